@@ -1,0 +1,86 @@
+"""The layout of the package: imports run one way, and files stay short enough to read."""
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "src" / "daedalus"
+
+# A folder imports only from folders above it in this list.
+ROAD = [
+    "model",
+    "compilation",
+    "analysis",
+    "reduction",
+    "initialisation",
+    "simulation",
+    "differentiation",
+    "optimisation",
+    "display",
+]
+# These two import the model only, and nothing imports them or display but the public face and the command line.
+SIDE = ["components", "catalogue"]
+FACE = {"__init__", "__main__", "command_line"}
+
+
+def imports_of(path: Path) -> list[tuple[str, bool]]:
+    """(folder, inside a function) for every import of another part of the package."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if node is not function
+    }
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module] if node.module != "daedalus" else [f"daedalus.{a.name}" for a in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            raise AssertionError(f"{path}: relative import; write it from the root")
+        else:
+            continue
+        found += [(name.split(".")[1], id(node) in inside) for name in names if name.startswith("daedalus.")]
+    return found
+
+
+def source_files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def test_imports_run_one_way():
+    wrong = []
+    for path in source_files():
+        place = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if place in FACE:
+            continue
+        for target, in_function in imports_of(path):
+            if target in {place, "errors", "_core"}:
+                continue
+            if place in SIDE:
+                allowed = target == "model"
+            elif target == "display" and in_function:
+                allowed = True  # a door: tr.plot() imports display when called
+            else:
+                allowed = place in ROAD and target in ROAD and ROAD.index(target) < ROAD.index(place)
+                allowed = allowed and target != "display"
+            if not allowed:
+                wrong.append(f"{path.relative_to(PACKAGE)} imports {target}")
+    assert not wrong
+
+
+def test_folders_are_known():
+    folders = {p.name for p in PACKAGE.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert folders <= {*ROAD, *SIDE, "core"}
+
+
+def test_files_stay_readable():
+    long = [str(p.relative_to(PACKAGE)) for p in source_files() if len(p.read_text().splitlines()) > 500]
+    assert not long
+
+
+def test_every_file_opens_with_a_sentence():
+    silent = [p.name for p in source_files() if p.read_text().strip() and not ast.get_docstring(ast.parse(p.read_text()))]
+    assert not silent
