@@ -1,1 +1,1 @@
-
+"""Writing a model down: variables, equations, energies, bodies."""

@@ -1,0 +1,255 @@
+"""The notebook one writes a dynamic system in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+
+from daedalus.errors import ModelError
+from daedalus.model.equations import EquationDoor
+from daedalus.model.expressions import as_expression, elements
+from daedalus.model.freeze import freeze
+from daedalus.model.names import check_name, did_you_mean
+from daedalus.model.notebook import Equation, WrittenEvent
+from daedalus.model.printing import expression_text
+from daedalus.model.system import System
+from daedalus.model.variables import Variable
+
+
+class Model(EquationDoor):
+    """A dynamic system 0 = F(t, x', x, z, u, p), written down piece by piece.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("oscillator")
+    >>> x = m.state("x", start=1.0, unit="m")
+    >>> v = m.state("v", start=0.0, unit="m/s")
+    >>> k = m.parameter("k", 4.0)
+    >>> m.equation(m.der(x), v)
+    >>> m.equation(m.der(v), -k * x)
+    >>> m
+    Model('oscillator': 2 states, 1 parameter, 2 equations)
+    >>> tr = dd.simulate(m, 1.0)
+    """
+
+    def __init__(self, name: str = "model") -> None:
+        self._frozen: System | None = None
+        super().__init__(name)
+
+    # -- what is written ---------------------------------------------------------------------------------------
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """All variables by name, in order of declaration."""
+        return dict(self._variables)
+
+    @property
+    def inputs(self) -> dict[str, Variable]:
+        """The inputs by name."""
+        return {n: v for n, v in self._variables.items() if v.kind == "input"}
+
+    @property
+    def parameters(self) -> dict[str, Variable]:
+        """The parameters by name."""
+        return {n: v for n, v in self._variables.items() if v.kind == "parameter"}
+
+    @property
+    def outputs(self) -> dict[str, ca.SX]:
+        """The outputs by name."""
+        return {n: ca.SX(v) for n, v in self._outputs.items()}
+
+    @property
+    def equations(self) -> dict[str, list[str]]:
+        """The equations as text in the model's names."""
+        return {
+            name: [f"{expression_text(r, self._labels())} = 0" for r in elements(equation.residual)]
+            for name, equation in self._equations.items()
+        }
+
+    def __repr__(self) -> str:
+        counts = [(len([v for v in self._variables.values() if v.kind == kind]), kind)
+                  for kind in ("state", "algebraic", "input", "parameter")]
+        counts.append((sum(e.residual.numel() for e in self._equations.values()), "equation"))
+        words = [f"{n} {word}{'' if n == 1 or word == 'algebraic' else 's'}" for n, word in counts if n]
+        return f"Model({self.name!r}: {', '.join(words) or 'empty'})"
+
+    # -- snapshots and copies ----------------------------------------------------------------------------------
+
+    def freeze(self) -> System:
+        """An immutable snapshot of the model, the same object until the next writing call.
+
+        Raises a ModelError when the equations are too few or too many for the unknowns.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -x)
+        >>> m.freeze() is m.freeze()
+        True
+        """
+        if self._frozen is None:
+            self._frozen = freeze(self)
+        return self._frozen
+
+    def copy(self, name: str | None = None) -> Model:
+        """A model of its own that shares the symbols, so that old expressions stay valid in both.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("a")
+        >>> x = m.state("x", start=1.0)
+        >>> n = m.copy("b")
+        >>> n.equation(n.der(x), -x)
+        >>> len(m.equations), len(n.equations)
+        (0, 1)
+        """
+        twin = Model(self.name if name is None else name)
+        twin._time = self._time
+        twin._reset_labels()
+        for variable in self._variables.values():
+            twin._adopt(variable, self._symbols[variable.name])
+        for variable_name, chain in self._derivatives.items():
+            twin._derivatives[variable_name] = list(chain)
+            for order, symbol in enumerate(chain, 1):
+                twin._register(variable_name, symbol, order, self._variables[variable_name].shape)
+        twin._equations = dict(self._equations)
+        twin._outputs = dict(self._outputs)
+        twin._events = dict(self._events)
+        return twin
+
+    def include(
+        self,
+        prefix: str,
+        other: Model,
+        *,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> None:
+        """Put a model inside this one; its names get the prefix, its symbols are new: `m["left.x"]`.
+
+        Parameters
+        ----------
+        inputs: expressions of this model, by input name, that take the place of inputs of `other`.
+        parameters: expressions or numbers that take the place of its parameters.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> tank = dd.Model("tank")
+        >>> h = tank.state("h", start=1.0); q = tank.input("q")
+        >>> tank.equation(tank.der(h), q - h)
+        >>> m = dd.Model("two tanks")
+        >>> m.include("upper", tank, inputs={"q": 0.0})
+        >>> m.include("lower", tank, inputs={"q": m["upper.h"]})
+        >>> list(m.variables)
+        ['upper.h', 'lower.h']
+        """
+        check_name(prefix, "part")
+        if not isinstance(other, Model):
+            raise ModelError("include takes a Model.", f"got {type(other).__name__}", remedy='m.include("part", model)')
+        bound = self._bindings(other, inputs or {}, "input") | self._bindings(other, parameters or {}, "parameter")
+        for name in (*other._variables, *other._outputs, *other._events):
+            if name not in bound:
+                self._check_free(f"{prefix}.{name}", "part")
+        old, new = [other._time], [self._time]
+        for name, variable in other._variables.items():
+            old.append(other._symbols[name])
+            new.append(bound[name] if name in bound else self._declare(variable.renamed(f"{prefix}.{name}")))
+            for order, symbol in enumerate(other._derivatives.get(name, []), 1):
+                old.append(symbol)
+                new.append(self._derivative_symbol(f"{prefix}.{name}", order))
+        self._write_expressions(other._translated(old, new), prefix + ".")
+
+    def _bindings(self, other: Model, given: Mapping[str, object], kind: str) -> dict[str, ca.SX]:
+        bound = {}
+        for name, value in given.items():
+            variable = other._variables.get(name)
+            if variable is None or variable.kind != kind:
+                known = [v.name for v in other._variables.values() if v.kind == kind]
+                raise ModelError(
+                    f"The model {other.name!r} has no {kind} {name!r}.", remedy=did_you_mean(name, known)
+                )
+            expression = as_expression(value, f"The {kind} {name!r}")
+            self._check_symbols(expression, f"The {kind} {name!r}")
+            if expression.shape != other._symbols[name].shape:
+                raise ModelError(
+                    f"The {kind} {name!r} has the wrong shape.",
+                    f"{other._symbols[name].shape} expected, {expression.shape} given",
+                )
+            bound[name] = expression
+        return bound
+
+    def _translated(self, old: list[ca.SX], new: list[ca.SX]) -> dict[str, Any]:
+        """Everything written in this notebook, in other symbols."""
+        layout = self._layout()
+        function = ca.Function("notebook", old, layout["expressions"])
+        return {**layout, "expressions": [ca.densify(e) for e in function.call(new)]}
+
+    def _layout(self) -> dict[str, Any]:
+        """Names in order plus the flat list of expressions that belongs to them."""
+        events = list(self._events.values())
+        return {
+            "equations": list(self._equations),
+            "outputs": list(self._outputs),
+            "events": [(e.name, e.direction, e.terminal, list(e.resets)) for e in events],
+            "expressions": [
+                *(e.residual for e in self._equations.values()),
+                *self._outputs.values(),
+                *(x for e in events for x in (e.guard, *e.resets.values())),
+            ],
+        }
+
+    def _write_expressions(self, layout: dict[str, Any], prefix: str = "") -> None:
+        """The inverse of `_layout`: put equations, outputs and events into this notebook."""
+        self._changed()
+        rest = iter(layout["expressions"])
+        for name in layout["equations"]:
+            self._equations[prefix + name] = Equation(prefix + name, next(rest))
+        for name in layout["outputs"]:
+            self._outputs[prefix + name] = next(rest)
+        for name, direction, terminal, targets in layout["events"]:
+            guard = next(rest)
+            resets = {prefix + target: next(rest) for target in targets}
+            self._events[prefix + name] = WrittenEvent(prefix + name, guard, direction, resets, terminal)
+
+    # -- pickling: symbols travel inside one serialised function -----------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        chains = {name: len(chain) for name, chain in self._derivatives.items()}
+        symbols = [self._time, *self._symbols.values(), *(s for chain in self._derivatives.values() for s in chain)]
+        layout = self._layout()
+        return {
+            **layout,
+            "name": self.name,
+            "variables": [replace(v) for v in self._variables.values()],
+            "chains": chains,
+            "expressions": ca.Function("notebook", symbols, layout["expressions"]).serialize(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["name"])  # type: ignore[misc]
+        for variable in state["variables"]:
+            self._declare(variable)
+        for name, length in state["chains"].items():
+            self._derivative_symbol(name, length)
+        symbols = [self._time, *self._symbols.values(), *(s for chain in self._derivatives.values() for s in chain)]
+        expressions = ca.Function.deserialize(state["expressions"]).call(symbols)
+        self._write_expressions({**state, "expressions": [ca.densify(e) for e in expressions]})
+
+
+def as_system(model: Model | System) -> System:
+    """The snapshot of a model; a System is its own."""
+    if isinstance(model, System):
+        return model
+    if isinstance(model, Model):
+        return model.freeze()
+    raise ModelError(
+        "A model is expected here.", f"got {type(model).__name__}", remedy="dd.simulate(m, ...) with m = dd.Model(...)"
+    )

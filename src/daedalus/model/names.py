@@ -1,0 +1,100 @@
+"""Names as users write them: `part.sub.name[i]`, which ones are allowed, and what a mistyped one probably meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from daedalus.errors import ModelError
+
+_DERIVATIVE = re.compile(r"_(d+)ot$")
+_INDEXED = re.compile(r"^(?P<name>[^\[\]]+)\[(?P<index>\s*\d+\s*(?:,\s*\d+\s*)?)\]$")
+
+Shape = tuple[int, ...]
+
+
+def check_name(name: object, what: str) -> str:
+    """Return `name` if it may name a `what`, else raise a ModelError that says why not."""
+    if not isinstance(name, str):
+        raise ModelError(
+            f"A {what} needs a name.",
+            f"got {name!r} where a text was expected",
+            remedy=f'm.{what}("name", ...)',
+        )
+    if not name or not all(part.isidentifier() for part in name.split(".")):
+        raise ModelError(
+            f"{name!r} cannot name a {what}.",
+            because="a name is made of letters, digits and underscores, with dots between the parts.",
+            remedy=f"{suggest_name(name)!r}",
+        )
+    if _DERIVATIVE.search(name):
+        raise ModelError(
+            f"The name {name!r} is reserved.",
+            because="names that end in _dot, _ddot, ... mean the time derivatives of another variable.",
+            remedy=f"m.der({_DERIVATIVE.sub('', name)}), or another name such as {_DERIVATIVE.sub('_rate', name)!r}",
+        )
+    return name
+
+
+def suggest_name(name: str) -> str:
+    """The nearest allowed name: `"motor speed"` becomes `"motor_speed"`."""
+    parts = [re.sub(r"\W", "_", part) or "x" for part in name.split(".")]
+    return ".".join(part if part.isidentifier() else f"_{part}" for part in parts)
+
+
+def split_index(name: str) -> tuple[str, tuple[int, ...] | None]:
+    """Split `"q[1]"` into `("q", (1,))`; a name without brackets gives `(name, None)`."""
+    match = _INDEXED.match(name)
+    if match is None:
+        return name, None
+    return match["name"], tuple(int(k) for k in match["index"].split(","))
+
+
+def split_derivative(name: str) -> tuple[str, int]:
+    """Split `"q_ddot"` into `("q", 2)`."""
+    match = _DERIVATIVE.search(name)
+    return (name, 0) if match is None else (name[: match.start()], len(match[1]))
+
+
+def derivative_name(name: str, order: int) -> str:
+    """The name of a derivative: `("q", 2)` gives `"q_ddot"`."""
+    return name if order == 0 else f"{name}_{'d' * order}ot"
+
+
+def flat_index(shape: Shape, index: tuple[int, ...]) -> int | None:
+    """The column-major position of an element, or None when the index lies outside the shape."""
+    if shape == ():
+        return 0 if index == (0,) else None
+    rows, columns = (*shape, 1)[:2]
+    if len(index) == 1:
+        return index[0] if len(shape) == 1 and index[0] < rows else None
+    row, column = index
+    return row + rows * column if row < rows and column < columns else None
+
+
+def element_label(name: str, shape: Shape, k: int) -> str:
+    """The name of element k (column-major): `q`, `q[1]` or `R[0,2]`."""
+    if shape == ():
+        return name
+    if len(shape) == 1:
+        return f"{name}[{k}]"
+    return f"{name}[{k % shape[0]},{k // shape[0]}]"
+
+
+def shape_text(shape: Shape) -> str:
+    """A shape in words: `a scalar`, `3 numbers`, `a 3 × 3 matrix`."""
+    if shape == ():
+        return "a scalar"
+    return f"{shape[0]} numbers" if len(shape) == 1 else f"a {shape[0]} × {shape[1]} matrix"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A remedy line for an unknown name: the closest known ones, or the first few of all."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return " or ".join(repr(n) for n in close)
+    if not names:
+        return "declare it first"
+    return "one of " + ", ".join(repr(n) for n in names[:8]) + (", …" if len(names) > 8 else "")

@@ -1,0 +1,218 @@
+"""The notebook behind every door of a model: who is declared, under which symbol, and who may appear where."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import ModelError
+from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.names import (
+    Shape,
+    check_name,
+    derivative_name,
+    did_you_mean,
+    element_label,
+    flat_index,
+    shape_text,
+    split_derivative,
+    split_index,
+)
+from daedalus.model.variables import Variable
+
+# Which model owns a symbol, to say "x belongs to the model 'arm'" when it turns up in another one.
+_OWNERS: weakref.WeakValueDictionary[int, _Owner] = weakref.WeakValueDictionary()
+
+
+@dataclass(eq=False)
+class _Owner:
+    model: str
+    labels: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """One written equation, 0 = residual, possibly with several components."""
+
+    name: str
+    residual: ca.SX
+
+
+@dataclass(frozen=True)
+class WrittenEvent:
+    """One written event: when `guard` passes zero, `resets` (name -> new value) apply together."""
+
+    name: str
+    guard: ca.SX
+    direction: int
+    resets: dict[str, ca.SX]
+    terminal: bool
+
+
+class Notebook:
+    """Declared variables with their symbols and derivatives, and the checks that every door shares."""
+
+    def __init__(self, name: str) -> None:
+        self.name = str(name)
+        self._time = ca.SX.sym("t")
+        self._variables: dict[str, Variable] = {}
+        self._symbols: dict[str, ca.SX] = {}
+        self._derivatives: dict[str, list[ca.SX]] = {}
+        self._equations: dict[str, Equation] = {}
+        self._outputs: dict[str, ca.SX] = {}
+        self._events: dict[str, WrittenEvent] = {}
+        self._reset_labels()
+
+    def _reset_labels(self) -> None:
+        self._owner = _Owner(self.name)
+        # symbol key -> (variable name, element, order of derivative)
+        self._known: dict[int, tuple[str, int, int]] = {}
+        self._scalars: dict[tuple[str, int], list[ca.SX]] = {}
+        self._register("t", self._time, 0, ())
+
+    # -- declaring ---------------------------------------------------------------------------------------------
+
+    def _changed(self) -> None:
+        """Called before every change of the notebook."""
+        self._frozen = None
+
+    def _check_free(self, name: str, what: str) -> None:
+        for kind, names in (("output", self._outputs), ("event", self._events), ("variable", self._variables)):
+            if name in names:
+                taken = self._variables[name].kind if kind == "variable" else kind
+                raise ModelError(
+                    f"The name {name!r} is taken.",
+                    f"it is already a{'n' if taken[0] in 'aeio' else ''} {taken} of the model {self.name!r}",
+                    remedy=f"another name for the {what}",
+                )
+        if name in ("t", "time"):
+            raise ModelError(f"The name {name!r} is taken.", "it is the time of every model", remedy="m.time")
+
+    def _declare(self, variable: Variable) -> ca.SX:
+        """Put a checked description into the notebook and return a copy of its new symbol."""
+        check_name(variable.name, variable.kind)
+        self._check_free(variable.name, variable.kind)
+        return self._adopt(variable, ca.SX.sym(variable.name, *(*variable.shape, 1, 1)[:2]))
+
+    def _adopt(self, variable: Variable, symbol: ca.SX) -> ca.SX:
+        self._changed()
+        self._variables[variable.name] = variable
+        self._symbols[variable.name] = symbol
+        self._register(variable.name, symbol, 0, variable.shape)
+        return ca.SX(symbol)
+
+    def _register(self, name: str, symbol: ca.SX, order: int, shape: Shape) -> None:
+        label = derivative_name(name, order)
+        self._scalars[name, order] = elements(symbol)
+        for k, scalar in enumerate(self._scalars[name, order]):
+            key = symbol_key(scalar)
+            self._known[key] = (name, k, order)
+            self._owner.labels[key] = element_label(label, shape, k)
+            _OWNERS[key] = self._owner
+
+    def _derivative_symbol(self, name: str, order: int) -> ca.SX:
+        """The symbol of the order-th time derivative of a state, made on first use."""
+        chain = self._derivatives.setdefault(name, [])
+        variable = self._variables[name]
+        while len(chain) < order:
+            self._changed()
+            label = derivative_name(name, len(chain) + 1)
+            chain.append(ca.SX.sym(label, *(*variable.shape, 1, 1)[:2]))
+            self._register(name, chain[-1], len(chain), variable.shape)
+        return self._symbols[name] if order == 0 else chain[order - 1]
+
+    def _derivative_scalar(self, name: str, k: int, order: int) -> ca.SX:
+        """Element k of the order-th derivative of a state."""
+        self._derivative_symbol(name, order)
+        return self._scalars[name, order][k]
+
+    # -- looking up --------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> ca.SX:
+        """The symbol (or output expression) of any name: `m["left.x"]`, `m["x[1]"]`, `m["x_dot"]`."""
+        return ca.SX(self._lookup(name))
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self._lookup(str(name))
+        except ModelError:
+            return False
+        return True
+
+    def _lookup(self, name: str) -> ca.SX:
+        if name in ("t", "time"):
+            return self._time
+        stem, index = split_index(str(name))
+        if stem in self._symbols:
+            symbol, shape = self._symbols[stem], self._variables[stem].shape
+        elif stem in self._outputs:
+            symbol = self._outputs[stem]
+            shape = () if symbol.shape == (1, 1) else symbol.shape[: 1 if symbol.shape[1] == 1 else 2]
+        else:
+            origin, order = split_derivative(stem)
+            if order == 0 or origin not in self._variables or self._variables[origin].kind != "state":
+                raise self._unknown(str(name))
+            symbol, shape = self._derivative_symbol(origin, order), self._variables[origin].shape
+        if index is None:
+            return symbol
+        position = flat_index(shape, index)
+        if position is None:
+            raise ModelError(
+                f"{name} does not exist.", f"{stem} is {shape_text(shape)}", remedy=f"{element_label(stem, shape, 0)}"
+            )
+        return column(symbol)[position]
+
+    def _unknown(self, name: str) -> ModelError:
+        known = [*self._variables, *self._outputs]
+        return ModelError(
+            f"The model {self.name!r} has no variable {name!r}.",
+            f"it has {', '.join(known[:8])}{', …' if len(known) > 8 else ''}" if known else "it has no variables yet",
+            remedy=did_you_mean(name, known),
+        )
+
+    # -- checking expressions ----------------------------------------------------------------------------------
+
+    def _check_symbols(self, expression: ca.SX, where: str, forbidden: Iterable[str] = ()) -> list[tuple[str, int, int]]:
+        """Every symbol must be this model's; kinds in `forbidden` are refused. Returns who appears."""
+        seen = []
+        for scalar in ca.symvar(expression):
+            key = symbol_key(scalar)
+            if key not in self._known:
+                raise self._foreign(scalar, key, where)
+            seen.append(self._known[key])
+        kinds = set(forbidden)
+        for name, k, order in seen if kinds else ():
+            kind = "time" if name == "t" else self._variables[name].kind
+            if kind in kinds or (order and "derivative" in kinds):
+                label = self._owner.labels[symbol_key(self._scalars[name, order][k])]
+                raise ModelError(
+                    f"{where} may not contain {label}.",
+                    f"{label} is {'a derivative' if order else 'an ' + kind if kind[0] in 'ai' else 'a ' + kind}",
+                )
+        return seen
+
+    def _foreign(self, scalar: ca.SX, key: int, where: str) -> ModelError:
+        owner = _OWNERS.get(key)
+        if owner is not None:
+            return ModelError(
+                f"{where} contains a symbol of another model.",
+                f"{owner.labels[key]} belongs to the model {owner.model!r}, not to {self.name!r}",
+                because="two models share no symbols.",
+                remedy=f'm.include("part", other) and then m["part.{owner.labels[key]}"]',
+            )
+        return ModelError(
+            f"{where} contains a symbol that no model declared.",
+            f"the symbol prints as {scalar.name()!r}",
+            remedy=f'm.state("{scalar.name()}"), m.input("{scalar.name()}") or m.parameter("{scalar.name()}", value)',
+        )
+
+    def _labels(self) -> dict[int, str]:
+        """Symbol key -> the user's name, for printing."""
+        return self._owner.labels
+
+    def _size(self, kind: str) -> int:
+        return int(np.sum([v.size for v in self._variables.values() if v.kind == kind], dtype=int))

@@ -1,0 +1,296 @@
+"""A frozen model: 0 = F(t, x', x, z, u, p) in first order, with every name's place in the vectors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.names import (
+    Shape,
+    derivative_name,
+    did_you_mean,
+    element_label,
+    flat_index,
+    shape_text,
+    split_derivative,
+    split_index,
+)
+from daedalus.model.variables import Event, Variable
+
+LETTERS = ("xdot", "x", "z", "u", "p")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the elements of a name live: a letter (xdot, x, z, u, p) and a position each."""
+
+    name: str
+    shape: Shape
+    letters: tuple[str, ...]
+    positions: np.ndarray
+
+    @property
+    def letter(self) -> str | None:
+        """The letter shared by all elements, or None when a derivative is partly a state."""
+        return self.letters[0] if len(set(self.letters)) == 1 else None
+
+    def element(self, k: int) -> Place:
+        """The place of one element."""
+        return Place(element_label(self.name, self.shape, k), (), (self.letters[k],), self.positions[k : k + 1])
+
+
+class System:
+    """An immutable, hashable, picklable snapshot of a model; `m.freeze()` makes it and every result keeps it.
+
+    The unknown vectors are flattened column-major in order of declaration: x (the states, then the derivatives that are
+    states themselves because the equations are of higher order), xdot, z, u, p.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("oscillator")
+    >>> y = m.state("y", start=1.0)
+    >>> m.equation(m.der(m.der(y)), -y)
+    >>> s = m.freeze()
+    >>> s.labels["x"], s.labels["xdot"]
+    (('y', 'y_dot'), ('y_dot', 'y_ddot'))
+    >>> s == m.freeze(), hash(s) == hash(m.freeze())
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        variables: Sequence[Variable],
+        orders: Mapping[str, Sequence[int]],
+        symbols: Mapping[str, ca.SX],
+        residual: ca.SX,
+        equation_labels: Sequence[str],
+        outputs: Mapping[str, ca.SX],
+        events: Sequence[Event],
+        guards: ca.SX,
+        resets: ca.SX,
+    ) -> None:
+        self.name = name
+        self.variables = tuple(variables)
+        self.orders = {key: tuple(value) for key, value in orders.items()}
+        self.equation_labels = tuple(equation_labels)
+        self.events = tuple(events)
+        self._symbols = dict(symbols)
+        self._residual = residual
+        self._outputs = dict(outputs)
+        self._guards = guards
+        self._resets = resets
+        # Prepared functions by stage, filled by the verbs; never part of identity or files.
+        self.prepared: dict[Any, Any] = {}
+        self.lock = threading.RLock()
+
+    # -- expressions (copies: a user's in-place write changes nothing) -----------------------------------------
+
+    def symbol(self, letter: str) -> ca.SX:
+        """The column of symbols of t, xdot, x, z, u or p."""
+        return ca.SX(self._symbols[letter])
+
+    @property
+    def residual(self) -> ca.SX:
+        """F as an expression, one row an equation."""
+        return ca.SX(self._residual)
+
+    @property
+    def outputs(self) -> dict[str, ca.SX]:
+        """The output expressions by name."""
+        return {name: ca.SX(value) for name, value in self._outputs.items()}
+
+    @property
+    def guards(self) -> ca.SX:
+        """The guards of the events, one row an event."""
+        return ca.SX(self._guards)
+
+    @property
+    def resets(self) -> ca.SX:
+        """The states after each event: (number of events) rows of x, as a matrix."""
+        return ca.SX(self._resets)
+
+    @cached_property
+    def function(self) -> ca.Function:
+        """F(t, xdot, x, z, u, p) as a CasADi function."""
+        return ca.Function("F", self._arguments(), [self._residual], ["t", *LETTERS], ["F"])
+
+    def _arguments(self) -> list[ca.SX]:
+        return [self._symbols[letter] for letter in ("t", *LETTERS)]
+
+    # -- sizes and names ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Number of entries of each vector."""
+        return {letter: int(self._symbols[letter].numel()) for letter in LETTERS}
+
+    def of_kind(self, kind: str) -> list[Variable]:
+        """The declared variables of a kind."""
+        return [v for v in self.variables if v.kind == kind]
+
+    @cached_property
+    def places(self) -> dict[str, Place]:
+        """Where every name lives, derivatives included."""
+        places: dict[str, Place] = {}
+        for kind, letter in (("algebraic", "z"), ("input", "u"), ("parameter", "p")):
+            offset = 0
+            for v in self.of_kind(kind):
+                places[v.name] = Place(v.name, v.shape, (letter,) * v.size, np.arange(offset, offset + v.size))
+                offset += v.size
+        states = self.of_kind("state")
+        # Position in x of the derivative of order k of element i: filled in the order of the x vector.
+        position: dict[tuple[str, int, int], int] = {}
+        for name, k, order in state_order(states, self.orders):
+            position[name, k, order] = len(position)
+        for v in states:
+            for order in range(max(self.orders[v.name]) + 1):
+                entries = [
+                    ("x", position[v.name, k, order])
+                    if order < self.orders[v.name][k]
+                    else ("xdot", position.get((v.name, k, order - 1), -1))
+                    for k in range(v.size)
+                ]
+                if all(place >= 0 for _, place in entries):
+                    name = derivative_name(v.name, order)
+                    letters = tuple(letter for letter, _ in entries)
+                    places[name] = Place(name, v.shape, letters, np.array([place for _, place in entries]))
+        return places
+
+    def place(self, name: str) -> Place:
+        """Where a name lives; `"x[1]"` gives that element alone. Unknown names raise an InputError."""
+        known = self.places.get(name)
+        if known is not None:
+            return known
+        stem, index = split_index(name)
+        known = self.places.get(stem)
+        if known is None or index is None:
+            raise self.unknown_name(name)
+        k = flat_index(known.shape, index)
+        if k is None:
+            raise InputError(
+                f"{name} does not exist.", f"{stem} is {shape_text(known.shape)}", remedy=known.element(0).name
+            )
+        return known.element(k)
+
+    def unknown_name(self, name: str) -> InputError:
+        """The error for a name that the model does not have."""
+        names = [*self.places, *self._outputs]
+        origin, order = split_derivative(split_index(name)[0])
+        facts = f"it has {', '.join(names[:10])}{', …' if len(names) > 10 else ''}" if names else "it has no variables"
+        if order and origin in self.places:
+            facts = f"{origin} has derivatives up to {derivative_name(origin, max(self.orders.get(origin, (0,))))}"
+        return InputError(
+            f"The model {self.name!r} has no variable {name!r}.", facts, remedy=did_you_mean(name, names)
+        )
+
+    @cached_property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The name of every entry of every vector."""
+        labels: dict[str, list[str]] = {letter: [""] * self.sizes[letter] for letter in LETTERS}
+        for place in self.places.values():
+            for k, (letter, position) in enumerate(zip(place.letters, place.positions)):
+                labels[letter][int(position)] = element_label(place.name, place.shape, k)
+        shapes = {v.name: v.shape for v in self.variables}
+        for position, (name, k, order) in enumerate(state_order(self.of_kind("state"), self.orders)):
+            labels["xdot"][position] = element_label(derivative_name(name, order + 1), shapes[name], k)
+        return {letter: tuple(names) for letter, names in labels.items()}
+
+    # -- values that the model was written with ----------------------------------------------------------------
+
+    @cached_property
+    def start(self) -> dict[str, np.ndarray]:
+        """Written start values of x, z and values of p; NaN where nothing was written."""
+        values = {letter: np.full(self.sizes[letter], np.nan) for letter in ("x", "z", "p")}
+        for v in self.variables:
+            if v.kind == "input":
+                continue
+            for name, entries in ((v.name, v.start), (derivative_name(v.name, 1), v.rate)):
+                place = self.places.get(name)
+                for k, entry in enumerate(entries if place is not None else ()):
+                    letter = place.letters[k]  # type: ignore[union-attr]
+                    if entry is not None and letter in values:
+                        values[letter][place.positions[k]] = entry  # type: ignore[union-attr]
+        return values
+
+    @cached_property
+    def nominal(self) -> dict[str, np.ndarray]:
+        """The usual sizes of x, z and u; a derivative has that of its state."""
+        sizes = {letter: np.ones(self.sizes[letter]) for letter in ("x", "z", "u")}
+        for v in self.variables:
+            for order in range(max(self.orders.get(v.name, (1,)))):
+                place = self.places.get(derivative_name(v.name, order))
+                for k, entry in enumerate(v.nominal if place is not None else ()):
+                    letter = place.letters[k]  # type: ignore[union-attr]
+                    if letter in sizes:
+                        sizes[letter][place.positions[k]] = entry  # type: ignore[union-attr]
+        return sizes
+
+    # -- identity and files ------------------------------------------------------------------------------------
+
+    def to_record(self) -> dict[str, Any]:
+        """The whole system as plain data (JSON), expressions serialised by CasADi."""
+        expressions = [self._residual, self._guards, self._resets, *self._outputs.values()]
+        function = ca.Function("system", self._arguments(), expressions)
+        return {
+            "name": self.name,
+            "variables": [v.to_record() for v in self.variables],
+            "orders": {name: list(order) for name, order in self.orders.items()},
+            "equations": list(self.equation_labels),
+            "outputs": list(self._outputs),
+            "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
+            "expressions": function.serialize(),
+        }
+
+    @staticmethod
+    def from_record(record: Mapping[str, Any]) -> System:
+        """The inverse of `to_record`, with fresh symbols."""
+        function = ca.Function.deserialize(record["expressions"])
+        symbols = function.sx_in()
+        residual, guards, resets, *outputs = (ca.densify(e) for e in function.call(symbols))
+        return System(
+            record["name"],
+            [Variable.from_record(v) for v in record["variables"]],
+            record["orders"],
+            dict(zip(("t", *LETTERS), symbols)),
+            residual,
+            record["equations"],
+            dict(zip(record["outputs"], outputs)),
+            [Event(name, direction, terminal, tuple(resets_of)) for name, direction, terminal, resets_of in record["events"]],
+            guards,
+            resets,
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything that makes the system what it is."""
+        return hashlib.sha256(json.dumps(self.to_record(), sort_keys=True).encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, System) and self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return int(self.digest[:15], 16)
+
+    def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
+        return System.from_record, (self.to_record(),)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {letter}" for letter, n in self.sizes.items() if letter != "xdot")
+        return f"System({self.name!r}: {len(self.equation_labels)} equations, {counts})"
+
+
+def state_order(states: Sequence[Variable], orders: Mapping[str, Sequence[int]]) -> list[tuple[str, int, int]]:
+    """The entries of x in order: (name, element, order of derivative); all states first, then their derivatives."""
+    highest = max((max(orders[v.name]) for v in states), default=0)
+    return [(v.name, k, order) for order in range(highest) for v in states for k in range(v.size) if order < orders[v.name][k]]

@@ -1,0 +1,206 @@
+"""What is known of a variable beside its symbol: kind, shape, unit, size, bounds and start value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import ModelError
+from daedalus.model.names import Shape, element_label, shape_text
+
+
+@dataclass(frozen=True)
+class Variable:
+    """The description of one variable; `model.variables["x"]` gives it.
+
+    `start`, `nominal`, `lower`, `upper` are column-major tuples with one entry an element; a `None` in `start` means
+    that nothing was written. `rate` is the start value of the first derivative where it is a state of its own.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("tank")
+    >>> h = m.state("level", start=0.5, unit="m")
+    >>> m.variables["level"].unit, m.variables["level"].start
+    ('m', (0.5,))
+    """
+
+    name: str
+    kind: str  # "state" | "algebraic" | "input" | "parameter"
+    shape: Shape = ()
+    unit: str = ""
+    start: tuple[float | None, ...] = ()
+    rate: tuple[float | None, ...] = ()
+    nominal: tuple[float, ...] = ()
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=int))
+
+    def label(self, k: int) -> str:
+        """The name of element k, as users write it."""
+        return element_label(self.name, self.shape, k)
+
+    def renamed(self, name: str) -> Variable:
+        """The same description under another name."""
+        return replace(self, name=name)
+
+    def to_record(self) -> dict[str, Any]:
+        """The description as plain data, for files."""
+        record = {key: getattr(self, key) for key in self.__dataclass_fields__}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in record.items()}
+
+    @staticmethod
+    def from_record(record: Mapping[str, Any]) -> Variable:
+        """The inverse of `to_record`."""
+        return Variable(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items()})
+
+
+@dataclass(frozen=True)
+class Event:
+    """The description of one event of a frozen system; the expressions live in the system."""
+
+    name: str
+    direction: int = 0
+    terminal: bool = False
+    resets: tuple[str, ...] = field(default=())  # names of what the event sets, for reports
+
+
+def check_shape(shape: object, name: str) -> Shape:
+    """Turn `()`, `3` or `(2, 2)` into a tuple; refuse everything else."""
+    entries = (shape,) if isinstance(shape, (int, np.integer)) and not isinstance(shape, bool) else shape
+    try:
+        result = tuple(int(k) for k in entries)  # type: ignore[attr-defined]
+        fits = len(result) <= 2 and all(k > 0 for k in result) and result == tuple(entries)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        fits, result = False, ()
+    if not fits:
+        raise ModelError(
+            f"{shape!r} is no shape for {name}.",
+            because="a shape is () for a scalar, a whole number for a column, or (rows, columns).",
+            remedy=f'm.state("{name}", 3)',
+        )
+    return result
+
+
+def flatten_values(
+    values: object, shape: Shape, name: str, what: str, *, allow_none: bool = False, allow_infinite: bool = False
+) -> tuple[float | None, ...]:
+    """Numbers for a variable of this shape, column-major; one number fills every element.
+
+    Raises a ModelError that names the variable on a wrong shape, on NaN, and on things that are no numbers.
+    """
+    size = int(np.prod(shape, dtype=int))
+    if values is None:
+        return (None,) * size
+    entries = _as_array(values, name, what)
+    if entries.ndim == 0:
+        flat = [entries.item()] * size
+    else:
+        given = entries.shape[:1] if entries.ndim == 2 and entries.shape[1] == 1 and len(shape) < 2 else entries.shape
+        if given == (1,) and shape == ():
+            given = ()
+        if given != shape:
+            raise ModelError(
+                f"The {what} of {name} has the wrong shape.",
+                f"{name} is {shape_text(shape)}; the {what} given has shape {entries.shape}",
+                remedy=_shape_remedy(shape),
+            )
+        flat = list(entries.flatten(order="F"))
+    return tuple(
+        _as_number(value, element_label(name, shape, k), what, allow_none, allow_infinite) for k, value in enumerate(flat)
+    )
+
+
+def _as_array(values: object, name: str, what: str) -> np.ndarray:
+    """An object array of the entries, whatever container they came in."""
+    if isinstance(values, ca.DM):
+        values = values.full()
+    if type(values).__module__.startswith("casadi"):
+        raise ModelError(
+            f"The {what} of {name} is an expression.", f"got {str(values)[:80]}", remedy="numbers; expressions go into m.equation"
+        )
+    try:
+        array = np.array(values, dtype=object)
+    except ValueError:
+        array = np.empty(0, dtype=object)
+    if any(isinstance(entry, (list, tuple)) for entry in array.flat):
+        raise ModelError(
+            f"The {what} of {name} has rows of different length.", f"got {values!r}", remedy="a rectangular array"
+        )
+    return array
+
+
+def _as_number(value: object, label: str, what: str, allow_none: bool, allow_infinite: bool) -> float | None:
+    if value is None and allow_none:
+        return None
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RuntimeError):
+        number = None
+    if number is None or isinstance(value, str) or type(value).__module__.startswith("casadi"):
+        raise ModelError(f"The {what} of {label} is not a number.", f"got {value!r}", remedy="a finite number")
+    if np.isnan(number) or (np.isinf(number) and not allow_infinite):
+        raise ModelError(
+            f"The {what} of {label} is {number}.",
+            because="a run cannot begin from a value that is not finite." if what == "start value" else "",
+            remedy="a finite number",
+        )
+    return number
+
+
+def _shape_remedy(shape: Shape) -> str:
+    if shape == ():
+        return "one number"
+    if len(shape) == 1:
+        return f"a list of {shape[0]} numbers, or one number for all"
+    return f"a list of {shape[0]} rows with {shape[1]} numbers each"
+
+
+def make_variable(
+    name: str,
+    kind: str,
+    shape: Shape,
+    *,
+    start: object = None,
+    rate: object = None,
+    unit: str = "",
+    nominal: object = 1.0,
+    lower: object = None,
+    upper: object = None,
+) -> Variable:
+    """Check all that was said of a variable and put it on record."""
+    what = "value" if kind == "parameter" else "start value"
+    starts = flatten_values(start, shape, name, what, allow_none=True)
+    rates = flatten_values(rate, shape, name, "rate", allow_none=True)
+    sizes = _filled(flatten_values(nominal, shape, name, "nominal value"), 1.0)
+    low = _filled(flatten_values(lower, shape, name, "lower bound", allow_infinite=True), -np.inf)
+    high = _filled(flatten_values(upper, shape, name, "upper bound", allow_infinite=True), np.inf)
+    for k, value in enumerate(starts):
+        label = element_label(name, shape, k)
+        if sizes[k] <= 0:
+            raise ModelError(
+                f"The nominal value of {label} is {sizes[k]:g}.",
+                because="it is the usual size of the variable and scales its error, so it is positive.",
+                remedy="nominal=1.0",
+            )
+        if low[k] > high[k]:
+            raise ModelError(f"The bounds of {label} are crossed.", f"lower {low[k]:g}, upper {high[k]:g}")
+        if value is not None and not low[k] <= value <= high[k]:
+            raise ModelError(
+                f"The {what} of {label} lies outside its bounds.",
+                f"{value:g} is not between {low[k]:g} and {high[k]:g}",
+                remedy="change the value or the bounds",
+            )
+    return Variable(name, kind, shape, str(unit or ""), starts, rates, sizes, low, high)
+
+
+def _filled(values: Sequence[float | None], default: float) -> tuple[float, ...]:
+    return tuple(default if value is None else float(value) for value in values)

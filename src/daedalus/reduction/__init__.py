@@ -1,0 +1,1 @@
+"""Making a model solvable: explicit forms."""

@@ -1,0 +1,163 @@
+"""Solve 0 = F(t, x', x, z, u, p) for x' and z as expressions, block by block, where the equations allow it.
+
+The incidence of F in w = (x', z) is brought to block-triangular form (Duff and Reid 1978, through CasADi); each block is
+linear in its own unknowns or the system has no explicit form. Scalar blocks are divisions, larger ones a symbolic solve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import SingularModelError, SolverError
+from daedalus.model.expressions import column, elements
+from daedalus.model.system import System
+
+# A symbolic solve of a full block of size n costs about n³ operations: beyond this size an implicit method is cheaper.
+LARGEST_BLOCK = 16
+
+
+@dataclass(frozen=True)
+class ExplicitForm:
+    """x' = f(t, x, u, p) and z = g(t, x, u, p)."""
+
+    xdot: ca.SX
+    z: ca.SX
+
+    def applied(self, system: System, expression: ca.SX) -> ca.SX:
+        """An expression of (t, x', x, z, u, p) in terms of (t, x, u, p)."""
+        old = [system.symbol("xdot"), system.symbol("z")]
+        return ca.densify(ca.substitute([expression], old, [self.xdot, self.z])[0])
+
+
+def explicit_form(system: System) -> ExplicitForm:
+    """The explicit form of a system; kept with it, so that the second call costs nothing.
+
+    Raises a SingularModelError when x' and z are not determined by the equations as they stand, and a SolverError
+    when they are, but only through a nonlinear solve.
+    """
+    with system.lock:
+        if "explicit form" not in system.prepared:
+            system.prepared["explicit form"] = _solve(system)
+    return system.prepared["explicit form"]
+
+
+def _solve(system: System) -> ExplicitForm:
+    residual, w = system.residual, ca.vertcat(system.symbol("xdot"), system.symbol("z"))
+    labels = [*system.labels["xdot"], *system.labels["z"]]
+    pattern = ca.jacobian_sparsity(residual, w)
+    solution = _solve_diagonal(residual, w, pattern)
+    if solution is None:
+        solution = _solve_blocks(system, residual, w, pattern, labels)
+    n = system.sizes["x"]
+    return ExplicitForm(ca.densify(solution[:n]), ca.densify(solution[n:]))
+
+
+def _solve_diagonal(residual: ca.SX, w: ca.SX, pattern: ca.Sparsity) -> ca.SX | None:
+    """The common case, every equation with one unknown of its own, in one go; None when it is not that."""
+    rows, columns = (np.array(k) for k in pattern.get_triplet())
+    if len(rows) != w.numel() or len(set(rows)) != len(rows) or len(set(columns)) != len(columns):
+        return None
+    slope = ca.jtimes(residual, w, ca.SX.ones(w.shape))
+    if ca.depends_on(slope, w):
+        return None
+    rest = ca.substitute(residual, w, ca.SX.zeros(w.shape))
+    by_equation = column(-rest / slope)
+    equation_of = np.empty(len(rows), dtype=int)
+    equation_of[columns] = rows
+    return by_equation[equation_of.tolist()]
+
+
+def _solve_blocks(system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str]) -> ca.SX:
+    count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
+    if _structural_rank(pattern) < w.numel():
+        raise _singular(system, pattern, labels)
+    unknowns, solved = elements(w), [None] * w.numel()
+    involved = _columns_by_row(pattern)
+    # Lower block-triangular: the first block stands alone, each later one may need the earlier ones.
+    for block in range(count):
+        rows = list(row_order[row_start[block] : row_start[block + 1]])
+        columns = list(column_order[column_start[block] : column_start[block + 1]])
+        known = sorted({c for r in rows for c in involved[r]} - set(columns))
+        equations = residual[rows]
+        if known:
+            equations = ca.substitute(
+                equations, ca.vertcat(*(unknowns[c] for c in known)), ca.vertcat(*(solved[c] for c in known))
+            )
+        values = _solve_block(system, equations, ca.vertcat(*(unknowns[c] for c in columns)), rows, columns, labels)
+        for c, value in zip(columns, elements(values)):
+            solved[c] = value
+    return ca.vertcat(*solved)
+
+
+def _solve_block(
+    system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str]
+) -> ca.SX:
+    """Solve a few equations that are linear in a few unknowns."""
+    matrix = ca.jacobian(equations, unknowns)
+    names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
+    if ca.depends_on(matrix, unknowns):
+        raise _not_explicit(f"{_listed(where)} {'is' if len(where) == 1 else 'are'} nonlinear in {_listed(names)}")
+    if len(rows) > LARGEST_BLOCK:
+        raise _not_explicit(f"{len(rows)} equations must be solved together for {_listed(names)}")
+    rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
+    if len(rows) == 1:
+        return column(-rest / matrix)
+    if ca.simplify(ca.det(matrix)).is_zero():
+        raise SingularModelError(
+            f"The equations do not determine {_listed(names)}.",
+            f"their matrix in {_listed(where)} is singular whatever the values are",
+            because="the model is a DAE of higher index, or two equations say the same.",
+            remedy="dd.analyse(m), which names hidden constraints",
+        )
+    return ca.densify(-ca.solve(matrix, rest))
+
+
+def _not_explicit(fact: str) -> SolverError:
+    return SolverError(
+        "This model has no explicit form x' = f(t, x, u, p).",
+        fact,
+        because="explicit methods need every derivative and algebraic variable as an expression.",
+        remedy="an implicit method, or solve the equation by hand for the unknown",
+    )
+
+
+def _singular(system: System, pattern: ca.Sparsity, labels: list[str]) -> SingularModelError:
+    """Name the unknowns that no equation is left for, and the equations that contain none."""
+    matched = _matching(pattern)
+    loose = [labels[c] for c in range(len(labels)) if c not in matched.values()]
+    constraints = [system.equation_labels[r] for r in range(pattern.size1()) if r not in matched]
+    return SingularModelError(
+        "The equations as written do not determine all derivatives and algebraic variables.",
+        [f"left undetermined: {_listed(loose)}", f"constraints among the states alone: {_listed(constraints)}"],
+        because="the model is a DAE of index 2 or higher, or two equations constrain the same unknowns.",
+        remedy="dd.reduce(m), which differentiates the constraints, or a method for high-index systems",
+    )
+
+
+def _columns_by_row(pattern: ca.Sparsity) -> list[list[int]]:
+    rows: list[list[int]] = [[] for _ in range(pattern.size1())]
+    for r, c in zip(*pattern.get_triplet()):
+        rows[r].append(c)
+    return rows
+
+
+def _structural_rank(pattern: ca.Sparsity) -> int:
+    return len(_matching(pattern))
+
+
+def _matching(pattern: ca.Sparsity) -> dict[int, int]:
+    """Row -> column of a maximum matching."""
+    import scipy.sparse as sparse
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    rows, columns = pattern.get_triplet()
+    matrix = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=pattern.shape)
+    partner = maximum_bipartite_matching(matrix, perm_type="column")
+    return {r: int(c) for r, c in enumerate(partner) if c >= 0}
+
+
+def _listed(names: list[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
