@@ -19,7 +19,7 @@ ROAD = [
 ]
 # These two import the model only, and nothing imports them or display but the public face and the command line.
 SIDE = ["components", "catalogue"]
-FACE = {"__init__", "__main__", "command_line"}
+FACE = {"__init__", "command_line", "demo", "installation"}
 
 
 def imports_of(path: Path) -> list[tuple[str, bool]]:

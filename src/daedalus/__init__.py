@@ -17,7 +17,14 @@ from daedalus.errors import (  # noqa: E402
 )
 from daedalus.model import units  # noqa: E402
 from daedalus.model.model import Model  # noqa: E402
+from daedalus.model.signals import signal  # noqa: E402
 from daedalus.model.system import System  # noqa: E402
+from daedalus.simulation.files import load  # noqa: E402
+from daedalus.simulation.methods import methods  # noqa: E402
+from daedalus.simulation.named_tableaux import tableau  # noqa: E402
+from daedalus.simulation.simulate import simulate  # noqa: E402
+from daedalus.simulation.sweep import sweep  # noqa: E402
+from daedalus.simulation.tableau import Tableau  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -30,5 +37,12 @@ __all__ = [
     "SingularModelError",
     "SolverError",
     "System",
+    "Tableau",
+    "load",
+    "methods",
+    "signal",
+    "simulate",
+    "sweep",
+    "tableau",
     "units",
 ]

@@ -16,6 +16,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.names import (
     Shape,
+    counted,
     derivative_name,
     did_you_mean,
     element_label,
@@ -29,7 +30,7 @@ from daedalus.model.variables import Event, Variable
 LETTERS = ("xdot", "x", "z", "u", "p")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Place:
     """Where the elements of a name live: a letter (xdot, x, z, u, p) and a position each."""
 
@@ -38,7 +39,7 @@ class Place:
     letters: tuple[str, ...]
     positions: np.ndarray
 
-    @property
+    @cached_property
     def letter(self) -> str | None:
         """The letter shared by all elements, or None when a derivative is partly a state."""
         return self.letters[0] if len(set(self.letters)) == 1 else None
@@ -94,6 +95,11 @@ class System:
         self.prepared: dict[Any, Any] = {}
         self.lock = threading.RLock()
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if "lock" in self.__dict__:
+            raise AttributeError("a System is a frozen snapshot: change the Model and freeze it again")
+        super().__setattr__(name, value)
+
     # -- expressions (copies: a user's in-place write changes nothing) -----------------------------------------
 
     def symbol(self, letter: str) -> ca.SX:
@@ -148,12 +154,8 @@ class System:
             for v in self.of_kind(kind):
                 places[v.name] = Place(v.name, v.shape, (letter,) * v.size, np.arange(offset, offset + v.size))
                 offset += v.size
-        states = self.of_kind("state")
-        # Position in x of the derivative of order k of element i: filled in the order of the x vector.
-        position: dict[tuple[str, int, int], int] = {}
-        for name, k, order in state_order(states, self.orders):
-            position[name, k, order] = len(position)
-        for v in states:
+        position = {entry: k for k, entry in enumerate(self._entries)}
+        for v in self.of_kind("state"):
             for order in range(max(self.orders[v.name]) + 1):
                 entries = [
                     ("x", position[v.name, k, order])
@@ -167,6 +169,11 @@ class System:
                     places[name] = Place(name, v.shape, letters, np.array([place for _, place in entries]))
         return places
 
+    @cached_property
+    def _entries(self) -> list[tuple[str, int, int]]:
+        """What stands in x: (name, element, order of derivative)."""
+        return state_order(self.of_kind("state"), self.orders)
+
     def place(self, name: str) -> Place:
         """Where a name lives; `"x[1]"` gives that element alone. Unknown names raise an InputError."""
         known = self.places.get(name)
@@ -174,67 +181,90 @@ class System:
             return known
         stem, index = split_index(name)
         known = self.places.get(stem)
-        if known is None or index is None:
+        if index is None or (known is None and stem not in self._partial):
             raise self.unknown_name(name)
-        k = flat_index(known.shape, index)
+        shape = self._partial[stem] if known is None else known.shape
+        k = flat_index(shape, index)
         if k is None:
             raise InputError(
-                f"{name} does not exist.", f"{stem} is {shape_text(known.shape)}", remedy=known.element(0).name
+                f"{name} does not exist.",
+                f"{stem} is {shape_text(shape)}",
+                because="elements count from 0, rows before columns.",
+                remedy=element_label(stem, shape, 0),
             )
-        return known.element(k)
+        if known is not None:
+            return known.element(k)
+        label = element_label(stem, shape, k)
+        for letter in ("x", "xdot"):
+            if label in self.labels[letter]:
+                return Place(label, (), (letter,), np.array([self.labels[letter].index(label)]))
+        raise self.unknown_name(label)
+
+    @cached_property
+    def _partial(self) -> dict[str, Shape]:
+        """Derivatives that only some elements of a state have, with the shape of the state."""
+        return {
+            derivative_name(v.name, order): v.shape
+            for v in self.of_kind("state")
+            for order in range(min(self.orders[v.name]) + 1, max(self.orders[v.name]) + 1)
+        }
 
     def unknown_name(self, name: str) -> InputError:
         """The error for a name that the model does not have."""
         names = [*self.places, *self._outputs]
         origin, order = split_derivative(split_index(name)[0])
         facts = f"it has {', '.join(names[:10])}{', …' if len(names) > 10 else ''}" if names else "it has no variables"
-        if order and origin in self.places:
-            facts = f"{origin} has derivatives up to {derivative_name(origin, max(self.orders.get(origin, (0,))))}"
+        if order and origin in self.orders:
+            shape = self.places[origin].shape
+            highest = [element_label(derivative_name(origin, n), shape, k) for k, n in enumerate(self.orders[origin])]
+            if len(set(self.orders[origin])) == 1:
+                highest = [derivative_name(origin, self.orders[origin][0])]
+            facts = f"{origin} has derivatives up to {', '.join(highest[:8])}"
+        elif order and origin in self.places:
+            facts = f"{origin} has no derivative"
         return InputError(
-            f"The model {self.name!r} has no variable {name!r}.", facts, remedy=did_you_mean(name, names)
+            f"The model {self.name!r} has no variable {name!r}.",
+            facts,
+            because="only what was declared has a name.",
+            remedy=did_you_mean(name, names),
         )
 
     @cached_property
     def labels(self) -> dict[str, tuple[str, ...]]:
         """The name of every entry of every vector."""
-        labels: dict[str, list[str]] = {letter: [""] * self.sizes[letter] for letter in LETTERS}
-        for place in self.places.values():
-            for k, (letter, position) in enumerate(zip(place.letters, place.positions)):
-                labels[letter][int(position)] = element_label(place.name, place.shape, k)
         shapes = {v.name: v.shape for v in self.variables}
-        for position, (name, k, order) in enumerate(state_order(self.of_kind("state"), self.orders)):
-            labels["xdot"][position] = element_label(derivative_name(name, order + 1), shapes[name], k)
-        return {letter: tuple(names) for letter, names in labels.items()}
+        labels = {
+            letter: tuple(v.label(k) for v in self.of_kind(kind) for k in range(v.size))
+            for letter, kind in (("z", "algebraic"), ("u", "input"), ("p", "parameter"))
+        }
+        for letter, step in (("x", 0), ("xdot", 1)):
+            labels[letter] = tuple(
+                element_label(derivative_name(name, order + step), shapes[name], k) for name, k, order in self._entries
+            )
+        return labels
 
     # -- values that the model was written with ----------------------------------------------------------------
 
     @cached_property
     def start(self) -> dict[str, np.ndarray]:
-        """Written start values of x, z and values of p; NaN where nothing was written."""
-        values = {letter: np.full(self.sizes[letter], np.nan) for letter in ("x", "z", "p")}
-        for v in self.variables:
-            if v.kind == "input":
-                continue
-            for name, entries in ((v.name, v.start), (derivative_name(v.name, 1), v.rate)):
-                place = self.places.get(name)
-                for k, entry in enumerate(entries if place is not None else ()):
-                    letter = place.letters[k]  # type: ignore[union-attr]
-                    if entry is not None and letter in values:
-                        values[letter][place.positions[k]] = entry  # type: ignore[union-attr]
-        return values
+        """Written start values of x, z and values of p (read-only); NaN where nothing was written."""
+        written = {v.name: v for v in self.variables}
+        x = [{0: written[name].start, 1: written[name].rate}.get(order, ()) for name, _, order in self._entries]
+        values: dict[str, list[float | None]] = {
+            "x": [entries[k] if entries else None for entries, (_, k, _) in zip(x, self._entries)]
+        }
+        for letter, kind in (("z", "algebraic"), ("p", "parameter")):
+            values[letter] = [entry for v in self.of_kind(kind) for entry in v.start]
+        return {letter: _frozen_array(entries) for letter, entries in values.items()}
 
     @cached_property
     def nominal(self) -> dict[str, np.ndarray]:
-        """The usual sizes of x, z and u; a derivative has that of its state."""
-        sizes = {letter: np.ones(self.sizes[letter]) for letter in ("x", "z", "u")}
-        for v in self.variables:
-            for order in range(max(self.orders.get(v.name, (1,)))):
-                place = self.places.get(derivative_name(v.name, order))
-                for k, entry in enumerate(v.nominal if place is not None else ()):
-                    letter = place.letters[k]  # type: ignore[union-attr]
-                    if letter in sizes:
-                        sizes[letter][place.positions[k]] = entry  # type: ignore[union-attr]
-        return sizes
+        """The usual sizes of x, z and u (read-only); a derivative has that of its state."""
+        written = {v.name: v for v in self.variables}
+        values: dict[str, list[float | None]] = {"x": [written[name].nominal[k] for name, k, _ in self._entries]}
+        for letter, kind in (("z", "algebraic"), ("u", "input")):
+            values[letter] = [entry for v in self.of_kind(kind) for entry in v.nominal]
+        return {letter: _frozen_array(entries) for letter, entries in values.items()}
 
     # -- identity and files ------------------------------------------------------------------------------------
 
@@ -266,7 +296,10 @@ class System:
             residual,
             record["equations"],
             dict(zip(record["outputs"], outputs)),
-            [Event(name, direction, terminal, tuple(resets_of)) for name, direction, terminal, resets_of in record["events"]],
+            [
+                Event(name, direction, terminal, tuple(resets_of))
+                for name, direction, terminal, resets_of in record["events"]
+            ],
             guards,
             resets,
         )
@@ -287,10 +320,22 @@ class System:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {letter}" for letter, n in self.sizes.items() if letter != "xdot")
-        return f"System({self.name!r}: {len(self.equation_labels)} equations, {counts})"
+        return f"System({self.name!r}: {counted(len(self.equation_labels), 'equation')}, {counts})"
+
+
+def _frozen_array(entries: Sequence[float | None]) -> np.ndarray:
+    array = np.array([np.nan if entry is None else entry for entry in entries], dtype=float)
+    array.setflags(write=False)
+    return array
 
 
 def state_order(states: Sequence[Variable], orders: Mapping[str, Sequence[int]]) -> list[tuple[str, int, int]]:
     """The entries of x in order: (name, element, order of derivative); all states first, then their derivatives."""
     highest = max((max(orders[v.name]) for v in states), default=0)
-    return [(v.name, k, order) for order in range(highest) for v in states for k in range(v.size) if order < orders[v.name][k]]
+    return [
+        (v.name, k, order)
+        for order in range(highest)
+        for v in states
+        for k in range(v.size)
+        if order < orders[v.name][k]
+    ]

@@ -1,0 +1,143 @@
+"""The command line: `daedalus demo`, `daedalus simulate FILE`, `daedalus methods`, `daedalus info`."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from daedalus.errors import DaedalusError, InputError
+
+app = typer.Typer(
+    help="Daedalus: write a dynamic system, understand it, simulate it, look at it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# Exit codes: 0 done, 1 the run ended early, 2 the call or the file cannot be used.
+STOPPED_EARLY, BAD_INPUT = 1, 2
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option("--out", help="Where the picture and the data go.")] = Path("demo"),
+) -> None:
+    """Fly a quadrotor and swing a double pendulum; writes a picture and a NetCDF file."""
+    from daedalus.demo import run_demo
+
+    run_demo(folder)
+
+
+@app.command()
+def methods() -> None:
+    """Print the table of integration methods."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from daedalus.simulation.methods import methods as method_table
+
+    table = Table(title="Integration methods", title_justify="left")
+    for heading in ("name", "order", "explicit", "adaptive", "ODE", "index 1", "index 2", "index 3", "what it is"):
+        table.add_column(heading, no_wrap=heading != "what it is")
+    for m in method_table():
+        flags = ("yes" if flag else "no" for flag in (m.explicit, m.adaptive))
+        table.add_row(m.name, str(m.order), *flags, m.ode, m.index_1, m.index_2, m.index_3, m.title)
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+
+
+@app.command()
+def simulate(
+    file: Annotated[Path, typer.Argument(help="A Python file that defines `model` (and, if wanted, `inputs`, `start`).")],
+    until: Annotated[float, typer.Option("--until", help="End of the run, in the model's time.")] = 10.0,
+    method: Annotated[str, typer.Option("--method", help="A name from `daedalus methods`.")] = "auto",
+    rtol: Annotated[float, typer.Option("--rtol", help="Relative tolerance.")] = 1e-6,
+    step: Annotated[float | None, typer.Option("--step", help="Fixed step, for methods without error control.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the run to this NetCDF file.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the run into this picture.")] = None,
+) -> None:
+    """Run the model in FILE and say how it went."""
+    from daedalus.simulation.simulate import simulate as run
+
+    found = _load_file(file)
+    trajectory = run(
+        found["model"], until, start=found.get("start"), inputs=found.get("inputs"), method=method, rtol=rtol, step=step
+    )
+    work = trajectory.work
+    typer.echo(f"{trajectory.system.name}: {trajectory.stop_reason}")
+    typer.echo(f"{trajectory.method}, {work.steps} steps, {work.rejected} rejected, {work.rhs} evaluations, "
+               f"{1e3 * work.seconds:.3g} ms")  # fmt: skip
+    for name in [n for n, place in trajectory.system.places.items() if place.letter == "x"][:12]:
+        typer.echo(f"  {name} = {trajectory[name][-1]}")
+    if out is not None:
+        trajectory.save(out)
+        typer.echo(f"saved {out}")
+    if plot is not None:
+        _save_picture(trajectory.plot(), plot)
+        typer.echo(f"drew {plot}")
+    if not trajectory.success:
+        raise typer.Exit(STOPPED_EARLY)
+
+
+@app.command()
+def info() -> None:
+    """Print versions, the compiler in use and where compiled code is kept."""
+    from daedalus.installation import describe
+
+    for name, value in describe().items():
+        typer.echo(f"{name + ':':<16}{value}")
+
+
+def _load_file(file: Path) -> dict[str, Any]:
+    """The names a Python file defines; it must define `model`."""
+    from daedalus.model.model import Model
+
+    if not file.exists():
+        raise InputError(f"There is no file {str(file)!r}.", remedy="the path of a Python file that defines `model`")
+    if file.suffix != ".py":
+        raise InputError(f"{str(file)!r} is not a Python file.", remedy="a .py file that defines `model`")
+    sys.path.insert(0, str(file.resolve().parent))
+    try:
+        found = runpy.run_path(str(file))
+    except DaedalusError:
+        raise
+    except Exception as error:
+        raise InputError(f"{str(file)!r} cannot be run.", f"{type(error).__name__}: {error}") from error
+    if not isinstance(found.get("model"), Model):
+        kind = "nothing" if "model" not in found else f"a {type(found['model']).__name__}"
+        raise InputError(
+            f"{str(file)!r} defines no model.",
+            f"`model` is {kind} there",
+            remedy='model = dd.Model("name") at the top level of the file',
+        )
+    return found
+
+
+def _save_picture(figure: Any, path: Path) -> None:
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise InputError(f"The picture {str(path)!r} cannot be written.", str(error).splitlines()[0]) from error
+
+
+def main() -> None:
+    """Run the command line; errors of the package become one line (and its facts) and an exit code."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    try:
+        app()
+    except DaedalusError as error:
+        typer.echo(f"daedalus: {error}", err=True)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        typer.echo("daedalus: interrupted", err=True)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

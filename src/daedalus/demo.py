@@ -1,0 +1,93 @@
+"""The demonstration behind `make demo`: a flight and a swing, written down, run, checked and drawn."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def run_demo(folder: Path) -> None:
+    """Run the demonstration and leave its results in a folder."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    console.print("[bold]Daedalus[/bold]: a model from the page to the machine\n")
+    flight = _fly(console)
+    swing = _swing(console)
+    many = _sweep(console)
+    picture = folder / "demo.png"
+    _draw(flight, swing, many, picture)
+    swing.save(folder / "double_pendulum.nc")
+    console.print(f"\nLook at [bold]{picture}[/bold]; the run is in {folder / 'double_pendulum.nc'} (dd.load reads it).")
+
+
+def _fly(console: Any) -> Any:
+    import daedalus as dd
+    from daedalus import catalogue
+
+    console.print("1. A quadrotor: 13 states, 4 rotors, written as equations")
+    k = catalogue.load("quadrotor")
+    begin = time.perf_counter()
+    dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs)
+    first = time.perf_counter() - begin
+    begin = time.perf_counter()
+    tr = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs, rtol=1e-8, method="dop853")
+    again = time.perf_counter() - begin
+    norm = float(np.abs(np.linalg.norm(tr["quaternion"], axis=1) - 1).max())
+    console.print(f"   first run, equations to machine code included: {1e3 * first:.0f} ms; again: {1e3 * again:.2f} ms")
+    console.print(f"   {tr.work.steps} steps, {tr.work.rhs} evaluations; the quaternion keeps its length to {norm:.0e}")
+    return tr
+
+
+def _swing(console: Any) -> Any:
+    import daedalus as dd
+    from daedalus import catalogue
+
+    console.print("2. A double pendulum: M(q) q'' = ..., second order, reduced by the model itself")
+    k = catalogue.load("double_pendulum")
+    tr = dd.simulate(k.model, (0.0, 20.0), start=k.start, rtol=1e-9)
+    energy = tr["energy"]
+    console.print(f"   {tr.work.steps} steps; energy kept to {np.ptp(energy) / np.abs(energy).max():.0e} over 20 s")
+    return tr
+
+
+def _sweep(console: Any) -> Any:
+    import daedalus as dd
+    from daedalus import catalogue
+
+    console.print("3. The van der Pol oscillator for 60 values of μ, one compiled model, all cores")
+    model = catalogue.load("van_der_pol").model
+    name = next(iter(model.parameters))
+    begin = time.perf_counter()
+    en = dd.sweep(model, 20.0, over={name: np.linspace(0.1, 4.0, 60)}, save_at=np.linspace(0, 20, 600), progress=True)
+    console.print(f"   {en} in {1e3 * (time.perf_counter() - begin):.0f} ms")
+    return en
+
+
+def _draw(flight: Any, swing: Any, many: Any, picture: Path) -> None:
+    """Four panels: the flight path, the attitude, the pendulum's trace, the sweep."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(figsize=(11, 8), layout="constrained")
+    path = figure.add_subplot(2, 2, 1, projection="3d")
+    fine = flight.at(np.linspace(flight.time[0], flight.time[-1], 600))
+    path.plot(*fine["position"].T, color="C0")
+    path.scatter(*fine["position"][0], color="C2", label="start")
+    path.scatter(*fine["position"][-1], color="C3", label="end")
+    path.set(title="quadrotor: flight path [m]", xlabel="x", ylabel="y", zlabel="z")
+    path.legend()
+    flight.plot("quaternion", ax=figure.add_subplot(2, 2, 2, title="quadrotor: attitude quaternion"))
+    trace = figure.add_subplot(2, 2, 3, title="double pendulum: path of the tip [m]", aspect="equal")
+    fine = swing.at(np.linspace(swing.time[0], swing.time[-1], 3000))
+    trace.scatter(*fine["tip"].T, c=fine.time, s=1.5, cmap="viridis")
+    trace.grid(alpha=0.3)
+    many.plot(ax=figure.add_subplot(2, 2, 4))
+    figure.axes[3].set_title("van der Pol for 60 values of μ")
+    figure.savefig(picture, dpi=130)

@@ -1,0 +1,41 @@
+"""A progress bar in simulated time: silent when nobody looks or when the run is over before one could."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+# A bar appears when a run takes longer than this.
+PATIENCE_SECONDS = 0.5
+
+
+class ProgressBar:
+    """Called by the core with the time reached; draws a tqdm bar from t0 to t1."""
+
+    def __init__(self, t0: float, t1: float, title: str, patience: float = PATIENCE_SECONDS) -> None:
+        self._t0, self._t1, self._title = t0, t1, title
+        self._begin = time.monotonic() + patience
+        self._bar: Any = None
+
+    def __call__(self, t: float) -> None:
+        if self._bar is None:
+            if time.monotonic() < self._begin:
+                return
+            from tqdm import tqdm
+
+            layout = "{desc}: {percentage:3.0f}%|{bar}| t = {n:.4g} of {total:.4g} [{elapsed}<{remaining}]"
+            self._bar = tqdm(total=abs(self._t1 - self._t0), desc=self._title, bar_format=layout, leave=False)
+        self._bar.n = abs(t - self._t0)
+        self._bar.refresh()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def wants_progress(progress: bool | Callable[[float], None] | None) -> bool:
+    """Whether a bar is to be shown: as asked, or when standard error is a terminal."""
+    return sys.stderr.isatty() if progress is None else bool(progress)

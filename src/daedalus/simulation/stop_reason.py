@@ -1,0 +1,51 @@
+"""How a run ended, in a sentence with the time and the variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daedalus.model.system import System
+
+SUCCESS = ("finished", "event")
+
+
+def stop_reason(run: Any, system: System, max_steps: int | None, time_limit: float | None) -> str:
+    """The sentence for a core run."""
+    t = f"t = {run.stop_time:.6g}"
+    sentences = {
+        "finished": f"reached {t}",
+        "interrupted": f"interrupted by the user at {t}",
+        "cancelled": f"cancelled at {t}",
+        "step_limit": f"took max_steps = {max_steps} steps and got to {t}",
+        "time_limit": f"ran for time_limit = {time_limit} s and got to {t}",
+        "chattering": f"events follow each other without progress at {t}",
+    }
+    if run.status in sentences:
+        return sentences[run.status]
+    if run.status == "event":
+        return f"event {system.events[run.events[-1][0]].name!r} ended the run at {t}"
+    name = culprit_name(run, system)
+    if run.status == "not_finite":
+        return f"{name} is not finite at {t}"
+    if run.status == "step_too_small":
+        cause = f"{name} stops being finite" if run.culprit_stage != "error" else f"largest scaled error in {name}"
+        return f"the step fell below {abs(run.last_step):.2g} at {t}; {cause}, which grows without bound or jumps there"
+    return f"{run.status} at {t}"
+
+
+def culprit_name(run: Any, system: System) -> str:
+    """The variable (or derivative) that the core points at."""
+    if not 0 <= run.culprit < system.sizes["x"]:
+        return "a variable"
+    return system.labels["xdot" if run.culprit_stage == "derivative" else "x"][run.culprit]
+
+
+def remedy(status: str) -> str:
+    """What to try after such an end."""
+    return {
+        "step_limit": "a larger max_steps, a looser rtol, or a method for stiff systems",
+        "time_limit": "a larger time_limit, or a looser rtol",
+        "step_too_small": "a shorter span if the solution blows up; an event where the right-hand side jumps",
+        "not_finite": "other start values; a division by zero or a root of a negative number is likely",
+        "chattering": "a reset that moves the guard away from zero, or a terminal event",
+    }.get(status, "dd.simulate(..., on_stop='return') to keep what was computed")

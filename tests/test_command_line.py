@@ -1,0 +1,82 @@
+"""The command line: what it prints, what it leaves behind, and its exit codes."""
+
+import subprocess
+import sys
+
+import pytest
+
+DAEDALUS = [sys.executable, "-m", "daedalus.command_line"]
+
+MODEL = """
+import daedalus as dd
+model = dd.Model("ball")
+h = model.state("h", start=1.0)
+v = model.state("v", start=0.0)
+model.equation(model.der(h), v)
+model.equation(model.der(v), -9.81)
+model.event("floor", h, direction=-1, terminal=True)
+"""
+
+
+def call(*arguments, cwd=None):
+    return subprocess.run([*DAEDALUS, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+def test_simulate_prints_the_outcome_and_writes_files(tmp_path):
+    (tmp_path / "ball.py").write_text(MODEL)
+    out = call("simulate", "ball.py", "--until", 5, "--out", "run.nc", "--plot", "run.png", cwd=tmp_path)
+    assert out.returncode == 0, out.stderr
+    assert "ball: event 'floor' ended the run at t = 0.451523" in out.stdout
+    assert (tmp_path / "run.nc").exists()
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_that_stops_early_has_exit_code_1(tmp_path):
+    text = MODEL.replace("-9.81", "-9.81 + 1e3 * v**2").replace("start=0.0", "start=1.0")
+    (tmp_path / "ball.py").write_text(text)
+    out = call("simulate", "ball.py", cwd=tmp_path)
+    assert out.returncode == 1
+    assert "the step fell below" in out.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        (None, ["nothing.py"], "daedalus: There is no file 'nothing.py'."),
+        ("x = 1", ["file.py"], "daedalus: 'file.py' defines no model."),
+        ("model = 3", ["file.py"], "`model` is a int there"),
+        ("1 / 0", ["file.py"], "ZeroDivisionError: division by zero"),
+        (MODEL, ["file.py", "--method", "rk5"], "daedalus: There is no method 'rk5'."),
+        (MODEL, ["file.py", "--until", "nan"], "daedalus: The span is not a time."),
+        (MODEL, ["file.py", "--out", "run.csv"], "daedalus: A run is saved as NetCDF."),
+        (MODEL, ["file.py", "--plot", "run.xyz"], "daedalus: The picture 'run.xyz' cannot be written."),
+    ],
+)
+def test_mistakes_have_exit_code_2_and_no_traceback(tmp_path, text, arguments, message):
+    if text is not None:
+        (tmp_path / "file.py").write_text(text)
+    out = call("simulate", *arguments, cwd=tmp_path)
+    assert out.returncode == 2
+    assert message in out.stderr
+    assert "Traceback" not in out.stderr
+
+
+def test_methods_info_and_help():
+    out = call("methods")
+    assert out.returncode == 0
+    assert "dop853" in out.stdout
+    out = call("info")
+    assert out.returncode == 0
+    assert "casadi:" in out.stdout
+    for arguments in (["--help"], ["simulate", "--help"]):
+        out = call(*arguments)
+        assert out.returncode == 0
+        assert "simulate" in out.stdout
+
+
+def test_demo_writes_a_picture_and_a_run(tmp_path):
+    out = call("demo", "--out", tmp_path / "demo")
+    assert out.returncode == 0, out.stderr
+    assert (tmp_path / "demo" / "demo.png").stat().st_size > 50_000
+    assert (tmp_path / "demo" / "double_pendulum.nc").exists()
+    assert "energy kept to" in out.stdout

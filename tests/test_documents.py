@@ -1,0 +1,38 @@
+"""Documentation is code: the blocks of README and docs run, and so do the examples."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXPECTED = re.compile(r"^```python\n(?:(?!^```).)*?^```\s*^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_blocks_run(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict = {}
+    text = page.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        exec(compile(match[1], f"{page.name}:{text[: match.start()].count(chr(10)) + 2}", "exec"), namespace)
+    printed = capsys.readouterr().out
+    for match in EXPECTED.finditer(text):
+        assert match[1] in printed
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda script: script.name)
+def test_examples_run(script, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = runpy.run_path(str(script), run_name="__main__")
+    assert found
+
+
+def test_readme_begins_with_the_two_commands():
+    lines = [line.strip() for line in (ROOT / "README.md").read_text().splitlines() if line.strip()]
+    assert lines[0] == "# Daedalus"
+    assert lines[1].startswith("make demo")
+    assert lines[2].startswith("make test")
