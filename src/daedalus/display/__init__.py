@@ -1,1 +1,1 @@
-
+"""Looking at results: plots and reports."""

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import casadi as ca
-import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import (
-    BOOL_REMEDY,
+    EQUATION_REMEDY,
     as_expression,
     column,
     concatenate,
     elements,
+    has_nan,
     is_inequality,
-    nan_constants,
+    is_logical,
+    nan_inside,
     split_equalities,
     symbol_key,
 )
-from daedalus.model.names import check_name, did_you_mean, shape_text
-from daedalus.model.notebook import Equation, Notebook, WrittenEvent
-from daedalus.model.variables import check_shape, make_variable
+from daedalus.model.names import check_name
+from daedalus.model.notebook import Equation, Notebook, size_text
+from daedalus.model.printing import expression_text
+from daedalus.model.variables import check_shape, make_variable, shape_of_values
 
 UNKNOWNS = ("state", "algebraic")
 
 
 class EquationDoor(Notebook):
-    """Declare variables, differentiate, write equations, outputs and events."""
+    """Declare variables, differentiate, write equations."""
 
     # -- variables ---------------------------------------------------------------------------------------------
 
@@ -103,8 +103,14 @@ class EquationDoor(Notebook):
         )
 
     def input(
-        self, name: str, shape: int | tuple[int, ...] = (), *, unit: str = "", nominal: object = 1.0,
-        lower: object = None, upper: object = None,
+        self,
+        name: str,
+        shape: int | tuple[int, ...] = (),
+        *,
+        unit: str = "",
+        nominal: object = 1.0,
+        lower: object = None,
+        upper: object = None,
     ) -> ca.SX:
         """Declare a signal from outside; its value comes with `simulate(..., inputs={name: ...})`.
 
@@ -119,13 +125,9 @@ class EquationDoor(Notebook):
         """
         check_name(name, "input")
         dims = check_shape(shape, name)
-        return self._declare(
-            make_variable(name, "input", dims, unit=unit, nominal=nominal, lower=lower, upper=upper)
-        )
+        return self._declare(make_variable(name, "input", dims, unit=unit, nominal=nominal, lower=lower, upper=upper))
 
-    def parameter(
-        self, name: str, value: object = None, *, shape: int | tuple[int, ...] = (), unit: str = ""
-    ) -> ca.SX:
+    def parameter(self, name: str, value: object = None, *, shape: int | tuple[int, ...] = (), unit: str = "") -> ca.SX:
         """Declare a constant of the model; the shape is that of `value` unless `shape` says otherwise.
 
         Example
@@ -139,8 +141,7 @@ class EquationDoor(Notebook):
         check_name(name, "parameter")
         dims = check_shape(shape, name)
         if value is not None and dims == ():
-            array = np.array(value.full() if hasattr(value, "full") else value, dtype=object)
-            dims = check_shape(array.shape, name)
+            dims = shape_of_values(value, name)
         return self._declare(make_variable(name, "parameter", dims, start=value, unit=unit))
 
     @property
@@ -164,7 +165,7 @@ class EquationDoor(Notebook):
         >>> float(dd.simulate(m, 1.0)["y_dot"][-1])
         -9.81
         """
-        value = as_expression(expression, "The argument of der")
+        value = self._expression(expression, "The argument of der")
         self._check_differentiable(value)
         scalars = elements(value)
         known = [self._known.get(symbol_key(s)) if s.is_symbolic() else None for s in scalars]
@@ -175,10 +176,12 @@ class EquationDoor(Notebook):
         return self._chain_rule(value)
 
     def _chain_rule(self, value: ca.SX) -> ca.SX:
-        present = {self._known[symbol_key(s)] for s in ca.symvar(value)}
-        moving = sorted({(n, o) for n, _, o in present if n != "t" and self._variables[n].kind == "state"})
-        symbols = [self._time, *(self._derivative_symbol(n, o) for n, o in moving)]
-        rates = [ca.SX(1), *(self._derivative_symbol(n, o + 1) for n, o in moving)]
+        symbols, rates = [self._time], [ca.SX(1)]
+        for symbol in ca.symvar(value):
+            name, k, order = self._known[symbol_key(symbol)]
+            if name != "t" and self._variables[name].kind == "state":
+                symbols.append(symbol)
+                rates.append(self._derivative_scalar(name, k, order + 1))
         result = ca.jtimes(column(value), concatenate(symbols), concatenate(rates))
         return ca.reshape(ca.densify(result), *value.shape)
 
@@ -197,7 +200,7 @@ class EquationDoor(Notebook):
 
     # -- equations ---------------------------------------------------------------------------------------------
 
-    def equation(self, left: object, right: object = None, *, name: str | None = None) -> None:
+    def equation(self, left: object, right: object = ..., *, name: str | None = None) -> None:
         """Write `left == right`; one argument means `left == 0`, or an equality `a == b`, or a list of these.
 
         Refused with the culprit named: shapes that differ, booleans, inequalities, symbols of other models, and
@@ -218,24 +221,36 @@ class EquationDoor(Notebook):
                 number += 1
             name = f"equation_{number}"
         where = f"Equation {name!r}"
-        if not isinstance(name, str):
-            raise ModelError("The name of an equation is a text.", f"got {name!r}", remedy='name="balance"')
+        if not isinstance(name, str) or not name:
+            raise ModelError(
+                "The name of an equation is a text.",
+                f"got {name!r}",
+                because="errors and results speak of an equation by its name.",
+                remedy='name="balance"',
+            )
         if name in self._equations:
-            raise ModelError(f"The equation name {name!r} is taken.", remedy="another name=")
+            raise ModelError(
+                f"The equation name {name!r} is taken.",
+                f"it stands for {expression_text(self._equations[name].residual[0], self._labels())} = 0",
+                because="errors and results speak of an equation by its name.",
+                remedy="another name=",
+            )
         residuals = self._residuals(left, right, where)
         self._check_residuals(residuals, name)
         self._changed()
         self._equations[name] = Equation(name, ca.vertcat(*residuals))
 
     def _residuals(self, left: object, right: object, where: str) -> list[ca.SX]:
-        if right is None:
-            rows = left if isinstance(left, (list, tuple)) else [left]
-            scalars = [s for row in rows for s in elements(as_expression(row, where))]
+        if right is ...:
+            rows = left if isinstance(left, (list, tuple)) and len(left) else [left]
+            scalars = [s for row in rows for s in elements(as_expression(row, where, EQUATION_REMEDY))]
             return split_equalities(ca.vertcat(*scalars))[0]
-        one, two = as_expression(left, where), as_expression(right, where)
+        one, two = (as_expression(side, where, EQUATION_REMEDY) for side in (left, right))
         if any(split_equalities(side)[1] for side in (one, two)):
             raise ModelError(
-                f"{where} has an == inside a left and a right side.", remedy="m.equation(a == b) or m.equation(a, b)"
+                f"{where} has an == inside a left and a right side.",
+                because="the comma already stands for the equality.",
+                remedy="m.equation(a == b) or m.equation(a, b)",
             )
         if one.shape != two.shape:
             # A constant fills a vector; anything else must fit.
@@ -246,7 +261,8 @@ class EquationDoor(Notebook):
             else:
                 raise ModelError(
                     f"The two sides of equation {where.split(' ', 1)[1]} have different shapes.",
-                    f"left {_size_text(one)}, right {_size_text(two)}",
+                    f"left {size_text(one)}, right {size_text(two)}",
+                    because="each component of the left side equals one of the right side; a list is a column.",
                     remedy="write as many components on both sides",
                 )
         return elements(ca.densify(one - two))
@@ -265,12 +281,8 @@ class EquationDoor(Notebook):
             for residual, place in zip(residuals, where):
                 self._check_symbols(residual, place)
             raise
-        for k in nan_constants(whole):
-            raise ModelError(
-                f"{where[k]} contains the constant NaN.",
-                because="math.sin(x), float(x) and writing a symbol into a float array turn symbols into NaN.",
-                remedy="np.sin or casadi.sin, and lists instead of np.zeros",
-            )
+        if has_nan(whole):
+            raise nan_inside(next(place for residual, place in zip(residuals, where) if has_nan(residual)))
         unknowns = [self._scalars[n, o][k] for n, k, o in seen if n != "t" and self._variables[n].kind in UNKNOWNS]
         rows = set(ca.jacobian_sparsity(whole, ca.vertcat(*unknowns)).row()) if unknowns else set()
         for k in range(len(residuals)):
@@ -286,113 +298,21 @@ class EquationDoor(Notebook):
             remedy="declare one of them with m.algebraic(...)",
         )
 
-    # -- outputs and events ------------------------------------------------------------------------------------
-
-    def output(self, name: str, expression: object) -> None:
-        """Name a quantity that is evaluated along every result: `tr[name]`.
-
-        Example
-        -------
-        >>> import daedalus as dd
-        >>> m = dd.Model("decay")
-        >>> x = m.state("x", start=2.0)
-        >>> m.equation(m.der(x), -x)
-        >>> m.output("energy", 0.5 * x**2)
-        >>> float(dd.simulate(m, 1.0)["energy"][0])
-        2.0
-        """
-        check_name(name, "output")
-        self._check_free(name, "output")
-        value = as_expression(expression, f"Output {name!r}")
-        self._check_symbols(value, f"Output {name!r}")
-        self._changed()
-        self._outputs[name] = value
-
-    def event(
-        self,
-        name: str,
-        guard: object,
-        *,
-        direction: int = 0,
-        reset: Mapping[str, object] | None = None,
-        terminal: bool = False,
-    ) -> None:
-        """Let something happen when `guard` passes zero.
-
-        Parameters
-        ----------
-        guard: scalar expression; the event is located where it is zero.
-        direction: -1 falling, +1 rising, 0 both.
-        reset: new values of states by name; all read the values before the event and apply together.
-        terminal: the run ends at the event.
-
-        Example
-        -------
-        >>> import daedalus as dd
-        >>> m = dd.Model("ball")
-        >>> h = m.state("h", start=1.0); v = m.state("v", start=0.0)
-        >>> m.equation(m.der(h), v); m.equation(m.der(v), -9.81)
-        >>> m.event("bounce", h, direction=-1, reset={"v": -0.8 * v})
-        >>> tr = dd.simulate(m, 1.0)
-        >>> tr.events[0].name, round(tr.events[0].time, 4)
-        ('bounce', 0.4515)
-        """
-        check_name(name, "event")
-        self._check_free(name, "event")
-        value = as_expression(guard, f"The guard of event {name!r}")
-        if not value.is_scalar():
-            raise ModelError(f"The guard of event {name!r} is not a scalar.", _size_text(value), remedy="one event each")
-        if is_inequality(value):
-            value = value.dep(0) - value.dep(1)
-        if value.is_constant():
-            raise ModelError(f"The guard of event {name!r} is the constant {float(value):g}.", "it never passes zero")
-        self._check_symbols(value, f"The guard of event {name!r}")
-        if direction not in (-1, 0, 1):
-            raise ModelError(f"The direction of event {name!r} is {direction!r}.", remedy="-1 falling, 1 rising, 0 both")
-        resets = {target: self._reset_value(name, target, new) for target, new in (reset or {}).items()}
-        self._changed()
-        self._events[name] = WrittenEvent(name, value, int(direction), resets, bool(terminal))
-
-    def _reset_value(self, event: str, target: str, new: object) -> ca.SX:
-        where = f"The reset of {target} in event {event!r}"
-        symbol = self._lookup(target)
-        keys = [self._known.get(symbol_key(s)) for s in elements(symbol)] if symbol.is_valid_input() else [None]
-        if any(k is None or k[0] == "t" or self._variables[k[0]].kind != "state" for k in keys):
-            raise ModelError(
-                f"{where} is not possible.",
-                f"{target} is not a state",
-                because="only states keep the value that an event gives them.",
-                remedy=did_you_mean(target, [v.name for v in self._variables.values() if v.kind == "state"]),
-            )
-        value = as_expression(new, where)
-        self._check_symbols(value, where)
-        if value.is_scalar() and not symbol.is_scalar():
-            value = ca.repmat(value, *symbol.shape)
-        if value.shape != symbol.shape:
-            raise ModelError(f"{where} has the wrong shape.", f"{_size_text(symbol)} expected, {_size_text(value)} given")
-        return value
-
 
 def _check_form(residual: ca.SX, where: str) -> None:
-    """Refuse inequalities and what folded to a constant."""
-    if is_inequality(residual):
+    """Refuse inequalities, logic and what folded to a constant."""
+    if is_inequality(residual) or is_logical(residual):
         raise ModelError(
-            f"{where} is an inequality.",
+            f"{where} is {'an inequality' if is_inequality(residual) else 'a logical expression'}.",
             because="a model is made of equations; bounds belong to lower=, upper= or an event.",
             remedy="m.event(...) where something switches",
         )
     if residual.is_constant():
         value = float(residual)
-        fact = "it says nothing" if value == 0 else "it can never hold"
+        meaning = {0.0: "it says nothing", 1.0: "it is a comparison that always holds, or can never be zero"}
         raise ModelError(
             f"{where} folded to the constant {value:g}.",
-            f"no symbol is left in it, so {fact}",
+            f"no symbol is left in it, so {meaning.get(value, 'it can never hold')}",
             because="both sides are the same, or Python evaluated the comparison before the model saw it.",
-            remedy=BOOL_REMEDY,
+            remedy=EQUATION_REMEDY,
         )
-
-
-def _size_text(expression: ca.SX) -> str:
-    rows, columns = expression.shape
-    return shape_text(() if expression.is_scalar() else (rows,) if columns == 1 else (rows, columns))
-

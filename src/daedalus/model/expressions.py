@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import numbers
+from collections.abc import Iterable, Sequence
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
 
-BOOL_REMEDY = 'the comma form m.equation(m.der(x), [v, -g]): left side, right side'
+EQUATION_REMEDY = "the comma form m.equation(m.der(x), [v, -g]): left side, right side"
+EXPRESSION_REMEDY = "an expression in the model's symbols, a number, or a list of these"
+_NAN_CAUSE = "math.sin(x), float(x) and writing a symbol into a float array turn symbols into NaN."
+_NAN_REMEDY = "np.sin or casadi.sin, and lists instead of np.zeros"
 
 
-def as_expression(value: object, where: str) -> ca.SX:
+def as_expression(value: object, where: str, remedy: str = EXPRESSION_REMEDY) -> ca.SX:
     """A dense SX of what the user wrote; lists and 1-D arrays become columns.
 
-    Raises a ModelError naming `where` for booleans, texts, MX, None and NaN.
+    Raises a ModelError naming `where` for booleans (with `remedy`), texts, MX, None, NaN and what is empty.
     """
+    expression = _convert(value, where, remedy)
+    if expression.numel() == 0:
+        raise ModelError(f"{where} is empty.", f"got {value!r}"[:200], because="it has no entries.", remedy=remedy)
+    return _no_nan(expression, where)
+
+
+def _convert(value: object, where: str, remedy: str) -> ca.SX:
     if isinstance(value, ca.SX):
-        return _no_nan(ca.densify(value), where)
+        return ca.densify(value)
     if isinstance(value, (bool, np.bool_)):
         raise ModelError(
             f"{where} is the Python value {bool(value)}, not an expression.",
             because="comparing a symbol with a Python list gives a plain True or False.",
-            remedy=BOOL_REMEDY,
+            remedy=remedy,
         )
-    if isinstance(value, (int, float, np.integer, np.floating, ca.DM)):
-        return _no_nan(ca.densify(ca.SX(value)), where)
+    if isinstance(value, (numbers.Real, ca.DM)):
+        return ca.densify(ca.SX(value if isinstance(value, ca.DM) else float(value)))
     if isinstance(value, ca.MX):
         raise ModelError(
             f"{where} is an MX expression.",
@@ -34,35 +45,66 @@ def as_expression(value: object, where: str) -> ca.SX:
             remedy="write it with the symbols that the model returned",
         )
     if isinstance(value, np.ndarray):
-        return _from_array(value, where)
+        return _from_array(value, where, remedy)
     if isinstance(value, (list, tuple)):
-        return _from_rows(value, where)
+        return _from_rows(value, where, remedy)
     raise ModelError(
         f"{where} is no expression.",
-        f"got {type(value).__name__}: {value!r}"[:200],
-        remedy="an expression in the model's symbols, a number, or a list of these",
+        f"got {described(value)}",
+        because="only symbols and numbers can be computed with.",
+        remedy=EXPRESSION_REMEDY,
     )
 
 
-def _from_array(value: np.ndarray, where: str) -> ca.SX:
+def described(value: object) -> str:
+    """A wrong value in a few words; expressions inside it are not shown in CasADi's own names."""
+    text = repr(value)
+    kind = type(value).__name__
+    return kind if any(mark in text for mark in ("SX(", "MX(")) else f"{kind}: {text}"[:120]
+
+
+def _from_array(value: np.ndarray, where: str, remedy: str) -> ca.SX:
+    if value.ndim > 2:
+        raise ModelError(
+            f"{where} is an array with {value.ndim} axes.",
+            f"its shape is {value.shape}",
+            because="expressions are scalars, columns and matrices.",
+            remedy="one equation a slice",
+        )
     if value.dtype != object:
-        if not np.issubdtype(value.dtype, np.number):
-            raise ModelError(f"{where} is an array of {value.dtype}, not of numbers.", remedy=BOOL_REMEDY)
-        return _no_nan(ca.densify(ca.SX(ca.DM(value.astype(float)))), where)
-    if value.ndim == 2:
-        return ca.horzcat(*(_from_rows(list(column), where) for column in value.T))
-    return _from_rows(list(value.reshape(-1)), where)
+        if not np.issubdtype(value.dtype, np.number) or np.iscomplexobj(value):
+            raise ModelError(
+                f"{where} is an array of {value.dtype}, not of real numbers.",
+                because="only symbols and real numbers can be computed with.",
+                remedy=remedy,
+            )
+        return ca.densify(ca.SX(ca.DM(value.astype(float))))
+    if value.ndim == 2 and value.size:
+        return ca.horzcat(*(_from_rows(list(entries), where, remedy) for entries in value.T))
+    return _from_rows(list(value.reshape(-1)), where, remedy)
 
 
-def _from_rows(rows: Iterable[object], where: str) -> ca.SX:
-    parts = [as_expression(row, where) for row in rows]
+def _from_rows(rows: Sequence[object], where: str, remedy: str) -> ca.SX:
+    parts = [as_expression(row, where, remedy) for row in rows]
     if not parts:
-        raise ModelError(f"{where} is an empty list.")
+        return ca.SX(0, 1)
     # A list of lists of scalars is a matrix, row by row.
-    if all(isinstance(row, (list, tuple)) for row in rows) and len({part.shape for part in parts}) == 1:
+    if all(isinstance(row, (list, tuple)) for row in rows):
+        if len({part.shape for part in parts}) != 1:
+            raise ModelError(
+                f"{where} has rows of different length.",
+                f"the rows have {', '.join(str(part.numel()) for part in parts[:8])} entries",
+                because="a list of lists is a matrix, row by row.",
+                remedy="rows of one length, or one flat list",
+            )
         return ca.densify(ca.vertcat(*(part.T for part in parts)))
     if any(part.shape[1] != 1 for part in parts):
-        raise ModelError(f"{where} mixes columns and matrices in one list.", remedy="flatten the matrices first")
+        raise ModelError(
+            f"{where} mixes columns and matrices in one list.",
+            f"the parts have the shapes {', '.join(str(part.shape) for part in parts[:8])}",
+            because="a list stacks columns.",
+            remedy="casadi.vec(R), which stacks the columns of R, or one call each",
+        )
     return ca.densify(ca.vertcat(*parts))
 
 
@@ -71,15 +113,15 @@ def _no_nan(expression: ca.SX, where: str) -> ca.SX:
         raise ModelError(
             f"{where} contains NaN or infinity.",
             f"got {np.squeeze(ca.DM(expression).full()).tolist()}",
-            because="math.sin(x), float(x) and writing a symbol into a float array turn symbols into NaN.",
-            remedy="np.sin or casadi.sin, and lists instead of np.zeros",
+            because=_NAN_CAUSE,
+            remedy=_NAN_REMEDY,
         )
     return expression
 
 
 def elements(expression: ca.SX) -> list[ca.SX]:
     """The scalar entries of a dense expression, column-major."""
-    return list(expression.elements())
+    return list(expression.elements())  # type: ignore[arg-type]
 
 
 def column(expression: ca.SX) -> ca.SX:
@@ -102,7 +144,7 @@ def split_equalities(expression: ca.SX) -> tuple[list[ca.SX], bool]:
     """Turn each `a == b` entry into `a - b`; other entries stay. Also says whether any equality was found."""
     residuals, found = [], False
     for entry in elements(expression):
-        if not entry.is_constant() and not entry.is_symbolic() and entry.op() == ca.OP_EQ:
+        if operation(entry) == ca.OP_EQ:
             residuals.append(entry.dep(0) - entry.dep(1))
             found = True
         else:
@@ -110,23 +152,30 @@ def split_equalities(expression: ca.SX) -> tuple[list[ca.SX], bool]:
     return residuals, found
 
 
+def operation(entry: ca.SX) -> int | None:
+    """The operation at the root of an entry, or None for symbols and numbers."""
+    return None if entry.is_constant() or entry.is_symbolic() else int(entry.op())
+
+
 def is_inequality(entry: ca.SX) -> bool:
     """Whether an entry is the outcome of <, <= or != rather than a quantity."""
-    return not entry.is_constant() and not entry.is_symbolic() and entry.op() in (ca.OP_LT, ca.OP_LE, ca.OP_NE)
+    return operation(entry) in (ca.OP_LT, ca.OP_LE, ca.OP_NE)
 
 
-def nan_constants(expression: ca.SX) -> list[int]:
-    """The rows of a column in which the number NaN stands somewhere inside."""
-    symbols = ca.vertcat(*ca.symvar(expression))
-    function = ca.Function("probe", [symbols], [expression])
-    # A NaN constant makes the value NaN almost everywhere: only such rows are worth a look at every constant.
-    suspects = np.flatnonzero(np.isnan(function(0.7).full().ravel()))
-    return [int(row) for row in suspects if _contains_nan(expression[int(row)])]
+def is_logical(entry: ca.SX) -> bool:
+    """Whether an entry is the outcome of and, or, not."""
+    return operation(entry) in (ca.OP_AND, ca.OP_OR, ca.OP_NOT)
 
 
-def _contains_nan(entry: ca.SX) -> bool:
-    function = ca.Function("probe", [ca.vertcat(*ca.symvar(entry))], [entry])
+def has_nan(expression: ca.SX) -> bool:
+    """Whether the number NaN stands somewhere inside, also where a run would not meet it at once."""
+    function = ca.Function("probe", [concatenate(ca.symvar(expression))], [expression])
     return any(
         function.instruction_id(k) == ca.OP_CONST and np.isnan(function.instruction_constant(k))
         for k in range(function.n_instructions())
     )
+
+
+def nan_inside(where: str) -> ModelError:
+    """The error for an expression in which a NaN stands."""
+    return ModelError(f"{where} contains the constant NaN.", because=_NAN_CAUSE, remedy=_NAN_REMEDY)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
-from daedalus.model.names import derivative_name, element_label
+from daedalus.model.names import counted, derivative_name, element_label
 from daedalus.model.notebook import Notebook
 from daedalus.model.system import System, state_order
 from daedalus.model.variables import Event, Variable
@@ -23,7 +25,8 @@ def freeze(book: Notebook) -> System:
         for k in range(e.residual.numel())
     ]
     orders = highest_orders(book, states, residual)
-    _check_count(book, states, residual)
+    _check_count(book, residual)
+    _check_orders(book, orders)
 
     # The entries of x, and for each the symbol of its derivative.
     entries = state_order(states, orders)
@@ -35,7 +38,7 @@ def freeze(book: Notebook) -> System:
             # A state of its own: x' = x_dot is an equation of the first-order system.
             own = ca.SX.sym(f"d({symbol.name()})/dt")
             links.append(own - next_symbol)
-            labels.append(f"{derivative_name(name, order + 1)} is the derivative of {derivative_name(name, order)}")
+            labels.append(f"{next_symbol.name()} is the derivative of {symbol.name()}")
             next_symbol = own
         xdot.append(next_symbol)
 
@@ -68,6 +71,25 @@ def highest_orders(book: Notebook, states: list[Variable], residual: ca.SX) -> d
     return {name: tuple(int(k) for k in order) for name, order in orders.items()}
 
 
+def _check_orders(book: Notebook, orders: dict[str, tuple[int, ...]]) -> None:
+    """Outputs and events may use the derivatives that the equations determine, and no higher ones."""
+    used = [(f"Output {name!r}", expression) for name, expression in book._outputs.items()]
+    for event in book._events.values():
+        used.append((f"The guard of event {event.name!r}", event.guard))
+        used += [(f"The reset of {target} in event {event.name!r}", new) for target, new in event.resets.items()]
+    for where, expression in used:
+        for scalar in ca.symvar(expression):
+            name, k, order = book._known[symbol_key(scalar)]
+            if name in orders and order > orders[name][k]:
+                highest = element_label(derivative_name(name, orders[name][k]), book._variables[name].shape, k)
+                raise ModelError(
+                    f"{where} contains {book._labels()[symbol_key(scalar)]}, which nothing determines.",
+                    f"the highest derivative in the equations is {highest}",
+                    because="outputs and events read what the equations determine.",
+                    remedy=f"m.der of the expression that the equations give for {highest}",
+                )
+
+
 def _reset_matrix(book: Notebook, x: ca.SX) -> ca.SX:
     """Row i: the states after event i."""
     position = {symbol_key(s): k for k, s in enumerate(elements(x))}
@@ -79,6 +101,7 @@ def _reset_matrix(book: Notebook, x: ca.SX) -> ca.SX:
                 if symbol_key(symbol) not in position:
                     raise ModelError(
                         f"Event {event.name!r} resets {target}, which is no state of this model.",
+                        f"{book._labels()[symbol_key(symbol)]} follows from the equations",
                         because="the equations contain no higher derivative of it.",
                         remedy="reset a state, or write the equations in second order",
                     )
@@ -87,41 +110,45 @@ def _reset_matrix(book: Notebook, x: ca.SX) -> ca.SX:
     return ca.densify(ca.vertcat(*rows)) if rows else ca.SX(0, x.numel())
 
 
-def _check_count(book: Notebook, states: list[Variable], residual: ca.SX) -> None:
+def _check_count(book: Notebook, residual: ca.SX) -> None:
     unknowns = [v for v in book._variables.values() if v.kind in ("state", "algebraic")]
     wanted, written = sum(v.size for v in unknowns), residual.numel()
     if not unknowns:
         raise ModelError(
             f"The model {book.name!r} is empty.",
             "no state and no algebraic variable is declared",
+            because="there is nothing to solve for.",
             remedy='x = m.state("x", start=1.0); m.equation(m.der(x), -x)',
         )
     if wanted == written:
         return
     gap = abs(wanted - written)
     count = {1: "one equation", 2: "two equations"}.get(gap, f"{gap} equations")
-    facts = [f"{wanted} unknowns, {written} equations"]
+    fact = f"{counted(wanted, 'unknown')}, {counted(written, 'equation')}"
     if written < wanted:
-        culprits = _undetermined(book, unknowns, residual)
+        culprits, absent = _undetermined(book, unknowns, residual)
+        reason = "the equations that contain them are used up by other unknowns."
+        if absent:
+            reason = f"no equation contains {' or '.join(absent[:4])}."
         raise ModelError(
             f"The model has {count} too few.",
-            [f"{facts[0]}; undetermined: {', '.join(culprits)}"],
-            because=_why_undetermined(culprits, book),
+            f"{fact}; undetermined: {', '.join(culprits[:12])}{', …' if len(culprits) > 12 else ''}",
+            because=reason,
             remedy="m.equation(...) for each of them, or declare what comes from outside as m.input(...)",
         )
     raise ModelError(
         f"The model has {count} too many.",
-        [f"{facts[0]}: {', '.join(_superfluous(book, unknowns, residual))} cannot all be obeyed"],
+        f"{fact}: {', '.join(_superfluous(book, unknowns, residual))} cannot all be obeyed",
         because="there are more equations than unknowns to obey them.",
         remedy="remove one, or declare an input or parameter in it as m.algebraic(...)",
     )
 
 
-def _incidence(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tuple[np.ndarray, list[str]]:
+def _incidence(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tuple[Any, list[str]]:
     """Which equation contains which unknown (at any order of derivative), and the labels of the unknowns."""
     import scipy.sparse as sparse
 
-    column_of = {}
+    column_of: dict[tuple[str, int], int] = {}
     for v in unknowns:
         for k in range(v.size):
             column_of[v.name, k] = len(column_of)
@@ -137,23 +164,15 @@ def _incidence(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tup
     return matrix, [v.label(k) for v in unknowns for k in range(v.size)]
 
 
-def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> list[str]:
-    """Unknowns left over by a maximum matching; those that no equation mentions come first."""
+def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tuple[list[str], list[str]]:
+    """Unknowns left over by a maximum matching, and those among them that no equation mentions; these come first."""
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
     matrix, labels = _incidence(book, unknowns, residual)
     absent = [label for label, count in zip(labels, np.asarray(matrix.sum(axis=0)).ravel()) if count == 0]
     matched = set(maximum_bipartite_matching(matrix, perm_type="column")) if matrix.shape[0] else set()
-    loose = [label for k, label in enumerate(labels) if k not in matched and label not in absent]
-    return [*absent, *loose][: max(len(absent), len(labels) - residual.numel())]
-
-
-def _why_undetermined(culprits: list[str], book: Notebook) -> str:
-    seen = {book._known[symbol_key(s)][0] for e in book._equations.values() for s in ca.symvar(e.residual)}
-    absent = [c for c in culprits if c.split("[")[0] not in seen]
-    if absent:
-        return f"no equation contains {' or '.join(absent[:4])}."
-    return "the equations that contain them are used up by other unknowns."
+    loose = [label for k, label in enumerate(labels) if k not in matched and label not in set(absent)]
+    return [*absent, *loose][: max(len(absent), len(labels) - residual.numel())], absent
 
 
 def _superfluous(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> list[str]:
@@ -163,8 +182,8 @@ def _superfluous(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> l
     matrix, _ = _incidence(book, unknowns, residual)
     names = [e.name for e in book._equations.values() for _ in range(e.residual.numel())]
     partner = maximum_bipartite_matching(matrix.T.tocsr(), perm_type="column")
-    loose = {k for k in range(len(names)) if k not in set(partner)}
+    loose = set(range(len(names))) - set(partner.tolist())
     # Equations that share unknowns with a left-over one are candidates too.
     touched = {c for k in loose for c in matrix[k].indices}
-    involved = loose | {k for k in range(len(names)) if touched & set(matrix[k].indices)}
+    involved = loose | set(matrix.tocsc()[:, sorted(touched)].indices.tolist())
     return sorted({names[k] for k in involved}, key=names.index)[:6]

@@ -10,16 +10,17 @@ import casadi as ca
 
 from daedalus.errors import ModelError
 from daedalus.model.equations import EquationDoor
-from daedalus.model.expressions import as_expression, elements
+from daedalus.model.events import EventDoor
+from daedalus.model.expressions import elements
 from daedalus.model.freeze import freeze
 from daedalus.model.names import check_name, did_you_mean
-from daedalus.model.notebook import Equation, WrittenEvent
+from daedalus.model.notebook import Equation, WrittenEvent, size_text
 from daedalus.model.printing import expression_text
 from daedalus.model.system import System
 from daedalus.model.variables import Variable
 
 
-class Model(EquationDoor):
+class Model(EquationDoor, EventDoor):
     """A dynamic system 0 = F(t, x', x, z, u, p), written down piece by piece.
 
     Example
@@ -37,7 +38,6 @@ class Model(EquationDoor):
     """
 
     def __init__(self, name: str = "model") -> None:
-        self._frozen: System | None = None
         super().__init__(name)
 
     # -- what is written ---------------------------------------------------------------------------------------
@@ -71,8 +71,10 @@ class Model(EquationDoor):
         }
 
     def __repr__(self) -> str:
-        counts = [(len([v for v in self._variables.values() if v.kind == kind]), kind)
-                  for kind in ("state", "algebraic", "input", "parameter")]
+        counts = [
+            (len([v for v in self._variables.values() if v.kind == kind]), kind)
+            for kind in ("state", "algebraic", "input", "parameter")
+        ]
         counts.append((sum(e.residual.numel() for e in self._equations.values()), "equation"))
         words = [f"{n} {word}{'' if n == 1 or word == 'algebraic' else 's'}" for n, word in counts if n]
         return f"Model({self.name!r}: {', '.join(words) or 'empty'})"
@@ -115,10 +117,11 @@ class Model(EquationDoor):
         twin._reset_labels()
         for variable in self._variables.values():
             twin._adopt(variable, self._symbols[variable.name])
-        for variable_name, chain in self._derivatives.items():
-            twin._derivatives[variable_name] = list(chain)
-            for order, symbol in enumerate(chain, 1):
-                twin._register(variable_name, symbol, order, self._variables[variable_name].shape)
+        for state in self._variables.values():
+            # One chain for both: a derivative that one of them makes later is the other's too.
+            if state.kind == "state":
+                twin._derivatives[state.name] = self._derivatives.setdefault(state.name, [])
+                twin._register_chain(state.name)
         twin._equations = dict(self._equations)
         twin._outputs = dict(self._outputs)
         twin._events = dict(self._events)
@@ -153,35 +156,68 @@ class Model(EquationDoor):
         """
         check_name(prefix, "part")
         if not isinstance(other, Model):
-            raise ModelError("include takes a Model.", f"got {type(other).__name__}", remedy='m.include("part", model)')
+            raise ModelError(
+                "include takes a Model.",
+                f"got {type(other).__name__}",
+                because="only a model brings names and equations along.",
+                remedy='m.include("part", model)',
+            )
         bound = self._bindings(other, inputs or {}, "input") | self._bindings(other, parameters or {}, "parameter")
         for name in (*other._variables, *other._outputs, *other._events):
             if name not in bound:
                 self._check_free(f"{prefix}.{name}", "part")
+        for name in other._equations:
+            if f"{prefix}.{name}" in self._equations:
+                raise ModelError(
+                    f"The equation name {f'{prefix}.{name}'!r} is taken.",
+                    f"the model {self.name!r} has an equation of that name",
+                    because="errors and results speak of an equation by its name.",
+                    remedy="another name for the part",
+                )
+        declared = [name for name in other._variables if name not in bound]
+        try:
+            self._write_part(other, prefix, bound)
+        except ModelError:
+            for name in declared:
+                self._forget(f"{prefix}.{name}")
+            raise
+
+    def _write_part(self, other: Model, prefix: str, bound: Mapping[str, ca.SX]) -> None:
+        """Declare the variables of a part, then write its equations, outputs and events in the new symbols."""
         old, new = [other._time], [self._time]
-        for name, variable in other._variables.items():
+        for name, variable in list(other._variables.items()):
             old.append(other._symbols[name])
             new.append(bound[name] if name in bound else self._declare(variable.renamed(f"{prefix}.{name}")))
             for order, symbol in enumerate(other._derivatives.get(name, []), 1):
                 old.append(symbol)
                 new.append(self._derivative_symbol(f"{prefix}.{name}", order))
-        self._write_expressions(other._translated(old, new), prefix + ".")
+        layout = other._translated(old, new)
+        for name, residual in zip(layout["equations"], layout["expressions"]):
+            self._check_residuals(elements(residual), f"{prefix}.{name}")
+        self._write_expressions(layout, prefix + ".")
 
     def _bindings(self, other: Model, given: Mapping[str, object], kind: str) -> dict[str, ca.SX]:
         bound = {}
         for name, value in given.items():
             variable = other._variables.get(name)
+            known = [v.name for v in other._variables.values() if v.kind == kind]
             if variable is None or variable.kind != kind:
-                known = [v.name for v in other._variables.values() if v.kind == kind]
                 raise ModelError(
-                    f"The model {other.name!r} has no {kind} {name!r}.", remedy=did_you_mean(name, known)
+                    f"The model {other.name!r} has no {kind} {name!r}.",
+                    f"it has {', '.join(known[:8])}" if known else f"it has no {kind}s",
+                    because=f"{kind}s= binds the {kind}s of the part.",
+                    remedy=did_you_mean(name, known),
                 )
-            expression = as_expression(value, f"The {kind} {name!r}")
-            self._check_symbols(expression, f"The {kind} {name!r}")
-            if expression.shape != other._symbols[name].shape:
+            where = f"The {kind} {name!r} of {other.name!r}"
+            expression, symbol = self._expression(value, where), other._symbols[name]
+            if expression.is_scalar() and expression.is_constant():
+                expression = ca.repmat(expression, *symbol.shape)
+            if expression.shape != symbol.shape:
                 raise ModelError(
-                    f"The {kind} {name!r} has the wrong shape.",
-                    f"{other._symbols[name].shape} expected, {expression.shape} given",
+                    f"{where} has the wrong shape.",
+                    f"{size_text(symbol)} expected, {size_text(expression)} given",
+                    because="every element takes one value.",
+                    remedy="an expression of that shape, or one number",
                 )
             bound[name] = expression
         return bound
@@ -251,5 +287,8 @@ def as_system(model: Model | System) -> System:
     if isinstance(model, Model):
         return model.freeze()
     raise ModelError(
-        "A model is expected here.", f"got {type(model).__name__}", remedy="dd.simulate(m, ...) with m = dd.Model(...)"
+        "A model is expected here.",
+        f"got {type(model).__name__}",
+        because="every verb works on a Model or on the System that m.freeze() gives.",
+        remedy="dd.simulate(m, ...) with m = dd.Model(...)",
     )

@@ -16,15 +16,17 @@ Shape = tuple[int, ...]
 
 def check_name(name: object, what: str) -> str:
     """Return `name` if it may name a `what`, else raise a ModelError that says why not."""
+    kind = with_article(what)
     if not isinstance(name, str):
         raise ModelError(
-            f"A {what} needs a name.",
+            f"{kind[0].upper()}{kind[1:]} needs a name.",
             f"got {name!r} where a text was expected",
-            remedy=f'm.{what}("name", ...)',
+            because="values, results and errors are found by name.",
+            remedy='m.include("name", other)' if what == "part" else f'm.{what}("name", ...)',
         )
-    if not name or not all(part.isidentifier() for part in name.split(".")):
+    if not all(_is_word(part) for part in name.split(".")):
         raise ModelError(
-            f"{name!r} cannot name a {what}.",
+            f"{name!r} cannot name {kind}.",
             because="a name is made of letters, digits and underscores, with dots between the parts.",
             remedy=f"{suggest_name(name)!r}",
         )
@@ -37,10 +39,22 @@ def check_name(name: object, what: str) -> str:
     return name
 
 
+def _is_word(part: str) -> bool:
+    """Letters, digits and underscores, no digit first; in any script, `λ` and `q₁` too."""
+    starts_well = part[:1].isalpha() or part.startswith("_")
+    return part.isidentifier() or (starts_well and re.fullmatch(r"\w+", part) is not None)
+
+
 def suggest_name(name: str) -> str:
     """The nearest allowed name: `"motor speed"` becomes `"motor_speed"`."""
     parts = [re.sub(r"\W", "_", part) or "x" for part in name.split(".")]
-    return ".".join(part if part.isidentifier() else f"_{part}" for part in parts)
+    return ".".join(part if _is_word(part) else f"_{part}" for part in parts)
+
+
+def with_article(kind: str) -> str:
+    """A kind of thing in a sentence: `a state`, `an input`, `an algebraic variable`."""
+    noun = "algebraic variable" if kind == "algebraic" else kind
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def split_index(name: str) -> tuple[str, tuple[int, ...] | None]:
@@ -86,15 +100,21 @@ def shape_text(shape: Shape) -> str:
     """A shape in words: `a scalar`, `3 numbers`, `a 3 × 3 matrix`."""
     if shape == ():
         return "a scalar"
-    return f"{shape[0]} numbers" if len(shape) == 1 else f"a {shape[0]} × {shape[1]} matrix"
+    return counted(shape[0], "number") if len(shape) == 1 else f"a {shape[0]} × {shape[1]} matrix"
+
+
+def counted(count: int, noun: str) -> str:
+    """A count in a sentence: `1 equation`, `2 equations`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A remedy line for an unknown name: the closest known ones, or the first few of all."""
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    folded = {n.casefold(): n for n in names}
+    close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     if close:
-        return " or ".join(repr(n) for n in close)
-    if not names:
-        return "declare it first"
+        return " or ".join(repr(folded[n]) for n in close)
+    if len(names) < 2:
+        return repr(names[0]) if names else "declare it first"
     return "one of " + ", ".join(repr(n) for n in names[:8]) + (", …" if len(names) > 8 else "")

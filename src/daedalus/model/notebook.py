@@ -10,7 +10,15 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
-from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.expressions import (
+    EXPRESSION_REMEDY,
+    as_expression,
+    column,
+    elements,
+    has_nan,
+    nan_inside,
+    symbol_key,
+)
 from daedalus.model.names import (
     Shape,
     check_name,
@@ -21,7 +29,9 @@ from daedalus.model.names import (
     shape_text,
     split_derivative,
     split_index,
+    with_article,
 )
+from daedalus.model.system import System
 from daedalus.model.variables import Variable
 
 # Which model owns a symbol, to say "x belongs to the model 'arm'" when it turns up in another one.
@@ -58,6 +68,7 @@ class Notebook:
 
     def __init__(self, name: str) -> None:
         self.name = str(name)
+        self._frozen: System | None = None
         self._time = ca.SX.sym("t")
         self._variables: dict[str, Variable] = {}
         self._symbols: dict[str, ca.SX] = {}
@@ -86,17 +97,23 @@ class Notebook:
                 taken = self._variables[name].kind if kind == "variable" else kind
                 raise ModelError(
                     f"The name {name!r} is taken.",
-                    f"it is already a{'n' if taken[0] in 'aeio' else ''} {taken} of the model {self.name!r}",
+                    f"it is already {with_article(taken)} of the model {self.name!r}",
+                    because="everything in a model is found by name.",
                     remedy=f"another name for the {what}",
                 )
         if name in ("t", "time"):
-            raise ModelError(f"The name {name!r} is taken.", "it is the time of every model", remedy="m.time")
+            raise ModelError(
+                f"The name {name!r} is taken.",
+                "it is the time of every model",
+                because="everything in a model is found by name.",
+                remedy="m.time, or another name",
+            )
 
     def _declare(self, variable: Variable) -> ca.SX:
         """Put a checked description into the notebook and return a copy of its new symbol."""
         check_name(variable.name, variable.kind)
         self._check_free(variable.name, variable.kind)
-        return self._adopt(variable, ca.SX.sym(variable.name, *(*variable.shape, 1, 1)[:2]))
+        return self._adopt(variable, _new_symbol(variable.name, variable.shape))
 
     def _adopt(self, variable: Variable, symbol: ca.SX) -> ca.SX:
         self._changed()
@@ -112,23 +129,37 @@ class Notebook:
             key = symbol_key(scalar)
             self._known[key] = (name, k, order)
             self._owner.labels[key] = element_label(label, shape, k)
-            _OWNERS[key] = self._owner
+            _OWNERS.setdefault(key, self._owner)
 
     def _derivative_symbol(self, name: str, order: int) -> ca.SX:
         """The symbol of the order-th time derivative of a state, made on first use."""
         chain = self._derivatives.setdefault(name, [])
         variable = self._variables[name]
         while len(chain) < order:
-            self._changed()
-            label = derivative_name(name, len(chain) + 1)
-            chain.append(ca.SX.sym(label, *(*variable.shape, 1, 1)[:2]))
-            self._register(name, chain[-1], len(chain), variable.shape)
+            chain.append(_new_symbol(derivative_name(name, len(chain) + 1), variable.shape))
+        self._register_chain(name)
         return self._symbols[name] if order == 0 else chain[order - 1]
+
+    def _register_chain(self, name: str) -> None:
+        """Know every derivative of a state, also those that a copy of this model made."""
+        for order, symbol in enumerate(self._derivatives[name], 1):
+            if (name, order) not in self._scalars:
+                self._register(name, symbol, order, self._variables[name].shape)
 
     def _derivative_scalar(self, name: str, k: int, order: int) -> ca.SX:
         """Element k of the order-th derivative of a state."""
         self._derivative_symbol(name, order)
         return self._scalars[name, order][k]
+
+    def _forget(self, name: str) -> None:
+        """Take a variable out again, with all that was noted of its symbols."""
+        self._changed()
+        self._variables.pop(name, None)
+        self._symbols.pop(name, None)
+        for order in range(len(self._derivatives.pop(name, [])) + 1):
+            for scalar in self._scalars.pop((name, order), []):
+                for notes in (self._known, self._owner.labels, _OWNERS):
+                    notes.pop(symbol_key(scalar), None)  # type: ignore[attr-defined]
 
     # -- looking up --------------------------------------------------------------------------------------------
 
@@ -162,25 +193,46 @@ class Notebook:
         position = flat_index(shape, index)
         if position is None:
             raise ModelError(
-                f"{name} does not exist.", f"{stem} is {shape_text(shape)}", remedy=f"{element_label(stem, shape, 0)}"
+                f"{name} does not exist.",
+                f"{stem} is {shape_text(shape)}",
+                because="elements count from 0, rows before columns.",
+                remedy=f"{element_label(stem, shape, 0)}",
             )
         return column(symbol)[position]
 
     def _unknown(self, name: str) -> ModelError:
         known = [*self._variables, *self._outputs]
+        fact = f"it has {', '.join(known[:8])}{', …' if len(known) > 8 else ''}" if known else "it has no variables yet"
+        origin, order = split_derivative(split_index(name)[0])
+        if order and origin in self._variables:
+            fact = f"{origin} is {with_article(self._variables[origin].kind)} and has no derivative"
         return ModelError(
             f"The model {self.name!r} has no variable {name!r}.",
-            f"it has {', '.join(known[:8])}{', …' if len(known) > 8 else ''}" if known else "it has no variables yet",
+            fact,
+            because="only what was declared has a name.",
             remedy=did_you_mean(name, known),
         )
 
     # -- checking expressions ----------------------------------------------------------------------------------
 
-    def _check_symbols(self, expression: ca.SX, where: str, forbidden: Iterable[str] = ()) -> list[tuple[str, int, int]]:
+    def _expression(self, value: object, where: str, remedy: str = EXPRESSION_REMEDY) -> ca.SX:
+        """What the user wrote as an expression in this model's symbols, free of NaN."""
+        expression = as_expression(value, where, remedy)
+        self._check_symbols(expression, where)
+        if has_nan(expression):
+            raise nan_inside(where)
+        return expression
+
+    def _check_symbols(
+        self, expression: ca.SX, where: str, forbidden: Iterable[str] = ()
+    ) -> list[tuple[str, int, int]]:
         """Every symbol must be this model's; kinds in `forbidden` are refused. Returns who appears."""
         seen = []
         for scalar in ca.symvar(expression):
             key = symbol_key(scalar)
+            if key not in self._known:
+                for name in self._derivatives:
+                    self._register_chain(name)
             if key not in self._known:
                 raise self._foreign(scalar, key, where)
             seen.append(self._known[key])
@@ -191,23 +243,28 @@ class Notebook:
                 label = self._owner.labels[symbol_key(self._scalars[name, order][k])]
                 raise ModelError(
                     f"{where} may not contain {label}.",
-                    f"{label} is {'a derivative' if order else 'an ' + kind if kind[0] in 'ai' else 'a ' + kind}",
+                    f"{label} is {with_article('derivative' if order else kind)}",
                 )
         return seen
 
     def _foreign(self, scalar: ca.SX, key: int, where: str) -> ModelError:
         owner = _OWNERS.get(key)
+        label = scalar.name() if owner is None else owner.labels[key]
         if owner is not None:
             return ModelError(
                 f"{where} contains a symbol of another model.",
-                f"{owner.labels[key]} belongs to the model {owner.model!r}, not to {self.name!r}",
-                because="two models share no symbols.",
-                remedy=f'm.include("part", other) and then m["part.{owner.labels[key]}"]',
+                f"{label} belongs to the model {owner.model!r}, not to {self.name!r}",
+                because="every model has symbols of its own.",
+                remedy="m.time" if label == "t" else f'm.include("part", other) and then m["part.{label}"]',
             )
+        stem = split_derivative(split_index(label)[0])[0]
         return ModelError(
             f"{where} contains a symbol that no model declared.",
-            f"the symbol prints as {scalar.name()!r}",
-            remedy=f'm.state("{scalar.name()}"), m.input("{scalar.name()}") or m.parameter("{scalar.name()}", value)',
+            f"the symbol prints as {label!r}",
+            because="every symbol of a model comes from the model itself.",
+            remedy="m.time"
+            if label == "t"
+            else f'm.state("{stem}"), m.input("{stem}") or m.parameter("{stem}", value)',
         )
 
     def _labels(self) -> dict[int, str]:
@@ -216,3 +273,16 @@ class Notebook:
 
     def _size(self, kind: str) -> int:
         return int(np.sum([v.size for v in self._variables.values() if v.kind == kind], dtype=int))
+
+
+def _new_symbol(label: str, shape: Shape) -> ca.SX:
+    """A symbol whose elements print as users write them: `x[0]`, not CasADi's `x_0`."""
+    rows, columns = (*shape, 1, 1)[:2]
+    scalars = [ca.SX.sym(element_label(label, shape, k)) for k in range(rows * columns)]
+    return ca.reshape(ca.vertcat(*scalars), rows, columns)
+
+
+def size_text(expression: ca.SX) -> str:
+    """The shape of an expression in words."""
+    rows, columns = expression.shape
+    return shape_text(() if expression.is_scalar() else (rows,) if columns == 1 else (rows, columns))

@@ -25,9 +25,10 @@ _INFIX = {
 _FUNCTIONS = {
     getattr(ca, f"OP_{name.upper()}"): name
     for name in (
-        "exp log sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh floor ceil fabs sign erf erfinv "
-        "fmin fmax atan2 copysign fmod remainder log1p expm1 hypot"
-    ).split()
+        *("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh"),
+        *("atanh", "floor", "ceil", "fabs", "sign", "erf", "erfinv", "fmin", "fmax", "atan2", "copysign", "fmod"),
+        *("remainder", "log1p", "expm1", "hypot"),
+    )
 }
 _ATOM = 9
 
@@ -75,7 +76,8 @@ def _write(node: ca.SX, labels: Mapping[int, str], budget: list[int]) -> tuple[s
 
 def _infix(operation: int, parts: list[tuple[str, int]]) -> tuple[str, int]:
     sign, binding = _INFIX[operation]
-    left = _wrap(parts[0], binding + (1 if operation in (ca.OP_POW, ca.OP_CONSTPOW) else 0))
+    # Powers and comparisons do not chain: their left operand needs brackets at equal binding.
+    left = _wrap(parts[0], binding + (1 if binding in (0, 4) else 0))
     # The right operand of - and / needs brackets at equal binding.
     right = _wrap(parts[1], binding + (0 if operation in (ca.OP_ADD, ca.OP_MUL) else 1))
     return f"{left}{sign}{right}", binding

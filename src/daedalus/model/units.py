@@ -18,7 +18,7 @@ def _registry() -> Any:
 
 
 def convert(value: Any, source: str, target: str) -> Any:
-    """`value` in `target` units; numbers and arrays alike.
+    """`value` in `target` units; numbers, arrays and symbols alike.
 
     Example
     -------
@@ -28,6 +28,8 @@ def convert(value: Any, source: str, target: str) -> Any:
     >>> dd.units.convert([0.0, 180.0], "deg", "rad").round(4).tolist()
     [0.0, 3.1416]
     """
+    if type(value).__module__.startswith("casadi"):
+        return _convert_symbol(value, source, target)
     registry = _registry()
     try:
         amount = registry.Quantity(np.asarray(value, dtype=float) if np.ndim(value) else float(value), source)
@@ -36,8 +38,23 @@ def convert(value: Any, source: str, target: str) -> Any:
         raise InputError(
             f"Cannot convert {source!r} to {target!r}.",
             str(error).splitlines()[0],
+            because="the two labels must be units of the same quantity, and the value a number.",
             remedy='units such as "m/s", "N*m", "bar", "deg", "kg/m^3"',
         ) from error
+
+
+def _convert_symbol(value: Any, source: str, target: str) -> Any:
+    """An expression in other units: a factor and an offset, read off numbers."""
+    offset, one, two = (convert(number, source, target) for number in (0.0, 1.0, 2.0))
+    factor = one - offset
+    if abs(two - one - factor) > 1e-9 * abs(factor):
+        raise InputError(
+            f"Cannot convert an expression from {source!r} to {target!r}.",
+            f"0, 1, 2 {source} are {offset:g}, {one:g}, {two:g} {target}",
+            because="the conversion is not a factor and an offset.",
+            remedy="write the formula with casadi.log or casadi.exp",
+        )
+    return factor * value + offset if offset else factor * value
 
 
 def is_known(unit: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
-from daedalus.model.names import Shape, element_label, shape_text
+from daedalus.model.names import Shape, counted, element_label, shape_text
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Variable:
     @staticmethod
     def from_record(record: Mapping[str, Any]) -> Variable:
         """The inverse of `to_record`."""
-        return Variable(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items()})
+        entries: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
+        return Variable(**entries)
 
 
 @dataclass(frozen=True)
@@ -75,19 +77,28 @@ class Event:
 
 def check_shape(shape: object, name: str) -> Shape:
     """Turn `()`, `3` or `(2, 2)` into a tuple; refuse everything else."""
-    entries = (shape,) if isinstance(shape, (int, np.integer)) and not isinstance(shape, bool) else shape
+    entries: list[Any] = [shape]
+    if isinstance(shape, (tuple, list)) or (isinstance(shape, np.ndarray) and shape.ndim):
+        entries = list(shape)
     try:
-        result = tuple(int(k) for k in entries)  # type: ignore[attr-defined]
-        fits = len(result) <= 2 and all(k > 0 for k in result) and result == tuple(entries)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        fits, result = False, ()
-    if not fits:
+        result = tuple(operator.index(k) for k in entries)
+    except TypeError:
+        result = (0,)
+    if len(result) > 2 or any(k <= 0 for k in result) or any(isinstance(k, bool) for k in entries):
         raise ModelError(
             f"{shape!r} is no shape for {name}.",
             because="a shape is () for a scalar, a whole number for a column, or (rows, columns).",
-            remedy=f'm.state("{name}", 3)',
+            remedy="3 for a column of three numbers, (2, 2) for a matrix",
         )
     return result
+
+
+def shape_of_values(values: object, name: str) -> Shape:
+    """The shape that numbers come in; a CasADi column counts as a column, not as a matrix."""
+    entries = _as_array(values, name, "value")
+    if isinstance(values, ca.DM) and entries.shape[1] == 1:
+        return () if entries.shape[0] == 1 else entries.shape[:1]
+    return check_shape(entries.shape, name)
 
 
 def flatten_values(
@@ -104,18 +115,20 @@ def flatten_values(
     if entries.ndim == 0:
         flat = [entries.item()] * size
     else:
-        given = entries.shape[:1] if entries.ndim == 2 and entries.shape[1] == 1 and len(shape) < 2 else entries.shape
-        if given == (1,) and shape == ():
-            given = ()
-        if given != shape:
+        # A list and a single column are the same thing, and so are a scalar and a list of one.
+        given = entries.shape[:1] if entries.ndim == 2 and entries.shape[1] == 1 else entries.shape
+        wanted = shape[:1] if len(shape) == 2 and shape[1] == 1 else shape or (1,)
+        if given != wanted:
             raise ModelError(
                 f"The {what} of {name} has the wrong shape.",
                 f"{name} is {shape_text(shape)}; the {what} given has shape {entries.shape}",
+                because="every element takes one number.",
                 remedy=_shape_remedy(shape),
             )
         flat = list(entries.flatten(order="F"))
     return tuple(
-        _as_number(value, element_label(name, shape, k), what, allow_none, allow_infinite) for k, value in enumerate(flat)
+        _as_number(value, element_label(name, shape, k), what, allow_none, allow_infinite)
+        for k, value in enumerate(flat)
     )
 
 
@@ -123,17 +136,28 @@ def _as_array(values: object, name: str, what: str) -> np.ndarray:
     """An object array of the entries, whatever container they came in."""
     if isinstance(values, ca.DM):
         values = values.full()
-    if type(values).__module__.startswith("casadi"):
-        raise ModelError(
-            f"The {what} of {name} is an expression.", f"got {str(values)[:80]}", remedy="numbers; expressions go into m.equation"
-        )
+    array = np.empty(0, dtype=object)
+    symbolic, ragged = type(values).__module__.startswith("casadi"), False
     try:
-        array = np.array(values, dtype=object)
+        array = array if symbolic else np.array(values, dtype=object)
+        ragged = any(isinstance(entry, (list, tuple)) or getattr(entry, "ndim", 0) for entry in array.flat)
     except ValueError:
-        array = np.empty(0, dtype=object)
-    if any(isinstance(entry, (list, tuple)) for entry in array.flat):
+        ragged = True
+    except TypeError:
+        symbolic = True  # a vector of symbols inside a list
+    if symbolic:
         raise ModelError(
-            f"The {what} of {name} has rows of different length.", f"got {values!r}", remedy="a rectangular array"
+            f"The {what} of {name} is an expression.",
+            f"got {type(values).__name__} where numbers were expected",
+            because="it must be known before anything is computed.",
+            remedy="numbers; expressions go into m.equation",
+        )
+    if ragged:
+        raise ModelError(
+            f"The {what} of {name} has rows of different length.",
+            f"got {values!r}"[:200],
+            because="every element takes one number.",
+            remedy="a rectangular array",
         )
     return array
 
@@ -141,16 +165,27 @@ def _as_array(values: object, name: str, what: str) -> np.ndarray:
 def _as_number(value: object, label: str, what: str, allow_none: bool, allow_infinite: bool) -> float | None:
     if value is None and allow_none:
         return None
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, RuntimeError):
-        number = None
-    if number is None or isinstance(value, str) or type(value).__module__.startswith("casadi"):
-        raise ModelError(f"The {what} of {label} is not a number.", f"got {value!r}", remedy="a finite number")
+    number: float | None = None
+    if isinstance(value, ca.DM) or not type(value).__module__.startswith("casadi"):
+        try:
+            number = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError, RuntimeError):
+            number = None
+        except OverflowError:
+            number = np.inf
+    if number is None or isinstance(value, (str, bytes)):
+        text = type(value).__name__ if type(value).__module__.startswith("casadi") else f"{value!r}"[:80]
+        raise ModelError(
+            f"The {what} of {label} is not a number.",
+            f"got {text}",
+            because="texts and expressions are not read as numbers.",
+            remedy="a finite number",
+        )
     if np.isnan(number) or (np.isinf(number) and not allow_infinite):
+        consequence = "a run cannot begin from" if what == "start value" else "nothing can be computed from"
         raise ModelError(
             f"The {what} of {label} is {number}.",
-            because="a run cannot begin from a value that is not finite." if what == "start value" else "",
+            because=f"{consequence} a value that is not finite.",
             remedy="a finite number",
         )
     return number
@@ -160,8 +195,8 @@ def _shape_remedy(shape: Shape) -> str:
     if shape == ():
         return "one number"
     if len(shape) == 1:
-        return f"a list of {shape[0]} numbers, or one number for all"
-    return f"a list of {shape[0]} rows with {shape[1]} numbers each"
+        return f"a list of {counted(shape[0], 'number')}, or one number for all"
+    return f"a list of {counted(shape[0], 'row')} with {counted(shape[1], 'number')} each, or one number for all"
 
 
 def make_variable(
@@ -181,8 +216,8 @@ def make_variable(
     starts = flatten_values(start, shape, name, what, allow_none=True)
     rates = flatten_values(rate, shape, name, "rate", allow_none=True)
     sizes = _filled(flatten_values(nominal, shape, name, "nominal value"), 1.0)
-    low = _filled(flatten_values(lower, shape, name, "lower bound", allow_infinite=True), -np.inf)
-    high = _filled(flatten_values(upper, shape, name, "upper bound", allow_infinite=True), np.inf)
+    low = _filled(flatten_values(lower, shape, name, "lower bound", allow_none=True, allow_infinite=True), -np.inf)
+    high = _filled(flatten_values(upper, shape, name, "upper bound", allow_none=True, allow_infinite=True), np.inf)
     for k, value in enumerate(starts):
         label = element_label(name, shape, k)
         if sizes[k] <= 0:
@@ -192,11 +227,17 @@ def make_variable(
                 remedy="nominal=1.0",
             )
         if low[k] > high[k]:
-            raise ModelError(f"The bounds of {label} are crossed.", f"lower {low[k]:g}, upper {high[k]:g}")
+            raise ModelError(
+                f"The bounds of {label} are crossed.",
+                f"lower {low[k]:g}, upper {high[k]:g}",
+                because="no value lies between them.",
+                remedy=f"lower={high[k]:g}, upper={low[k]:g}",
+            )
         if value is not None and not low[k] <= value <= high[k]:
             raise ModelError(
                 f"The {what} of {label} lies outside its bounds.",
                 f"{value:g} is not between {low[k]:g} and {high[k]:g}",
+                because="the bounds hold from the start on.",
                 remedy="change the value or the bounds",
             )
     return Variable(name, kind, shape, str(unit or ""), starts, rates, sizes, low, high)

@@ -1,1 +1,1 @@
-
+"""Running a model: methods, inputs, events, results."""

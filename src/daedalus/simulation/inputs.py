@@ -18,7 +18,6 @@ from daedalus.model.names import did_you_mean, shape_text
 from daedalus.model.signals import Signal, signal
 from daedalus.model.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
-from daedalus.simulation.tracing import trace_signal
 
 # Expressions are compared to this depth to recognise one that was seen before; deeper ones count as new.
 EQUAL_DEPTH = 20
@@ -129,6 +128,8 @@ def _traced(system: System, place: Place, function: Callable[..., Any]) -> tuple
     traces = system.prepared.setdefault("traced inputs", {})
     key = (id(function), place.name)
     if key not in traces:
+        from daedalus.simulation.tracing import trace_signal
+
         expression, reason = trace_signal(function, system.symbol("t"), len(place.positions))
         # The function is kept, so that its id is not given to another one.
         traces[key] = (expression, reason, function)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
-from daedalus.simulation.tableau import Tableau
-from daedalus.simulation.named_tableaux import tableau
-from daedalus.simulation.tableau import core_tableau
+
+if TYPE_CHECKING:
+    from daedalus.simulation.tableaux.tableau import Tableau
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,8 @@ class Choice:
 
 def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Choice:
     """Turn `method=` into what the core runs; refuse unknown names and a fixed-step method without a step."""
-    if isinstance(method, Tableau):
-        return _from_tableau(method, step)
     if not isinstance(method, str):
-        raise InputError("method= is a name or a Tableau.", f"got {type(method).__name__}", remedy='method="tsit5"')
+        return _from_tableau(method, step)
     if method == "auto":
         # Order 8 pays its 12 stages back below about 1e-7 (Hairer, Nørsett, Wanner I, II.10).
         name = "dop853" if rtol < 1e-7 else "tsit5"
@@ -128,7 +126,11 @@ def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Cho
     return Choice(method, _core_tableau(method), False, "as asked")
 
 
-def _from_tableau(method: Tableau, step: float | None) -> Choice:
+def _from_tableau(method: object, step: float | None) -> Choice:
+    from daedalus.simulation.tableaux.tableau import Tableau
+
+    if not isinstance(method, Tableau):
+        raise InputError("method= is a name or a Tableau.", f"got {type(method).__name__}", remedy='method="tsit5"')
     name = method.name or "tableau"
     if not method.is_explicit:
         raise InputError(
@@ -170,9 +172,13 @@ def _unknown_method(method: str) -> InputError:
 
 @cache
 def _core_tableau(name: str) -> Any:
-    return core_tableau(tableau(name))
+    from daedalus.simulation.tableaux.named_tableaux import tableau
+
+    return _tableau_of(tableau(name))
 
 
 @cache
 def _tableau_of(method: Tableau) -> Any:
+    from daedalus.simulation.tableaux.core_tableau import core_tableau
+
     return core_tableau(method)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from daedalus.simulation.plant import Plant, plant_of
 from daedalus.simulation.progress import ProgressBar, wants_progress
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.stop_reason import SUCCESS, remedy, stop_reason
-from daedalus.simulation.tableau import Tableau
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
+
+if TYPE_CHECKING:
+    from daedalus.simulation.tableaux.tableau import Tableau
 
 Start = Mapping[str, object] | Samples
 

@@ -1,0 +1,81 @@
+"""A pendulum on a cart, pushed by a force: M(q) q'' = h(q, q') + (force, 0) with q = (position, angle).
+
+The angle is measured from the upright, so that the bob (mass M) is at (x + L sin θ, L cos θ) and
+
+    T = ½ (m + M) x'² + M L x' θ' cos θ + ½ M L² θ'²,    V = M g L cos θ,
+
+    [ m + M      M L cos θ ] [ x'' ]   [ M L θ'² sin θ + force ]
+    [ M L cos θ  M L²      ] [ θ'' ] = [ M g L sin θ           ]
+
+The slides named below print T with -sin θ instead of cos θ, which belongs to an angle from the horizontal, beside this
+V, which belongs to an angle from the upright; here both mean the same angle. While the force is constant,
+T + V - force x is conserved.
+
+Reference: bob and cart in Cartesian coordinates with the rod force as unknown, an independent derivation, integrated
+by extrapolation with 40 digits.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.reference import Reference
+from daedalus.model.model import Model
+
+
+def build() -> KnownSystem:
+    """A cart of 1 kg with a bob of 0.2 kg that falls from near the upright while the cart is pushed.
+
+    Example
+    -------
+    >>> from daedalus import catalogue
+    >>> k = catalogue.load("cart_pendulum")
+    >>> k.inputs, list(k.start)
+    ({'force': 0.5}, ['position', 'position_dot', 'angle', 'angle_dot'])
+    """
+    m = Model("cart_pendulum")
+    position = m.state("position", start=0.0, rate=0.0, unit="m")
+    angle = m.state("angle", start=0.5, rate=0.0, unit="rad")
+    force = m.input("force", unit="N")
+    cart_mass = m.parameter("cart_mass", 1.0, unit="kg")
+    bob_mass = m.parameter("bob_mass", 0.2, unit="kg")
+    length = m.parameter("length", 0.5, unit="m")
+    gravity = m.parameter("gravity", 9.81, unit="m/s^2")
+
+    velocity, rate = m.der(position), m.der(angle)
+    coupling = bob_mass * length * ca.cos(angle)
+    m.equation(
+        (cart_mass + bob_mass) * m.der(velocity) + coupling * m.der(rate),
+        bob_mass * length * rate**2 * ca.sin(angle) + force,
+        name="cart",
+    )
+    m.equation(
+        coupling * m.der(velocity) + bob_mass * length**2 * m.der(rate),
+        bob_mass * gravity * length * ca.sin(angle),
+        name="pendulum",
+    )
+    kinetic = (
+        0.5 * (cart_mass + bob_mass) * velocity**2 + coupling * velocity * rate + 0.5 * bob_mass * (length * rate) ** 2
+    )
+    energy = kinetic + bob_mass * gravity * length * ca.cos(angle)
+    m.output("bob", [position + length * ca.sin(angle), length * ca.cos(angle)])
+    m.output("energy", energy)
+    m.output("energy_less_work", energy - force * position)
+    return KnownSystem(
+        "cart_pendulum",
+        m,
+        span=(0.0, 4.0),
+        inputs={"force": 0.5},
+        conserved=("energy_less_work",),
+        reference=Reference(4.0, REFERENCE, 15, "Cartesian form, extrapolation with 40 digits"),
+        source="S. Gros, Numerical Optimal Control with DAEs, lecture slides (2016), pendulum on a cart, corrected",
+    )
+
+
+REFERENCE = {
+    "position": 3.4298869973986115,
+    "position_dot": 1.843021252177547,
+    "angle": 5.536488099578123,
+    "angle_dot": -2.883431922955846,
+}

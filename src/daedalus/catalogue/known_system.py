@@ -1,0 +1,98 @@
+"""A model with everything needed to run it and to judge the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from daedalus.catalogue.reference import Reference
+from daedalus.model.model import Model
+from daedalus.model.names import derivative_name
+from daedalus.model.variables import Variable
+
+Value = float | np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class KnownSystem:
+    """A known system; `catalogue.load(name)` gives it.
+
+    Parameters
+    ----------
+    name: the name in the catalogue.
+    model: the equations, with units, parameters and the start values written in.
+    span: (t0, t1).
+    inputs: a value for every input, constant over the span.
+    index: the differential index; 0 for an ODE.
+    reference: the values at the end of the span, or None where none is known.
+    source: where the equations and numbers come from.
+    start: given start values by name; those written in the model unless others are given.
+    conserved: outputs that stay constant along every solution with these inputs.
+    stiff: whether it is too stiff for explicit methods.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> from daedalus import catalogue
+    >>> k = catalogue.load("mass_spring")
+    >>> k.span, k.start, k.conserved
+    ((0.0, 10.0), {'position': 0.1, 'position_dot': 0.0}, ('energy',))
+    >>> tr = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs, rtol=1e-9)
+    >>> k.reference.error("position", tr["position"][-1]) < 1e-7
+    True
+    """
+
+    name: str
+    model: Model
+    span: tuple[float, float]
+    source: str
+    inputs: dict[str, Value] = field(default_factory=dict)
+    index: int = 0
+    reference: Reference | None = None
+    start: dict[str, Value] = field(default_factory=dict)
+    conserved: tuple[str, ...] = ()
+    stiff: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", _own(self.start or written_start(self.model)))
+        object.__setattr__(self, "inputs", _own(self.inputs))
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """The values of the parameters by name."""
+        return {name: _shaped(v, v.start) for name, v in self.model.parameters.items()}
+
+    def copy(self) -> KnownSystem:
+        """The same system with a Model of its own."""
+        return replace(self, model=self.model.copy())
+
+    def __repr__(self) -> str:
+        count = sum(np.size(value) for value in self.start.values())
+        answer = "no reference" if self.reference is None else f"{self.reference.digits} digits known"
+        t0, t1 = self.span
+        return f"KnownSystem({self.name!r}: {count} states, index {self.index}, t = {t0:g} to {t1:g}, {answer})"
+
+
+def written_start(model: Model) -> dict[str, Value]:
+    """The start values written in a model, by name; a second-order state has one for its rate, too."""
+    values = {}
+    for v in model.variables.values():
+        if v.kind == "state":
+            for order, entries in ((0, v.start), (1, v.rate)):
+                if entries and None not in entries:
+                    values[derivative_name(v.name, order)] = _shaped(v, entries)
+    return values
+
+
+def _shaped(variable: Variable, entries: tuple[float | None, ...]) -> Value:
+    """The column-major entries of a variable as a float or an array of its shape."""
+    if variable.shape == ():
+        return float(entries[0])  # type: ignore[arg-type]
+    return np.array(entries, dtype=float).reshape(variable.shape, order="F")
+
+
+def _own(values: Mapping[str, object]) -> dict[str, Value]:
+    """Copies, so that nothing a caller does to them reaches another system."""
+    return {name: np.array(value, dtype=float) if np.ndim(value) else float(value) for name, value in values.items()}  # type: ignore[arg-type]

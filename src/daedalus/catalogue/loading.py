@@ -1,0 +1,101 @@
+"""Find a known system by name and hand out a model of one's own.
+
+A system is one file of this folder, named like the system, with a function `build(**options) -> KnownSystem`; adding
+one is that file and its line in `SYSTEMS`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from daedalus.catalogue.known_system import KnownSystem
+from daedalus.errors import InputError
+from daedalus.model.names import did_you_mean
+
+SYSTEMS = (
+    "mass_spring",
+    "cart_pendulum",
+    "double_pendulum",
+    "quadrotor",
+    "pleiades",
+    "van_der_pol",
+    "lotka_volterra",
+    "hires",
+)
+
+
+def names() -> tuple[str, ...]:
+    """The names that `load` takes.
+
+    Example
+    -------
+    >>> from daedalus import catalogue
+    >>> catalogue.names()
+    ('mass_spring', 'cart_pendulum', ...)
+    """
+    return SYSTEMS
+
+
+def load(name: str, **options: Any) -> KnownSystem:
+    """A known system: its model, start, span, inputs and reference.
+
+    Every call gives a new Model, to write in as one likes; models of the same name and options share their symbols.
+
+    Parameters
+    ----------
+    name: one of `names()`.
+    options: what the system lets one choose, such as `mu` of "van_der_pol"; an unknown one is refused.
+
+    Example
+    -------
+    >>> from daedalus import catalogue
+    >>> k = catalogue.load("van_der_pol", mu=5.0)
+    >>> k
+    KnownSystem('van_der_pol': 2 states, index 0, t = 0 to 20, no reference)
+    >>> catalogue.load("van_der_pohl")
+    Traceback (most recent call last):
+        ...
+    daedalus.errors.InputError: The catalogue has no system 'van_der_pohl'.
+      known: mass_spring, cart_pendulum, ...
+      Try: 'van_der_pol'
+    """
+    build = _builder(name)
+    known = inspect.signature(build).parameters
+    for option in options:
+        if option not in known:
+            raise InputError(
+                f"The system {name!r} has no option {option!r}.",
+                f"its options: {', '.join(known)}" if known else "it has none",
+                because="" if known else "its parameters are changed when it runs.",
+                remedy=did_you_mean(option, known) if known else "dd.simulate(k.model, k.span, parameters={...})",
+            )
+    key = tuple(sorted(options.items()))
+    return (_original(name, key) if _is_hashable(key) else build(**options)).copy()
+
+
+def _builder(name: str) -> Callable[..., KnownSystem]:
+    if name not in SYSTEMS:
+        raise InputError(
+            f"The catalogue has no system {name!r}.",
+            f"known: {', '.join(SYSTEMS)}",
+            remedy=did_you_mean(str(name), SYSTEMS),
+        )
+    return import_module(f"daedalus.catalogue.{name}").build
+
+
+def _is_hashable(key: object) -> bool:
+    try:
+        hash(key)
+    except TypeError:  # an option such as a list
+        return False
+    return True
+
+
+@lru_cache(maxsize=64)
+def _original(name: str, options: tuple[tuple[str, Any], ...]) -> KnownSystem:
+    """The system that all copies come from, so that they share their symbols."""
+    return _builder(name)(**dict(options))

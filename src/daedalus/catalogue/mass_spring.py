@@ -1,0 +1,40 @@
+"""A mass on a spring: m x'' = -k x.
+
+The energy ½ m x'² + ½ k x² is conserved and x(t) = x(0) cos ωt + x'(0)/ω sin ωt with ω² = k/m; the reference is this
+formula, evaluated with 40 digits.
+"""
+
+from __future__ import annotations
+
+from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.reference import Reference
+from daedalus.model.model import Model
+
+
+def build() -> KnownSystem:
+    """Half a kilogram that swings with 4 rad/s.
+
+    Example
+    -------
+    >>> from daedalus import catalogue
+    >>> catalogue.load("mass_spring").parameters
+    {'mass': 0.5, 'stiffness': 8.0}
+    """
+    m = Model("mass_spring")
+    position = m.state("position", start=0.1, rate=0.0, unit="m", nominal=0.1)
+    mass = m.parameter("mass", 0.5, unit="kg")
+    stiffness = m.parameter("stiffness", 8.0, unit="N/m")
+    velocity = m.der(position)
+    m.equation(mass * m.der(velocity), -stiffness * position, name="Newton")
+    m.output("energy", 0.5 * mass * velocity**2 + 0.5 * stiffness * position**2)
+    return KnownSystem(
+        "mass_spring",
+        m,
+        span=(0.0, 10.0),
+        conserved=("energy",),
+        reference=Reference(10.0, REFERENCE, 15, "closed form"),
+        source="S. Gros, Numerical Optimal Control with DAEs, lecture slides (2016), spring-mass example",
+    )
+
+
+REFERENCE = {"position": -0.06669380616522619, "position_dot": -0.29804526419173955}

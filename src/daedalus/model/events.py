@@ -1,0 +1,183 @@
+"""What a model does beside its equations: outputs that are evaluated along a run, and events that interrupt it."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import ModelError
+from daedalus.model.expressions import column, described, elements, is_logical, operation, symbol_key
+from daedalus.model.names import check_name, did_you_mean
+from daedalus.model.notebook import Notebook, WrittenEvent, size_text
+
+_GUARD_REMEDY = "a quantity that passes zero, such as h - 1"
+
+
+class EventDoor(Notebook):
+    """Write outputs and events."""
+
+    def output(self, name: str, expression: object) -> None:
+        """Name a quantity that is evaluated along every result: `tr[name]`.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=2.0)
+        >>> m.equation(m.der(x), -x)
+        >>> m.output("energy", 0.5 * x**2)
+        >>> float(dd.simulate(m, 1.0)["energy"][0])
+        2.0
+        """
+        check_name(name, "output")
+        self._check_free(name, "output")
+        value = self._expression(expression, f"Output {name!r}")
+        self._changed()
+        self._outputs[name] = value
+
+    def event(
+        self,
+        name: str,
+        guard: object,
+        *,
+        direction: int = 0,
+        reset: Mapping[str, object] | None = None,
+        terminal: bool = False,
+    ) -> None:
+        """Let something happen when `guard` passes zero.
+
+        Parameters
+        ----------
+        guard: scalar expression; the event is located where it is zero. An inequality such as `h <= 0` is an event
+            when it becomes true, and needs no direction.
+        direction: -1 falling, +1 rising, 0 both.
+        reset: new values of states by name; all read the values before the event and apply together.
+        terminal: the run ends at the event.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("ball")
+        >>> h = m.state("h", start=1.0); v = m.state("v", start=0.0)
+        >>> m.equation(m.der(h), v); m.equation(m.der(v), -9.81)
+        >>> m.event("bounce", h, direction=-1, reset={"v": -0.8 * v})
+        >>> tr = dd.simulate(m, 1.0)
+        >>> tr.events[0].name, round(tr.events[0].time, 4)
+        ('bounce', 0.4515)
+        """
+        check_name(name, "event")
+        self._check_free(name, "event")
+        value, way = self._guard(name, guard, direction)
+        if not isinstance(reset, Mapping) and reset is not None:
+            raise ModelError(
+                f"The reset of event {name!r} takes values by name.",
+                f"got {type(reset).__name__}",
+                because="each new value belongs to a state.",
+                remedy='reset={"v": -0.8 * v}',
+            )
+        if not isinstance(terminal, (bool, np.bool_)):
+            raise ModelError(
+                f"terminal of event {name!r} is {type(terminal).__name__}, not True or False.",
+                because="it says whether the run ends at the event.",
+                remedy="terminal=True",
+            )
+        resets = {target: self._reset_value(name, target, new) for target, new in (reset or {}).items()}
+        self._check_overlap(name, resets)
+        self._changed()
+        self._events[name] = WrittenEvent(name, value, way, resets, bool(terminal))
+
+    def _guard(self, name: str, guard: object, direction: object) -> tuple[ca.SX, int]:
+        """The quantity that passes zero, and in which direction; an inequality is an event when it becomes true."""
+        where = f"The guard of event {name!r}"
+        value = self._expression(guard, where, _GUARD_REMEDY)
+        if not value.is_scalar():
+            raise ModelError(
+                f"{where} is not a scalar.",
+                f"it is {size_text(value)}",
+                because="an event happens where one quantity passes zero.",
+                remedy="one event for each component",
+            )
+        if is_logical(value) or operation(value) == ca.OP_NE:
+            raise ModelError(
+                f"{where} is a logical expression.",
+                because="True and False pass no zero that could be located.",
+                remedy="casadi.fmax(a, b) for a <= 0 and b <= 0, casadi.fmin(a, b) for one of them",
+            )
+        if not isinstance(direction, numbers.Real) or isinstance(direction, bool) or direction not in (-1, 0, 1):
+            raise ModelError(
+                f"The direction of event {name!r} is not -1, 0 or 1.",
+                f"got {described(direction)}",
+                because="a guard passes zero falling, rising, or either way.",
+                remedy="-1 falling, 1 rising, 0 both",
+            )
+        way = int(float(direction))
+        if operation(value) in (ca.OP_LT, ca.OP_LE):
+            value, way = _becomes_true(value, way, where)
+        elif operation(value) == ca.OP_EQ:
+            value = value.dep(0) - value.dep(1)
+        moving = [
+            n for n, _, _ in self._check_symbols(value, where) if n == "t" or self._variables[n].kind != "parameter"
+        ]
+        if not moving:
+            raise ModelError(
+                f"{where} never passes zero.",
+                f"it is the constant {float(value):g}" if value.is_constant() else "it contains only parameters",
+                because="an event happens where a quantity changes its sign during a run.",
+                remedy=_GUARD_REMEDY,
+            )
+        return value, way
+
+    def _reset_value(self, event: str, target: str, new: object) -> ca.SX:
+        where = f"The reset of {target} in event {event!r}"
+        symbol = self._lookup(target) if isinstance(target, str) else ca.SX(0)
+        keys = [self._known.get(symbol_key(s)) for s in elements(symbol)] if symbol.is_valid_input() else [None]
+        if any(k is None or k[0] == "t" or self._variables[k[0]].kind != "state" for k in keys):
+            raise ModelError(
+                f"{where} is not possible.",
+                f"{target} is not {'a state' if isinstance(target, str) else 'a name'}",
+                because="only states keep the value that an event gives them.",
+                remedy=did_you_mean(str(target), [v.name for v in self._variables.values() if v.kind == "state"]),
+            )
+        value = self._expression(new, where)
+        if value.is_scalar() and not symbol.is_scalar():
+            value = ca.repmat(value, *symbol.shape)
+        if value.shape != symbol.shape:
+            raise ModelError(
+                f"{where} has the wrong shape.",
+                f"{size_text(symbol)} expected, {size_text(value)} given",
+                because="every element takes one new value.",
+                remedy="an expression of that shape, or one for all elements",
+            )
+        return value
+
+    def _check_overlap(self, name: str, resets: Mapping[str, ca.SX]) -> None:
+        """An element that two resets name would have two new values."""
+        owner: dict[int, str] = {}
+        for target in resets:
+            for scalar in elements(column(self._lookup(target))):
+                first = owner.setdefault(symbol_key(scalar), target)
+                if first != target:
+                    raise ModelError(
+                        f"Event {name!r} resets {self._labels()[symbol_key(scalar)]} twice.",
+                        f"once by {first!r}, once by {target!r}",
+                        because="all resets of an event apply together.",
+                        remedy="one of the two",
+                    )
+
+
+def _becomes_true(inequality: ca.SX, direction: int, where: str) -> tuple[ca.SX, int]:
+    """The guard h - 1 and its direction: falling for `h <= 1`, rising for `h >= 1`, which CasADi keeps as `1 <= h`."""
+    left, right = inequality.dep(0), inequality.dep(1)
+    value, way = (right - left, 1) if left.is_constant() else (left - right, -1)
+    unclear = not left.is_constant() and not right.is_constant()
+    if direction and (unclear or direction != way):
+        raise ModelError(
+            f"{where} is an inequality with a direction.",
+            f"direction={direction}",
+            because="an inequality is an event when it becomes true, which is a direction of its own.",
+            remedy="the inequality without direction=, or a - b with it",
+        )
+    return value, way

@@ -1,0 +1,81 @@
+"""Every method that fits, on every known system: the end is reached, what is conserved stays, work follows the order.
+
+A new system (one file and one line in the catalogue) and a new method (one row in `dd.methods()`) are tested here
+without new code.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+
+TOLERANCES = [1e-6, 1e-9]
+# Local errors of about rtol add up over some hundred steps and are amplified on the way: measured up to 350 times rtol
+# at the end and 55 times for what is conserved (close encounters of the Pleiades).
+END, CONSERVED, BETWEEN = 1000.0, 100.0, 200.0
+
+
+def fits(method, known):
+    """Whether a method with error control solves systems like this one."""
+    order = (method.ode, method.index_1, method.index_2, method.index_3)[known.index]
+    return method.adaptive and order != "-" and not (method.explicit and known.stiff)
+
+
+PAIRS = [
+    pytest.param(name, method.name, id=f"{name}-{method.name}")
+    for name in catalogue.names()
+    for method in dd.methods()
+    if fits(method, catalogue.load(name))
+]
+every_pair = pytest.mark.parametrize(("name", "method"), PAIRS)
+every_tolerance = pytest.mark.parametrize("rtol", TOLERANCES)
+
+
+@lru_cache(maxsize=4)
+def run(name, method, rtol):
+    """A known system and its trajectory; absolute tolerances a thousand times smaller, for small components."""
+    known = catalogue.load(name)
+    trajectory = dd.simulate(
+        known.model, known.span, start=known.start, inputs=known.inputs, method=method, rtol=rtol, atol=1e-3 * rtol
+    )
+    assert trajectory.success, trajectory.stop_reason
+    return known, trajectory
+
+
+def largest_change(values):
+    """The largest deviation from the first value, relative to it where it is not zero."""
+    return np.max(np.abs(values - values[0])) / (np.max(np.abs(values[0])) or 1.0)
+
+
+@every_tolerance
+@every_pair
+def test_the_reference_is_reached(name, method, rtol):
+    known, trajectory = run(name, method, rtol)
+    assert trajectory.time[0] == known.span[0]
+    assert trajectory.time[-1] == known.span[1]
+    errors = {key: known.reference.error(key, trajectory[key][-1]) for key in known.reference}
+    assert max(errors.values()) <= END * rtol + 10.0**-known.reference.digits, errors
+
+
+@every_tolerance
+@every_pair
+def test_conserved_quantities_stay_at_the_steps_and_between_them(name, method, rtol):
+    known, trajectory = run(name, method, rtol)
+    between = 0.5 * (trajectory.time[1:] + trajectory.time[:-1])
+    dense = trajectory.at(np.concatenate([trajectory.time[:1], between]))
+    for key in known.conserved:
+        assert largest_change(trajectory[key]) <= CONSERVED * rtol, key
+        assert largest_change(dense[key]) <= BETWEEN * rtol, key
+    # What the model itself promises to keep, its constraints and invariants.
+    assert all(violation <= CONSERVED * rtol for violation in trajectory.drift().values()), trajectory.drift()
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_higher_order_needs_fewer_steps_at_a_tight_tolerance(name):
+    methods = [m for m in dd.methods() if fits(m, catalogue.load(name)) and m.explicit]
+    if len(methods) > 1:
+        low, high = min(methods, key=lambda m: m.order), max(methods, key=lambda m: m.order)
+        assert run(name, high.name, 1e-9)[1].work.steps < 0.5 * run(name, low.name, 1e-9)[1].work.steps
