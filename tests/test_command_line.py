@@ -26,7 +26,7 @@ def test_simulate_prints_the_outcome_and_writes_files(tmp_path):
     (tmp_path / "ball.py").write_text(MODEL)
     out = call("simulate", "ball.py", "--until", 5, "--out", "run.nc", "--plot", "run.png", cwd=tmp_path)
     assert out.returncode == 0, out.stderr
-    assert "ball: event 'floor' ended the run at t = 0.451523" in out.stdout
+    assert "ball: event 'floor' ended the run at t = 0.451524" in out.stdout
     assert (tmp_path / "run.nc").exists()
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 

@@ -39,7 +39,7 @@ _PLACES = {
     "simulation.sweep": "sweep",
     "simulation.ensemble": "Ensemble",
     "simulation.files": "load",
-    "simulation.solve_ivp": "solve_ivp",
+    "simulation.ivp.solve_ivp": "solve_ivp",
     "simulation.methods": "methods",
     "simulation.tableaux.tableau": "Tableau",
     "simulation.tableaux.named_tableaux": "tableau tableau_names",

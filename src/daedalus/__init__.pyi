@@ -55,9 +55,9 @@ from daedalus.model.signals import signal as signal
 from daedalus.model.system import System as System
 from daedalus.simulation.ensemble import Ensemble as Ensemble
 from daedalus.simulation.files import load as load
+from daedalus.simulation.ivp.solve_ivp import solve_ivp as solve_ivp
 from daedalus.simulation.methods import methods as methods
 from daedalus.simulation.simulate import simulate as simulate
-from daedalus.simulation.solve_ivp import solve_ivp as solve_ivp
 from daedalus.simulation.sweep import sweep as sweep
 from daedalus.simulation.tableaux.best_order import best_order as best_order
 from daedalus.simulation.tableaux.collocation import gauss_legendre as gauss_legendre

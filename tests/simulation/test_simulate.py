@@ -407,7 +407,7 @@ def test_a_dae_without_explicit_form_is_refused_with_the_reason():
     with pytest.raises(dd.SingularModelError) as caught:
         dd.simulate(m, 1.0)
     assert "left undetermined: rod" in str(caught.value)
-    assert "constraints among the states alone: length" in str(caught.value)
+    assert "equations without an unknown of their own: length" in str(caught.value)
 
 
 def test_zero_span_gives_the_start():

@@ -30,12 +30,15 @@ def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes 
         figure, axes = ax.figure, [ax]
     else:
         height = 1.2 + 1.9 * len(panels)
-        figure, grid = plt.subplots(len(panels), 1, sharex=True, squeeze=False, figsize=(8, height), layout="constrained")
+        figure, grid = plt.subplots(
+            len(panels), 1, sharex=True, squeeze=False, figsize=(8, height), layout="constrained"
+        )
         axes = list(grid[:, 0])
         figure.suptitle(tr.system.name if tr.success else f"{tr.system.name}: {tr.stop_reason}", wrap=True)
     samples = _fine_samples(tr)
     for panel, group in zip(axes, panels):
         _draw(panel, tr, samples, group)
+        _legend(panel, beside=ax is None)
     axes[-1].set_xlabel("time")
     return figure
 
@@ -72,18 +75,22 @@ def _fine_samples(tr: Trajectory) -> Any:
 
 
 def _draw(panel: Axes, tr: Trajectory, samples: Any, names: list[str]) -> None:
-    count = 0
     for name in names:
         values = samples[name]
         shape = values.shape[1:]
         flat = values.reshape(len(values), -1) if len(shape) < 2 else values.transpose(0, 2, 1).reshape(len(values), -1)
         for k in range(flat.shape[1]):
             panel.plot(samples.time, flat[:, k], label=element_label(name, shape, k), linewidth=1.4)
-            count += 1
     for _, t, *_ in tr.outcome.events[:200]:
         panel.axvline(t, color="0.8", linewidth=0.7, zorder=0)
     units = {unit_of(tr.system, name) for name in names} - {""}
     panel.set_ylabel(f"[{', '.join(sorted(units))}]" if units else names[0])
     panel.grid(alpha=0.3)
-    if 1 <= count <= MOST_LEGEND_ENTRIES:
-        panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="small", frameon=False)
+
+
+def _legend(panel: Axes, beside: bool) -> None:
+    """A legend while it stays readable: beside a panel of our own, inside one that was given."""
+    if len(panel.get_legend_handles_labels()[1]) > MOST_LEGEND_ENTRIES:
+        return
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False} if beside else {}
+    panel.legend(fontsize="small", **place)

@@ -74,7 +74,7 @@ def read_inputs(system: System, values: Mapping[str, object], span: tuple[float,
         if isinstance(value, ca.SX) and not value.is_constant():
             feedback[name] = _checked_expression(system, place, value)
         elif callable(value) and not isinstance(value, Signal):
-            expression, reason = _traced(system, place, value)
+            expression, reason = _traced(system, place, value, span)
             if expression is None:
                 plain[name] = value
                 notes.append(f"input {name} is called as a Python function: {reason}")
@@ -123,19 +123,26 @@ def _checked_expression(system: System, place: Place, value: ca.SX) -> ca.SX:
     return flat
 
 
-def _traced(system: System, place: Place, function: Callable[..., Any]) -> tuple[ca.SX | None, str]:
-    """A function of time as an expression; the same function object is traced once a system."""
-    traces = system.prepared.setdefault("traced inputs", {})
-    key = (id(function), place.name)
-    if key not in traces:
-        from daedalus.simulation.tracing import trace_signal
+def _traced(
+    system: System, place: Place, function: Callable[..., Any], span: tuple[float, float]
+) -> tuple[ca.SX | None, str]:
+    """A function of time as an expression; the same code with the same captured values is traced once a system."""
+    from daedalus.simulation.tracing.captured import fingerprint
+    from daedalus.simulation.tracing.trace import trace_signal
 
-        expression, reason = trace_signal(function, system.symbol("t"), len(place.positions))
-        # The function is kept, so that its id is not given to another one.
-        traces[key] = (expression, reason, function)
-        if len(traces) > 64:
+    print_of = fingerprint(function)
+    traces = system.prepared.setdefault("traced inputs", {})
+    key = (print_of, place.name)
+    if print_of is not None and key in traces:
+        return traces[key]
+    # Checked at the start and at two odd places of the run.
+    times = tuple(span[0] + fraction * (span[1] - span[0]) for fraction in (0.0, 0.381966, 0.864665))
+    found = trace_signal(function, system.symbol("t"), len(place.positions), times)
+    if print_of is not None:
+        traces[key] = found
+        if len(traces) > MOST_LOOPS:
             traces.pop(next(iter(traces)))
-    return traces[key][:2]
+    return found
 
 
 def _check_whole(system: System, feedback: dict[str, ca.SX]) -> None:

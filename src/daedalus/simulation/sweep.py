@@ -54,7 +54,7 @@ def sweep(
     >>> m.equation(m.der(x), v); m.equation(m.der(v), -k * x)
     >>> en = dd.sweep(m, 1.0, over={"k": [1.0, 4.0, 9.0], "x": [1.0, 2.0]})
     >>> en
-    Ensemble(3 k × 2 x: 6 of 6 cases reached the end)
+    Ensemble(3 k × 2 x_start: 6 of 6 cases reached the end)
     >>> en["x"].dims
     ('k', 'x_start', 'time')
     """
@@ -144,14 +144,17 @@ def _run_all(
 def _threads(
     run: Callable[[dict[str, float]], Trajectory | str], grid: list[dict[str, float]], workers: int, cancel: Any
 ) -> Iterator[tuple[int, Trajectory | str]]:
-    with ThreadPoolExecutor(min(workers, len(grid)), thread_name_prefix="sweep") as pool:
-        waiting = {pool.submit(run, case): k for k, case in enumerate(grid) if k}
+    """All cases but the first, in blocks: few enough to hand out cheaply, many enough to keep every thread busy."""
+    size = max(1, min(64, len(grid) // (8 * workers)))
+    blocks = [range(k, min(k + size, len(grid))) for k in range(1, len(grid), size)]
+    with ThreadPoolExecutor(min(workers, len(blocks)), thread_name_prefix="sweep") as pool:
+        waiting = {pool.submit(lambda block: [(k, run(grid[k])) for k in block], block) for block in blocks}
         try:
             while waiting:
                 # A short wait lets Ctrl-C through while the core is at work.
-                done, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+                done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
                 for future in done:
-                    yield waiting.pop(future), future.result()
+                    yield from future.result()
         except BaseException:
             cancel.set()
             pool.shutdown(wait=True, cancel_futures=True)

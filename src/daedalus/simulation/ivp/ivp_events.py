@@ -11,10 +11,10 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.compilation import compile_function
-from daedalus.simulation.ivp_arguments import Arguments
-from daedalus.simulation.ivp_errors import IvpTypeError, IvpValueError
-from daedalus.simulation.ivp_function import Formula, find_formula
-from daedalus.simulation.ivp_settings import Problem
+from daedalus.simulation.ivp.ivp_arguments import Arguments
+from daedalus.simulation.ivp.ivp_errors import IvpTypeError, IvpValueError
+from daedalus.simulation.ivp.ivp_function import Formula, find_formula
+from daedalus.simulation.ivp.ivp_settings import Problem
 
 Found = tuple[list[np.ndarray], list[np.ndarray]]
 
@@ -59,6 +59,7 @@ class Guards:
         start, end, args = problem.start, problem.span[1], problem.args
         self.events = events
         self.originals = [_on_numbers(event.function, args) for event in events]
+        self._check(*start)
         self.at_start = self.values(*start)
         formulas: list[Formula] = []
         self.reason = ""
@@ -72,7 +73,17 @@ class Guards:
 
     def values(self, t: float, y: np.ndarray) -> np.ndarray:
         """All guards at one point."""
-        return np.array([original(t, y)[0] for original in self.originals])
+        return np.concatenate([original(t, y) for original in self.originals])
+
+    def _check(self, t: float, y: np.ndarray) -> None:
+        for i, original in enumerate(self.originals):
+            count = original(t, y).size
+            if count != 1:
+                raise IvpValueError(
+                    f"events[{i}] returns {count} values.",
+                    because="an event is where one number crosses zero.",
+                    remedy="one event function for each of them",
+                )
 
     def _callback(self, n: int, arguments: Arguments) -> Any:
         core = _core.Function("events", [1, n, 0, arguments.values.size], [len(self.events)], 4, 1, 0, 0)
@@ -111,7 +122,7 @@ class Guards:
 
 def _on_numbers(function: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[float, np.ndarray], np.ndarray]:
     """An event function on numbers, its value as an array with one element."""
-    return lambda t, y: np.asarray(function(t, y.copy(), *args), dtype=float).reshape(-1)[:1]
+    return lambda t, y: np.asarray(function(t, y.copy(), *args), dtype=float).reshape(-1)
 
 
 def _joined(formulas: list[Formula]) -> Any:

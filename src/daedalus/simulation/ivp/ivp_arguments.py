@@ -9,10 +9,10 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import elements
-from daedalus.simulation.captured import Identity, fingerprint, private_copy
-from daedalus.simulation.traced_array import TracedArray
-from daedalus.simulation.traced_number import TracedNumber, is_symbolic
-from daedalus.simulation.tracing import traced_column
+from daedalus.simulation.tracing.captured import Identity, fingerprint, private_copy
+from daedalus.simulation.tracing.traced_array import TracedArray
+from daedalus.simulation.tracing.traced_number import TracedNumber, is_symbolic
+from daedalus.simulation.tracing.trace import traced_column
 
 # What is symbolic at each level of tracing: all numbers; floats only (whole numbers may be counts or indices); nothing.
 LEVELS: tuple[tuple[str, ...], ...] = (("float", "int"), ("float",), ())
@@ -45,13 +45,15 @@ class Arguments:
 
     def key(self, level: int) -> Hashable | None:
         """Equal for calls that may share a formula traced at this level; None when that cannot be known."""
-        parts = []
+        parts: list[Hashable] = []
         for kind, value in _leaves(self.args):
-            shape = np.shape(value) if kind != "fixed" else None
-            own = None if kind in LEVELS[level] else fingerprint(value)
-            if kind not in LEVELS[level] and own is None:
+            if kind in LEVELS[level]:
+                parts.append(("symbolic", np.shape(value)))
+                continue
+            own = fingerprint(value)
+            if own is None:
                 return None
-            parts.append((kind, shape, own))
+            parts.append((kind, own))
         return tuple(parts), _structure(self.args)
 
     def unchanged(self, rebuilt: tuple[Any, ...]) -> Callable[[], bool]:

@@ -17,12 +17,14 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
-from daedalus.simulation.captured import fingerprint
-from daedalus.simulation.ivp_arguments import Arguments
-from daedalus.simulation.traced_number import TracedNumber, refuse
-from daedalus.simulation.tracing import disagreement, nearby, trace, traced_column
+from daedalus.simulation.tracing.captured import fingerprint
+from daedalus.simulation.ivp.ivp_arguments import Arguments
+from daedalus.simulation.tracing.traced_number import TracedNumber, refuse
+from daedalus.simulation.tracing.trace import disagreement, nearby, trace, traced_column
 
 _MOST_KEPT = 256
+# Beyond this many unknowns, functions are written with whole arrays, and those are fast as they are.
+_MOST_UNKNOWNS = 3000
 
 
 class Formula:
@@ -135,6 +137,8 @@ def _trace(fun: Callable[..., Any], shape: tuple[int, int, bool], level: int, ar
     global traces_made
     traces_made += 1
     n, size, vectorized = shape
+    if n > _MOST_UNKNOWNS:
+        return f"it has more than {_MOST_UNKNOWNS} unknowns; NumPy's own arrays serve it better"
     t, y = ca.SX.sym("t"), ca.SX.sym("y", n)
     p = ca.SX.sym("p", arguments.values.size)
 

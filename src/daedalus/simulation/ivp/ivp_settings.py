@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.simulation.ivp_errors import IvpTypeError, IvpValueError
+from daedalus.simulation.ivp.ivp_errors import IvpTypeError, IvpValueError
 from daedalus.simulation.methods import METHODS, choose_method
 
 # SciPy's explicit methods by the names they have here; its implicit ones still run in SciPy.

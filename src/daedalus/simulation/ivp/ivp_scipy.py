@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.simulation.ivp_function import Formula
-from daedalus.simulation.ivp_result import IvpResult
+from daedalus.simulation.ivp.ivp_function import Formula
+from daedalus.simulation.ivp.ivp_result import IvpResult
 
 # From here on a Jacobian goes to SciPy as a sparse matrix, where fewer than this part of its entries can be nonzero.
 _SPARSE_SIZE, _SPARSE_PART = 50, 0.1

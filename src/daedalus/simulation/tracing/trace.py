@@ -19,11 +19,11 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import elements
-from daedalus.simulation.captured import cell_content
-from daedalus.simulation.code_names import global_names, plain_function
-from daedalus.simulation.traced_array import as_objects, filled
-from daedalus.simulation.traced_code import traceable_copy
-from daedalus.simulation.traced_number import TracedNumber, UntraceableError, follow_all_paths, refuse, symbolic
+from daedalus.simulation.tracing.captured import cell_content
+from daedalus.simulation.tracing.code_names import global_names, plain_function
+from daedalus.simulation.tracing.traced_array import as_objects, filled
+from daedalus.simulation.tracing.traced_code import traceable_copy
+from daedalus.simulation.tracing.traced_number import TracedNumber, UntraceableError, follow_all_paths, refuse, symbolic
 
 # Rounding in another order may move the last digits: relative to the component, and to the largest component.
 _RELATIVE, _SCALED = 1e-11, 1e-12
@@ -191,12 +191,13 @@ def agree(a: np.ndarray, b: np.ndarray) -> bool:
 def nearby(t: float, y: np.ndarray, end: float) -> Iterable[tuple[float, np.ndarray]]:
     """Eight points near a start inside the span: four on all sides, four with growing values only."""
     largest = np.max(np.abs(y), initial=0.0)
+    length = end - t if math.isfinite(end) else math.copysign(1.0, end)
     scale = 1e-2 * np.abs(y) + 1e-3 * (largest if largest > 0 else 1.0)
     for k in range(1, 9):
         # Multiples of the golden ratio spread evenly and look like no pattern of the user's.
         spread = np.modf(_GOLDEN * k * np.arange(1, y.size + 1))[0]
         move = 2.0 * spread - 1.0 if k <= 4 else spread + 0.1
-        yield t + (end - t) * 0.05 * (_GOLDEN * k % 1.0), y + scale * move
+        yield t + length * 0.05 * (_GOLDEN * k % 1.0), y + scale * move
 
 
 def trace_signal(

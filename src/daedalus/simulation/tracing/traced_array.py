@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import elements
-from daedalus.simulation.traced_number import (
+from daedalus.simulation.tracing.traced_number import (
     FUNCTIONS,
     TracedNumber,
     is_symbolic,
@@ -24,6 +24,10 @@ from daedalus.simulation.traced_number import (
 
 # NumPy computes these on object arrays with Python's operators, and knows their shapes best.
 _NATIVE = {"add", "subtract", "multiply", "matmul", "vecdot", "matvec", "vecmat"}
+# What changes the answer of an elementwise function or a reduction; the other options concern memory only.
+_OPTIONS = {"axis", "keepdims", "axes", "initial"}
+_NOT_GIVEN = np._NoValue
+_KINDS = (np.dtype(float), np.dtype(object), np.dtype(bool))
 # A table of more points would make a formula longer than a look-up.
 _MOST_POINTS = 100
 
@@ -40,6 +44,12 @@ class TracedArray(np.ndarray):
     def astype(self, dtype: Any, *others: Any, **options: Any) -> Any:  # type: ignore[override]
         """A copy; floats stay traced, any other type of element needs the values."""
         return self.copy() if np.dtype(dtype) in (np.dtype(float), np.dtype(object)) else super().astype(dtype)
+
+    def tobytes(self, *others: Any) -> Any:
+        """Refused, as is every other way to the memory: it holds no numbers."""
+        refuse("it reads the memory of an array")
+
+    ctypes = data = __array_interface__ = __array_struct__ = property(tobytes)  # type: ignore[assignment]
 
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(_decide(key))
@@ -134,9 +144,10 @@ def _numbers(values: Any) -> Any:
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """What a NumPy elementwise function or its reduction gives on traced arrays and numbers."""
     out = options.pop("out", None)
-    if options.pop("where", True) is not True:
-        refuse(f"np.{ufunc.__name__} with where= needs numbers")
-    options = {key: value for key, value in options.items() if key in ("axis", "keepdims", "axes")}
+    kind = options.pop("dtype", None)
+    if options.pop("where", True) is not True or (kind is not None and np.dtype(kind) not in _KINDS):
+        refuse(f"np.{ufunc.__name__} with where= or another dtype needs numbers")
+    options = {key: value for key, value in options.items() if key in _OPTIONS and value is not _NOT_GIVEN}
     if method == "at":
         return _apply_at(ufunc, inputs)
     if not any(with_symbols(value) for value in inputs):
@@ -174,7 +185,9 @@ def _compute(ufunc: np.ufunc, method: str, arrays: list[np.ndarray], options: di
     if method == "reduce" and name not in _NATIVE:
         # Python functions reduce one axis only; all axes at once is the same as the flat array.
         if options.get("axis", 0) is None and arrays[0].ndim > 1:
-            arrays, options = [arrays[0].reshape(-1)], {}
+            if options.pop("keepdims", False):
+                refuse(f"np.{name} over all axes with keepdims needs numbers")
+            arrays, options = [arrays[0].reshape(-1)], {**options, "axis": 0}
     elif method not in ("reduce", "accumulate", "outer"):
         refuse(f"np.{name}.{method} needs numbers")
     return getattr(ufunc, method)(*arrays, **options)
@@ -191,6 +204,8 @@ def apply_function(function: Callable[..., Any], args: tuple[Any, ...], options:
     """What any other NumPy function gives: our own answer, or NumPy's code run on object arrays."""
     if function in CONSTRUCTORS:
         return CONSTRUCTORS[function](*args, **options)
+    if function.__name__.startswith("nan"):
+        refuse(f"np.{function.__name__} looks for NaN, which a formula cannot")
     if not with_symbols([*args, *options.values()]):
         result = function(*_numbers(args), **{key: _numbers(value) for key, value in options.items()})
         return _boxed(result).view(TracedArray) if isinstance(result, np.ndarray) and result.dtype == float else result

@@ -37,6 +37,24 @@ def all_names(code: types.CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(*inner)
 
 
+@functools.lru_cache(maxsize=4096)
+def catches_errors(code: types.CodeType) -> bool:
+    """Whether a code object, or a function inside it, handles errors (`try`; a `with` alone does not count).
+
+    >>> def careful(x):
+    ...     try:
+    ...         return 1 / x
+    ...     except ZeroDivisionError:
+    ...         return 0.0
+    >>> catches_errors(careful.__code__), catches_errors((lambda x: 1 / x).__code__)
+    (True, False)
+    """
+    names = [instruction.opname for instruction in dis.get_instructions(code)]
+    if names.count("PUSH_EXC_INFO") > names.count("WITH_EXCEPT_START"):
+        return True
+    return any(catches_errors(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
+
+
 def plain_function(fun: Any) -> tuple[types.FunctionType | None, tuple[Any, ...], dict[str, Any]]:
     """The Python function behind a callable, with the arguments that are bound to it in front and by name.
 

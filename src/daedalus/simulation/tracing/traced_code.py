@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.simulation.captured import cell_content, fingerprint, private_copy, used_attributes
-from daedalus.simulation.code_names import global_names, is_foreign, is_steady_module, plain_function
-from daedalus.simulation.traced_array import (
+from daedalus.simulation.tracing.captured import cell_content, fingerprint, private_copy, used_attributes
+from daedalus.simulation.tracing.code_names import catches_errors, global_names, is_foreign, is_steady_module, plain_function
+from daedalus.simulation.tracing.traced_array import (
     CONSTRUCTORS,
     TracedArray,
     as_objects,
@@ -25,7 +25,7 @@ from daedalus.simulation.traced_array import (
     unpacked,
     with_symbols,
 )
-from daedalus.simulation.traced_number import FUNCTIONS, TracedNumber, is_symbolic, less, refuse, select
+from daedalus.simulation.tracing.traced_number import FUNCTIONS, TracedNumber, is_symbolic, less, refuse, select
 
 _FLOATS = (np.dtype(float), np.dtype(object))
 # Modules whose answers change from call to call.
@@ -62,6 +62,8 @@ class _Copier:
     def copy(self, function: types.FunctionType) -> types.FunctionType:
         if id(function) in self.functions:
             return self.functions[id(function)]
+        if catches_errors(function.__code__):
+            refuse(f"{function.__name__} catches errors, which a formula never raises")
         # A module's functions share one copy of its globals, so that each sees the swapped names of the others.
         scope = self.globals.setdefault(id(function.__globals__), dict(function.__globals__))
         scope["__builtins__"] = _BUILTINS
@@ -248,6 +250,7 @@ _NUMPY = {
     **{f.__name__: (lambda a, *o, _f=f, _own=own, **k: _own(a, *o, **k) if _is_float(a) else _f(a, *o, **k))
        for f, own in CONSTRUCTORS.items()},
     "float64": _Float,
+    "double": _Float,
     "isscalar": lambda value: is_symbolic(value) or np.isscalar(value),
     "random": _Door(np.random, {}, refused="it draws random numbers"),
 }  # fmt: skip

@@ -19,7 +19,7 @@ import numpy as np
 # Beyond these a trace costs more than it saves: runs of the function, forks on one way, operations in all.
 MOST_PATHS = 64
 MOST_FORKS = 24
-MOST_OPERATIONS = 100_000
+MOST_OPERATIONS = 50_000
 
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
 _thread = threading.local()
@@ -159,10 +159,21 @@ divide = _binary(ca.OP_DIV)
 power = _binary(ca.OP_POW)
 less = _binary(ca.OP_LT, condition=True)
 less_equal = _binary(ca.OP_LE, condition=True)
-equal = _binary(ca.OP_EQ, condition=True)
-not_equal = _binary(ca.OP_NE, condition=True)
 both = _binary(ca.OP_AND, condition=True)
 either = _binary(ca.OP_OR, condition=True)
+
+
+def equal(a: Any, b: Any) -> TracedNumber:
+    """a == b; CasADi takes x == x for true, which is how code looks for NaN: refused."""
+    left, right = symbolic(a), symbolic(b)
+    if not left.is_constant() and ca.is_equal(left, right, 20):
+        refuse("it compares a number with itself, to look for NaN")
+    return TracedNumber(ca.SX.binary(ca.OP_EQ, left, right), condition=True)
+
+
+def not_equal(a: Any, b: Any) -> TracedNumber:
+    """a != b, with the same exception."""
+    return opposite(equal(a, b))
 
 
 def opposite(a: Any) -> TracedNumber:
@@ -309,6 +320,7 @@ class TracedNumber:
     __rmod__ = _operator(_swapped(remainder))
     __floordiv__ = _operator(floor_divide)
     __rfloordiv__ = _operator(_swapped(floor_divide))
+    __divmod__ = _operator(lambda a, b: (floor_divide(a, b), remainder(a, b)))  # type: ignore[arg-type,return-value]
     __lt__ = _operator(less)
     __le__ = _operator(less_equal)
     __gt__ = _operator(_swapped(less))
@@ -372,12 +384,12 @@ class TracedNumber:
         return 0.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        from daedalus.simulation.traced_array import apply_ufunc
+        from daedalus.simulation.tracing.traced_array import apply_ufunc
 
         return apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
-        from daedalus.simulation.traced_array import apply_function
+        from daedalus.simulation.tracing.traced_array import apply_function
 
         return apply_function(function, args, options)
 

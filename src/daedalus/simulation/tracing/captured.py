@@ -18,7 +18,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.simulation.code_names import all_names, global_names, is_foreign, is_steady_module, plain_function
+from daedalus.simulation.tracing.code_names import all_names, global_names, is_foreign, is_steady_module, plain_function
 
 # Beyond this many values, comparing costs more than tracing again.
 _MOST_VALUES = 5_000

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
-from daedalus.simulation.ivp_arguments import Arguments
-from daedalus.simulation.ivp_errors import IvpValueError
-from daedalus.simulation.ivp_events import Event, Guards, read_events
-from daedalus.simulation.ivp_function import Formula, find_formula
-from daedalus.simulation.ivp_result import DenseSolution, IvpResult
-from daedalus.simulation.ivp_scipy import run_scipy, with_exact_jacobian
-from daedalus.simulation.ivp_settings import IMPLICIT, Problem, Settings, read_problem, read_settings, why_scipy
+from daedalus.simulation.ivp.ivp_arguments import Arguments
+from daedalus.simulation.ivp.ivp_errors import IvpValueError
+from daedalus.simulation.ivp.ivp_events import Event, Guards, read_events
+from daedalus.simulation.ivp.ivp_function import Formula, find_formula
+from daedalus.simulation.ivp.ivp_result import DenseSolution, IvpResult
+from daedalus.simulation.ivp.ivp_scipy import run_scipy, with_exact_jacobian
+from daedalus.simulation.ivp.ivp_settings import Problem, Settings, read_problem, read_settings, why_scipy
 
+_LATEST = 1e300
 MESSAGES = {
     "finished": "The solver successfully reached the end of the integration interval.",
     "event": "A termination event occurred.",
@@ -98,7 +99,7 @@ def solve_ivp(
     formula, reason = find_formula(
         fun, original, problem.y0.size, problem.start, problem.span[1], arguments, vectorized
     )
-    if settings.name in IMPLICIT:
+    if settings.core is None:
         return _run_implicit(fun, problem, settings.name, formula, reason, arguments, call)
     core = _callback(original, problem, arguments) if formula is None else formula.compiled.core
     return _run_explicit(core, problem, settings, read_events(events), arguments, dense_output, formula, reason)
@@ -170,35 +171,52 @@ def _run_explicit(
     reason: str,
 ) -> IvpResult:
     """The run in the core, with what SciPy's users expect around it."""
+    # A run without end (until an event) goes to the largest time there is room for, and its first step is found here.
+    t0, t1 = problem.span
+    first = settings.first_step
+    if not np.isfinite(t1):
+        t1 = float(np.copysign(_LATEST, t1))
+        first = first or _small_step(core, problem, settings, arguments)
 
     def integrate(**options: Any) -> Any:
         return _core.integrate(
-            core, settings.core, *problem.span, problem.y0, np.zeros(0), arguments.values,
-            rtol=settings.rtol, atol=settings.atol, step=settings.step, first_step=settings.first_step,
+            core, settings.core, t0, t1, problem.y0, np.zeros(0), arguments.values,
+            rtol=settings.rtol, atol=settings.atol, step=settings.step, first_step=first,
             max_step=settings.max_step, **options,
         )  # fmt: skip
 
     def first_step() -> tuple[float, np.ndarray]:
-        if problem.span[0] == problem.span[1]:
+        if t0 == t1:
             return problem.start
         short = integrate(max_steps=1)
         return float(short.t[-1]), short.x[-1]
 
-    guards = Guards(events, problem, arguments) if events is not None else None
+    guards = Guards(events, problem, arguments) if events else None
+    nothing: Any = (None, None) if events is None else ([], [])
     fired = guards.fired_at_start(first_step) if guards else []
     reason = f"called as a Python function: {reason}" if formula is None else reason
     reason = f"{reason}; {guards.reason}" if guards and guards.reason else reason
     about = {"traced": formula is not None, "reason": reason, "method": settings.name}
     ended = guards is not None and any(guards.events[i].ends_after == 1 for i in fired)
-    if ended or problem.span[0] == problem.span[1]:
-        found = guards.found([], problem.start, fired) if guards else (None, None)
+    if ended or t0 == t1:
+        found = guards.found([], problem.start, fired) if guards else nothing
         return _standing(problem, dense_output, found, "event" if ended else "finished", about)
     run = integrate(save_at=problem.t_eval, **(guards.options(fired) if guards else {}))
     if run.status == "interrupted":
         raise KeyboardInterrupt
-    found = guards.found(run.events, problem.start, fired) if guards else (None, None)
-    solution = DenseSolution(*run.dense()) if dense_output else None
+    found = guards.found(run.events, problem.start, fired) if guards else nothing
+    solution = None
+    if dense_output:
+        solution = DenseSolution(*run.dense()) if run.steps else _constant(problem)
     return _result(*_samples(run), solution, found, run.rhs_calls, run.status, failure(run), about)
+
+
+def _small_step(core: Any, problem: Problem, settings: Settings, arguments: Arguments) -> float:
+    """A first step that moves y by a hundredth of its size (Hairer, Nørsett, Wanner I, II.4)."""
+    slope = core(np.array([problem.span[0]]), problem.y0, np.zeros(0), arguments.values)[0]
+    scale = settings.atol + settings.rtol * np.abs(problem.y0) + np.finfo(float).tiny
+    size, speed = np.linalg.norm(problem.y0 / scale), np.linalg.norm(slope / scale)
+    return float(0.01 * size / speed) if min(size, speed) > 1e-5 and np.isfinite(speed) else 1e-6
 
 
 def _samples(run: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -212,8 +230,13 @@ def _standing(problem: Problem, dense_output: bool, found: Any, status: str, abo
     """The result of a run that takes no step: the start, twice, as SciPy returns it."""
     t0, y0 = problem.start
     times = np.array([t0, t0]) if problem.t_eval is None else problem.t_eval[problem.t_eval == t0]
-    solution = DenseSolution(np.array([t0]), np.array([t0]), y0[None, None, :]) if dense_output else None
+    solution = _constant(problem) if dense_output else None
     return _result(times, np.repeat(y0[:, None], len(times), axis=1), solution, found, 1, status, "", about)
+
+
+def _constant(problem: Problem) -> DenseSolution:
+    t0, y0 = problem.start
+    return DenseSolution(np.array([t0]), np.array([t0]), y0[None, None, :])
 
 
 def _result(

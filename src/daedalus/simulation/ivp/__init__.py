@@ -1,0 +1,1 @@
+"""SciPy's `solve_ivp` call, answered by the core."""

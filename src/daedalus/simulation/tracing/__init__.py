@@ -1,0 +1,1 @@
+"""A Python function turned into a formula by running it on recording numbers."""
