@@ -40,5 +40,17 @@ format: setup
 bench: setup
 	$(BIN)/python -m benchmarks
 
+# The core without Python under the address and undefined-behaviour sanitizers.
+sanitize:
+	@mkdir -p build/sanitize
+	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -fno-omit-frame-pointer -fsanitize=address,undefined \
+	  -fno-sanitize-recover=all -Wall -Wextra -Wpedantic -Werror -pthread -Isrc/daedalus/core \
+	  tests/core/core_test.cpp src/daedalus/core/kernels.cpp -o build/sanitize/core_test
+	build/sanitize/core_test
+	@# Code for AVX2 must not leak through shared inline functions into the code for any processor.
+	if [ "$$(uname -m)" = x86_64 ]; then \
+	  $(CXX) -std=c++20 -O3 -fopenmp-simd -mavx2 -mfma -DDAEDALUS_ISA=avx2 -c src/daedalus/core/kernels.cpp \
+	    -o build/sanitize/avx2.o && ! nm -C build/sanitize/avx2.o | grep " [WVu] " | grep -v -e avx2 -e DW.ref; fi
+
 clean:
 	rm -rf $(VENV) build benchmarks/.venv benchmarks/results

@@ -1,4 +1,13 @@
-// The seam between Python and the integrator core.
-#include <nanobind/nanobind.h>
+// The module daedalus._core: the seam between Python and the integrator core.
+#include "python_function.hpp"
 
-NB_MODULE(_core, module) { module.doc() = "The integrator core."; }
+namespace nb = nanobind;
+
+NB_MODULE(_core, module) {
+    nb::set_leak_warnings(false);  // objects alive when the interpreter ends are no concern of users
+    module.doc() = "The integrator core.";
+    daedalus::bind_function(module);
+    daedalus::bind_tables(module);
+    daedalus::bind_run(module);
+    daedalus::bind_integrate(module);
+}

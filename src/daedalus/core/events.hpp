@@ -1,0 +1,219 @@
+// What happens when guards fire: record, or cut the step at the located time, reset the state and restart.
+#pragma once
+
+#include <cmath>
+
+#include "guards.hpp"
+#include "integration.hpp"
+#include "step_control.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// Corrections of a located time by redoing the step: the dense output is less exact than the step itself.
+inline constexpr int cut_corrections = 4;
+// Chattering: intervals below this part of the span that shrank this often in a row (bouncing that comes to rest), or
+// this many events in a row without leaving such an interval (switching to and fro).
+inline constexpr double crowd_interval = 1e-9;
+inline constexpr long long most_shrinking = 5, most_crowded = 1000;
+
+template <class M>
+inline void ensure_end_slope(Integration& s) noexcept {
+    if (!s.end_known) slope_at(s, s.t_new, s.x_new, M::end_slope(s));
+    s.end_known = true;
+}
+
+template <class M>
+inline void ensure_dense(Integration& s) noexcept {
+    if (s.dense_known) return;
+    ensure_end_slope<M>(s);
+    M::dense(s);
+    s.dense_known = true;
+}
+
+template <class M>
+inline void take_step(Integration& s) noexcept {
+    M::take(s);
+    s.end_known = s.dense_known = false;
+}
+
+// Whether the occurrence counted `number` of this guard interrupts the step.
+inline bool cuts(const Guards& guards, long long guard, long long number) {
+    if (guards.actions[guard] == 0) return false;
+    return guards.actions[guard] == 1 || guards.has_resets || number >= guards.occurrences[guard];
+}
+
+inline long long first_cut(const Guards& guards) {
+    for (long long r = 0; r < guards.root_count; ++r) {
+        long long number = guards.seen[guards.roots[r].guard] + 1;
+        for (long long q = 0; q < r; ++q) number += guards.roots[q].guard == guards.roots[r].guard;
+        if (cuts(guards, guards.roots[r].guard, number)) return r;
+    }
+    return -1;
+}
+
+// Redoes the step so that it ends where the guard is zero, to rounding.
+template <class M>
+inline void cut_step(Integration& s, long long guard, double theta) noexcept {
+    const double whole = s.t_new - s.t, begin = s.t, latest = s.t_new;
+    const double reach = std::fmax(1e-3 * theta, 4 * spacing(begin) / std::fabs(whole));
+    const double low = std::fmax(theta - reach, 0.0), high = std::fmin(theta + reach, 1.0);
+    const double rise = guard_on_step<M>(s, guard, high) - guard_on_step<M>(s, guard, low);
+    const double rate = s.guards.rate = rise / ((high - low) * whole);
+
+    const auto value_after = [&](double end) {
+        s.t_new = end;
+        if (end == begin)
+            copy(s.x, s.lanes, s.x_new);
+        else
+            take_step<M>(s);
+        guards_at(s, s.t_new, s.x_new, s.guards.now);
+        return s.guards.now[guard];
+    };
+    double end = begin + theta * whole, value = value_after(end);
+    for (int round = 0; round < cut_corrections && !s.abort_called; ++round) {
+        const double better = end - value / rate;
+        if (!(std::fabs(better - end) > spacing(end)) || (better - begin) * s.direction <= 0 ||
+            (latest - better) * s.direction < 0)
+            break;
+        const double better_value = value_after(better);
+        if (!(std::fabs(better_value) < std::fabs(value))) {
+            value_after(end);
+            break;
+        }
+        end = better, value = better_value;
+    }
+    s.end_known = s.dense_known = false;
+}
+
+// Looks for events in the accepted step; true if the step was cut. Afterwards the roots before early_count belong
+// inside the step, those from there up to root_count happen together at its end.
+template <class M>
+inline bool handle_guards(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    ensure_dense<M>(s);
+    find_roots<M>(s);
+    guards.early_count = guards.root_count;
+    const long long cut = s.abort_called ? -1 : first_cut(guards);
+    if (cut < 0) return false;
+    const double theta = guards.roots[cut].theta;
+    const double same = 4 * spacing(s.t + theta * (s.t_new - s.t)) / std::fabs(s.t_new - s.t);
+    cut_step<M>(s, guards.roots[cut].guard, theta);
+
+    // Together with the cut: roots at the same time to rounding, and later ones that the redone step has passed too.
+    copy(guards.now, guards.count, guards.before);
+    guards.early_count = 0;
+    long long kept = 0;
+    for (long long r = 0; r < guards.root_count; ++r) {
+        const Root root = guards.roots[r];
+        bool passed = r == cut || root.theta <= theta + same;
+        if (!passed && guards.reference[root.guard] != 0)
+            passed = crosses(guards.reference[root.guard], guards.before[root.guard]);
+        for (long long q = guards.early_count; q < kept; ++q) passed = passed && guards.roots[q].guard != root.guard;
+        if (!passed) continue;
+        if (root.theta < theta - same) ++guards.early_count;
+        guards.roots[kept++] = root;
+    }
+    guards.root_count = kept;
+    return true;
+}
+
+inline void record_early_events(Integration& s, double whole_begin, double whole, int degree) noexcept {
+    Guards& guards = s.guards;
+    for (long long r = 0; r < guards.early_count; ++r) {
+        const Root root = guards.roots[r];
+        const double time = whole_begin + root.theta * whole;
+        evaluate_polynomial(s.coefficients, degree, s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
+        push_event(s.recorder.events, root.guard, time, s.stage, s.stage, s.n);
+        ++guards.seen[root.guard];
+    }
+}
+
+inline bool chatters(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    const double interval = std::fabs(s.t - guards.last_time);
+    guards.crowded = interval < crowd_interval * std::fabs(s.t1 - s.t0) ? guards.crowded + 1 : 0;
+    // Events at one and the same time say nothing about shrinking.
+    if (interval > 4 * spacing(s.t)) {
+        guards.shrinking = interval < guards.last_interval ? guards.shrinking + 1 : 0;
+        guards.last_interval = interval;
+    }
+    guards.last_time = s.t;
+    return guards.crowded >= most_crowded || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
+}
+
+// Guard values after a restart at (t, x) become references; guards that fired, or still rest, and stand at zero rest.
+inline void refresh_references(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    guards_at(s, s.t, s.x, guards.now);
+    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+        const long long guard = guards.roots[r].guard;
+        guards.reference[guard] = 0;
+        guards.floor[guard] = 4 * (std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t));
+    }
+    for (long long i = 0; i < guards.count; ++i) {
+        const bool rests = guards.reference[i] == 0 && std::fabs(guards.now[i]) <= guards.floor[i];
+        guards.reference[i] = rests || std::isnan(guards.now[i]) ? 0 : guards.now[i];
+        if (!rests) guards.floor[i] = 0;
+    }
+}
+
+// Records and resets what happens together at (t, x): one guard after the other, each reading the state before it.
+inline Status fire(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    bool terminal = false, moved = false;
+    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+        const long long guard = guards.roots[r].guard;
+        const bool acts = cuts(guards, guard, ++guards.seen[guard]);
+        copy(s.x, s.lanes, s.stage);
+        if (acts && guards.has_resets) {
+            s.stage_time = s.t;
+            if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+            guards.resets.arg[1] = s.stage;
+            guards.resets.res[0] = guards.reset_rows;
+            const int failed = evaluate(guards.resets);
+            s.abort_called |= failed == aborted;
+            if (s.abort_called) return Status::aborted;
+            const double* row = guards.reset_rows + guard * s.n;
+            if (failed || first_not_finite(row, s.n, s.culprit.component)) {
+                if (failed) s.culprit.component = 0;
+                s.culprit.what = Culprit::What::state;
+                return Status::not_finite;
+            }
+            copy(row, s.n, s.x);
+            moved = true;
+        }
+        push_event(s.recorder.events, guard, s.t, s.stage, s.x, s.n);
+        terminal |= acts && guards.actions[guard] == 2 && guards.seen[guard] >= guards.occurrences[guard];
+    }
+    if (moved && s.recorder.event_rows) push_row(s.recorder.steps, s.t, s.x, s.n);
+    if (terminal) return Status::event;
+    if (chatters(s)) return Status::chattering;
+    refresh_references(s);
+    return s.abort_called ? Status::aborted : Status::going;
+}
+
+// An input that jumps at a breakpoint may carry a guard across zero: that fires too, at the breakpoint itself.
+inline bool jump_of_inputs(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    copy(guards.reference, guards.count, guards.before);
+    guards_at(s, s.t, s.x, guards.now);
+    guards.root_count = guards.early_count = 0;
+    guards.rate = 0;
+    for (long long guard = 0; guard < guards.count; ++guard) {
+        const double before = guards.before[guard], after = guards.now[guard];
+        if (before != 0 && after != 0 && crosses(before, after) && direction_fits(guards, guard, before))
+            guards.roots[guards.root_count++] = {guard, 0};
+    }
+    for (long long guard = 0; guard < guards.count; ++guard) {
+        guards.before[guard] = 0;
+        if (guards.reference[guard] != 0 || std::fabs(guards.now[guard]) > guards.floor[guard])
+            guards.reference[guard] = guards.now[guard];
+    }
+    return guards.root_count > 0;
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,153 @@
+// Where guard functions change sign inside an accepted step, found on its dense output.
+//
+// A guard has a reference: its last value with a trusted sign. After it fired it rests on zero and has none until it
+// has left the rounding error around zero, so that one crossing never fires twice.
+#pragma once
+
+#include <cmath>
+
+#include "dense_output.hpp"
+#include "integration.hpp"
+#include "root.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// Guards are looked at this many times in a step, so that two crossings inside one long step are seen.
+inline constexpr int guard_samples = 5;
+// A resting guard is looked at from a few spacings of t on, each time this much later: flights may be very short.
+inline constexpr double wake_ratio = 4;
+// Steps of successive parabolic interpolation towards a dip that may reach zero between two samples.
+inline constexpr int dip_looks = 4;
+
+struct GuardPoint {
+    double theta, value;
+};
+
+inline void guards_at(Integration& s, double t, const double* x, double* out) noexcept {
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    Call& call = s.guards.values;
+    call.arg[1] = x;
+    call.res[0] = out;
+    const int failed = evaluate(call);
+    if (failed) [[unlikely]] {
+        s.abort_called |= failed == aborted;
+        for (long long i = 0; i < s.guards.count; ++i) out[i] = std::numeric_limits<double>::quiet_NaN();
+    }
+}
+
+// All guards on the dense output of the present step; returns the one asked for.
+template <class M>
+inline double guard_on_step(Integration& s, long long guard, double theta) noexcept {
+    evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, theta, s.stage);
+    guards_at(s, s.t + theta * (s.t_new - s.t), s.stage, s.guards.now);
+    return s.guards.now[guard];
+}
+
+inline bool direction_fits(const Guards& guards, long long guard, double before) {
+    const long long direction = guards.directions[guard];
+    return direction == 0 || (before < 0) == (direction > 0);
+}
+
+inline bool crosses(double before, double after) { return (before < 0 && after >= 0) || (before > 0 && after <= 0); }
+
+template <class M>
+inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint right) noexcept {
+    Guards& guards = s.guards;
+    if (!direction_fits(guards, guard, left.value) || guards.root_count == guards.root_capacity) return;
+    const double rounding = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
+    const double tolerance = std::fmax(rounding, std::numeric_limits<double>::epsilon() * right.theta);
+    const double theta = find_zero([&](double place) { return guard_on_step<M>(s, guard, place); }, left.theta,
+                                   left.value, right.theta, right.value, tolerance);
+    // Keep the roots in order of time.
+    long long place = guards.root_count++;
+    for (; place > 0 && guards.roots[place - 1].theta > theta; --place) guards.roots[place] = guards.roots[place - 1];
+    guards.roots[place] = {guard, theta};
+}
+
+// Three samples of one sign, the middle one closest to zero: follow the parabola down and see whether it crosses.
+template <class M>
+inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPoint b, GuardPoint c) noexcept {
+    for (int look = 0; look < dip_looks; ++look) {
+        const double left = (b.theta - a.theta) * (b.value - c.value);
+        const double right = (b.theta - c.theta) * (b.value - a.value);
+        const double theta =
+            b.theta - 0.5 * ((b.theta - a.theta) * left - (b.theta - c.theta) * right) / (left - right);
+        if (!(theta > a.theta && theta < c.theta) || theta == b.theta) return;
+        const GuardPoint found{theta, guard_on_step<M>(s, guard, theta)};
+        if (crosses(b.value, found.value)) {
+            locate<M>(s, guard, theta < b.theta ? a : b, found);
+            if (found.value != 0) locate<M>(s, guard, found, theta < b.theta ? b : c);
+            return;
+        }
+        if (!(std::fabs(found.value) < std::fabs(b.value))) return;
+        (theta < b.theta ? c : a) = b;
+        b = found;
+    }
+}
+
+// The first point at which a resting guard is away from zero: above its noise, and on the way further out.
+template <class M>
+inline GuardPoint wake(Integration& s, long long guard) noexcept {
+    GuardPoint last{0, 0};
+    for (double theta = 4 * spacing(s.t) / std::fabs(s.t_new - s.t); theta < 1.0 / guard_samples; theta *= wake_ratio) {
+        const GuardPoint found{theta, guard_on_step<M>(s, guard, theta)};
+        if (last.value * found.value > 0 && std::fabs(found.value) > 2 * std::fabs(last.value)) return last;
+        last = std::fabs(found.value) > s.guards.floor[guard] ? found : GuardPoint{0, 0};
+    }
+    return {0, 0};
+}
+
+template <class M>
+inline void scan_guard(Integration& s, long long guard) noexcept {
+    Guards& guards = s.guards;
+    const auto sample = [&](int j) {
+        return GuardPoint{static_cast<double>(j) / guard_samples, guards.samples[(j - 1) * guards.count + guard]};
+    };
+    GuardPoint start{0, guards.reference[guard]};
+    if (start.value == 0) start = wake<M>(s, guard);
+    GuardPoint left = start;
+    for (int j = 1; j <= guard_samples; ++j) {
+        const GuardPoint right = sample(j);
+        if (std::isnan(right.value)) continue;
+        if (left.value == 0) {
+            if (std::fabs(right.value) > guards.floor[guard]) left = right;
+            continue;
+        }
+        if (crosses(left.value, right.value)) {
+            locate<M>(s, guard, left, right);
+            guards.floor[guard] = 0;
+        }
+        left = right;
+    }
+    guards.next[guard] = left.value;
+
+    // Dips between samples of one sign.
+    GuardPoint a = start;
+    for (int j = 1; j < guard_samples; ++j) {
+        const GuardPoint b = sample(j), c = sample(j + 1);
+        const bool one_sign = a.value * b.value > 0 && b.value * c.value > 0;
+        if (one_sign && std::fabs(b.value) < std::fabs(a.value) && std::fabs(b.value) < std::fabs(c.value))
+            look_into_dip<M>(s, guard, a, b, c);
+        a = b;
+    }
+}
+
+// Fills roots and next references for the accepted step; its dense output is known.
+template <class M>
+inline void find_roots(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    guards.root_count = 0;
+    for (int j = 1; j < guard_samples; ++j) {
+        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, static_cast<double>(j) / guard_samples, s.stage);
+        guards_at(s, s.t + (s.t_new - s.t) * j / guard_samples, s.stage, guards.samples + (j - 1) * guards.count);
+    }
+    guards_at(s, s.t_new, s.x_new, guards.samples + (guard_samples - 1) * guards.count);
+    for (long long guard = 0; guard < guards.count && !s.abort_called; ++guard) scan_guard<M>(s, guard);
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,146 @@
+// The state of one run as plain values: whoever holds it can stop after any step and go on later.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "function.hpp"
+#include "inputs.hpp"
+#include "recorder.hpp"
+#include "tableau.hpp"
+
+namespace daedalus {
+
+enum class Status {
+    going,        // inside advance() only
+    chunk_done,   // the steps asked for are done, more to come
+    buffer_full,  // the driver must grow the recorder
+    finished,
+    event,
+    interrupted,
+    cancelled,
+    step_limit,
+    time_limit,
+    step_too_small,
+    not_finite,
+    chattering,
+    aborted,  // a callback asked to stop
+};
+
+// What stopped a run: a component and what of it was not finite.
+struct Culprit {
+    long long component = -1;
+    enum class What { nothing, state, derivative } what = What::nothing;
+};
+
+struct Root {
+    long long guard = 0;
+    double theta = 0;
+};
+
+// Guard functions and what is known about their signs.
+struct Guards {
+    Call values, resets;
+    long long count = 0;
+    bool has_resets = false;
+    const long long* directions = nullptr;   // -1 falling, +1 rising, 0 both, along the run
+    const long long* actions = nullptr;      // 0 record, 1 cut and reset, 2 the same and stop
+    const long long* occurrences = nullptr;  // at which occurrence action 2 stops
+    long long* seen = nullptr;
+    double* reference = nullptr;  // the last value with a trusted sign; 0 while the guard rests on zero
+    double* floor = nullptr;      // a resting guard wakes above this value
+    double* next = nullptr;       // the reference after this step
+    double* now = nullptr;        // one evaluation
+    double* before = nullptr;     // values just before a reset
+    double* samples = nullptr;    // (samples in a step, count)
+    double* reset_rows = nullptr; // (count, n)
+    Root* roots = nullptr;        // located in this step, in order of time
+    long long root_count = 0, root_capacity = 0, early_count = 0;
+    double rate = 0;              // of the guard that cut the step, just before
+    // The pace of cutting events, to tell chattering.
+    double last_time = std::numeric_limits<double>::quiet_NaN();
+    double last_interval = std::numeric_limits<double>::infinity();
+    long long shrinking = 0, crowded = 0;
+};
+
+struct Integration {
+    // What is solved.
+    long long n = 0, lanes = 0;  // lanes: n padded
+    Call rhs;
+    double t0 = 0, t1 = 0, direction = 1;
+    Inputs inputs;
+    const double* stops = nullptr;  // breakpoints in the run's order, then t1
+    long long stop_count = 0, stop_next = 0;
+
+    // How.
+    const GeneralMethod* general = nullptr;
+    double rtol = 1e-6;
+    const double* atol = nullptr;  // padded with 1
+    double fixed_step = 0;         // 0: adaptive
+    double first_step = 0;         // 0: chosen
+    double max_step = std::numeric_limits<double>::infinity();
+    long long max_steps = std::numeric_limits<long long>::max();
+
+    // Where it is.
+    bool started = false;
+    double t = 0, t_new = 0, h = 0, stage_time = 0;
+    double* x = nullptr;
+    double* x_new = nullptr;
+    double* stage = nullptr;         // the argument of a stage
+    double* k = nullptr;             // (rows, lanes): slopes; row 0 at (t, x)
+    double* coefficients = nullptr;  // (degree + 1, lanes): dense output of the present step
+    bool slope_known = false, end_known = false, dense_known = false;
+    double grid_begin = 0;  // fixed steps count from here
+    long long grid_index = 0, grid_count = 0;
+    double log_error_before = 0;
+    bool after_rejection = false, abort_called = false;
+
+    Guards guards;
+    Recorder recorder;
+    Culprit culprit;
+    long long steps = 0, rejected = 0, rhs_calls = 0;
+    double last_step = 0;
+};
+
+enum class Method { tsit5, dopri5, dop853, bs3, general };
+
+// What one instruction set offers for one method.
+struct Kernels {
+    Status (*advance)(Integration& s, long long max_steps) noexcept = nullptr;
+    void (*dense_of_step)(Integration& s) noexcept = nullptr;  // redoes the step from (t, x) to t_new
+    int rows = 0, degree = 0;                                  // 0: as the general method says
+};
+
+inline namespace DAEDALUS_ISA {
+
+// One call of the right-hand side; a failed one counts as not finite.
+DAEDALUS_HOST_DEVICE inline void slope_at(Integration& s, double t, const double* x, double* out) noexcept {
+    ++s.rhs_calls;
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    s.rhs.arg[1] = x;
+    s.rhs.res[0] = out;
+    const int failed = evaluate(s.rhs);
+    if (failed) [[unlikely]] {
+        s.abort_called |= failed == aborted;
+        for (long long i = 0; i < s.n; ++i) out[i] = std::numeric_limits<double>::quiet_NaN();
+    }
+}
+
+DAEDALUS_HOST_DEVICE inline bool first_not_finite(const double* values, long long n, long long& index) {
+    for (long long i = 0; i < n; ++i)
+        if (!std::isfinite(values[i])) {
+            index = i;
+            return true;
+        }
+    return false;
+}
+
+// The distance to the next number.
+DAEDALUS_HOST_DEVICE inline double spacing(double t) {
+    return std::nextafter(std::fabs(t), std::numeric_limits<double>::infinity()) - std::fabs(t);
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,38 @@
+// The steppers of every method, compiled once for each instruction set (DAEDALUS_ISA); the best is chosen at import.
+#include "kernels.hpp"
+
+#include "bs3.hpp"
+#include "dop853.hpp"
+#include "dopri5.hpp"
+#include "explicit_step.hpp"
+#include "general_step.hpp"
+#include "stepper.hpp"
+#include "tsit5.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+namespace {
+
+template <class T>
+Kernels named() noexcept {
+    return {advance<Named<T>>, dense_of_step<Named<T>>, T::rows, T::degree};
+}
+
+}  // namespace
+
+Kernels kernels(Method method) noexcept {
+    switch (method) {
+        case Method::tsit5: return named<Tsit5>();
+        case Method::dopri5: return named<Dopri5>();
+        case Method::dop853: return named<Dop853>();
+        case Method::bs3: return named<Bs3>();
+        case Method::general: break;
+    }
+    return {advance<General>, dense_of_step<General>, 0, 0};
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

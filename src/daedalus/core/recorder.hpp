@@ -1,0 +1,55 @@
+// Where a run writes what it finds: rows of (t, x) and events, into memory that the driver provides and grows.
+#pragma once
+
+#include "platform.hpp"
+
+namespace daedalus {
+
+struct Rows {
+    double* t = nullptr;
+    double* x = nullptr;  // (capacity, n)
+    long long count = 0, capacity = 0;
+};
+
+struct EventRows {
+    long long* guard = nullptr;
+    double* t = nullptr;
+    double* before = nullptr;  // (capacity, n)
+    double* after = nullptr;
+    long long count = 0, capacity = 0;
+};
+
+struct Recorder {
+    Rows steps;    // the start, every step, and the state after a cutting event at the same time once more
+    Rows samples;  // values at save_at
+    EventRows events;
+    const double* save_at = nullptr;
+    long long save_count = 0, save_next = 0;
+    bool every_step = true;      // else only rows at events
+    bool event_rows = true;
+};
+
+inline namespace DAEDALUS_ISA {
+
+DAEDALUS_HOST_DEVICE inline void copy(const double* from, long long n, double* to) {
+    for (long long i = 0; i < n; ++i) to[i] = from[i];
+}
+
+DAEDALUS_HOST_DEVICE inline void push_row(Rows& rows, double t, const double* x, long long n) {
+    rows.t[rows.count] = t;
+    copy(x, n, rows.x + rows.count * n);
+    ++rows.count;
+}
+
+DAEDALUS_HOST_DEVICE inline void push_event(EventRows& events, long long guard, double t, const double* before,
+                                            const double* after, long long n) {
+    events.guard[events.count] = guard;
+    events.t[events.count] = t;
+    copy(before, n, events.before + events.count * n);
+    copy(after, n, events.after + events.count * n);
+    ++events.count;
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

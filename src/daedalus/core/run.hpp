@@ -1,0 +1,189 @@
+// Drives a run from outside the step loop: grows memory, looks at the clock, at cancellation and at whoever watches.
+#pragma once
+
+#include <chrono>
+
+#include "kernels.hpp"
+#include "storage.hpp"
+#include "workspace.hpp"
+
+namespace daedalus {
+
+// Asked now and then between steps whether to go on; called without any lock.
+class Watch {
+public:
+    virtual ~Watch() = default;
+    virtual Status look(double t) = 0;  // Status::going, or why to stop
+};
+
+// What a run leaves behind.
+struct Record {
+    Storage<double> step_t, step_x, sample_t, sample_x, event_t, event_before, event_after;
+    Storage<long long> event_guard;
+    long long n = 0, step_count = 0, sample_count = 0, event_count = 0;
+    Status status = Status::finished;
+    Culprit culprit;
+    double stop_time = 0, seconds = 0, last_step = 0;
+    long long steps = 0, rejected = 0, rhs_calls = 0;
+};
+
+// Dense output: piece m from starts[m] to ends[m], coefficients (count, degree + 1, n).
+struct DenseRecord {
+    Storage<double> starts, ends, coefficients;
+    long long count = 0;
+    int degree = 0;
+};
+
+inline bool has_avx2() {
+#if defined(DAEDALUS_HAS_AVX2)
+    static const bool supported = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return supported;
+#else
+    return false;
+#endif
+}
+
+inline Kernels choose_kernels(Method method) {
+#if defined(DAEDALUS_HAS_AVX2)
+    if (has_avx2()) return avx2::kernels(method);
+#endif
+    return baseline::kernels(method);
+}
+
+class Run {
+public:
+    explicit Run(const Request& request)
+        : request_(request), kernels_(choose_kernels(request.method)), workspace_(request, kernels_) {
+        Integration& s = workspace_.state();
+        record_.n = s.n;
+        s.recorder.every_step = request.keep_steps;
+        s.recorder.event_rows = request.keep_steps || !request.samples_only;
+        grow_steps(first_rows);
+        if (s.guards.count > 0) grow_events(2 * s.guards.root_capacity);
+        record_.sample_t.grow(static_cast<long long>(request.save_at.size()));
+        record_.sample_x.grow(static_cast<long long>(request.save_at.size()) * s.n);
+        s.recorder.samples = {record_.sample_t.data(), record_.sample_x.data(), 0, record_.sample_t.size()};
+        s.recorder.save_at = request.save_at.data();
+        s.recorder.save_count = static_cast<long long>(request.save_at.size());
+    }
+
+    Record execute(Watch* watch) {
+        const auto begin = Clock::now();
+        record_.status = drive(begin, watch);
+        finish();
+        record_.seconds = seconds_since(begin);
+        return std::move(record_);
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    static constexpr long long first_rows = 128;
+    static constexpr double chunk_seconds = 0.01;  // how long the loop may run before the clock is read again
+    static constexpr double look_seconds = 0.05;   // how often signals and progress are served
+
+    static double seconds_since(Clock::time_point begin) {
+        return std::chrono::duration<double>(Clock::now() - begin).count();
+    }
+
+    Status drive(Clock::time_point begin, Watch* watch) {
+        Integration& s = workspace_.state();
+        long long chunk = 1;
+        double chunk_begin = 0, looked = 0;
+        for (;;) {
+            const Status status = kernels_.advance(s, chunk);
+            if (status == Status::buffer_full) {
+                grow_steps(2 * s.recorder.steps.capacity);
+                if (s.guards.count > 0) grow_events(2 * s.recorder.events.capacity);
+                continue;
+            }
+            if (status != Status::chunk_done) return status;
+            const double now = seconds_since(begin);
+            if (request_.cancel && request_.cancel->load(std::memory_order_relaxed)) return Status::cancelled;
+            if (now > request_.time_limit) return Status::time_limit;
+            if (watch && now - looked > look_seconds) {
+                if (const Status verdict = watch->look(s.t); verdict != Status::going) return verdict;
+                looked = now;
+            }
+            const double spent = now - chunk_begin;
+            chunk = spent < chunk_seconds ? 2 * chunk : std::max(1LL, chunk / 2);
+            chunk_begin = now;
+        }
+    }
+
+    void grow_steps(long long capacity) {
+        Rows& rows = workspace_.state().recorder.steps;
+        record_.step_t.grow(capacity);
+        record_.step_x.grow(capacity * record_.n);
+        rows = {record_.step_t.data(), record_.step_x.data(), rows.count, capacity};
+    }
+
+    void grow_events(long long capacity) {
+        EventRows& rows = workspace_.state().recorder.events;
+        record_.event_guard.grow(capacity);
+        record_.event_t.grow(capacity);
+        record_.event_before.grow(capacity * record_.n);
+        record_.event_after.grow(capacity * record_.n);
+        rows = {record_.event_guard.data(), record_.event_t.data(), record_.event_before.data(),
+                record_.event_after.data(), rows.count, capacity};
+    }
+
+    void finish() {
+        Integration& s = workspace_.state();
+        Rows& rows = s.recorder.steps;
+        // Without every step the end is still worth a row.
+        const bool only_events = !s.recorder.every_step && s.recorder.event_rows;
+        if (only_events && rows.t[rows.count - 1] != s.t) push_row(rows, s.t, s.x, s.n);
+        record_.step_count = rows.count;
+        record_.sample_count = s.recorder.samples.count;
+        record_.event_count = s.recorder.events.count;
+        if (rows.capacity > 2 * first_rows) grow_steps(std::max(rows.count, 1LL));
+        record_.culprit = s.culprit;
+        record_.stop_time = s.t;
+        record_.last_step = s.last_step;
+        record_.steps = s.steps, record_.rejected = s.rejected, record_.rhs_calls = s.rhs_calls;
+    }
+
+    Request request_;
+    Kernels kernels_;
+    Workspace workspace_;
+    Record record_;
+};
+
+// Redoes the stages of every recorded step; status aborted where a callback failed.
+inline DenseRecord make_dense(const Request& request, const Record& record, Status& status) {
+    const Kernels kernels = choose_kernels(request.method);
+    Workspace workspace(request, kernels);
+    Integration& s = workspace.state();
+    DenseRecord dense;
+    dense.degree = request.general ? request.general->degree : kernels.degree;
+    const long long size = (dense.degree + 1) * record.n;
+    const long long rows = record.step_count;
+    const double* t = record.step_t.data();
+    dense.starts.grow(rows), dense.ends.grow(rows), dense.coefficients.grow(rows * size);
+
+    for (long long row = 0; row < rows; ++row) {
+        const bool last = row + 1 == rows;
+        // Two rows at one time are an event, not a step; the last state is a piece of its own if no step leads to it.
+        if (!last && t[row + 1] == t[row]) continue;
+        if (last && row > 0 && t[row - 1] != t[row]) continue;
+        dense.starts.data()[dense.count] = t[row];
+        dense.ends.data()[dense.count] = last ? t[row] : t[row + 1];
+        double* out = dense.coefficients.data() + dense.count * size;
+        const double* x = record.step_x.data() + row * record.n;
+        if (last) {
+            std::fill(out, out + size, 0.0);
+            copy(x, record.n, out);
+        } else {
+            s.t = t[row], s.t_new = t[row + 1];
+            copy(x, record.n, s.x);
+            kernels.dense_of_step(s);
+            for (int j = 0; j <= dense.degree; ++j) copy(s.coefficients + j * s.lanes, record.n, out + j * record.n);
+        }
+        ++dense.count;
+        status = s.abort_called ? Status::aborted : Status::finished;
+        if (s.abort_called) break;
+    }
+    return dense;
+}
+
+}  // namespace daedalus

@@ -1,0 +1,235 @@
+// The run as a state machine: advance() takes a bounded number of steps and says why it came back.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "events.hpp"
+#include "integration.hpp"
+#include "step_control.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// A step shorter than this many spacings of t cannot resolve anything.
+inline constexpr double fewest_spacings = 10;
+// A step that would end this close (in steps) before a stop ends there instead (Hairer's codes: 1 %).
+inline constexpr double stretch = 1.01;
+
+inline double interval_end(const Integration& s) { return s.stops[s.stop_next]; }
+
+// Fixed steps: as many as fit, the last one shortened; rounding must not add a tiny one.
+inline void restart_grid(Integration& s) noexcept {
+    if (s.fixed_step <= 0) return;
+    s.grid_begin = s.t;
+    s.grid_index = 0;
+    s.grid_count = static_cast<long long>(std::ceil(std::fabs(interval_end(s) - s.t) / s.fixed_step - 1e-9));
+    s.grid_count = std::max(s.grid_count, 1LL);
+}
+
+// At the start, behind a breakpoint and after an event: the slope and the controller's memory are stale.
+inline void restart(Integration& s) noexcept {
+    s.slope_known = false;
+    restart_control(s);
+    restart_grid(s);
+}
+
+template <class M>
+inline void ensure_slope(Integration& s) noexcept {
+    if (!s.slope_known) slope_at(s, s.t, s.x, s.k);
+    s.slope_known = true;
+}
+
+inline void save_at_present(Integration& s) noexcept {
+    Recorder& recorder = s.recorder;
+    for (; recorder.save_next < recorder.save_count; ++recorder.save_next) {
+        if (recorder.save_at[recorder.save_next] != s.t) return;
+        push_row(recorder.samples, s.t, s.x, s.n);
+    }
+}
+
+template <class M>
+inline void save_inside_step(Integration& s) noexcept {
+    Recorder& recorder = s.recorder;
+    for (; recorder.save_next < recorder.save_count; ++recorder.save_next) {
+        const double time = recorder.save_at[recorder.save_next];
+        if ((s.t_new - time) * s.direction <= 0) return;
+        ensure_dense<M>(s);
+        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
+        push_row(recorder.samples, time, s.stage, s.n);
+    }
+}
+
+template <class M>
+inline Status start(Integration& s) noexcept {
+    s.started = true;
+    if (s.recorder.every_step || s.recorder.event_rows) push_row(s.recorder.steps, s.t, s.x, s.n);
+    save_at_present(s);
+    if (first_not_finite(s.x, s.n, s.culprit.component)) {
+        s.culprit.what = Culprit::What::state;
+        return Status::not_finite;
+    }
+    if (s.t0 == s.t1) return Status::finished;
+    enter_segments(s.inputs, 0.5 * (s.t + interval_end(s)));
+    restart(s);
+    ensure_slope<M>(s);
+    if (s.abort_called) return Status::aborted;
+    if (first_not_finite(s.k, s.n, s.culprit.component)) {
+        s.culprit.what = Culprit::What::derivative;
+        return Status::not_finite;
+    }
+    if (s.guards.count > 0) {
+        s.guards.root_count = s.guards.early_count = 0;
+        refresh_references(s);
+    }
+    if (s.fixed_step <= 0) s.h = s.direction * (s.first_step > 0 ? s.first_step : first_step_size<M>(s));
+    return s.abort_called ? Status::aborted : Status::going;
+}
+
+// Behind a breakpoint the next segments hold; behind t1 there is nothing.
+inline Status next_interval(Integration& s) noexcept {
+    const double begin = interval_end(s);
+    if (++s.stop_next == s.stop_count) return Status::finished;
+    enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
+    restart(s);
+    if (s.guards.count > 0 && jump_of_inputs(s)) return fire(s);
+    return s.abort_called ? Status::aborted : Status::going;
+}
+
+// Everything behind an accepted step: events, samples, and the move to its end.
+template <class M>
+inline Status complete(Integration& s) noexcept {
+    const double begin = s.t, whole = s.t_new - s.t;
+    bool cut = false;
+    if (s.guards.count > 0) {
+        cut = handle_guards<M>(s);
+        if (s.abort_called) return Status::aborted;
+        if (s.guards.early_count > 0) {
+            ensure_dense<M>(s);
+            record_early_events(s, begin, whole, M::degree(s));
+        }
+        if (!cut) copy(s.guards.next, s.guards.count, s.guards.reference);
+    }
+    save_inside_step<M>(s);
+    if (s.abort_called) return Status::aborted;
+
+    if (s.t_new != s.t) {
+        ++s.steps;
+        s.last_step = s.t_new - s.t;
+        if (s.recorder.every_step || (cut && s.recorder.event_rows)) push_row(s.recorder.steps, s.t_new, s.x_new, s.n);
+    }
+    s.t = s.t_new;
+    std::swap(s.x, s.x_new);
+    if (s.end_known) copy(M::end_slope(s), s.lanes, s.k);
+    s.slope_known = s.end_known;
+    ++s.grid_index;
+
+    Status status = Status::going;
+    if (cut) {
+        status = fire(s);
+        restart(s);
+    }
+    save_at_present(s);
+    if (status == Status::going && s.t == interval_end(s)) status = next_interval(s);
+    return status;
+}
+
+// Finds what of the attempted step is not finite; the state itself where all slopes are.
+template <class M>
+inline void blame_not_finite(Integration& s) noexcept {
+    const long long rows = (M::end_slope(s) - s.k) / std::max(s.lanes, 1LL) + (s.end_known ? 1 : 0);
+    s.culprit.what = Culprit::What::derivative;
+    for (long long row = 0; row < rows; ++row)
+        if (first_not_finite(s.k + row * s.lanes, s.n, s.culprit.component)) return;
+    s.culprit.what = Culprit::What::state;
+    first_not_finite(s.x_new, s.n, s.culprit.component);
+}
+
+template <class M>
+inline Status reject(Integration& s, double error) noexcept {
+    ++s.rejected;
+    const bool finite = std::isfinite(error);
+    if (!finite) blame_not_finite<M>(s);
+    // The slope at (t, x) itself: no shorter step can help.
+    long long component = 0;
+    if (!finite && first_not_finite(s.k, s.n, component)) return Status::not_finite;
+    s.h = (s.t_new - s.t) * (finite ? shrinkage_after_rejection<M>(s, error) : cut_if_not_finite);
+    s.after_rejection = true;
+    if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
+    if (!finite) return Status::not_finite;
+    s.culprit = {0, Culprit::What::nothing};
+    for (long long i = 1; i < s.n; ++i)
+        if (M::error_of(s, i) > M::error_of(s, s.culprit.component)) s.culprit.component = i;
+    return Status::step_too_small;
+}
+
+template <class M>
+inline Status attempt_adaptive(Integration& s) noexcept {
+    const double end = interval_end(s);
+    s.h = s.direction * std::min(std::max(std::fabs(s.h), fewest_spacings * spacing(s.t)), s.max_step);
+    const bool reaches_end = (s.t + stretch * s.h - end) * s.direction >= 0 &&
+                             std::fabs(end - s.t) <= s.max_step * (1 + 1e-6);
+    s.t_new = reaches_end ? end : s.t + s.h;
+    const double taken = s.t_new - s.t;
+    if (taken == 0) return Status::step_too_small;
+    ensure_slope<M>(s);
+    take_step<M>(s);
+    if (M::error_needs_end(s)) ensure_end_slope<M>(s);
+    if (s.abort_called) return Status::aborted;
+    const double error = M::error(s);
+    if (!(error <= 1)) return reject<M>(s, error);
+    // A step shortened by a stop says nothing against the length that was planned.
+    const double wish = taken * growth_after_acceptance<M>(s, error);
+    s.h = reaches_end && std::fabs(wish) < std::fabs(s.h) ? s.h : wish;
+    return complete<M>(s);
+}
+
+template <class M>
+inline Status attempt_fixed(Integration& s) noexcept {
+    const bool last = s.grid_index + 1 >= s.grid_count;
+    const double travelled = s.fixed_step * static_cast<double>(s.grid_index + 1);
+    s.t_new = last ? interval_end(s) : s.grid_begin + s.direction * travelled;
+    ensure_slope<M>(s);
+    take_step<M>(s);
+    if (s.abort_called) return Status::aborted;
+    long long component = 0;
+    if (first_not_finite(s.x_new, s.n, component)) {
+        blame_not_finite<M>(s);
+        return Status::not_finite;
+    }
+    return complete<M>(s);
+}
+
+// Room for everything one step may record: its end, a reset there, and a reset behind a breakpoint there.
+inline bool has_room(const Integration& s) {
+    const Recorder& recorder = s.recorder;
+    return recorder.steps.count + 3 <= recorder.steps.capacity &&
+           recorder.events.count + s.guards.root_capacity + s.guards.count <= recorder.events.capacity;
+}
+
+template <class M>
+Status advance(Integration& s, long long max_steps) noexcept {
+    if (!s.started)
+        if (const Status status = start<M>(s); status != Status::going) return status;
+    for (long long i = 0; i < max_steps; ++i) {
+        if (!has_room(s)) return Status::buffer_full;
+        if (s.steps >= s.max_steps) return Status::step_limit;
+        const Status status = s.fixed_step > 0 ? attempt_fixed<M>(s) : attempt_adaptive<M>(s);
+        if (status != Status::going) return status;
+    }
+    return Status::chunk_done;
+}
+
+// Dense output of the step from (t, x) to t_new, made anew.
+template <class M>
+void dense_of_step(Integration& s) noexcept {
+    enter_segments(s.inputs, 0.5 * (s.t + s.t_new));
+    slope_at(s, s.t, s.x, s.k);
+    take_step<M>(s);
+    ensure_dense<M>(s);
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

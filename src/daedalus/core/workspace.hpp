@@ -1,0 +1,146 @@
+// All memory one run needs, allocated once before its first step.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "caller.hpp"
+#include "guards.hpp"
+#include "integration.hpp"
+
+namespace daedalus {
+
+// What is asked for; spans are borrowed for the time of the run.
+struct Request {
+    const Function* rhs = nullptr;
+    Method method = Method::tsit5;
+    const GeneralMethod* general = nullptr;
+    double t0 = 0, t1 = 0;
+    std::span<const double> x0, u, p;
+    double rtol = 1e-6;
+    std::span<const double> atol;
+    double fixed_step = 0, first_step = 0;  // 0: adaptive, chosen
+    double max_step = std::numeric_limits<double>::infinity();
+    double time_limit = std::numeric_limits<double>::infinity();
+    long long max_steps = std::numeric_limits<long long>::max();
+    bool samples_only = false;  // save_at was given
+    bool keep_steps = true;
+    std::span<const double> save_at;
+    std::span<const Table* const> tables;
+    const Function* guards = nullptr;
+    const Function* resets = nullptr;
+    std::span<const long long> directions, actions, occurrences;
+    const std::atomic<bool>* cancel = nullptr;
+    void* keeper = nullptr;
+};
+
+class Workspace {
+public:
+    Workspace(const Request& request, const Kernels& kernels)
+        : rhs_(*request.rhs, request.keeper), stops_(stop_times(request.t0, request.t1, request.tables)) {
+        const long long n = static_cast<long long>(request.x0.size());
+        const int rows = request.general ? request.general->rows : kernels.rows;
+        const int degree = request.general ? request.general->degree : kernels.degree;
+        const long long guards = request.guards ? static_cast<long long>(request.directions.size()) : 0;
+        const long long lanes = padded(n);
+        const long long total = lanes * (4 + rows + degree + 1) + padded(static_cast<long long>(request.u.size())) +
+                                guards * (5 + guard_samples + n);
+        allocate(total);
+
+        Integration& s = state_;
+        s.n = n, s.lanes = lanes;
+        s.t0 = request.t0, s.t1 = request.t1, s.t = request.t0;
+        s.direction = request.t1 < request.t0 ? -1 : 1;
+        s.general = request.general;
+        s.rtol = request.rtol;
+        s.fixed_step = request.fixed_step, s.first_step = request.first_step;
+        s.max_step = request.max_step, s.max_steps = request.max_steps;
+        s.stops = stops_.data(), s.stop_count = static_cast<long long>(stops_.size());
+
+        double* atol = carve(lanes);
+        std::fill(atol, atol + lanes, 1.0);
+        std::copy_n(request.atol.begin(), std::min(request.atol.size(), request.x0.size()), atol);
+        s.atol = atol;
+        s.x = carve(lanes), s.x_new = carve(lanes), s.stage = carve(lanes);
+        s.k = carve(rows * lanes), s.coefficients = carve((degree + 1) * lanes);
+        std::copy(request.x0.begin(), request.x0.end(), s.x);
+
+        s.inputs.u = carve(padded(static_cast<long long>(request.u.size())));
+        std::copy(request.u.begin(), request.u.end(), s.inputs.u);
+        for (const Table* table : request.tables) tables_.push_back(activate(*table));
+        s.inputs.tables = tables_.data(), s.inputs.count = static_cast<long long>(tables_.size());
+        s.rhs = connect(rhs_, request);
+        if (guards > 0) add_guards(request, guards);
+    }
+    ~Workspace() { std::free(memory_); }
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+
+    Integration& state() { return state_; }
+
+private:
+    void allocate(long long count) {
+        constexpr std::size_t line = 64;
+        const std::size_t bytes = (static_cast<std::size_t>(count) * sizeof(double) / line + 1) * line;
+        memory_ = static_cast<double*>(std::aligned_alloc(line, bytes));
+        if (!memory_) throw std::bad_alloc();
+        std::memset(memory_, 0, bytes);
+        next_ = memory_;
+    }
+    double* carve(long long count) {
+        double* part = next_;
+        next_ += count;
+        return part;
+    }
+
+    // Time, inputs and parameters stay where they are; only x and the result move from call to call.
+    Call connect(Caller& caller, const Request& request) {
+        Call& call = caller.call();
+        call.arg[0] = &state_.stage_time;
+        call.arg[2] = state_.inputs.u;
+        call.arg[3] = request.p.data();
+        return call;
+    }
+
+    void add_guards(const Request& request, long long count) {
+        Guards& guards = state_.guards;
+        guard_caller_ = std::make_unique<Caller>(*request.guards, request.keeper);
+        guards.values = connect(*guard_caller_, request);
+        if (request.resets) {
+            reset_caller_ = std::make_unique<Caller>(*request.resets, request.keeper);
+            guards.resets = connect(*reset_caller_, request);
+        }
+        guards.has_resets = request.resets != nullptr;
+        guards.count = count;
+        guards.directions = request.directions.data();
+        guards.actions = request.actions.data();
+        guards.occurrences = request.occurrences.data();
+        guards.reference = carve(count), guards.floor = carve(count), guards.next = carve(count);
+        guards.now = carve(count), guards.before = carve(count);
+        guards.samples = carve(guard_samples * count);
+        guards.reset_rows = carve(count * state_.n);
+        seen_.resize(static_cast<std::size_t>(count));
+        guards.seen = seen_.data();
+        // A guard crosses at most twice between neighbouring samples that are looked at.
+        guards.root_capacity = 2 * guard_samples * count;
+        roots_.resize(static_cast<std::size_t>(guards.root_capacity));
+        guards.roots = roots_.data();
+    }
+
+    Caller rhs_;
+    std::unique_ptr<Caller> guard_caller_, reset_caller_;
+    std::vector<double> stops_;
+    std::vector<ActiveTable> tables_;
+    std::vector<long long> seen_;
+    std::vector<Root> roots_;
+    double* memory_ = nullptr;
+    double* next_ = nullptr;
+    Integration state_;
+};
+
+}  // namespace daedalus
