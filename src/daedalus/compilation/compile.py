@@ -1,0 +1,122 @@
+"""compile_function: the one door from symbolic functions to code that the core can call."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+
+import casadi as ca
+
+from daedalus.compilation import background
+from daedalus.compilation.choice import COMPILER_VARIABLE, chosen_compiler
+from daedalus.compilation.compiled import Compiled, Translation
+from daedalus.compilation.counting import count
+from daedalus.compilation.forking import fork_safe_lock
+from daedalus.compilation.instructions import UnknownOperationError, read_instructions, refuse_free_symbols
+from daedalus.compilation.translate import (
+    AT_ONCE,
+    Outcome,
+    interpreted,
+    left_to_interpreter,
+    translate,
+)
+
+# Code of this many functions is kept even when nobody refers to it, for callers that build the same function again.
+_KEPT = 256
+
+_lock = fork_safe_lock()
+_by_object: weakref.WeakValueDictionary[tuple[int, bool, str], Compiled] = weakref.WeakValueDictionary()
+_by_content: weakref.WeakValueDictionary[tuple[str, bool, str], Translation] = weakref.WeakValueDictionary()
+_recent: OrderedDict[tuple[str, bool, str], Translation] = OrderedDict()
+
+
+def compile_function(f: ca.Function, *, strict: bool = False, wait: bool = False) -> Compiled:
+    """Machine code for an SX function, behind CasADi's C signature.
+
+    Up to 3000 instructions are compiled at once. A longer function starts on CasADi's interpreter, is compiled in a
+    background thread, and changes over when that is done. Code is shared within the process by functions that compute
+    the same, whatever their names, and between processes through the disk cache (its folder is in DAEDALUS_CACHE, "off"
+    for none). DAEDALUS_COMPILER chooses the way: auto (LLVM, else a C compiler, else the interpreter), llvm, c,
+    interpreter.
+
+    Parameters
+    ----------
+    f: the function, made of SX. Others, and operations without a translation, are left to the interpreter.
+    strict: give the same bits as CasADi's interpreter (a NaN's own bits aside): the same mathematical library, every
+        operation rounded on its own. The default fuses a·b + c into one rounding and takes half-integer powers by
+        square roots; it changes neither the order of operations nor what happens to infinities and NaN.
+    wait: return only when the final code is in place.
+
+    Raises InputError for a function with symbols that are not among its inputs.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x = ca.SX.sym("x", 3)
+    >>> norm = compile_function(ca.Function("norm", [x], [ca.norm_2(x)]))
+    >>> norm([2.0, 3.0, 6.0])
+    (array([7.]),)
+    """
+    choice = chosen_compiler()
+    strict = bool(strict)
+    identity = (f.__hash__(), strict, choice)
+    with _lock:
+        compiled = _by_object.get(identity)
+    if compiled is None:
+        refuse_free_symbols(f)
+        compiled = Compiled(f, strict, _translation(f, strict, choice, wait))
+        if wait:
+            # Only then may others find it: until its code is there it has not even the interpreter.
+            compiled.wait()
+        with _lock:
+            return _by_object.setdefault(identity, compiled)
+    count("found_in_memory")
+    return compiled.wait() if wait else compiled
+
+
+def _translation(f: ca.Function, strict: bool, choice: str, wait: bool) -> Translation:
+    """A finished translation of a short function, or one of a long function that goes on in the background."""
+    if choice == "interpreter":
+        return _finished(left_to_interpreter(f, f"{COMPILER_VARIABLE} asks for the interpreter"))
+    if f.is_a("SXFunction") and f.n_instructions() > AT_ONCE:
+        meanwhile = None if wait else interpreted(f, "its machine code is being compiled in the background")
+        translation = Translation(lambda own: _long_outcome(own, f, strict, choice), meanwhile)
+        if not wait:
+            background.submit(translation.finish)
+        return translation
+    try:
+        rows = read_instructions(f)
+    except UnknownOperationError as unknown:
+        return _finished(left_to_interpreter(f, str(unknown)))
+    translation = _shared((rows.digest(), strict, choice), Translation(lambda own: translate(f, rows, strict, choice)))
+    translation.finish()
+    return translation
+
+
+def _long_outcome(own: Translation, f: ca.Function, strict: bool, choice: str) -> Outcome:
+    """The code of a long function; only here is it read, because reading takes 3 µs an instruction."""
+    try:
+        rows = read_instructions(f)
+    except UnknownOperationError as unknown:
+        return left_to_interpreter(f, str(unknown))
+    shared = _shared((rows.digest(), strict, choice), own)
+    return translate(f, rows, strict, choice, background.check) if shared is own else shared.finish()
+
+
+def _finished(outcome: Outcome) -> Translation:
+    translation = Translation(lambda own: outcome)
+    translation.finish()
+    return translation
+
+
+def _shared(key: tuple[str, bool, str], own: Translation) -> Translation:
+    """The translation that is known under a key already, or one's own, known from now on."""
+    with _lock:
+        translation = _by_content.setdefault(key, own)
+        _recent[key] = translation
+        _recent.move_to_end(key)
+        while len(_recent) > _KEPT:
+            _recent.popitem(last=False)
+    if translation is not own:
+        count("found_in_memory")
+    return translation

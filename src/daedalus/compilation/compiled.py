@@ -1,0 +1,143 @@
+"""A compiled function: the object that the core calls, where its code came from, and how to wait for better code."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus._core import Function as CoreFunction
+from daedalus.compilation.instructions import sizes
+from daedalus.compilation.translate import Outcome
+
+_alive: weakref.WeakSet[Translation] = weakref.WeakSet()
+
+
+class Translation:
+    """A function on its way to code, shared by everybody who needs the same code.
+
+    `work` is done once, by whoever comes first: the background thread, or somebody who cannot wait for it.
+    """
+
+    def __init__(self, work: Callable[[Translation], Outcome], meanwhile: Outcome | None = None) -> None:
+        self.outcome = meanwhile
+        self._work: Callable[[Translation], Outcome] | None = work
+        self._working = threading.Lock()
+        self._attaching = threading.Lock()
+        self._cores: list[Any] = []
+        _alive.add(self)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the outcome is the last word."""
+        return self._work is None
+
+    def finish(self) -> Outcome:
+        """The final outcome; does the work, or waits for the thread that is at it."""
+        with self._working:
+            if self._work is not None:
+                outcome = self._work(self)
+                with self._attaching:
+                    self.outcome = outcome
+                    for core in self._cores:
+                        outcome.install(core)
+                    self._cores.clear()
+                    self._work = None
+        assert self.outcome is not None
+        return self.outcome
+
+    def attach(self, core: Any) -> None:
+        """Give a _core.Function the code there is, and the final code when that is ready."""
+        with self._attaching:
+            if self.outcome is not None:
+                self.outcome.install(core)
+            if self._work is not None:
+                self._cores.append(core)
+
+
+def _free_locks() -> None:
+    """In a forked child the background thread is gone, and with it whoever held these locks."""
+    for translation in list(_alive):
+        translation._working = threading.Lock()
+        translation._attaching = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_locks)
+
+
+class Compiled:
+    """A CasADi function behind a C address, made by `compile_function`.
+
+    core: the _core.Function, for the integrators; it gets a new address when a long function has been compiled.
+    strict: whether the code is bit-identical to CasADi's interpreter.
+
+    Pickling keeps the symbolic function; the process that unpickles it compiles it, or finds it in the disk cache.
+    Called with one array of nonzeros per input, it gives a tuple with one array of nonzeros per output.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> from daedalus.compilation import compile_function
+    >>> x = ca.SX.sym("x", 2)
+    >>> f = compile_function(ca.Function("f", [x], [x**2, x[0] + x[1]]))
+    >>> f([3.0, 4.0])
+    (array([ 9., 16.]), array([7.]))
+    >>> f.core.kind
+    'machine code'
+    """
+
+    def __init__(self, function: ca.Function, strict: bool, translation: Translation) -> None:
+        self.function, self.strict = function, strict
+        self._translation = translation
+        size_in, size_out = sizes(function)
+        self.core = CoreFunction(
+            function.name(), list(size_in), list(size_out),
+            function.sz_arg(), function.sz_res(), function.sz_iw(), function.sz_w(),
+        )  # fmt: skip
+        translation.attach(self.core)
+
+    @property
+    def _outcome(self) -> Outcome:
+        return self._translation.outcome or self._translation.finish()
+
+    @property
+    def tier(self) -> str:
+        """Where the code comes from: "llvm O2", "llvm O1", "disk cache", "C compiler" or "interpreter"."""
+        return self._outcome.tier
+
+    @property
+    def reason(self) -> str:
+        """Why the code is not machine code by LLVM, in a sentence; empty when it is."""
+        return self._outcome.reason
+
+    @property
+    def seconds(self) -> float:
+        """How long it took to get the code."""
+        return self._outcome.seconds
+
+    def wait(self) -> Compiled:
+        """Return this function once its final code is in place."""
+        self._translation.finish()
+        return self
+
+    def __call__(self, *arrays: Any) -> tuple[np.ndarray, ...]:
+        """The outputs' nonzeros for the inputs' nonzeros (matrices by columns)."""
+        return self.core(*(np.ravel(np.asarray(array, dtype=float), order="F") for array in arrays))
+
+    def __repr__(self) -> str:
+        return f"<{self.function.name()}: {self.tier}{', strict' if self.strict else ''}>"
+
+    def __reduce__(self) -> tuple[Callable[[str, bool], Compiled], tuple[str, bool]]:
+        return _compiled_again, (self.function.serialize(), self.strict)
+
+
+def _compiled_again(serialised: str, strict: bool) -> Compiled:
+    from daedalus.compilation.compile import compile_function
+
+    return compile_function(ca.Function.deserialize(serialised), strict=strict)

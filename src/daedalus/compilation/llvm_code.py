@@ -1,0 +1,288 @@
+"""From instruction columns to LLVM's text: one straight function, or many short ones that hand values on.
+
+The text computes what CasADi's generated C would: int evaluate(const double** arg, double** res, long long* iw,
+double* w, int mem), where a null pointer in arg means zeros and one in res means that nobody wants that output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import casadi as ca
+
+from daedalus.compilation.instructions import (
+    Instructions,
+    UnknownOperationError,
+    crossing_rows,
+    needed_rows,
+    use_counts,
+)
+from daedalus.compilation.inverse_error_function import inverse_error_function
+from daedalus.compilation.operations import COPIES, literal, operand_count, operations, power
+
+ENTRY = "evaluate"
+_ENTRY_PARAMETERS = "ptr noalias readonly %arg, ptr noalias readonly %res, ptr %iw, ptr noalias %w, i32 %mem"
+_CHUNK_PARAMETERS = "ptr noalias readonly %arg, ptr noalias readonly %res, ptr noalias %w"
+_INPUT, _OUTPUT, _CONST = ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST
+_ADD, _SUB, _MUL, _SQ = ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_SQ
+_POWERS = (ca.OP_POW, ca.OP_CONSTPOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How to write: strict or fast, with fused multiply-add or without, rows per chunk and chunks per module."""
+
+    strict: bool
+    fuse: bool
+    chunk: int
+    chunks_per_module: int
+
+
+class _Plan:
+    """What all chunks of a function share: which rows are needed, which are fused, which cross to a later chunk."""
+
+    def __init__(self, rows: Instructions, style: Style) -> None:
+        self.rows, self.strict = rows, style.strict
+        self.table = operations(style.strict)
+        unknown = set(rows.operation) - self.table.keys() - COPIES - {_INPUT, _OUTPUT, _CONST}
+        if unknown:
+            raise UnknownOperationError.named(unknown)
+        self.needed = needed_rows(rows)
+        self.crossing = crossing_rows(rows, self.needed, style.chunk) if len(rows) > style.chunk else set()
+        # A sum -> the product that it swallows, and the swallowed products.
+        self.swallows: dict[int, int] = {}
+        if style.fuse and not style.strict:
+            self._fuse(style.chunk)
+        self.swallowed = set(self.swallows.values())
+
+    def _fuse(self, chunk: int) -> None:
+        """Pair a·b ± c where nothing else reads the product and both rows lie in one chunk."""
+        operation, first, second = self.rows.operation, self.rows.first, self.rows.second
+        uses = use_counts(self.rows, self.needed)
+        for row in range(len(self.rows)):
+            if operation[row] in (_ADD, _SUB) and self.needed[row]:
+                for product in (first[row], second[row]):
+                    if operation[product] in (_MUL, _SQ) and uses[product] == 1 and product // chunk == row // chunk:
+                        self.swallows[row] = product
+                        break
+
+
+class _Chunk:
+    """The lines of one chunk of rows, written in one pass, and what they refer to."""
+
+    def __init__(self, plan: _Plan, start: int, stop: int) -> None:
+        self.plan, self.rows = plan, plan.rows
+        self.lines: list[str] = []
+        self.calls: set[str] = set()
+        self.inputs: set[int] = set()
+        self.outputs: set[int] = set()
+        # Row -> the word that stands for its value in this chunk: a register, or a number.
+        self._words: dict[int, str] = {}
+        # A swallowed product -> the words of its factors.
+        self._factors: dict[int, tuple[str, str]] = {}
+        # What has been computed -> its word: the same operation on the same words is not done twice.
+        self._known: dict[tuple[int | str, ...], str] = {}
+        for row in range(start, stop):
+            if plan.needed[row]:
+                self._write(row)
+
+    def _write(self, row: int) -> None:
+        rows, plan = self.rows, self.plan
+        op = rows.operation[row]
+        if op in (_INPUT, _CONST):
+            return
+        if op == _OUTPUT:
+            self.outputs.add(rows.second[row])
+            self._store(row, f"%out{rows.second[row]}", rows.slot[row], self._word(rows.first[row]))
+            return
+        if row in plan.swallowed:
+            a = self._word(rows.first[row])
+            self._factors[row] = (a, self._word(rows.second[row]) if op == _MUL else a)
+            return
+        if op in COPIES:
+            word = self._word(rows.first[row])
+        elif row in plan.swallows:
+            word = self._fused(row, op)
+        else:
+            word = self._plain(row, op)
+        self._words[row] = word
+        if row in plan.crossing:
+            self._store(row, "%w", rows.slot[row], word)
+
+    def _plain(self, row: int, op: int) -> str:
+        """Write an operation on its own; the word of its value."""
+        rows, second = self.rows, self.rows.second[row]
+        a = self._word(rows.first[row])
+        b = self._word(second) if second >= 0 else ""
+        word = self._known.setdefault((op, a, b), f"%v{row}")
+        if word != f"%v{row}":
+            return word
+        lines = None
+        if op in _POWERS and not self.plan.strict and rows.operation[second] == _CONST:
+            lines = power(word, a, rows.constants[rows.first[second]])
+        if lines is None:
+            operation = self.plan.table[op]
+            self.calls.update(operation.calls)
+            lines = operation.write(word, a, b)
+        else:
+            self.calls.add("llvm.sqrt.f64")
+        self.lines.append(lines)
+        return word
+
+    def _fused(self, row: int, op: int) -> str:
+        """Write a·b + c, a·b − c or c − a·b with one rounding; the word of its value."""
+        product, first = self.plan.swallows[row], self.rows.first[row]
+        a, b = self._factors[product]
+        c = self._word(self.rows.second[row] if first == product else first)
+        word = self._known.setdefault((op, a, b, c, "first" if first == product else "second"), f"%v{row}")
+        if word != f"%v{row}":
+            return word
+        self.calls.add("llvm.fma.f64")
+        call = f"{word} = call double @llvm.fma.f64(double "
+        if op == _ADD:
+            lines = f"{call}{a}, double {b}, double {c})"
+        elif first == product:
+            lines = f"{word}.n = fneg double {c}\n{call}{a}, double {b}, double {word}.n)"
+        else:
+            lines = f"{word}.n = fneg double {a}\n{call}{word}.n, double {b}, double {c})"
+        self.lines.append(lines)
+        return word
+
+    def _word(self, row: int) -> str:
+        """The word for a value; loads it where this chunk meets it for the first time."""
+        word = self._words.get(row)
+        if word is None:
+            rows = self.rows
+            op = rows.operation[row]
+            if op == _CONST:
+                word = literal(rows.constants[rows.first[row]])
+            elif op == _INPUT:
+                self.inputs.add(rows.first[row])
+                word = self._load(row, f"%in{rows.first[row]}", rows.second[row])
+            else:
+                word = self._load(row, "%w", rows.slot[row])
+            self._words[row] = word
+        return word
+
+    def _load(self, row: int, base: str, offset: int) -> str:
+        self.lines.append(
+            f"%p{row} = getelementptr inbounds double, ptr {base}, i64 {offset}\n"
+            f"%v{row} = load double, ptr %p{row}, align 8"
+        )
+        return f"%v{row}"
+
+    def _store(self, row: int, base: str, offset: int, word: str) -> None:
+        self.lines.append(
+            f"%q{row} = getelementptr inbounds double, ptr {base}, i64 {offset}\n"
+            f"store double {word}, ptr %q{row}, align 8"
+        )
+
+
+def _pointers(table: str, word: str, indices: Iterable[int], instead_of_null: str = "") -> list[str]:
+    """Lines that take pointers out of arg or res; a null pointer becomes `instead_of_null` where that is given."""
+    lines = []
+    for i in sorted(indices):
+        name = f"{word}{i}.given" if instead_of_null else f"{word}{i}"
+        lines.append(f"{word}{i}.at = getelementptr inbounds ptr, ptr {table}, i64 {i}")
+        lines.append(f"{name} = load ptr, ptr {word}{i}.at, align 8")
+        if instead_of_null:
+            lines.append(f"{word}{i}.null = icmp eq ptr {name}, null")
+            lines.append(f"{word}{i} = select i1 {word}{i}.null, ptr {instead_of_null}, ptr {name}")
+    return lines
+
+
+def _stand_ins(rows: Instructions) -> list[str]:
+    """Memory behind null pointers: zeros to read from, and a place for results that nobody wants."""
+    return [
+        f"@zeros = global [{max(rows.size_in, default=0) + 1} x double] zeroinitializer",
+        f"@unwanted = global [{max(rows.size_out, default=0) + 1} x double] zeroinitializer",
+    ]
+
+
+def _declarations(calls: set[str], strict: bool) -> list[str]:
+    lines = []
+    for symbol in sorted(calls):
+        if symbol == "erfinv":
+            lines.append(inverse_error_function(strict))
+        else:
+            types = ", ".join(["double"] * operand_count(symbol))
+            lines.append(f"declare double @{symbol}({types}) nounwind willreturn memory(none)")
+    return lines
+
+
+def _one_module(plan: _Plan) -> str:
+    chunk = _Chunk(plan, 0, len(plan.rows))
+    lines = [
+        *_stand_ins(plan.rows),
+        f"define i32 @{ENTRY}({_ENTRY_PARAMETERS}) nounwind {{",
+        *_pointers("%arg", "%in", chunk.inputs, "@zeros"),
+        *_pointers("%res", "%out", chunk.outputs, "@unwanted"),
+        *chunk.lines,
+        "ret i32 0\n}",
+        *_declarations(chunk.calls, plan.strict),
+    ]
+    return "\n".join(lines)
+
+
+def _entry_module(rows: Instructions, chunks: int) -> str:
+    """The function that replaces null pointers and calls the chunks one after another."""
+    lines = [*_stand_ins(rows), f"define i32 @{ENTRY}({_ENTRY_PARAMETERS}) nounwind {{"]
+    for table, word, stand_in, count in (
+        ("%arg", "%in", "@zeros", len(rows.size_in)),
+        ("%res", "%out", "@unwanted", len(rows.size_out)),
+    ):
+        lines.append(f"{table}.safe = alloca ptr, i64 {count + 1}")
+        lines += _pointers(table, word, range(count), stand_in)
+        for i in range(count):
+            lines.append(f"{word}{i}.to = getelementptr inbounds ptr, ptr {table}.safe, i64 {i}")
+            lines.append(f"store ptr {word}{i}, ptr {word}{i}.to, align 8")
+    lines += [f"call void @chunk{i}(ptr %arg.safe, ptr %res.safe, ptr %w)" for i in range(chunks)]
+    lines.append("ret i32 0\n}")
+    lines += [f"declare void @chunk{i}(ptr, ptr, ptr)" for i in range(chunks)]
+    return "\n".join(lines)
+
+
+def _chunk_modules(plan: _Plan, style: Style) -> Iterator[str]:
+    """Modules of a few chunks each; values that cross chunks travel in the work vector."""
+    rows = plan.rows
+    starts = range(0, len(rows), style.chunk)
+    lines: list[str] = []
+    calls: set[str] = set()
+    for number, start in enumerate(starts):
+        chunk = _Chunk(plan, start, min(len(rows), start + style.chunk))
+        calls |= chunk.calls
+        lines += [
+            f"define void @chunk{number}({_CHUNK_PARAMETERS}) nounwind noinline {{",
+            *_pointers("%arg", "%in", chunk.inputs),
+            *_pointers("%res", "%out", chunk.outputs),
+            *chunk.lines,
+            "ret void\n}",
+        ]
+        if (number + 1) % style.chunks_per_module == 0 or number + 1 == len(starts):
+            yield "\n".join([*lines, *_declarations(calls, plan.strict)])
+            lines, calls = [], set()
+    yield _entry_module(rows, len(starts))
+
+
+def modules(rows: Instructions, style: Style) -> Iterator[str]:
+    """LLVM modules, one after another, that together define @evaluate.
+
+    Raises UnknownOperationError, at once, when a row holds an operation that has no translation.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> from daedalus.compilation.instructions import read_instructions
+    >>> x = ca.SX.sym("x")
+    >>> rows = read_instructions(ca.Function("f", [x], [ca.sin(x)]))
+    >>> style = Style(strict=False, fuse=True, chunk=1000, chunks_per_module=1)
+    >>> (text,) = modules(rows, style)
+    >>> print("\\n".join(line for line in text.splitlines() if "llvm.sin" in line))
+    %v1 = call double @llvm.sin.f64(double %v0)
+    declare double @llvm.sin.f64(double) nounwind willreturn memory(none)
+    """
+    plan = _Plan(rows, style)
+    if len(rows) <= style.chunk:
+        return iter((_one_module(plan),))
+    return _chunk_modules(plan, style)

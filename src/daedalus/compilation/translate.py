@@ -1,0 +1,157 @@
+"""From a CasADi function to the best code this machine can give it: cached object, LLVM, C compiler, interpreter."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi as ca
+
+from daedalus.compilation import c_compiler, disk_cache, interpreter, machine_code
+from daedalus.compilation.counting import count
+from daedalus.compilation.instructions import Instructions, UnknownOperationError
+from daedalus.compilation.llvm_code import Style, modules
+
+logger = logging.getLogger(__name__)
+
+# Up to this many instructions a function is compiled at once, as one piece (about 45 µs an instruction).
+AT_ONCE = 3000
+# Longer ones are cut: the code generator's time per instruction is the same for 500 and for 4000 in a piece, and longer
+# pieces pass fewer values through memory; a piece takes about 0.1 s, which is as long as a stop has to wait.
+CHUNK = 2000
+# To be raised whenever the generated code changes, so that older entries of the disk cache are not used.
+CODE_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why."""
+
+    tier: str
+    reason: str = ""
+    seconds: float = 0.0
+    code: machine_code.MachineCode | None = None
+    interpreted: interpreter.Interpreted | None = None
+
+    def install(self, core: Any) -> None:
+        """Point a _core.Function at this."""
+        if self.code is not None:
+            core.set_machine_code(self.code.address, self.code.owner)
+        elif self.interpreted is not None:
+            road = interpreter.addresses()
+            core.set_interpreter(road.evaluate, self.interpreted.id, self.interpreted, road.checkout, road.release)
+
+
+def interpreted(f: ca.Function, reason: str) -> Outcome:
+    """The function on CasADi's interpreter."""
+    started = time.perf_counter()
+    loaded = interpreter.interpret(f)
+    return Outcome("interpreter", reason, time.perf_counter() - started, interpreted=loaded)
+
+
+def left_to_interpreter(f: ca.Function, reason: str) -> Outcome:
+    """The function on CasADi's interpreter for good."""
+    count("interpreted")
+    return interpreted(f, reason)
+
+
+def _nothing() -> None:
+    pass
+
+
+def translate(
+    f: ca.Function, rows: Instructions, strict: bool, choice: str, check: Callable[[], None] = _nothing
+) -> Outcome:
+    """Go down the chain until something works; the interpreter always does.
+
+    `check` is called between the pieces of a long function and may raise to give up.
+    """
+    started = time.perf_counter()
+    reasons: list[str] = []
+    outcome = None
+    try:
+        if strict and sys.platform not in ("linux", "darwin"):
+            raise UnknownOperationError("CasADi's mathematical library is out of reach on this system")
+        if choice in ("auto", "llvm"):
+            outcome = _with_llvm(rows, strict, reasons, check)
+        if outcome is None and choice in ("auto", "c"):
+            outcome = _with_c_compiler(f, rows, strict, reasons)
+    except UnknownOperationError as unknown:
+        reasons.append(str(unknown))
+    reason = "; ".join(reasons)
+    if outcome is None:
+        outcome = left_to_interpreter(f, reason)
+    return replace(outcome, reason=reason, seconds=time.perf_counter() - started)
+
+
+def _with_llvm(rows: Instructions, strict: bool, reasons: list[str], check: Callable[[], None]) -> Outcome | None:
+    """Machine code by llvmlite, from the disk cache if it is there; None, with a reason, where that fails."""
+    level = 2 if len(rows) <= AT_ONCE else 1
+    try:
+        host = machine_code.host()
+    except (ImportError, OSError) as error:
+        reasons.append(f"llvmlite cannot be imported ({error})")
+        return None
+    try:
+        key = _key("llvm", rows, strict, level, host, ca.CasadiMeta.version())
+        stored = disk_cache.load(key)
+        if stored is not None:
+            try:
+                code = machine_code.link(stored, strict)
+                count("loaded_from_disk")
+                return Outcome("disk cache", code=code)
+            except RuntimeError as error:
+                logger.debug("an entry of the code cache could not be linked: %s", error)
+        chunk = AT_ONCE if len(rows) <= AT_ONCE else CHUNK
+        style = Style(strict, host.has_fused_multiply_add, chunk, chunks_per_module=1)
+        objects = []
+        for text in modules(rows, style):
+            check()
+            objects.append(machine_code.object_code(text, level))
+        code = machine_code.link(objects, strict)
+    except RuntimeError as error:
+        reasons.append(f"LLVM gave up ({(str(error) or 'no reason given').splitlines()[0]})")
+        return None
+    count("compiled")
+    disk_cache.store(key, objects)
+    return Outcome(f"llvm O{level}", code=code)
+
+
+def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: list[str]) -> Outcome | None:
+    """Machine code by the C compiler; None, with a reason, where there is none or it fails."""
+    compiler = c_compiler.find_compiler()
+    if compiler is None:
+        reasons.append("no C compiler was found")
+        return None
+    if len(rows) > c_compiler.LARGEST:
+        reasons.append(f"{len(rows)} instructions are too many for a C compiler")
+        return None
+    try:
+        key = _key("c", rows, strict, c_compiler.identity(compiler), ca.CasadiMeta.version())
+        stored = disk_cache.load(key)
+        if stored is not None:
+            try:
+                code = c_compiler.load_library(stored[0])
+                count("loaded_from_disk")
+                return Outcome("disk cache", code=code)
+            except (OSError, AttributeError) as error:
+                logger.debug("an entry of the code cache could not be loaded: %s", error)
+        library = c_compiler.shared_library(f, compiler, strict)
+        code = c_compiler.load_library(library)
+    except (OSError, AttributeError, subprocess.SubprocessError) as error:
+        reasons.append(f"the C compiler failed ({error})")
+        return None
+    count("compiled")
+    disk_cache.store(key, [library])
+    return Outcome("C compiler", code=code)
+
+
+def _key(way: str, rows: Instructions, *details: object) -> str:
+    """The name of an entry in the disk cache: what is computed, and everything that shapes the code for it."""
+    return hashlib.sha256(repr((CODE_VERSION, way, rows.digest(), details)).encode()).hexdigest()
