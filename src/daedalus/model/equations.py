@@ -120,7 +120,7 @@ class EquationDoor(Notebook):
         >>> m = dd.Model("integrator")
         >>> x = m.state("x", start=0.0); u = m.input("u")
         >>> m.equation(m.der(x), u)
-        >>> float(dd.simulate(m, 2.0, inputs={"u": 3.0})["x"][-1])
+        >>> round(float(dd.simulate(m, 2.0, inputs={"u": 3.0})["x"][-1]), 9)
         6.0
         """
         check_name(name, "input")
@@ -162,7 +162,7 @@ class EquationDoor(Notebook):
         >>> m = dd.Model("ball")
         >>> y = m.state("y", start=10.0, rate=0.0)
         >>> m.equation(m.der(m.der(y)), -9.81)
-        >>> float(dd.simulate(m, 1.0)["y_dot"][-1])
+        >>> round(float(dd.simulate(m, 1.0)["y_dot"][-1]), 9)
         -9.81
         """
         value = self._expression(expression, "The argument of der")

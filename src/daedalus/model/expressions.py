@@ -126,7 +126,7 @@ def elements(expression: ca.SX) -> list[ca.SX]:
 
 def column(expression: ca.SX) -> ca.SX:
     """The entries below each other, column by column."""
-    return ca.densify(ca.vec(expression))
+    return expression if expression.is_column() and expression.is_dense() else ca.densify(ca.vec(expression))
 
 
 def symbol_key(scalar: ca.SX) -> int:
@@ -169,6 +169,8 @@ def is_logical(entry: ca.SX) -> bool:
 
 def has_nan(expression: ca.SX) -> bool:
     """Whether the number NaN stands somewhere inside, also where a run would not meet it at once."""
+    if expression.is_valid_input():
+        return False  # symbols only
     function = ca.Function("probe", [concatenate(ca.symvar(expression))], [expression])
     return any(
         function.instruction_id(k) == ca.OP_CONST and np.isnan(function.instruction_constant(k))

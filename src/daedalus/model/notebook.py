@@ -277,7 +277,9 @@ class Notebook:
 
 def _new_symbol(label: str, shape: Shape) -> ca.SX:
     """A symbol whose elements print as users write them: `x[0]`, not CasADi's `x_0`."""
-    rows, columns = (*shape, 1, 1)[:2]
+    if shape == ():
+        return ca.SX.sym(label)
+    rows, columns = (*shape, 1)[:2]
     scalars = [ca.SX.sym(element_label(label, shape, k)) for k in range(rows * columns)]
     return ca.reshape(ca.vertcat(*scalars), rows, columns)
 

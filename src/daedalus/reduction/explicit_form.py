@@ -1,7 +1,8 @@
 """Solve 0 = F(t, x', x, z, u, p) for x' and z as expressions, block by block, where the equations allow it.
 
-The incidence of F in w = (x', z) is brought to block-triangular form (Duff and Reid 1978, through CasADi); each block is
-linear in its own unknowns or the system has no explicit form. Scalar blocks are divisions, larger ones a symbolic solve.
+The incidence of F in w = (x', z) is brought to block-triangular form (Duff and Reid 1978, through CasADi); each block
+is linear in its own unknowns or the system has no explicit form. Scalar blocks are divisions, larger ones a symbolic
+solve.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import SingularModelError, SolverError
-from daedalus.model.expressions import column, elements
+from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.system import System
+from daedalus.reduction.linearity import is_linear
 
 # A symbolic solve of a full block of size n costs about n³ operations: beyond this size an implicit method is cheaper.
 LARGEST_BLOCK = 16
@@ -52,7 +54,7 @@ def _solve(system: System) -> ExplicitForm:
     if solution is None:
         solution = _solve_blocks(system, residual, w, pattern, labels)
     n = system.sizes["x"]
-    return ExplicitForm(ca.densify(solution[:n]), ca.densify(solution[n:]))
+    return ExplicitForm(column(solution[:n, 0]), column(solution[n:, 0]))
 
 
 def _solve_diagonal(residual: ca.SX, w: ca.SX, pattern: ca.Sparsity) -> ca.SX | None:
@@ -61,7 +63,7 @@ def _solve_diagonal(residual: ca.SX, w: ca.SX, pattern: ca.Sparsity) -> ca.SX | 
     if len(rows) != w.numel() or len(set(rows)) != len(rows) or len(set(columns)) != len(columns):
         return None
     slope = ca.jtimes(residual, w, ca.SX.ones(w.shape))
-    if ca.depends_on(slope, w):
+    if not is_linear(residual, w, slope):
         return None
     rest = ca.substitute(residual, w, ca.SX.zeros(w.shape))
     by_equation = column(-rest / slope)
@@ -74,20 +76,20 @@ def _solve_blocks(system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsit
     count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
     if _structural_rank(pattern) < w.numel():
         raise _singular(system, pattern, labels)
-    unknowns, solved = elements(w), [None] * w.numel()
+    equations, unknowns, solved = elements(residual), elements(w), elements(ca.SX.zeros(w.shape))
     involved = _columns_by_row(pattern)
     # Lower block-triangular: the first block stands alone, each later one may need the earlier ones.
     for block in range(count):
         rows = list(row_order[row_start[block] : row_start[block + 1]])
         columns = list(column_order[column_start[block] : column_start[block + 1]])
+        own = ca.vertcat(*(unknowns[c] for c in columns))
+        values = _solve_block(system, ca.vertcat(*(equations[r] for r in rows)), own, rows, columns, labels)
+        # Earlier results enter last, so that the work on a block does not grow with all that it stands on.
         known = sorted({c for r in rows for c in involved[r]} - set(columns))
-        equations = residual[rows]
         if known:
-            equations = ca.substitute(
-                equations, ca.vertcat(*(unknowns[c] for c in known)), ca.vertcat(*(solved[c] for c in known))
-            )
-        values = _solve_block(system, equations, ca.vertcat(*(unknowns[c] for c in columns)), rows, columns, labels)
-        for c, value in zip(columns, elements(values)):
+            old, new = ([source[c] for c in known] for source in (unknowns, solved))
+            values = ca.substitute(values, ca.vertcat(*old), ca.vertcat(*new))
+        for c, value in zip(columns, elements(ca.densify(values))):
             solved[c] = value
     return ca.vertcat(*solved)
 
@@ -98,14 +100,14 @@ def _solve_block(
     """Solve a few equations that are linear in a few unknowns."""
     matrix = ca.jacobian(equations, unknowns)
     names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
-    if ca.depends_on(matrix, unknowns):
+    if not is_linear(equations, unknowns, matrix):
         raise _not_explicit(f"{_listed(where)} {'is' if len(where) == 1 else 'are'} nonlinear in {_listed(names)}")
     if len(rows) > LARGEST_BLOCK:
         raise _not_explicit(f"{len(rows)} equations must be solved together for {_listed(names)}")
     rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
     if len(rows) == 1:
         return column(-rest / matrix)
-    if ca.simplify(ca.det(matrix)).is_zero():
+    if _always_singular(matrix):
         raise SingularModelError(
             f"The equations do not determine {_listed(names)}.",
             f"their matrix in {_listed(where)} is singular whatever the values are",
@@ -113,6 +115,22 @@ def _solve_block(
             remedy="dd.analyse(m), which names hidden constraints",
         )
     return ca.densify(-ca.solve(matrix, rest))
+
+
+def _always_singular(matrix: ca.SX) -> bool:
+    """Whether a matrix is singular at three points drawn at random, hence everywhere but for bad luck."""
+    function = ca.Function("matrix", [concatenate(ca.symvar(matrix))], [ca.densify(matrix)])
+    draw = np.random.default_rng(1978)
+    samples = [function(draw.uniform(0.5, 1.5, function.size1_in(0))).full() for _ in range(3)]
+    return all(np.all(np.isfinite(sample)) and _rank(sample) < len(sample) for sample in samples)
+
+
+def _rank(matrix: np.ndarray) -> int:
+    """The rank after scaling rows and columns, so that units do not matter."""
+    for axis in (1, 0):
+        largest = np.abs(matrix).max(axis=axis, keepdims=True)
+        matrix = matrix / np.where(largest == 0, 1, largest)
+    return int(np.linalg.matrix_rank(matrix))
 
 
 def _not_explicit(fact: str) -> SolverError:
@@ -125,13 +143,13 @@ def _not_explicit(fact: str) -> SolverError:
 
 
 def _singular(system: System, pattern: ca.Sparsity, labels: list[str]) -> SingularModelError:
-    """Name the unknowns that no equation is left for, and the equations that contain none."""
+    """Name the unknowns that no equation is left for, and the equations that no unknown is left for."""
     matched = _matching(pattern)
     loose = [labels[c] for c in range(len(labels)) if c not in matched.values()]
     constraints = [system.equation_labels[r] for r in range(pattern.size1()) if r not in matched]
     return SingularModelError(
         "The equations as written do not determine all derivatives and algebraic variables.",
-        [f"left undetermined: {_listed(loose)}", f"constraints among the states alone: {_listed(constraints)}"],
+        [f"left undetermined: {_listed(loose)}", f"equations without an unknown of their own: {_listed(constraints)}"],
         because="the model is a DAE of index 2 or higher, or two equations constrain the same unknowns.",
         remedy="dd.reduce(m), which differentiates the constraints, or a method for high-index systems",
     )

@@ -1,0 +1,44 @@
+"""Whether expressions are linear in some unknowns, steps included: `z + sign(z)` has the slope 1 and is not linear."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from daedalus.model.expressions import concatenate, elements, symbol_key
+
+# Operations that jump, or switch at a jump: their derivative says nothing of the step.
+_STEPS = frozenset(
+    {
+        *(ca.OP_SIGN, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD, ca.OP_REMAINDER, ca.OP_COPYSIGN),
+        *(ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR),
+    }
+)
+
+
+def is_linear(expressions: ca.SX, unknowns: ca.SX, slopes: ca.SX) -> bool:
+    """Whether `expressions`, whose derivatives by the unknowns are `slopes`, are linear in the unknowns."""
+    return not ca.depends_on(slopes, unknowns) and not _steps_with(expressions, unknowns)
+
+
+def _steps_with(expressions: ca.SX, unknowns: ca.SX) -> bool:
+    """Whether a step anywhere inside depends on an unknown."""
+    own = {symbol_key(s) for s in elements(unknowns)}
+    others = [s for s in ca.symvar(expressions) if symbol_key(s) not in own]
+    function = ca.Function("steps", [unknowns, concatenate(others)], [expressions])
+    operations = [function.instruction_id(k) for k in range(function.n_instructions())]
+    if _STEPS.isdisjoint(operations):
+        return False
+    # Follow the unknowns through the instructions, from work slot to work slot.
+    touched: dict[int, bool] = {}
+    for k, operation in enumerate(operations):
+        if operation == ca.OP_OUTPUT:
+            continue
+        sources = function.instruction_input(k)
+        if operation == ca.OP_INPUT:
+            depends = sources[0] == 0
+        else:
+            depends = operation != ca.OP_CONST and any(touched[slot] for slot in sources)
+        if depends and operation in _STEPS:
+            return True
+        touched[function.instruction_output(k)[0]] = depends
+    return False
