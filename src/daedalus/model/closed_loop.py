@@ -41,6 +41,7 @@ def close_loop(system: System, feedback: Mapping[str, ca.SX]) -> System:
         system.events,
         closed(system.guards),
         closed(system.resets),
+        {name: closed(value) for name, value in system.invariants.items()},
     )
 
 

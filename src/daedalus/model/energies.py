@@ -6,9 +6,9 @@ import casadi as ca
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, elements, symbol_key
-from daedalus.model.mechanics import Constraint, WrittenMechanics, pulled_back
+from daedalus.model.mechanics import Constraint, WrittenMechanics, equations_of_motion, pulled_back
 from daedalus.model.names import check_name, did_you_mean
-from daedalus.model.notebook import Notebook, size_text
+from daedalus.model.notebook import Equation, Notebook, size_text
 from daedalus.model.variables import check_shape, make_variable
 
 
@@ -18,6 +18,10 @@ class EnergyDoor(Notebook):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._mechanics = WrittenMechanics()
+
+    def _all_equations(self) -> dict[str, Equation]:
+        """The written equations, then the equations of motion."""
+        return {**self._equations, **{e.name: e for e in equations_of_motion(self, self._mechanics)}}
 
     def coordinate(
         self,

@@ -18,10 +18,11 @@ from daedalus.model.variables import Event, Variable
 def freeze(book: Notebook) -> System:
     """Take a snapshot of what is written; refuses a count of equations that does not fit the unknowns."""
     states = [v for v in book._variables.values() if v.kind == "state"]
-    residual = concatenate(equation.residual for equation in book._equations.values())
+    equations = book._all_equations().values()
+    residual = concatenate(equation.residual for equation in equations)
     labels = [
         element_label(e.name, () if e.residual.numel() == 1 else (e.residual.numel(),), k)
-        for e in book._equations.values()
+        for e in equations
         for k in range(e.residual.numel())
     ]
     orders = highest_orders(book, states, residual)
@@ -57,6 +58,7 @@ def freeze(book: Notebook) -> System:
         [Event(e.name, e.direction, e.terminal, tuple(e.resets)) for e in book._events.values()],
         guards,
         _reset_matrix(book, symbols["x"]),
+        book._invariants,
     )
 
 
@@ -180,7 +182,7 @@ def _superfluous(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> l
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
     matrix, _ = _incidence(book, unknowns, residual)
-    names = [e.name for e in book._equations.values() for _ in range(e.residual.numel())]
+    names = [e.name for e in book._all_equations().values() for _ in range(e.residual.numel())]
     partner = maximum_bipartite_matching(matrix.T.tocsr(), perm_type="column")
     loose = set(range(len(names))) - set(partner.tolist())
     # Equations that share unknowns with a left-over one are candidates too.

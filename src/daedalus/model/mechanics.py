@@ -11,8 +11,9 @@ grows with the size of what was written, not with its square.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import casadi as ca
 
@@ -62,6 +63,46 @@ class WrittenMechanics:
             constraints=dict(self.constraints),
             velocities=dict(self.velocities),
         )
+
+    # -- travelling: names as plain data, expressions as a flat list --------------------------------------------
+
+    def outline(self) -> dict[str, Any]:
+        """Names and kinds, without expressions."""
+        return {
+            "coordinates": list(self.coordinates),
+            "applied": list(self.applied),
+            "constraints": [(c.name, c.kind) for c in self.constraints.values()],
+            "velocities": [(v.position, v.velocity, v.inertia_force is not None) for v in self.velocities.values()],
+        }
+
+    def expressions(self) -> list[ca.SX]:
+        """The expressions that belong to the outline, in its order."""
+        return [
+            self.kinetic,
+            self.potential,
+            self.dissipation,
+            self.gravity,
+            *self.applied.values(),
+            *(c.expression for c in self.constraints.values()),
+            *(e for v in self.velocities.values() for e in (v.rate, v.inertia_force) if e is not None),
+        ]
+
+    def add(self, outline: dict[str, Any], expressions: Iterator[ca.SX], prefix: str) -> None:
+        """Take in what another collection wrote, under a prefix."""
+        self.coordinates += [prefix + name for name in outline["coordinates"]]
+        self.kinetic += next(expressions)
+        self.potential += next(expressions)
+        self.dissipation += next(expressions)
+        gravity = next(expressions)
+        self.gravity = self.gravity if prefix else gravity
+        for name in outline["applied"]:
+            self.applied[prefix + name] = next(expressions)
+        for name, kind in outline["constraints"]:
+            self.constraints[prefix + name] = Constraint(prefix + name, kind, next(expressions))
+        for position, velocity, has_inertia in outline["velocities"]:
+            rate = next(expressions)
+            force = next(expressions) if has_inertia else None
+            self.velocities[prefix + position] = Velocity(prefix + position, prefix + velocity, rate, force)
 
     @property
     def positions(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import ModelError
+from daedalus.model.energies import EnergyDoor
 from daedalus.model.equations import EquationDoor
 from daedalus.model.events import EventDoor
 from daedalus.model.expressions import elements
@@ -20,7 +21,7 @@ from daedalus.model.system import System
 from daedalus.model.variables import Variable
 
 
-class Model(EquationDoor, EventDoor):
+class Model(EquationDoor, EventDoor, EnergyDoor):
     """A dynamic system 0 = F(t, x', x, z, u, p), written down piece by piece.
 
     Example
@@ -67,7 +68,7 @@ class Model(EquationDoor, EventDoor):
         """The equations as text in the model's names."""
         return {
             name: [f"{expression_text(r, self._labels())} = 0" for r in elements(equation.residual)]
-            for name, equation in self._equations.items()
+            for name, equation in self._all_equations().items()
         }
 
     def __repr__(self) -> str:
@@ -75,7 +76,7 @@ class Model(EquationDoor, EventDoor):
             (len([v for v in self._variables.values() if v.kind == kind]), kind)
             for kind in ("state", "algebraic", "input", "parameter")
         ]
-        counts.append((sum(e.residual.numel() for e in self._equations.values()), "equation"))
+        counts.append((sum(e.residual.numel() for e in self._all_equations().values()), "equation"))
         words = [f"{n} {word}{'' if n == 1 or word == 'algebraic' else 's'}" for n, word in counts if n]
         return f"Model({self.name!r}: {', '.join(words) or 'empty'})"
 
@@ -125,6 +126,8 @@ class Model(EquationDoor, EventDoor):
         twin._equations = dict(self._equations)
         twin._outputs = dict(self._outputs)
         twin._events = dict(self._events)
+        twin._invariants = dict(self._invariants)
+        twin._mechanics = self._mechanics.copy()
         return twin
 
     def include(
@@ -235,10 +238,14 @@ class Model(EquationDoor, EventDoor):
             "equations": list(self._equations),
             "outputs": list(self._outputs),
             "events": [(e.name, e.direction, e.terminal, list(e.resets)) for e in events],
+            "invariants": list(self._invariants),
+            "mechanics": self._mechanics.outline(),
             "expressions": [
                 *(e.residual for e in self._equations.values()),
                 *self._outputs.values(),
                 *(x for e in events for x in (e.guard, *e.resets.values())),
+                *self._invariants.values(),
+                *self._mechanics.expressions(),
             ],
         }
 
@@ -254,6 +261,9 @@ class Model(EquationDoor, EventDoor):
             guard = next(rest)
             resets = {prefix + target: next(rest) for target in targets}
             self._events[prefix + name] = WrittenEvent(prefix + name, guard, direction, resets, terminal)
+        for name in layout["invariants"]:
+            self._invariants[prefix + name] = next(rest)
+        self._mechanics.add(layout["mechanics"], rest, prefix)
 
     # -- pickling: symbols travel inside one serialised function -----------------------------------------------
 

@@ -76,6 +76,7 @@ class Notebook:
         self._equations: dict[str, Equation] = {}
         self._outputs: dict[str, ca.SX] = {}
         self._events: dict[str, WrittenEvent] = {}
+        self._invariants: dict[str, ca.SX] = {}
         self._reset_labels()
 
     def _reset_labels(self) -> None:
@@ -160,6 +161,10 @@ class Notebook:
             for scalar in self._scalars.pop((name, order), []):
                 for notes in (self._known, self._owner.labels, _OWNERS):
                     notes.pop(symbol_key(scalar), None)  # type: ignore[attr-defined]
+
+    def _all_equations(self) -> dict[str, Equation]:
+        """The written equations and those that other doors derive from what was written there."""
+        return self._equations
 
     # -- looking up --------------------------------------------------------------------------------------------
 

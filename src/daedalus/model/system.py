@@ -80,6 +80,7 @@ class System:
         events: Sequence[Event],
         guards: ca.SX,
         resets: ca.SX,
+        invariants: Mapping[str, ca.SX] | None = None,
     ) -> None:
         self.name = name
         self.variables = tuple(variables)
@@ -91,6 +92,7 @@ class System:
         self._outputs = dict(outputs)
         self._guards = guards
         self._resets = resets
+        self._invariants = dict(invariants or {})
         # Prepared functions by stage, filled by the verbs; never part of identity or files.
         self.prepared: dict[Any, Any] = {}
         self.lock = threading.RLock()
@@ -125,6 +127,11 @@ class System:
     def resets(self) -> ca.SX:
         """The states after each event: (number of events) rows of x, as a matrix."""
         return ca.SX(self._resets)
+
+    @property
+    def invariants(self) -> dict[str, ca.SX]:
+        """What solutions keep at zero beside the equations, by name: the length of a unit quaternion less one."""
+        return {name: ca.SX(value) for name, value in self._invariants.items()}
 
     @cached_property
     def function(self) -> ca.Function:
@@ -270,7 +277,9 @@ class System:
 
     def to_record(self) -> dict[str, Any]:
         """The whole system as plain data (JSON), expressions serialised by CasADi."""
-        expressions = [self._residual, self._guards, self._resets, *self._outputs.values()]
+        expressions = [
+            self._residual, self._guards, self._resets, *self._outputs.values(), *self._invariants.values()
+        ]  # fmt: skip
         function = ca.Function("system", self._arguments(), expressions)
         return {
             "name": self.name,
@@ -278,6 +287,7 @@ class System:
             "orders": {name: list(order) for name, order in self.orders.items()},
             "equations": list(self.equation_labels),
             "outputs": list(self._outputs),
+            "invariants": list(self._invariants),
             "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
             "expressions": function.serialize(),
         }
@@ -287,7 +297,8 @@ class System:
         """The inverse of `to_record`, with fresh symbols."""
         function = ca.Function.deserialize(record["expressions"])
         symbols = function.sx_in()
-        residual, guards, resets, *outputs = (ca.densify(e) for e in function.call(symbols))
+        residual, guards, resets, *rest = (ca.densify(e) for e in function.call(symbols))
+        outputs, invariants = rest[: len(record["outputs"])], rest[len(record["outputs"]) :]
         return System(
             record["name"],
             [Variable.from_record(v) for v in record["variables"]],
@@ -302,6 +313,7 @@ class System:
             ],
             guards,
             resets,
+            dict(zip(record["invariants"], invariants)),
         )
 
     @cached_property
