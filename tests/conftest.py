@@ -1,6 +1,5 @@
 """Settings for all tests: no windows, one cache of compiled code for the whole run."""
 
-
 import matplotlib as mpl
 from hypothesis import settings
 

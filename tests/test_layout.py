@@ -82,5 +82,7 @@ def test_files_stay_readable():
 
 
 def test_every_file_opens_with_a_sentence():
-    silent = [p.name for p in source_files() if p.read_text().strip() and not ast.get_docstring(ast.parse(p.read_text()))]
+    silent = [
+        p.name for p in source_files() if p.read_text().strip() and not ast.get_docstring(ast.parse(p.read_text()))
+    ]
     assert not silent

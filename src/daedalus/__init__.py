@@ -27,8 +27,8 @@ _PLACES = {
     "model.quaternions": "rotation_from_quaternion quaternion_from_rotation quaternion_product quaternion_conjugate "
     "quaternion_rate",
     "model.axis_angle": "rotation_from_axis_angle axis_angle_from_rotation rotation_exp rotation_log",
-    "model.euler_angles": "rotation_from_rpy rpy_from_rotation rotation_from_zyz zyz_from_rotation rpy_rate_matrix rpy_rate "
-    "zyz_rate_matrix GimbalLockWarning",
+    "model.euler_angles": "rotation_from_rpy rpy_from_rotation rotation_from_zyz zyz_from_rotation rpy_rate_matrix "
+    "rpy_rate zyz_rate_matrix GimbalLockWarning",
     "model.angular_velocity": "angular_velocity rotation_rate compose_angular_velocities",
     "model.frames": "transform inverse_transform split_transform transform_point point_velocity point_acceleration "
     "point_acceleration_terms",

@@ -52,7 +52,9 @@ def methods() -> None:
 
 @app.command()
 def simulate(
-    file: Annotated[Path, typer.Argument(help="A Python file that defines `model` (and, if wanted, `inputs`, `start`).")],
+    file: Annotated[
+        Path, typer.Argument(help="A Python file that defines `model` (and, if wanted, `inputs`, `start`).")
+    ],
     until: Annotated[float, typer.Option("--until", help="End of the run, in the model's time.")] = 10.0,
     method: Annotated[str, typer.Option("--method", help="A name from `daedalus methods`.")] = "auto",
     rtol: Annotated[float, typer.Option("--rtol", help="Relative tolerance.")] = 1e-6,

@@ -240,7 +240,9 @@ class EnergyDoor(Notebook):
         owners = {v.velocity for v in self._mechanics.velocities.values()}
         moving = {n for n, _, o in seen if (o == 1 and n in self._mechanics.coordinates) or n in owners}
         self._check_constrains(name, moving, "velocity")
-        symbols = ca.vertcat(*(column(self._symbols[n] if n in owners else self._derivative_symbol(n, 1)) for n in moving))
+        symbols = ca.vertcat(
+            *(column(self._symbols[n] if n in owners else self._derivative_symbol(n, 1)) for n in moving)
+        )
         if not ca.is_linear(value, symbols):
             raise ModelError(
                 f"Velocity constraint {name!r} is not linear in the velocities.",

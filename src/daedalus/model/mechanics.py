@@ -5,8 +5,7 @@ With positions q, velocities v and the kinematics q' = N(q) v,
     d/dt ∂T/∂v − ∂T/∂q = τ − Nᵀ ∂V/∂q − ∂D/∂v + (G N)ᵀ λ,        c(q, t) = 0,  G = ∂c/∂q,
 
 where the left side is Lagrange's for coordinates (N = I, v = q') and Newton–Euler's for bodies. A velocity constraint
-a(q, v, t) = 0 enters with (∂a/∂v)ᵀ λ. All of it is built by derivatives along directions, so that the size of the result
-grows with the size of what was written, not with its square.
+a(q, v, t) = 0 enters with (∂a/∂v)ᵀ λ. All of it is built by derivatives along directions: the size of the result grows with the size of what was written, not with its square.
 """
 
 from __future__ import annotations
@@ -135,9 +134,7 @@ def lagrange_terms(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX
     q, rates, accelerations = (concatenate(book._derivative_symbol(n, k) for n in names) for k in range(3))
     momentum = column(ca.gradient(written.kinetic, rates))
     # The derivative along the motion: q moves with q', q' with q'', t with 1.
-    along = ca.jtimes(
-        momentum, concatenate([q, rates, book._time]), concatenate([rates, accelerations, ca.SX(1)])
-    )
+    along = ca.jtimes(momentum, concatenate([q, rates, book._time]), concatenate([rates, accelerations, ca.SX(1)]))
     return _split(book, names, column(along) - column(ca.gradient(written.kinetic, q)))
 
 

@@ -87,7 +87,7 @@ def given_start(system: System, values: Mapping[str, object] | None) -> dict[str
     """The start values of x, z and xdot: the model's own with `values` written over them; NaN where none is given.
 
     `None` inside a vector takes the model's value away, so that the element is free again. Of the model's own values
-    those of x count; written starts of algebraic variables are guesses. Vectors that nothing was given for are left out.
+    those of x count; written starts of algebraic variables are guesses. Vectors without a given value are left out.
     """
     start = {"x": system.start["x"]}
     if not values:

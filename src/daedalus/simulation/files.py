@@ -1,7 +1,7 @@
 """Trajectories as xarray, pandas and NetCDF; a saved run holds its model, so that `dd.load` can do what the run could.
 
-The file has the samples in its root group, readable by any NetCDF tool, and all else in the group `daedalus`. Nothing in it
-is executed on loading: expressions are CasADi's serialised graphs, the rest is numbers and JSON.
+The file has the samples in its root group, readable by any NetCDF tool, and all else in the group `daedalus`. Nothing
+in it is executed on loading: expressions are CasADi's serialised graphs, the rest is numbers and JSON.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What drives a run: inputs given as numbers, tables, functions of time or expressions, put where the core reads them."""
+"""What drives a run: inputs as numbers, tables, functions of time or expressions, put where the core reads them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def read_inputs(system: System, values: Mapping[str, object], span: tuple[float,
     if not values and system.sizes["u"] == 0:
         return system, Drive(np.zeros(0))
     given = check_mapping(values, "inputs")
-    plain, feedback, notes = {}, {}, []
+    plain: dict[str, object] = {}
+    feedback: dict[str, ca.SX] = {}
+    notes: list[str] = []
     for name, value in given.items():
         place = _input_place(system, name)
         if isinstance(value, ca.SX) and not value.is_constant():
@@ -174,7 +176,8 @@ def _closed(system: System, feedback: dict[str, ca.SX]) -> System:
 
 def _drive(system: System, plain: dict[str, object], span: tuple[float, float], notes: tuple[str, ...]) -> Drive:
     constants = np.full(system.sizes["u"], np.nan)
-    tables, callbacks = [], []
+    tables: list[tuple[Signal, tuple[int, ...]]] = []
+    callbacks: list[tuple[Callable[[float], Any], tuple[int, ...]]] = []
     for name, value in plain.items():
         place = system.place(name)
         if isinstance(value, Signal):

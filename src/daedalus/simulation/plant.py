@@ -1,4 +1,4 @@
-"""The machine code of one system in explicit form: right-hand side, readout, guards and resets, each made on first use."""
+"""The machine code of one explicit system: right-hand side, readout, guards, resets, each made on first use."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ class ProgressBar:
         self._bar: Any = None
 
     def __call__(self, t: float) -> None:
+        """Show that the run has reached t."""
         if self._bar is None:
             if time.monotonic() < self._begin:
                 return

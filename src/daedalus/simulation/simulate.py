@@ -166,7 +166,9 @@ def check_settings(
     for k, value in enumerate(values):
         if value is not None and (not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0):
             name = ("rtol", "step", "max_step", "first_step", "max_steps", "time_limit")[k]
-            raise InputError(f"{name} must be a positive number.", f"got {value!r}", remedy=f"{name}=None or a number > 0")
+            raise InputError(
+                f"{name} must be a positive number.", f"got {value!r}", remedy=f"{name}=None or a number > 0"
+            )
     if on_stop not in ("return", "raise"):
         raise InputError(f"on_stop={on_stop!r} means nothing.", remedy='on_stop="return" or on_stop="raise"')
 

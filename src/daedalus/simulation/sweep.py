@@ -27,7 +27,7 @@ DEFAULT_SAMPLES = 201
 def sweep(
     model: Model | System,
     span: float | tuple[float, float],
-    over: Mapping[str, Sequence[float]],
+    over: Mapping[str, Sequence[float] | np.ndarray],
     combine: str = "product",
     workers: int | None = None,
     progress: bool | None = None,
@@ -38,7 +38,7 @@ def sweep(
     Parameters
     ----------
     over: values by name of parameters, start values or constant inputs (`"L"`, `"x[0]"`, `"u"`).
-    combine: "product" runs every combination (one dimension a name); "zip" runs the values side by side (dimension `case`).
+    combine: "product" runs every combination (one dimension a name); "zip" runs the values side by side, as cases.
     workers: threads; default one a core. Results do not depend on it.
     progress: a bar over cases; None shows it on a terminal.
     options: everything `simulate` takes; `save_at` defaults to 201 equal steps of the span.
@@ -79,7 +79,7 @@ def sweep(
     return Ensemble(_collect(system, axes, combine, times, results))
 
 
-def _read_axes(system: System, over: Mapping[str, Sequence[float]], combine: str) -> dict[str, np.ndarray]:
+def _read_axes(system: System, over: Mapping[str, Sequence[float] | np.ndarray], combine: str) -> dict[str, np.ndarray]:
     if combine not in ("product", "zip"):
         raise InputError(f"combine={combine!r} means nothing.", remedy='combine="product" or combine="zip"')
     if not isinstance(over, Mapping) or not over:

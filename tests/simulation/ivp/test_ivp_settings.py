@@ -5,8 +5,8 @@ import pytest
 import scipy.integrate
 
 from daedalus.errors import InputError
-from daedalus.simulation.methods import METHODS
 from daedalus.simulation.ivp.solve_ivp import solve_ivp
+from daedalus.simulation.methods import METHODS
 from daedalus.simulation.tableaux.tableau import Tableau
 
 

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from daedalus.errors import InputError
 from daedalus.simulation.tableaux.coefficients import read_matrix, read_vector
-from daedalus.simulation.tableaux.collocation import gauss_legendre, lobatto_iiia, lobatto_iiic, radau_iia, shifted_legendre
+from daedalus.simulation.tableaux.collocation import (
+    gauss_legendre,
+    lobatto_iiia,
+    lobatto_iiic,
+    radau_iia,
+    shifted_legendre,
+)
 from daedalus.simulation.tableaux.tableau import Tableau
 
 

@@ -9,7 +9,6 @@ import pytest
 from right_hand_sides import STYLES, make_closure
 from traced_formula import refusal, traced
 
-from daedalus.simulation.tracing.traced_number import MOST_PATHS
 from daedalus.simulation.tracing.trace import (
     agree,
     as_column,
@@ -18,6 +17,7 @@ from daedalus.simulation.tracing.trace import (
     nearby,
     trace_signal,
 )
+from daedalus.simulation.tracing.traced_number import MOST_PATHS
 
 
 @pytest.mark.parametrize("style", STYLES, ids=str)

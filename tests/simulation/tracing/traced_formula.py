@@ -3,8 +3,8 @@
 import casadi as ca
 
 from daedalus.simulation.ivp.ivp_arguments import Arguments
-from daedalus.simulation.tracing.traced_number import TracedNumber
 from daedalus.simulation.tracing.trace import trace, traced_column
+from daedalus.simulation.tracing.traced_number import TracedNumber
 
 
 def traced(fun, n, args=(), vectorized=False):

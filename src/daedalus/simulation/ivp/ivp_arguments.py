@@ -10,9 +10,9 @@ import numpy as np
 
 from daedalus.model.expressions import elements
 from daedalus.simulation.tracing.captured import Identity, fingerprint, private_copy
+from daedalus.simulation.tracing.trace import traced_column
 from daedalus.simulation.tracing.traced_array import TracedArray
 from daedalus.simulation.tracing.traced_number import TracedNumber, is_symbolic
-from daedalus.simulation.tracing.trace import traced_column
 
 # What is symbolic at each level of tracing: all numbers; floats only (whole numbers may be counts or indices); nothing.
 LEVELS: tuple[tuple[str, ...], ...] = (("float", "int"), ("float",), ())

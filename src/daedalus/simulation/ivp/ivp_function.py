@@ -17,10 +17,10 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
-from daedalus.simulation.tracing.captured import fingerprint
 from daedalus.simulation.ivp.ivp_arguments import Arguments
-from daedalus.simulation.tracing.traced_number import TracedNumber, refuse
+from daedalus.simulation.tracing.captured import fingerprint
 from daedalus.simulation.tracing.trace import disagreement, nearby, trace, traced_column
+from daedalus.simulation.tracing.traced_number import TracedNumber, refuse
 
 _MOST_KEPT = 256
 # Beyond this many unknowns, functions are written with whole arrays, and those are fast as they are.

@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 
 from daedalus.simulation.tracing.captured import cell_content, fingerprint, private_copy, used_attributes
-from daedalus.simulation.tracing.code_names import catches_errors, global_names, is_foreign, is_steady_module, plain_function
+from daedalus.simulation.tracing.code_names import (
+    catches_errors,
+    global_names,
+    is_foreign,
+    is_steady_module,
+    plain_function,
+)
 from daedalus.simulation.tracing.traced_array import (
     CONSTRUCTORS,
     TracedArray,

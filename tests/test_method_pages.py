@@ -1,0 +1,71 @@
+"""The pages of the methods are what the script writes from the tableaux, and everything on them works."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import daedalus as dd
+
+DOCS = Path(__file__).parent.parent / "docs"
+SCRIPT = runpy.run_path(str(DOCS / "make_method_pages.py"))
+PAGES = SCRIPT["pages"]()
+LARGEST_PICTURE = 25_000
+
+
+@pytest.mark.parametrize("file", PAGES)
+def test_the_committed_page_is_what_the_script_writes(file):
+    page = DOCS / "methods" / file
+    assert page.exists(), "run: python docs/make_method_pages.py"
+    assert page.read_text(encoding="utf-8") == PAGES[file], "run: python docs/make_method_pages.py"
+
+
+def test_there_is_a_page_for_every_method_and_no_other():
+    wanted = {"index", *(m.name for m in dd.methods()), *dd.tableau_names()}
+    assert {path.stem for path in (DOCS / "methods").glob("*.md")} == wanted
+
+
+def test_every_tableau_has_a_small_picture_and_there_are_no_others():
+    pictures = {path.stem: path for path in (DOCS / "methods").glob("*.png")}
+    assert set(pictures) == set(dd.tableau_names())
+    for path in pictures.values():
+        data = path.read_bytes()
+        assert data.startswith(b"\x89PNG")
+        assert len(data) < LARGEST_PICTURE, path.name
+
+
+@pytest.mark.parametrize("file", PAGES)
+def test_links_lead_somewhere(file):
+    for target in re.findall(r"\]\(([^)]+)\)", PAGES[file]):
+        assert (DOCS / "methods" / target).exists(), target
+
+
+def test_what_the_pages_recommend_runs():
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -x)
+    calls = [block for text in PAGES.values() for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)]
+    assert len(calls) == len(PAGES) - 1
+    for call in calls:
+        result = eval(call, {"dd": dd, "m": m})
+        if isinstance(result, dd.Trajectory):
+            assert result["x"][-1] == pytest.approx(0.3679, abs=0.01)
+
+
+def test_facts_on_some_pages():
+    assert "| order | 4 |" in PAGES["rk4.md"]
+    assert "| stable on the real axis | [-2.785, 0] |" in PAGES["rk4.md"]
+    assert "| stability function R(z) | (1 + 1/3 z) / (1 - 2/3 z + 1/6 z²) |" in PAGES["radau3.md"]
+    assert "| order | 12 |" in PAGES["gauss6.md"]
+    assert "| L-stable | yes |" in PAGES["sdirk3.md"]
+    assert "| symplectic | yes |" in PAGES["gauss1.md"]
+    assert "| stage order | 2 |" in PAGES["trapezoidal.md"]
+    assert "Also called `implicit_midpoint`." in PAGES["gauss1.md"]
+    assert "| [rk4](rk4.md) | 4 | yes | no | 4 |" in PAGES["index.md"]
+    assert "| [dopri5](dopri5.md) | 7 | 5(4) | 1 | explicit | no | no | 3.307 |" in PAGES["index.md"]
+
+
+def test_a_new_picture_can_be_drawn(tmp_path):
+    SCRIPT["draw"]("heun", tmp_path / "heun.png")
+    assert 1000 < (tmp_path / "heun.png").stat().st_size < LARGEST_PICTURE
