@@ -1,6 +1,8 @@
 """The public names, for type checkers: the same as in `__init__.py`."""
 
 from daedalus import catalogue as catalogue
+from daedalus.display.phase_portrait import phase_portrait as phase_portrait
+from daedalus.display.torque_speed import torque_speed as torque_speed
 from daedalus.errors import DaedalusError as DaedalusError
 from daedalus.errors import InconsistentStartError as InconsistentStartError
 from daedalus.errors import InputError as InputError
@@ -53,6 +55,7 @@ from daedalus.model.rotations import skew as skew
 from daedalus.model.rotations import unskew as unskew
 from daedalus.model.signals import signal as signal
 from daedalus.model.system import System as System
+from daedalus.simulation.convergence import convergence as convergence
 from daedalus.simulation.ensemble import Ensemble as Ensemble
 from daedalus.simulation.files import load as load
 from daedalus.simulation.ivp.solve_ivp import solve_ivp as solve_ivp

@@ -28,8 +28,8 @@ def stop_reason(run: Any, system: System, max_steps: int | None, time_limit: flo
     if run.status == "not_finite":
         return f"{name} is not finite at {t}"
     if run.status == "step_too_small":
-        cause = f"{name} stops being finite" if run.culprit_stage != "error" else f"largest scaled error in {name}"
-        return f"the step fell below {abs(run.last_step):.2g} at {t}; {cause}, which grows without bound or jumps there"
+        smallest = f"the step fell below {abs(run.last_step):.2g} at {t}"
+        return f"{smallest}; largest scaled error in {name}, which grows without bound or jumps there"
     return f"{run.status} at {t}"
 
 

@@ -1,0 +1,1 @@
+"""What runs inside a measuring process: every file has `measure(options)`, which yields records."""

@@ -1,0 +1,41 @@
+"""Daedalus: the whole public call `dd.simulate`, repeated with one model."""
+
+from typing import Any
+
+from benchmarks.problem import Problem, trace
+from benchmarks.tool import NoSolution, Solve, Tool
+
+
+def model_of(problem: Problem) -> Any:
+    """The problem written as a Daedalus model: a state vector x, an input vector u, parameters p."""
+    import casadi
+
+    import daedalus as dd
+
+    m = dd.Model(problem.name)
+    x = m.state("x", problem.size, start=list(problem.start))
+    u = m.input("u", len(problem.inputs)) if problem.inputs else None
+    p = m.parameter("p", list(problem.parameters)) if problem.parameters else None
+    parts = [[] if vector is None else casadi.vertsplit(vector) for vector in (x, u, p)]
+    m.equation(m.der(x), casadi.vertcat(*trace(problem, casadi, m.time, *parts)))
+    return m
+
+
+def prepare(problem: Problem, method: str, rtol: float, atol: float) -> Solve:
+    import daedalus as dd
+
+    m = model_of(problem)
+    inputs = {"u": list(problem.inputs)} if problem.inputs else {}
+
+    def solve() -> Any:
+        tr = dd.simulate(
+            m, problem.end, inputs=inputs, method=method, rtol=rtol, atol=atol, save_at=[problem.end], progress=False
+        )
+        if not tr.success:
+            raise NoSolution(tr.stop_reason)
+        return tr["x"][-1]
+
+    return solve
+
+
+TOOL = Tool("daedalus", ("casadi", "daedalus"), prepare, methods=("dop853", "tsit5", "dopri5"))

@@ -1,0 +1,266 @@
+"""Write docs/methods: a page for every method with its tableau, order and stability, a picture each, and the index.
+
+Run it after a change of the methods: python docs/make_method_pages.py (text and pictures), or with --text for the text
+alone. The pages are committed; a test writes the text again and compares.
+"""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from io import BytesIO
+from math import isinf
+from pathlib import Path
+
+from daedalus.simulation.methods import METHODS, Method
+from daedalus.simulation.tableaux.coefficients import write_coefficient
+from daedalus.simulation.tableaux.explicit_tables import EXPLICIT
+from daedalus.simulation.tableaux.named_tableaux import ALIASES, tableau, tableau_names
+from daedalus.simulation.tableaux.tableau import Tableau
+
+FOLDER = Path(__file__).parent / "methods"
+DOTS_PER_INCH, COLOURS = 60, 48
+
+# The member of each family that its page shows, and what all members share.
+FAMILIES = {
+    "rk2": (
+        "2/3",
+        "Every explicit method of two stages and order 2: c = (0, α), b = (1 - 1/(2α), 1/(2α)), any α but 0. "
+        "α = 1/2 is `midpoint`, 2/3 `ralston`, 1 `heun`. All have the same stability function.",
+    ),
+    "rk3": (
+        "1/2",
+        "Explicit methods of three stages and order 3 with c = (0, α, 1), any α but 0, 2/3 and 1. "
+        "α = 1/2 is `kutta3`. All have the same stability function.",
+    ),
+}
+# Where the methods that are not in the table of explicit ones come from, by name or by the beginning of it.
+SOURCES = {
+    "implicit_euler": "Euler's method with the slope at the end of the step",
+    "trapezoidal": "the trapezoidal rule; Crank & Nicolson 1947 in time",
+    "sdirk2": "Alexander 1977, two stages",
+    "sdirk3": "Alexander 1977, three stages",
+    "trbdf2": "Bank et al. 1985; the second weights by Hosea & Shampine 1996",
+    "gauss": "Gauss–Legendre collocation; Kuntzmann 1961, Butcher 1964",
+    "radau": "Radau IIA collocation; Ehle 1969",
+    "lobatto_iiia": "Lobatto IIIA collocation; Ehle 1969",
+    "lobatto_iiic": "Lobatto IIIC; Chipman 1971",
+}
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def names() -> list[str]:
+    """Every name with a page: the methods that run, then the tableaux beside them."""
+    return list(dict.fromkeys([*METHODS, *tableau_names()]))
+
+
+def table_of(name: str) -> Tableau | None:
+    """The tableau that a page shows; None for methods that have none."""
+    if name in FAMILIES:
+        return tableau(name, alpha=FAMILIES[name][0])
+    return tableau(name) if name in tableau_names() else None
+
+
+def source_of(name: str) -> str:
+    """What the method is, and who published it."""
+    if name in METHODS:
+        return METHODS[name].title
+    if name in EXPLICIT:
+        return EXPLICIT[name].source
+    return next((text for key, text in SOURCES.items() if name.startswith(key)), "a family of methods")
+
+
+# -- one page --------------------------------------------------------------------------------------------------
+
+
+def page(name: str) -> str:
+    """The page of one method."""
+    T, method = table_of(name), METHODS.get(name)
+    lines = [f"# {name}", "", f"{_sentence(source_of(name))} ([all methods](index.md))"]
+    also = [alias for alias, meant in ALIASES.items() if meant == name]
+    if also:
+        lines += ["", "Also called " + ", ".join(f"`{alias}`" for alias in also) + "."]
+    if name in FAMILIES:
+        lines += ["", FAMILIES[name][1] + f" Shown is α = {FAMILIES[name][0]}."]
+    if T is not None:
+        lines += ["", "```text", *map(str.rstrip, repr(T).splitlines()), "```", ""]
+        lines += _facts(T)
+        lines += ["", f"![Stability region and order star of {name}]({name}.png)", "", _caption()]
+    lines += ["", *_use(name, T, method), ""]
+    return "\n".join(lines)
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def _caption() -> str:
+    return (
+        "Left, where a step does not grow: |R(z)| ≤ 1 with z = hλ. Right, the order star |R(z)| > |exp z|: it has one "
+        "more finger at 0 than the order says."
+    )
+
+
+def _facts(T: Tableau) -> list[str]:
+    kind = "explicit" if T.is_explicit else "diagonally implicit" if T.is_diagonally_implicit else "implicit"
+    rows = [
+        ("kind", f"{kind}, {T.stages} stage{'s' * (T.stages > 1)}"),
+        ("order", str(T.order)),
+        ("order of the second solution", "-" if T.embedded_order is None else str(T.embedded_order)),
+        ("stage order", str(T.stage_order)),
+        ("stability function R(z)", _ratio(T)),
+        ("A-stable", _yes(T.is_a_stable)),
+        ("L-stable", _yes(T.is_l_stable)),
+        ("stable on the real axis", _interval(T.real_stability_interval, "[-{}, 0]", "the whole negative axis")),
+        ("stable on the imaginary axis", _interval(T.imaginary_stability_interval, "±{}i", "all of it")),
+        ("stiffly accurate", _yes(T.is_stiffly_accurate)),
+        ("symplectic", _yes(T.is_symplectic)),
+        ("last stage begins the next step", _yes(T.reuses_last_stage)),
+    ]
+    return ["| | |", "|---|---|", *(f"| {left} | {right} |" for left, right in rows)]
+
+
+def _yes(flag: bool) -> str:
+    return "yes" if flag else "no"
+
+
+def _interval(size: float, form: str, whole: str) -> str:
+    if isinf(size):
+        return whole
+    return form.format(f"{size:.4g}") if size else "at 0 only"
+
+
+def _ratio(T: Tableau) -> str:
+    numerator, denominator = (_polynomial(p) for p in T.stability_coefficients)
+    return numerator if denominator == "1" else f"({numerator}) / ({denominator})"
+
+
+def _polynomial(coefficients: tuple[object, ...]) -> str:
+    """Ascending powers of z, as one writes them."""
+    text = ""
+    for power, value in enumerate(coefficients):
+        if abs(float(value)) < 1e-14:  # type: ignore[arg-type]
+            continue
+        letters = "" if power == 0 else "z" if power == 1 else "z" + str(power).translate(SUPERSCRIPTS)
+        factor = _factor(abs(value), bool(letters))  # type: ignore[arg-type]
+        sign = "-" if float(value) < 0 else "+"  # type: ignore[arg-type]
+        term = f"{factor} {letters}".strip()
+        text += f" {sign} {term}" if text else (f"-{term}" if sign == "-" else term)
+    return text
+
+
+def _factor(value: Fraction | float, before_letter: bool) -> str:
+    # Floating tables have rounding errors in the last digits; six are shown.
+    text = write_coefficient(value)
+    if before_letter and text == "1":
+        return ""
+    return f"({text})" if " " in text else text
+
+
+def _use(name: str, T: Tableau | None, method: Method | None) -> list[str]:
+    if method is not None:
+        orders = [
+            ("ODEs", method.ode),
+            ("index 1", method.index_1),
+            ("index 2", method.index_2),
+            ("index 3", method.index_3),
+        ]
+        solves = ", ".join(f"{kind}: {order}" for kind, order in orders if order != "-")
+        steps = "chooses its steps; with `step=` it keeps them fixed" if method.adaptive else "needs a fixed step"
+        call = f'dd.simulate(m, 1.0, method="{name}"{"" if method.adaptive else ", step=0.01"})'
+        return [f"Order by kind of system: {solves}. The method {steps}.", "", "```python", call, "```"]
+    made = f'dd.tableau("{name}", alpha="{FAMILIES[name][0]}")' if name in FAMILIES else f'dd.tableau("{name}")'
+    if T is not None and T.is_explicit:
+        option = "" if T.b_hat is not None else ", step=0.01"
+        return ["```python", f"dd.simulate(m, 1.0, method={made}{option})", "```"]
+    return ["A description to ask questions of; `dd.simulate` does not run it.", "", "```python", made, "```"]
+
+
+# -- the index -------------------------------------------------------------------------------------------------
+
+
+def index() -> str:
+    """The page that lists all methods."""
+    lines = [
+        "# Methods",
+        "",
+        "These pages are written by `docs/make_method_pages.py` from the tableaux themselves: order, stage order and "
+        "stability are computed, not copied.",
+        "",
+        "## Methods of `dd.simulate`",
+        "",
+        "The table of `dd.methods()` and `daedalus methods`; a dash: the method does not solve that kind of system.",
+        "",
+        "| name | order | explicit | adaptive | ODE | index 1 | index 2 | index 3 | what it is |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for m in METHODS.values():
+        cells = (_link(m.name), m.order, _yes(m.explicit), _yes(m.adaptive), m.ode, m.index_1, m.index_2, m.index_3)
+        lines.append(f"| {' | '.join(map(str, cells))} | {m.title} |")
+    lines += [
+        "",
+        "## Tableaux of `dd.tableau`",
+        "",
+        "Explicit ones run as `dd.simulate(..., method=dd.tableau(name))`. `gauss`, `radau`, `lobatto_iiia` and "
+        "`lobatto_iiic` go on with any number of stages.",
+        "",
+        "| name | stages | order | stage order | kind | A-stable | L-stable | real interval | source |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in names():
+        T = table_of(name)
+        if T is not None:
+            kind = "explicit" if T.is_explicit else "diagonally implicit" if T.is_diagonally_implicit else "implicit"
+            order = f"{T.order}" if T.embedded_order is None else f"{T.order}({T.embedded_order})"
+            real = "∞" if isinf(T.real_stability_interval) else f"{T.real_stability_interval:.4g}"
+            cells = (_link(name), T.stages, order, T.stage_order, kind, _yes(T.is_a_stable), _yes(T.is_l_stable), real)
+            lines.append(f"| {' | '.join(map(str, cells))} | {source_of(name)} |")
+    return "\n".join([*lines, ""])
+
+
+def _link(name: str) -> str:
+    return f"[{name}]({name}.md)"
+
+
+def pages() -> dict[str, str]:
+    """The text of every page by file name."""
+    return {"index.md": index(), **{f"{name}.md": page(name) for name in names()}}
+
+
+# -- pictures --------------------------------------------------------------------------------------------------
+
+
+def draw(name: str, path: Path) -> None:
+    """The region and the order star of a method, side by side."""
+    import matplotlib.pyplot as plt
+    from PIL import Image
+
+    T = table_of(name)
+    if T is None:
+        return
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.5), layout="constrained")
+    T.plot_stability(ax=left)
+    T.plot_stability(ax=right, order_star=True)
+    left.set_title("stability region", fontsize="medium")
+    right.set_title("order star", fontsize="medium")
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=DOTS_PER_INCH)
+    plt.close(figure)
+    # A palette makes the files a third as large.
+    Image.open(drawn).convert("RGB").quantize(COLOURS).save(path, optimize=True)
+
+
+def write(pictures: bool = True) -> None:
+    """Write all pages, and the pictures too."""
+    FOLDER.mkdir(exist_ok=True)
+    for file, text in pages().items():
+        (FOLDER / file).write_text(text, encoding="utf-8")
+    for name in names() if pictures else ():
+        draw(name, FOLDER / f"{name}.png")
+
+
+if __name__ == "__main__":
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    write(pictures="--text" not in sys.argv[1:])

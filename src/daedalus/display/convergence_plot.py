@@ -1,0 +1,50 @@
+"""Draw a measured order: errors over steps in logarithmic axes, beside the slope of the expected order."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daedalus.simulation.measured_order import Convergence
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_VARIABLES = 8
+# The line of the expected order is drawn this much below the errors, so that it hides none of them.
+BELOW = 0.4
+
+
+def plot_convergence(measured: Convergence, ax: Axes | None) -> Any:
+    """Draw all errors, those left out of the fits hollow, and return the figure."""
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        figure, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
+    else:
+        figure = ax.figure
+    steps = measured.steps
+    for name in list(measured.errors)[:MOST_VARIABLES]:
+        order = measured.orders[name]
+        label = name if math.isnan(order) else f"{name}: {order:.2f}"
+        _draw(ax, steps, measured.errors[name], measured.used[name], label, linewidth=1.0)
+    label = f"all states, relative: {measured.order:.2f}"
+    _draw(ax, steps, measured.error, measured.used_overall, label, color="black", linewidth=2.0)
+    used = measured.used_overall
+    ends = np.array([steps[used].min(), steps[used].max()])
+    anchor = BELOW * np.min(measured.error[used] / steps[used] ** measured.expected)
+    ax.plot(ends, anchor * ends**measured.expected, "--", color="0.5", label=f"slope {measured.expected}, expected")
+    ax.set(xscale="log", yscale="log", xlabel="step", ylabel=f"error at t = {measured.span[1]:g}")
+    ax.set_title(f"{measured.method} on {measured.model}: order {measured.order:.2f}", fontsize="medium")
+    ax.grid(alpha=0.3, which="both")
+    ax.legend(fontsize="small", title="order by variable", title_fontsize="small")
+    return figure
+
+
+def _draw(ax: Axes, steps: np.ndarray, errors: np.ndarray, used: np.ndarray, label: str, **style: Any) -> None:
+    """A line through the used points; the others are hollow marks beside it."""
+    (line,) = ax.plot(steps[used], errors[used], "o-", markersize=4, label=label, **style)
+    aside = ~used & (errors > 0)
+    ax.plot(steps[aside], errors[aside], "o", markersize=4, color=line.get_color(), markerfacecolor="none")

@@ -1,0 +1,66 @@
+"""Draw the response of a linear system over time, and its transfer function over frequency."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daedalus.analysis.frequency_response import FrequencyResponse
+from daedalus.analysis.response import Response
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_LEGEND_ENTRIES = 12
+
+
+def plot_response(response: Response, names: str | Sequence[str] | None, ax: Axes | None) -> Any:
+    """Draw columns of a response over time and return the figure; without names all outputs."""
+    import matplotlib.pyplot as plt
+
+    wanted = list(response.output_names) if names is None else [names] if isinstance(names, str) else list(names)
+    figure, panel = (ax.figure, ax) if ax is not None else plt.subplots(figsize=(8, 3.6), layout="constrained")
+    count = 0
+    for name in wanted:
+        values = response[name]
+        for k, column in enumerate(np.atleast_2d(values.T)):
+            label = name if values.ndim == 1 else f"{name}[{k}]"
+            panel.plot(response.time, column, label=label, linewidth=1.4)
+            count += 1
+    panel.set_xlabel("time")
+    panel.grid(alpha=0.3)
+    _legend(panel, count)
+    return figure
+
+
+def plot_frequency_response(response: FrequencyResponse, ax: tuple[Axes, Axes] | None) -> Any:
+    """Draw magnitude in decibels and phase in degrees over the frequency and return the figure."""
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        figure, (upper, lower) = plt.subplots(2, 1, sharex=True, figsize=(8, 5.4), layout="constrained")
+    else:
+        upper, lower = ax
+        figure = upper.figure
+    magnitude, phase = response.magnitude, np.degrees(response.phase)
+    for row, output in enumerate(response.outputs):
+        for column, source in enumerate(response.inputs):
+            label = f"{source} to {output}"
+            with np.errstate(divide="ignore"):
+                decibels = 20.0 * np.log10(magnitude[:, row, column])
+            upper.semilogx(response.frequency, decibels, label=label, linewidth=1.4)
+            lower.semilogx(response.frequency, phase[:, row, column], label=label, linewidth=1.4)
+    upper.set_ylabel("magnitude [dB]")
+    lower.set_ylabel("phase [°]")
+    lower.set_xlabel("frequency [rad / time]")
+    for panel in (upper, lower):
+        panel.grid(alpha=0.3, which="both")
+    _legend(upper, len(response.outputs) * len(response.inputs))
+    return figure
+
+
+def _legend(panel: Axes, count: int) -> None:
+    if 1 <= count <= MOST_LEGEND_ENTRIES:
+        panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="small", frameon=False)

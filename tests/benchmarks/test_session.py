@@ -1,0 +1,93 @@
+"""Measuring: real processes for our own tool, and every way in which a peer can fail is a row and not a crash."""
+
+import sys
+
+import pytest
+from benchmarks import __main__ as command
+from benchmarks import launch
+from benchmarks.cases import Case
+from benchmarks.measurements import work_precision
+from benchmarks.peers import Peers
+from benchmarks.session import Session, Settings
+from benchmarks.tool import Tool
+
+FAST = Settings(tolerances=(1e-3, 1e-6, 1e-9), seconds=0.001, limit=5.0, repeats=1)
+# An environment without peers: the project's own Python, in which numbalsoda is missing.
+ALONE = Peers(sys.executable, "key", {}, {"numbalsoda": "no Fortran compiler"})
+
+
+class Silent:
+    """A console that says nothing."""
+
+    def print(self, *words: object, **how: object) -> None:
+        pass
+
+
+def test_a_curve_is_measured_in_a_process_of_its_own():
+    curve = Session(ALONE, FAST).measure(Case("lotka_volterra", "daedalus", "dop853"))
+    assert curve.failure is None
+    errors = [point.error for point in curve.points]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 1e-7
+    assert curve.time_at(1e-5).seconds > 0
+    assert curve.compile_seconds > 0
+
+
+def test_missing_and_failing_peers_are_rows_and_the_run_goes_on():
+    session = Session(ALONE, FAST)
+    cases = [Case("quadrotor", "numbalsoda", "dop853"), Case("quadrotor", "pydiffsol", "bdf")]
+    cases += [Case("lotka_volterra", "daedalus", "no_such_method"), Case("lotka_volterra", "daedalus", "tsit5")]
+    assert command.measure(session, cases, [], Silent())
+    missing, not_there, refused, good = session.curves.values()
+    assert missing.reason() == "numbalsoda not installed: no Fortran compiler"
+    assert not_there.reason() == "ModuleNotFoundError: No module named 'pydiffsol'"
+    assert refused.reason()
+    assert len(refused.points) == 3
+    assert good.reason() is None
+    row = session.compare("flight", "lotka_volterra/daedalus:tsit5", "quadrotor/numbalsoda:dop853", 1e-5, 1.0)
+    assert (row.ratio, row.reached) == (None, None)
+    assert "numbalsoda not installed: no Fortran compiler" in row.note
+
+
+def test_a_crash_and_a_process_that_hangs_have_reasons(tmp_path):
+    crash = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"]
+    assert launch.run(crash, str(tmp_path), None, 30.0)[1] == "crashed: SIGSEGV"
+    hang = [sys.executable, "-c", "import time; time.sleep(60)"]
+    assert launch.run(hang, str(tmp_path), None, 0.5)[1] == "stopped after 0 s"
+    assert launch.run(["no-such-program"], str(tmp_path), None, 1.0)[1] == "did not start: No such file or directory"
+
+
+def test_ctrl_c_keeps_what_was_measured(monkeypatch):
+    session = Session(ALONE, FAST)
+    measured = Session.measure
+
+    def broken_off(self: Session, case: Case) -> object:
+        if self.curves:
+            raise KeyboardInterrupt
+        return measured(self, case)
+
+    monkeypatch.setattr(Session, "measure", broken_off)
+    cases = [Case("quadrotor", "numbalsoda", "dop853"), Case("quadrotor", "numbalsoda", "lsoda")]
+    assert not command.measure(session, cases, [], Silent())
+    assert list(session.curves) == ["quadrotor/numbalsoda:dop853"]
+
+
+@pytest.mark.parametrize(("drift", "kept"), [(0.0, True), (1.0, False)])
+def test_a_tool_whose_repeated_calls_answer_otherwise_is_found_out(monkeypatch, drift, kept):
+    from benchmarks.problems.lotka_volterra import PROBLEM
+
+    def prepare(*given: object) -> object:
+        calls = []
+
+        def solve() -> list[float]:
+            calls.append(1)
+            return [value + 1e-6 + drift * (len(calls) > 1) for value in PROBLEM.reference]
+
+        return solve
+
+    monkeypatch.setattr(work_precision.tools, "load", lambda name: Tool("drifting", (), prepare))
+    options = {"problem": "lotka_volterra", "tool": "drifting", "method": "m"}
+    options |= {"tolerances": [1e-6], "seconds": 0.001, "limit": 1.0}
+    *_, point = work_precision.measure(options)
+    assert ("seconds" in point) is kept
+    assert kept or point["failure"] == "error 1.0e+00 in a repeated call, 1.0e-06 at first"
