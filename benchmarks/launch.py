@@ -33,9 +33,13 @@ class Outcome:
     failure: str | None
 
 
+# Paths that would mix the environments; and without bytecode on disk a start measures Python's parser.
+DROPPED = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE")
+
+
 def environment_of(folder: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables of a measuring process: one thread, and an empty cache of compiled code in `folder`."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    kept = {name: value for name, value in os.environ.items() if name not in DROPPED}
     return {
         **kept,
         **ONE_THREAD,

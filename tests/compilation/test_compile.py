@@ -33,7 +33,7 @@ def simple(factor: float | None = None, name: str = "f") -> ca.Function:
 
 def changes(before):
     """The counts that have changed, and by how much."""
-    differences = {name: getattr(counts(), name) - value for name, value in vars(before).items()}
+    differences = {name: getattr(counts(), name) - value for name, value in before._asdict().items()}
     return {name: difference for name, difference in differences.items() if difference}
 
 

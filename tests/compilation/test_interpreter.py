@@ -6,8 +6,8 @@ import threading
 import casadi as ca
 import numpy as np
 import pytest
-from daedalus._core import Function
 
+from daedalus._core import Function
 from daedalus.compilation import compile_function, interpreter
 
 

@@ -67,6 +67,20 @@ def test_sparse_outputs_are_their_nonzeros():
     assert np.allclose(result, f(np.arange(1.0, 5.0)).nonzeros(), rtol=1e-15)
 
 
+@pytest.mark.parametrize("style", [WHOLE, CUT])
+def test_zeros_of_dense_outputs_are_written_and_nothing_beyond_them(style):
+    x = ca.SX.sym("x", 5)
+    matrix = ca.densify(ca.jacobian(ca.vertcat(x[0] * x[1], 3 * x[3], 0, x[4] ** 2), x))
+    f = ca.Function("f", [x], [matrix, ca.DM([0.0, 0.0, 1.0, 0.0]), ca.SX([-0.0])])
+    room = [np.full(size + 2, np.nan) for size in (20, 4, 1)]
+    code = code_of(read_instructions(f), style)
+    assert call(code, [np.arange(1.0, 6.0)], [array[1:] for array in room]) == 0
+    for found, expected in zip(room, f(np.arange(1.0, 6.0))):
+        assert np.array_equal(found[1:-1], np.array(expected).ravel(order="F"))
+        assert np.isnan(found[[0, -1]]).all()
+    assert call(code, [np.arange(1.0, 6.0)], [None, None, None]) == 0
+
+
 def test_copies_are_the_value_they_copy():
     """SX drops its assignments, so the rows are written by hand: w1 = x; w0 = sin(x); y = lift(w1, w0) + w0."""
     rows = Instructions(

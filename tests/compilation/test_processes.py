@@ -28,7 +28,7 @@ import os, sys
 import numpy as np
 from example_functions import long_function, start
 from daedalus.compilation import compile_function
-f = long_function(8000)
+f = long_function(4500)
 compiled = compile_function(f, strict=True)
 expected = np.array(f(start())[0]).ravel()
 child = os.fork()
@@ -51,7 +51,7 @@ print(compiled, compiled([0.25])[0][0])
 EARLY_END = """
 from example_functions import long_function, start
 from daedalus.compilation import compile_function
-compiled = compile_function(long_function(30000))
+compiled = compile_function(long_function(15000))
 compiled(start())
 print("end")
 """
@@ -60,7 +60,7 @@ print("end")
 def started(script: str, cache: object, *arguments: str) -> subprocess.Popen:
     environment = {"DAEDALUS_CACHE": str(cache), "PYTHONPATH": str(FOLDER), "PATH": "/usr/bin:/bin", "HOME": "/nowhere"}
     return subprocess.Popen(
-        [sys.executable, "-c", script, *arguments],
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script, *arguments],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

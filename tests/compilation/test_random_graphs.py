@@ -3,7 +3,6 @@
 import casadi as ca
 import numpy as np
 import pytest
-from daedalus._core import Function
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from random_graphs import (
@@ -18,12 +17,13 @@ from random_graphs import (
     same_bits,
 )
 
+from daedalus._core import Function
 from daedalus.compilation import compile_function
 from daedalus.compilation.instructions import OPERATION_NAMES, read_instructions
 from daedalus.compilation.llvm_code import Style, modules
 from daedalus.compilation.machine_code import link, object_code
 
-QUICK = settings(max_examples=100, deadline=None)
+QUICK = settings(max_examples=80, deadline=None)
 
 
 def evaluated(core: Function, at: np.ndarray) -> np.ndarray:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import casadi as ca
@@ -32,8 +29,14 @@ int daedalus_evaluate(const double** arg, double** res, long long int* iw, doubl
 _TIME_LIMIT = 300.0
 
 
+class CompilerFailedError(Exception):
+    """The C compiler did not accept the code, or took too long over it."""
+
+
 def find_compiler() -> str | None:
     """The path of the C compiler: $CC if set, else cc, gcc or clang; None on machines without one."""
+    import shutil
+
     if sys.platform == "win32":
         return None
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
@@ -52,8 +55,11 @@ def identity(compiler: str) -> str:
 def shared_library(f: ca.Function, compiler: str, strict: bool) -> bytes:
     """The bytes of a shared library with the function `daedalus_evaluate`.
 
-    Raises OSError or subprocess.SubprocessError when the compiler fails.
+    Raises OSError or CompilerFailedError when the compiler fails.
     """
+    import subprocess
+    import tempfile
+
     generator = ca.CodeGenerator("code.c", {"with_header": False, "casadi_int": "long long int"})
     generator.add(f)
     with tempfile.TemporaryDirectory(prefix="daedalus") as folder:
@@ -62,13 +68,11 @@ def shared_library(f: ca.Function, compiler: str, strict: bool) -> bytes:
         missing = inverse_error_function_in_c() if "erfinv(" in code else ""
         source.write_text(missing + code + _DOOR.format(name=f.name()), encoding="utf-8")
         flags = _STRICT_FLAGS if strict else _FAST_FLAGS
-        subprocess.run(
-            [compiler, "-std=c99", *flags, "-o", str(target), str(source), "-lm"],
-            check=True,
-            capture_output=True,
-            timeout=_TIME_LIMIT,
-            stdin=subprocess.DEVNULL,
-        )
+        command = [compiler, "-std=c99", *flags, "-o", str(target), str(source), "-lm"]
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=_TIME_LIMIT, stdin=subprocess.DEVNULL)
+        except subprocess.SubprocessError as error:
+            raise CompilerFailedError(str(error)) from error
         return target.read_bytes()
 
 
@@ -87,6 +91,8 @@ def _ordered_as_casadi(code: str) -> str:
 
 def load_library(data: bytes) -> MachineCode:
     """Load a shared library from its bytes; OSError when it does not fit this machine."""
+    import tempfile
+
     handle, path = tempfile.mkstemp(prefix="daedalus", suffix=".so")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from daedalus.compilation.forking import fork_safe_lock
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """Numbers of functions by where their code came from, since the process began."""
 
     compiled: int = 0
@@ -46,4 +45,4 @@ def count(name: str) -> None:
     """Add one to the count of that name."""
     global _so_far
     with _lock:
-        _so_far = replace(_so_far, **{name: getattr(_so_far, name) + 1})
+        _so_far = _so_far._replace(**{name: getattr(_so_far, name) + 1})

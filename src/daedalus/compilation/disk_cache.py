@@ -11,10 +11,8 @@ import contextlib
 import hashlib
 import logging
 import os
-import random
 import struct
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -86,6 +84,8 @@ def load(key: str) -> list[bytes] | None:
 
 def store(key: str, objects: Sequence[bytes], limit: int = SIZE_LIMIT) -> None:
     """Keep objects under a key; never raises, and gives up quietly where the folder cannot be written."""
+    import tempfile
+
     place = cache_folder()
     if place is None:
         return
@@ -102,7 +102,7 @@ def store(key: str, objects: Sequence[bytes], limit: int = SIZE_LIMIT) -> None:
         if temporary is not None:
             _remove(Path(temporary))
         return
-    if random.random() * limit * _SHARE_BETWEEN_CHECKS <= len(body):
+    if int.from_bytes(os.urandom(4), "little") / 2**32 * limit * _SHARE_BETWEEN_CHECKS <= len(body):
         make_room(limit)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import casadi as ca
 
@@ -30,7 +29,6 @@ class UnknownOperationError(Exception):
         return cls(f"there is no machine code for the operation {names}")
 
 
-@dataclass(frozen=True, slots=True)
 class Instructions:
     """One row per instruction; the row number is the name of the value that the row computes.
 
@@ -41,13 +39,20 @@ class Instructions:
         output: which of its nonzeros.
     """
 
-    operation: array[int]
-    first: array[int]
-    second: array[int]
-    slot: array[int]
-    constants: array[float]
-    size_in: tuple[int, ...]
-    size_out: tuple[int, ...]
+    __slots__ = ("constants", "first", "operation", "second", "size_in", "size_out", "slot")
+
+    def __init__(
+        self,
+        operation: array[int],
+        first: array[int],
+        second: array[int],
+        slot: array[int],
+        constants: array[float],
+        size_in: tuple[int, ...],
+        size_out: tuple[int, ...],
+    ) -> None:
+        self.operation, self.first, self.second, self.slot = operation, first, second, slot
+        self.constants, self.size_in, self.size_out = constants, size_in, size_out
 
     def __len__(self) -> int:
         return len(self.operation)

@@ -12,10 +12,8 @@ import ctypes
 import functools
 import importlib
 import os
-import tempfile
 import weakref
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -29,15 +27,16 @@ _lock = fork_safe_lock()
 _unused: collections.deque[int] = collections.deque()
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Interpreted:
     """A function loaded into CasADi's list; it may leave the list when this object dies."""
 
-    id: int
+    __slots__ = ("__weakref__", "id")
+
+    def __init__(self, id: int) -> None:
+        self.id = id
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
+class Addresses(NamedTuple):
     """The C functions by which a loaded function is evaluated and given memory of its own in each thread."""
 
     evaluate: int
@@ -67,6 +66,8 @@ def addresses() -> Addresses:
 
 def _push(functions: ca.Function | list[ca.Function]) -> None:
     """Load functions at the end of CasADi's list; files are the only way in."""
+    import tempfile
+
     handle, path = tempfile.mkstemp(suffix=".casadi")
     os.close(handle)
     try:

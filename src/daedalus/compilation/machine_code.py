@@ -11,8 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from daedalus.compilation.forking import fork_safe_lock
 from daedalus.compilation.llvm_code import ENTRY
@@ -24,16 +23,14 @@ LLVM_LOCK = fork_safe_lock()
 _library_numbers = itertools.count()
 
 
-@dataclass(frozen=True, slots=True)
-class MachineCode:
+class MachineCode(NamedTuple):
     """The address of a function with CasADi's C signature; valid as long as `owner` lives."""
 
     address: int
     owner: object
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(NamedTuple):
     """This machine as LLVM sees it."""
 
     llvm_version: str

@@ -12,7 +12,7 @@ import functools
 import platform
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -22,8 +22,7 @@ from daedalus.compilation.mathematics_library import ONE_OPERAND, STRICT_PREFIX,
 Writer = Callable[[str, str, str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """The lines of one operation, and the functions outside the code that they call."""
 
     write: Writer

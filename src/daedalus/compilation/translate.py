@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -22,15 +20,14 @@ logger = logging.getLogger(__name__)
 
 # Up to this many instructions a function is compiled at once, as one piece (about 45 µs an instruction).
 AT_ONCE = 3000
-# Longer ones are cut: the code generator's time per instruction is the same for 500 and for 4000 in a piece, and longer
-# pieces pass fewer values through memory; a piece takes about 0.1 s, which is as long as a stop has to wait.
+# Longer ones are cut: up to here the time per instruction hardly grows with the length of a piece, and longer pieces
+# pass fewer values through memory; a piece takes about 0.1 s, which is as long as the end of a process has to wait.
 CHUNK = 2000
 # To be raised whenever the generated code changes, so that older entries of the disk cache are not used.
 CODE_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why."""
 
     tier: str
@@ -87,7 +84,7 @@ def translate(
     reason = "; ".join(reasons)
     if outcome is None:
         outcome = left_to_interpreter(f, reason)
-    return replace(outcome, reason=reason, seconds=time.perf_counter() - started)
+    return outcome._replace(reason=reason, seconds=time.perf_counter() - started)
 
 
 def _with_llvm(rows: Instructions, strict: bool, reasons: list[str], check: Callable[[], None]) -> Outcome | None:
@@ -144,7 +141,7 @@ def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: 
                 logger.debug("an entry of the code cache could not be loaded: %s", error)
         library = c_compiler.shared_library(f, compiler, strict)
         code = c_compiler.load_library(library)
-    except (OSError, AttributeError, subprocess.SubprocessError) as error:
+    except (OSError, AttributeError, c_compiler.CompilerFailedError) as error:
         reasons.append(f"the C compiler failed ({error})")
         return None
     count("compiled")

@@ -44,6 +44,13 @@ class Place:
         """The letter shared by all elements, or None when a derivative is partly a state."""
         return self.letters[0] if len(set(self.letters)) == 1 else None
 
+    @cached_property
+    def span(self) -> slice | np.ndarray:
+        """The positions as a slice where they follow each other, which is quicker to index with."""
+        first = int(self.positions[0])
+        together = np.array_equal(self.positions, np.arange(first, first + len(self.positions)))
+        return slice(first, first + len(self.positions)) if together else self.positions
+
     def element(self, k: int) -> Place:
         """The place of one element."""
         return Place(element_label(self.name, self.shape, k), (), (self.letters[k],), self.positions[k : k + 1])

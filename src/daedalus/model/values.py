@@ -20,30 +20,41 @@ _ELSEWHERE = {
 }
 
 
-def flat_values(
-    place: Place, value: object, what: str, *, allow_none: bool = False
-) -> np.ndarray | tuple[float | None, ...]:
+def flat_values(place: Place, value: object, what: str, *, allow_none: bool = False) -> tuple[float | None, ...]:
     """Numbers for a place, column-major; an InputError names it when they do not fit."""
-    quick = _plain_numbers(place, value)
-    if quick is not None:
-        return quick
     try:
         return flatten_values(value, place.shape, place.name, what, allow_none=allow_none)
     except ModelError as error:
         raise InputError(error.what, error.facts, error.because, error.remedy) from None
 
 
-def _plain_numbers(place: Place, value: object) -> np.ndarray | None:
-    """The usual case, finite numbers of the right shape, without a look at every one; None when it is not that."""
-    try:
-        array = np.asarray(value, dtype=float)
-        if array.shape != place.shape or not math.isfinite(array.sum()):
-            return None
-    except (TypeError, ValueError, RuntimeError):
-        return None
-    if isinstance(value, (str, bytes)) or array.ndim == 0:
-        return array.reshape(1) if isinstance(value, (int, float)) else None
-    return array if array.ndim == 1 else array.ravel(order="F")
+def write_plain(target: np.ndarray, system: System, letter: str, values: Mapping[str, object]) -> int:
+    """Write values into a vector in the usual case, plain finite numbers of the right size for whole names.
+
+    Returns how many entries were written, or -1 when anything is out of the ordinary: the caller then looks closer and
+    finds the words. A run in a loop spends most of its time outside the core here, so this looks at no element twice.
+    """
+    written = 0
+    for name, value in values.items():
+        place = system.places.get(name)
+        if place is None or place.letter != letter or len(place.shape) > 1:
+            return -1
+        kind = type(value)
+        if kind is np.ndarray:
+            fits = value.shape == place.shape and value.dtype == float  # type: ignore[attr-defined]
+        elif kind is list or kind is tuple:
+            fits = place.shape == (len(value),)  # type: ignore[arg-type]
+        else:
+            fits = kind is float or kind is int
+        if not fits:
+            return -1
+        try:
+            target[place.span] = value
+        except (TypeError, ValueError, RuntimeError):
+            return -1
+        written += len(place.positions)
+    # One product finds NaN and infinity anywhere.
+    return written if math.isfinite(target.dot(target)) else -1
 
 
 def check_mapping(values: object, argument: str) -> Mapping[str, object]:
@@ -62,12 +73,14 @@ def parameter_values(system: System, values: Mapping[str, object] | None) -> np.
     p = system.start["p"]
     if values:
         p = p.copy()
+        if isinstance(values, dict) and write_plain(p, system, "p", values) >= 0:
+            return p
         for name, value in check_mapping(values, "parameters").items():
             place = system.place(name)
             if place.letter != "p":
                 raise wrong_kind(system, name, place, "a parameter")
             p[place.positions] = flat_values(place, value, "value")
-    if p.size and math.isnan(p.sum()):
+    if not math.isfinite(p.dot(p)) and np.isnan(p).any():
         missing = [system.labels["p"][k] for k in np.flatnonzero(np.isnan(p))]
         raise InputError(
             f"{', '.join(missing[:6])} {'has' if len(missing) == 1 else 'have'} no value.",
@@ -93,6 +106,8 @@ def given_start(system: System, values: Mapping[str, object] | None) -> dict[str
     if not values:
         return start
     start["x"] = start["x"].copy()
+    if isinstance(values, dict) and write_plain(start["x"], system, "x", values) >= 0:
+        return start
     for name, value in check_mapping(values, "start").items():
         place = system.place(name)
         if place.letters[0] in ("p", "u"):

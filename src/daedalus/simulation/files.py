@@ -116,6 +116,7 @@ def _internals(tr: Trajectory) -> xarray.Dataset:
     description = {
         "format": FORMAT,
         "system": tr.system.to_record(),
+        "status": tr.status,
         "outcome": {**vars(tr.outcome), "work": vars(tr.work), "events": [e[:2] for e in tr.outcome.events]},
         "tables": [{"slots": slots, "kind": table.kind, "shape": table.shape} for table, slots in drive.tables],
     }
@@ -181,4 +182,6 @@ def _rebuild(data: xarray.Dataset, description: dict[str, Any], times: np.ndarra
     system = System.from_record(description["system"])
     drive = Drive(data["constants"].values, tables)
     x = np.ascontiguousarray(data["x"].values)
-    return Trajectory(plant_of(system), drive, data["parameters"].values, times, x, outcome, dense)
+    return Trajectory(
+        plant_of(system), drive, data["parameters"].values, times, x, description["status"], outcome, dense
+    )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -17,15 +16,14 @@ from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.names import did_you_mean, shape_text
 from daedalus.model.signals import Signal, signal
 from daedalus.model.system import Place, System
-from daedalus.model.values import check_mapping, flat_values, wrong_kind
+from daedalus.model.values import check_mapping, flat_values, write_plain, wrong_kind
 
 # Expressions are compared to this depth to recognise one that was seen before; deeper ones count as new.
 EQUAL_DEPTH = 20
 MOST_LOOPS = 32
 
 
-@dataclass(frozen=True)
-class Drive:
+class Drive(NamedTuple):
     """Values of u: constants, tables and Python functions, each with its slots."""
 
     constants: np.ndarray
@@ -60,13 +58,14 @@ class Drive:
             (signal(grid, np.array([np.ravel(f(float(t)), order="F") for t in grid]), "linear"), slots)
             for f, slots in self.callbacks
         ]
-        return replace(self, tables=(*self.tables, *tables), callbacks=())
+        return self._replace(tables=(*self.tables, *tables), callbacks=())
 
 
 def read_inputs(system: System, values: Mapping[str, object], span: tuple[float, float]) -> tuple[System, Drive]:
     """The system with expressions and traced functions put in for inputs, and the drive for what is left."""
-    if not values and system.sizes["u"] == 0:
-        return system, Drive(np.zeros(0))
+    constants = np.empty(system.sizes["u"])
+    if isinstance(values, dict) and write_plain(constants, system, "u", values) == len(constants):
+        return system, Drive(constants)
     given = check_mapping(values, "inputs")
     plain: dict[str, object] = {}
     feedback: dict[str, ca.SX] = {}

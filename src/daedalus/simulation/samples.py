@@ -69,7 +69,7 @@ class Samples:
             position, shape = self._plant.output_place(name)
             return by_shape(self._readout[:, position], shape)
         if place.letter is not None:
-            return by_shape(self._vector(place.letter)[:, place.positions], place.shape)
+            return by_shape(self._vector(place.letter)[:, place.span].copy(), place.shape)
         # A derivative that is a state in some elements only.
         columns = [self._vector(letter)[:, k] for letter, k in zip(place.letters, place.positions)]
         return by_shape(np.stack(columns, axis=1), place.shape)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from daedalus.simulation.methods import Choice, choose_method
 from daedalus.simulation.plant import Plant, plant_of
 from daedalus.simulation.progress import ProgressBar, wants_progress
 from daedalus.simulation.samples import Samples
-from daedalus.simulation.stop_reason import SUCCESS, remedy, stop_reason
+from daedalus.simulation.stop_reason import remedy, stop_reason
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 
 if TYPE_CHECKING:
@@ -81,48 +81,43 @@ def simulate(
     """
     system = as_system(model)
     t0, t1 = read_span(span)
-    check_settings(rtol, step, max_step, first_step, max_steps, time_limit, on_stop)
-    choice = choose_method(method, rtol, step)
+    settings = read_settings(method, rtol, step, max_step, first_step, max_steps, time_limit, on_stop)
     p = parameter_values(system, parameters)
-    system, drive = read_inputs(system, inputs or {}, (t0, t1))
+    system, drive = read_inputs(system, {} if inputs is None else inputs, (t0, t1))
     plant = plant_of(system)
     given = given_start(system, _start_mapping(system, start))
     x0 = given["x"]
-    if x0.size and math.isnan(x0.sum()):
+    if not math.isfinite(x0.dot(x0)):
         x0 = np.where(np.isnan(x0), 0.0, x0)
     tolerance = absolute_tolerance(system, atol)
     rhs = _with_callbacks(plant, drive)
     if len(given) > 1:
         _check_given(plant, drive, given, t0, x0, p, tolerance, rtol)
-    bar = _progress(progress, t0, t1, system.name)
+    times = None if save_at is None else _read_save_at(save_at, t0, t1)
+    bar = None if progress is False else _progress(progress, t0, t1, system.name)
     try:
         run = _core.integrate(
-            rhs, choice.core, t0, t1, x0, drive.constants, p,
-            rtol=rtol, atol=tolerance, step=step, first_step=first_step, max_step=max_step,
-            max_steps=max_steps, time_limit=time_limit, save_at=_read_save_at(save_at, t0, t1),
-            tables=drive.core_tables() if drive.tables else [], progress=bar, cancel=cancel, **_events(plant),
+            rhs, settings.choice.core, t0, t1, x0, drive.constants, p, atol=tolerance, save_at=times, progress=bar,
+            cancel=cancel, tables=drive.core_tables() if drive.tables else [],
+            **settings.core, **(_events(plant) if system.events else {}),
         )  # fmt: skip
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
-    outcome = partial(_outcome, run, plant.system, choice, drive.notes, max_steps, time_limit)
-    trajectory = Trajectory(plant, drive, p, run.t, run.x, outcome, run)
+    outcome = partial(_outcome, run, plant.system, settings, drive.notes)
+    trajectory = Trajectory(plant, drive, p, run.t, run.x, run.status, outcome, run)
     if on_stop == "raise" and not trajectory.success:
         raise _stopped(trajectory)
     return trajectory
 
 
-def _outcome(
-    run: Any, system: System, choice: Choice, notes: tuple[str, ...], max_steps: int | None, time_limit: float | None
-) -> Outcome:
+def _outcome(run: Any, system: System, settings: Settings, notes: tuple[str, ...]) -> Outcome:
     """What the core reports, in words."""
     return Outcome(
-        success=run.status in SUCCESS,
-        stop_reason=stop_reason(run, system, max_steps, time_limit),
-        status=run.status,
-        method=choice.name,
+        stop_reason=stop_reason(run, system, settings.core["max_steps"], settings.core["time_limit"]),
+        method=settings.choice.name,
         work=Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, seconds=run.seconds),
-        notes=(choice.reason, *notes),
+        notes=(settings.choice.reason, *notes),
         events=tuple(run.events),
     )
 
@@ -152,7 +147,15 @@ def read_span(span: object) -> tuple[float, float]:
     return t0, t1
 
 
-def check_settings(
+class Settings(NamedTuple):
+    """How to run: the method, and the numbers that go to the core as they are."""
+
+    choice: Choice
+    core: dict[str, Any]
+
+
+def read_settings(
+    method: str | Tableau,
     rtol: float,
     step: float | None,
     max_step: float | None,
@@ -160,17 +163,28 @@ def check_settings(
     max_steps: int | None,
     time_limit: float | None,
     on_stop: str,
-) -> None:
-    """Refuse settings that mean nothing."""
-    values = (rtol, step, max_step, first_step, max_steps, time_limit)
-    for k, value in enumerate(values):
+) -> Settings:
+    """The settings of a run; what means nothing is refused. The same settings are looked at once."""
+    try:
+        return _checked_settings(method, rtol, step, max_step, first_step, max_steps, time_limit, on_stop)
+    except TypeError as error:
+        # Only a value that cannot be looked up, such as a list, ends here.
+        raise InputError("A setting is not a number.", str(error), remedy="numbers, such as rtol=1e-6") from None
+
+
+@lru_cache(maxsize=256)
+def _checked_settings(method: str | Tableau, rtol: float, *rest: Any) -> Settings:
+    step, max_step, first_step, max_steps, time_limit, on_stop = rest
+    numbers = {"rtol": rtol, "step": step, "max_step": max_step, "first_step": first_step, "max_steps": max_steps,
+               "time_limit": time_limit}  # fmt: skip
+    for name, value in numbers.items():
         if value is not None and (not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0):
-            name = ("rtol", "step", "max_step", "first_step", "max_steps", "time_limit")[k]
             raise InputError(
                 f"{name} must be a positive number.", f"got {value!r}", remedy=f"{name}=None or a number > 0"
             )
     if on_stop not in ("return", "raise"):
         raise InputError(f"on_stop={on_stop!r} means nothing.", remedy='on_stop="return" or on_stop="raise"')
+    return Settings(choose_method(method, rtol, step), numbers)
 
 
 def _start_mapping(system: System, start: Start | None) -> Mapping[str, object]:
@@ -213,11 +227,13 @@ def absolute_tolerance(system: System, atol: object) -> np.ndarray:
     return vector
 
 
-def _read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
-    if save_at is None:
-        return None
-    times = np.atleast_1d(np.asarray(save_at, dtype=float))
+def _read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray:
+    times = np.asarray(save_at, dtype=float)
+    if times.ndim == 0:
+        times = times.reshape(1)
     low, high = min(t0, t1), max(t0, t1)
+    if times.size == 1 and low <= times[0] <= high:
+        return times
     if times.ndim != 1 or not np.all(np.isfinite(times)):
         raise InputError("save_at is a list of times.", f"got an array of shape {times.shape}")
     if times.size and (times.min() < low or times.max() > high):

@@ -16,6 +16,7 @@ from daedalus.model.system import System
 from daedalus.simulation.inputs import Drive
 from daedalus.simulation.plant import Plant, plant_of
 from daedalus.simulation.samples import Samples
+from daedalus.simulation.stop_reason import SUCCESS
 
 if TYPE_CHECKING:
     import pandas
@@ -50,9 +51,7 @@ class EventRecord:
 class Outcome:
     """How a run ended, in plain data."""
 
-    success: bool
     stop_reason: str
-    status: str
     method: str
     work: Work
     notes: tuple[str, ...] = ()
@@ -94,10 +93,12 @@ class Trajectory(Samples):
         parameters: np.ndarray,
         times: np.ndarray,
         x: np.ndarray,
+        status: str,
         outcome: Outcome | Callable[[], Outcome],
         source: Any,
     ) -> None:
         super().__init__(plant, drive, parameters, times, x)
+        self.status = status  # finished, event, interrupted, step_limit, time_limit, ...
         self._outcome = outcome  # made into words on first use: a run in a loop may never need them
         self._source = source  # a core run, or its dense output
 
@@ -118,17 +119,12 @@ class Trajectory(Samples):
     @property
     def success(self) -> bool:
         """Whether the run reached its end or a terminal event."""
-        return self.outcome.success
+        return self.status in SUCCESS
 
     @property
     def stop_reason(self) -> str:
         """Why the run ended, in a sentence."""
         return self.outcome.stop_reason
-
-    @property
-    def status(self) -> str:
-        """Why the run ended, in a word: finished, event, interrupted, step_limit, time_limit, ..."""
-        return self.outcome.status
 
     @property
     def method(self) -> str:
@@ -298,7 +294,8 @@ class Trajectory(Samples):
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         dense = self.dense
         drive = self._drive.sampled(np.concatenate([dense.starts, dense.ends, self._times]))
-        return _restore, (self.system, drive, self._parameters, self._times, self._x, self.outcome, dense)
+        arrays = (self._parameters, self._times, self._x)
+        return _restore, (self.system, drive, *arrays, self.status, self.outcome, dense)
 
 
 def _restore(
@@ -307,8 +304,9 @@ def _restore(
     parameters: np.ndarray,
     times: np.ndarray,
     x: np.ndarray,
+    status: str,
     outcome: Outcome,
     dense: Dense,
 ) -> Trajectory:
-    """A trajectory from its plain parts, as pickles and files hold them."""
-    return Trajectory(plant_of(system), drive, parameters, times, x, outcome, dense)
+    """A trajectory from its plain parts, as pickles hold them."""
+    return Trajectory(plant_of(system), drive, parameters, times, x, status, outcome, dense)
