@@ -24,8 +24,9 @@ $(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(VENV)/.tools
 demo: setup
 	$(BIN)/daedalus demo
 
+# Two workers, one BLAS thread each.
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: setup
 	$(BIN)/ruff format --check .

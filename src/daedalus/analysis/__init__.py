@@ -1,0 +1,1 @@
+"""Understanding a system: linear systems, pencils, linearisation, equilibria."""
