@@ -150,6 +150,18 @@ def test_two_crossings_inside_one_long_step(python, native, integrate):
         assert [time for _, time, *_ in run.events] == pytest.approx([1 - width, 1 + width], abs=1e-9)
 
 
+def test_any_two_crossings_inside_one_step(python, integrate):
+    """x is a quadratic with both roots anywhere inside the only step."""
+    generator = np.random.default_rng(3)
+    for _ in range(60):
+        first, second = np.sort(generator.uniform(0.01, 0.99, 2))
+        rhs = python(lambda t, x, u, p, total=first + second: 2 * t - total, 1)
+        guard = python(lambda t, x, u, p: x, 1, out=1)
+        run = integrate(rhs, "dop853", 0, 1, [first * second], guards=guard, first_step=1.0)
+        assert run.steps == 1
+        assert [time for _, time, *_ in run.events] == pytest.approx([first, second], abs=1e-9)
+
+
 def test_several_guards_in_order_of_time(python, native, integrate):
     """Crossing times of x = t with levels given in another order, inside one step."""
     levels = np.array([0.7, 0.2, 0.9, 0.4])
@@ -251,6 +263,22 @@ def test_guards_see_the_inputs(python, integrate):
     ]
     run = integrate(rhs, "tsit5", 0, 4, [0.0], u=[0, 0], guards=guard, tables=tables)
     assert [(number, round(time, 12)) for number, time, *_ in run.events] == [(1, 1.0), (0, 2.0), (1, 3.0)]
+    resets = python(lambda t, x, u, p: np.concatenate([x, x + 1]), 1, 2, out=2)
+    cut = integrate(
+        rhs,
+        "tsit5",
+        0,
+        4,
+        [0.0],
+        u=[0, 0],
+        guards=guard,
+        resets=resets,
+        actions=[0, 1],
+        tables=tables,
+        save_at=[1, 2, 3.0],
+    )
+    assert cut.x[:, 0].tolist() == [1, 1, 2]
+    assert _core.evaluate_dense(*cut.dense(), [0.5, 1, 2.5, 3])[:, 0].tolist() == [0, 1, 1, 2]
     falling = integrate(rhs, "tsit5", 0, 4, [0.0], u=[0, 0], guards=guard, tables=tables, directions=[-1, -1])
     assert [(number, time) for number, time, *_ in falling.events] == [(1, 3.0)]
 

@@ -204,7 +204,7 @@ inline bool jump_of_inputs(Integration& s) noexcept {
     for (long long guard = 0; guard < guards.count; ++guard) {
         const double before = guards.before[guard], after = guards.now[guard];
         if (before != 0 && after != 0 && crosses(before, after) && direction_fits(guards, guard, before))
-            guards.roots[guards.root_count++] = {guard, 0};
+            guards.roots[guards.root_count++] = {guard, 0, after > 0};
     }
     for (long long guard = 0; guard < guards.count; ++guard) {
         guards.before[guard] = 0;

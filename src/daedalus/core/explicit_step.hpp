@@ -43,7 +43,7 @@ struct UpperWeights {
 
 // sum_j Weights::at(j) k_j of one component, zeros left out.
 template <class Weights>
-DAEDALUS_HOST_DEVICE inline double weighted(const double* k, long long lanes, long long component) noexcept {
+DAEDALUS_HOST_DEVICE DAEDALUS_INLINE double weighted(const double* k, long long lanes, long long component) noexcept {
     return [&]<std::size_t... j>(std::index_sequence<j...>) {
         const double* slope = k + component;
         double sum = 0;
@@ -54,9 +54,8 @@ DAEDALUS_HOST_DEVICE inline double weighted(const double* k, long long lanes, lo
 
 // out = x + h * (weights * k)
 template <class Weights>
-DAEDALUS_HOST_DEVICE inline void combine(double h, const double* x, const double* k, long long lanes,
-                                         double* out) noexcept {
-    lanes = lanes / lane_count * lane_count;
+DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void combine(double h, const double* x, const double* k, long long lanes,
+                                                  double* out) noexcept {
     DAEDALUS_SIMD
     for (long long i = 0; i < lanes; ++i) out[i] = x[i] + h * weighted<Weights>(k, lanes, i);
 }
@@ -71,42 +70,17 @@ struct Named {
 
     // The stages and x_new; the slope at (t, x) is in row 0 already.
     DAEDALUS_HOST_DEVICE static void take(Integration& s) noexcept {
-        const double h = s.t_new - s.t;
-        stages<1, T::inner>(s, h);
-        combine<StageWeights<T, T::inner>>(h, s.x, s.k, s.lanes, s.x_new);
+        with_lanes(s.lanes, [&](auto known) {
+            const long long lanes = known.count(s.lanes);
+            const double h = s.t_new - s.t;
+            stages<1, T::inner>(s, h, lanes);
+            combine<StageWeights<T, T::inner>>(h, s.x, s.k, lanes, s.x_new);
+        });
     }
 
     // The RMS norm of the error estimate in units of the tolerance; not finite where anything of the step is not.
     DAEDALUS_HOST_DEVICE static double error(const Integration& s) noexcept {
-        const long long lanes = s.lanes / lane_count * lane_count;
-        const double *k = s.k, *x = s.x, *x_new = s.x_new, *atol = s.atol;
-        const double rtol = s.rtol, h = std::fabs(s.t_new - s.t), n = static_cast<double>(s.n > 0 ? s.n : 1);
-        double sum = 0, sum_low = 0, finite = 0;
-        if constexpr (requires { T::error5; }) {
-            DAEDALUS_SIMD_SUM(sum, sum_low, finite)
-            for (long long i = 0; i < lanes; ++i) {
-                const double before = std::fabs(x[i]), after = std::fabs(x_new[i]);
-                const double scale = 1 / (atol[i] + rtol * (before > after ? before : after));
-                const double high = scale * weighted<CombinedErrorWeights<T, 5>>(k, lanes, i);
-                const double low = scale * weighted<CombinedErrorWeights<T, 3>>(k, lanes, i);
-                sum += high * high;
-                sum_low += low * low;
-                finite += 0 * x_new[i];
-            }
-            // E5^2 / sqrt(E5^2 + 0.01 E3^2) behaves like h^8 (Hairer, Norsett, Wanner, section II.10).
-            const double both = sum + 0.01 * sum_low;
-            return (both == 0 ? 0 : h * sum / std::sqrt(both * n)) + finite;
-        } else {
-            DAEDALUS_SIMD_SUM(sum, finite)
-            for (long long i = 0; i < lanes; ++i) {
-                const double before = std::fabs(x[i]), after = std::fabs(x_new[i]);
-                const double scale = atol[i] + rtol * (before > after ? before : after);
-                const double part = weighted<ErrorWeights<T>>(k, lanes, i) / scale;
-                sum += part * part;
-                finite += 0 * x_new[i];
-            }
-            return h * std::sqrt(sum / n) + finite;
-        }
+        return with_lanes(s.lanes, [&](auto known) { return error_norm(s, known.count(s.lanes)); });
     }
 
     // The estimate of one component in units of its tolerance, to name the culprit.
@@ -122,9 +96,9 @@ struct Named {
     // step, so that their rounding errors do, and only small integers multiply them (Hairer, Norsett, Wanner: cubic
     // Hermite plus a bump theta^2 (1 - theta)^2 in section II.6, plus four upper parts in section II.10).
     DAEDALUS_HOST_DEVICE static void dense(Integration& s) noexcept {
-        const long long lanes = s.lanes / lane_count * lane_count;
+        const long long lanes = Lanes<0>::count(s.lanes);
         const double h = s.t_new - s.t;
-        stages<T::inner + 1, T::rows>(s, h);
+        stages<T::inner + 1, T::rows>(s, h, lanes);
         const double *k = s.k, *end = end_slope(s), *x = s.x, *x_new = s.x_new;
         double* c = s.coefficients;
         DAEDALUS_SIMD
@@ -158,11 +132,42 @@ struct Named {
 
 private:
     template <int row, int end>
-    DAEDALUS_HOST_DEVICE static void stages(Integration& s, double h) noexcept {
+    DAEDALUS_HOST_DEVICE DAEDALUS_INLINE static void stages(Integration& s, double h, long long lanes) noexcept {
         if constexpr (row < end) {
-            combine<StageWeights<T, row>>(h, s.x, s.k, s.lanes, s.stage);
-            slope_at(s, s.t + T::c[row] * h, s.stage, s.k + row * s.lanes);
-            stages<row + 1, end>(s, h);
+            combine<StageWeights<T, row>>(h, s.x, s.k, lanes, s.stage);
+            slope_at(s, s.t + T::c[row] * h, s.stage, s.k + row * lanes);
+            stages<row + 1, end>(s, h, lanes);
+        }
+    }
+
+    DAEDALUS_HOST_DEVICE DAEDALUS_INLINE static double error_norm(const Integration& s, long long lanes) noexcept {
+        const double *k = s.k, *x = s.x, *x_new = s.x_new, *atol = s.atol;
+        const double rtol = s.rtol, h = std::fabs(s.t_new - s.t), n = static_cast<double>(s.n > 0 ? s.n : 1);
+        double sum = 0, sum_low = 0, finite = 0;
+        if constexpr (requires { T::error5; }) {
+            DAEDALUS_SIMD_SUM(sum, sum_low, finite)
+            for (long long i = 0; i < lanes; ++i) {
+                const double before = std::fabs(x[i]), after = std::fabs(x_new[i]);
+                const double scale = 1 / (atol[i] + rtol * (before > after ? before : after));
+                const double high = scale * weighted<CombinedErrorWeights<T, 5>>(k, lanes, i);
+                const double low = scale * weighted<CombinedErrorWeights<T, 3>>(k, lanes, i);
+                sum += high * high;
+                sum_low += low * low;
+                finite += 0 * x_new[i];
+            }
+            // E5^2 / sqrt(E5^2 + 0.01 E3^2) behaves like h^8 (Hairer, Norsett, Wanner, section II.10).
+            const double both = sum + 0.01 * sum_low;
+            return (both == 0 ? 0 : h * sum / std::sqrt(both * n)) + finite;
+        } else {
+            DAEDALUS_SIMD_SUM(sum, finite)
+            for (long long i = 0; i < lanes; ++i) {
+                const double before = std::fabs(x[i]), after = std::fabs(x_new[i]);
+                const double scale = atol[i] + rtol * (before > after ? before : after);
+                const double part = weighted<ErrorWeights<T>>(k, lanes, i) / scale;
+                sum += part * part;
+                finite += 0 * x_new[i];
+            }
+            return h * std::sqrt(sum / n) + finite;
         }
     }
 };

@@ -15,9 +15,9 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 // Guards are looked at this many times in a step, so that two crossings inside one long step are seen.
-inline constexpr int guard_samples = 5;
+inline constexpr int guard_samples = 6;
 // A resting guard is looked at from a few spacings of t on, each time this much later: flights may be very short.
-inline constexpr double wake_ratio = 4;
+inline constexpr double wake_ratio = 4, shortest_look = 1e-20;
 // Steps of successive parabolic interpolation towards a dip that may reach zero between two samples.
 inline constexpr int dip_looks = 4;
 
@@ -31,11 +31,8 @@ inline void guards_at(Integration& s, double t, const double* x, double* out) no
     Call& call = s.guards.values;
     call.arg[1] = x;
     call.res[0] = out;
-    const int failed = evaluate(call);
-    if (failed) [[unlikely]] {
-        s.abort_called |= failed == aborted;
-        for (long long i = 0; i < s.guards.count; ++i) out[i] = std::numeric_limits<double>::quiet_NaN();
-    }
+    if (const int failed = evaluate(call)) [[unlikely]]
+        note_failure(s, failed, out, s.guards.count);
 }
 
 // All guards on the dense output of the present step; returns the one asked for.
@@ -61,38 +58,49 @@ inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint 
     const double tolerance = std::fmax(rounding, std::numeric_limits<double>::epsilon() * right.theta);
     const double theta = find_zero([&](double place) { return guard_on_step<M>(s, guard, place); }, left.theta,
                                    left.value, right.theta, right.value, tolerance);
+    const bool rising = left.value < 0;
+    // Neighbouring dips may lead to one and the same crossing.
+    for (long long r = 0; r < guards.root_count; ++r) {
+        const Root& other = guards.roots[r];
+        if (other.guard == guard && other.rising == rising && std::fabs(other.theta - theta) < 1e-9) return;
+    }
     // Keep the roots in order of time.
     long long place = guards.root_count++;
     for (; place > 0 && guards.roots[place - 1].theta > theta; --place) guards.roots[place] = guards.roots[place - 1];
-    guards.roots[place] = {guard, theta};
+    guards.roots[place] = {guard, theta, rising};
 }
 
-// Three samples of one sign, the middle one closest to zero: follow the parabola down and see whether it crosses.
+// Three samples of one sign whose parabola turns between them, away from where they come: see whether it crosses zero.
 template <class M>
 inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPoint b, GuardPoint c) noexcept {
     for (int look = 0; look < dip_looks; ++look) {
         const double left = (b.theta - a.theta) * (b.value - c.value);
         const double right = (b.theta - c.theta) * (b.value - a.value);
-        const double theta =
-            b.theta - 0.5 * ((b.theta - a.theta) * left - (b.theta - c.theta) * right) / (left - right);
-        if (!(theta > a.theta && theta < c.theta) || theta == b.theta) return;
+        const double bend = left - right;
+        const double theta = b.theta - 0.5 * ((b.theta - a.theta) * left - (b.theta - c.theta) * right) / bend;
+        // Bent away from zero (values and curvature of one sign), with the lowest point inside.
+        if (!(bend * b.value < 0 && theta > a.theta && theta < c.theta) || theta == b.theta) return;
         const GuardPoint found{theta, guard_on_step<M>(s, guard, theta)};
         if (crosses(b.value, found.value)) {
             locate<M>(s, guard, theta < b.theta ? a : b, found);
             if (found.value != 0) locate<M>(s, guard, found, theta < b.theta ? b : c);
             return;
         }
-        if (!(std::fabs(found.value) < std::fabs(b.value))) return;
-        (theta < b.theta ? c : a) = b;
-        b = found;
+        if (std::fabs(found.value) < std::fabs(b.value)) {
+            (theta < b.theta ? c : a) = b;
+            b = found;
+        } else {
+            (theta < b.theta ? a : c) = found;
+        }
     }
 }
 
 // The first point at which a resting guard is away from zero: above its noise, and on the way further out.
 template <class M>
 inline GuardPoint wake(Integration& s, long long guard) noexcept {
+    const double first = std::fmax(4 * spacing(s.t) / std::fabs(s.t_new - s.t), shortest_look);
     GuardPoint last{0, 0};
-    for (double theta = 4 * spacing(s.t) / std::fabs(s.t_new - s.t); theta < 1.0 / guard_samples; theta *= wake_ratio) {
+    for (double theta = first; theta < 1.0 / guard_samples; theta *= wake_ratio) {
         const GuardPoint found{theta, guard_on_step<M>(s, guard, theta)};
         if (last.value * found.value > 0 && std::fabs(found.value) > 2 * std::fabs(last.value)) return last;
         last = std::fabs(found.value) > s.guards.floor[guard] ? found : GuardPoint{0, 0};
@@ -128,9 +136,7 @@ inline void scan_guard(Integration& s, long long guard) noexcept {
     GuardPoint a = start;
     for (int j = 1; j < guard_samples; ++j) {
         const GuardPoint b = sample(j), c = sample(j + 1);
-        const bool one_sign = a.value * b.value > 0 && b.value * c.value > 0;
-        if (one_sign && std::fabs(b.value) < std::fabs(a.value) && std::fabs(b.value) < std::fabs(c.value))
-            look_into_dip<M>(s, guard, a, b, c);
+        if (a.value * b.value > 0 && b.value * c.value > 0) look_into_dip<M>(s, guard, a, b, c);
         a = b;
     }
 }

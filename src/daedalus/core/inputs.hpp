@@ -99,7 +99,7 @@ DAEDALUS_HOST_DEVICE inline void enter_segments(Inputs& inputs, double middle) {
 }
 
 // Writes the tables that change inside their segment.
-DAEDALUS_HOST_DEVICE inline void write_slopes(Inputs& inputs, double t) {
+DAEDALUS_HOST_DEVICE DAEDALUS_COLD void write_slopes(Inputs& inputs, double t) {
     for (long long k = 0; k < inputs.count; ++k) {
         const ActiveTable& table = inputs.tables[k];
         if (!has_slope(table)) continue;

@@ -36,6 +36,7 @@ struct Culprit {
 struct Root {
     long long guard = 0;
     double theta = 0;
+    bool rising = false;
 };
 
 // Guard functions and what is known about their signs.
@@ -113,18 +114,20 @@ struct Kernels {
 
 inline namespace DAEDALUS_ISA {
 
+DAEDALUS_HOST_DEVICE DAEDALUS_COLD void note_failure(Integration& s, int failed, double* out, long long size) noexcept {
+    s.abort_called |= failed == aborted;
+    for (long long i = 0; i < size; ++i) out[i] = std::numeric_limits<double>::quiet_NaN();
+}
+
 // One call of the right-hand side; a failed one counts as not finite.
-DAEDALUS_HOST_DEVICE inline void slope_at(Integration& s, double t, const double* x, double* out) noexcept {
+DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void slope_at(Integration& s, double t, const double* x, double* out) noexcept {
     ++s.rhs_calls;
     s.stage_time = t;
     if (s.inputs.any_slope) write_slopes(s.inputs, t);
     s.rhs.arg[1] = x;
     s.rhs.res[0] = out;
-    const int failed = evaluate(s.rhs);
-    if (failed) [[unlikely]] {
-        s.abort_called |= failed == aborted;
-        for (long long i = 0; i < s.n; ++i) out[i] = std::numeric_limits<double>::quiet_NaN();
-    }
+    if (const int failed = evaluate(s.rhs)) [[unlikely]]
+        note_failure(s, failed, out, s.n);
 }
 
 DAEDALUS_HOST_DEVICE inline bool first_not_finite(const double* values, long long n, long long& index) {
@@ -136,9 +139,10 @@ DAEDALUS_HOST_DEVICE inline bool first_not_finite(const double* values, long lon
     return false;
 }
 
-// The distance to the next number.
+// The distance to the next number, or up to twice that.
 DAEDALUS_HOST_DEVICE inline double spacing(double t) {
-    return std::nextafter(std::fabs(t), std::numeric_limits<double>::infinity()) - std::fabs(t);
+    const double distance = std::numeric_limits<double>::epsilon() * std::fabs(t);
+    return distance > std::numeric_limits<double>::min() ? distance : std::numeric_limits<double>::min();
 }
 
 }  // namespace DAEDALUS_ISA

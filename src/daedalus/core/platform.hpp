@@ -12,6 +12,9 @@
 #define DAEDALUS_ISA baseline
 #endif
 
+#define DAEDALUS_INLINE [[gnu::always_inline]] inline
+#define DAEDALUS_COLD [[gnu::noinline]] inline
+
 // The iterations of the next loop are independent; sums may be taken lane by lane.
 #define DAEDALUS_SIMD _Pragma("omp simd")
 #define DAEDALUS_SIMD_SUM(...) DAEDALUS_SIMD_TEXT(omp simd reduction(+ : __VA_ARGS__))
@@ -23,5 +26,25 @@ namespace daedalus {
 inline constexpr long long lane_count = 4;
 
 DAEDALUS_HOST_DEVICE constexpr long long padded(long long n) { return (n + lane_count - 1) / lane_count * lane_count; }
+
+// A number of lanes known when this is compiled, or 0 for any multiple of lane_count.
+template <long long known>
+struct Lanes {
+    DAEDALUS_HOST_DEVICE static constexpr long long count(long long lanes) {
+        return known ? known : lanes & ~(lane_count - 1);
+    }
+};
+
+// Calls work(Lanes<...>) with the number known where it is small: loops over few components are unrolled.
+template <class Work>
+DAEDALUS_HOST_DEVICE DAEDALUS_INLINE auto with_lanes(long long lanes, Work&& work) {
+    switch (lanes) {
+        case 4: return work(Lanes<4>());
+        case 8: return work(Lanes<8>());
+        case 12: return work(Lanes<12>());
+        case 16: return work(Lanes<16>());
+        default: return work(Lanes<0>());
+    }
+}
 
 }  // namespace daedalus

@@ -137,7 +137,8 @@ private:
         record_.sample_count = s.recorder.samples.count;
         record_.event_count = s.recorder.events.count;
         if (rows.capacity > 2 * first_rows) grow_steps(std::max(rows.count, 1LL));
-        record_.culprit = s.culprit;
+        const bool blames = record_.status == Status::not_finite || record_.status == Status::step_too_small;
+        if (blames) record_.culprit = s.culprit;
         record_.stop_time = s.t;
         record_.last_step = s.last_step;
         record_.steps = s.steps, record_.rejected = s.rejected, record_.rhs_calls = s.rhs_calls;

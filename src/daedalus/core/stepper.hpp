@@ -105,6 +105,10 @@ inline Status complete(Integration& s) noexcept {
     if (s.guards.count > 0) {
         cut = handle_guards<M>(s);
         if (s.abort_called) return Status::aborted;
+        if (cut && first_not_finite(s.x_new, s.n, s.culprit.component)) {
+            s.culprit.what = Culprit::What::state;
+            return Status::not_finite;
+        }
         if (s.guards.early_count > 0) {
             ensure_dense<M>(s);
             record_early_events(s, begin, whole, M::degree(s));
@@ -130,27 +134,26 @@ inline Status complete(Integration& s) noexcept {
         status = fire(s);
         restart(s);
     }
-    save_at_present(s);
     if (status == Status::going && s.t == interval_end(s)) status = next_interval(s);
+    save_at_present(s);
     return status;
 }
 
-// Finds what of the attempted step is not finite; the state itself where all slopes are.
+// Finds what of the attempted step is not finite: a slope, else the state.
 template <class M>
-inline void blame_not_finite(Integration& s) noexcept {
+inline bool blame_not_finite(Integration& s) noexcept {
     const long long rows = (M::end_slope(s) - s.k) / std::max(s.lanes, 1LL) + (s.end_known ? 1 : 0);
     s.culprit.what = Culprit::What::derivative;
     for (long long row = 0; row < rows; ++row)
-        if (first_not_finite(s.k + row * s.lanes, s.n, s.culprit.component)) return;
+        if (first_not_finite(s.k + row * s.lanes, s.n, s.culprit.component)) return true;
     s.culprit.what = Culprit::What::state;
-    first_not_finite(s.x_new, s.n, s.culprit.component);
+    return first_not_finite(s.x_new, s.n, s.culprit.component);
 }
 
 template <class M>
 inline Status reject(Integration& s, double error) noexcept {
     ++s.rejected;
-    const bool finite = std::isfinite(error);
-    if (!finite) blame_not_finite<M>(s);
+    const bool finite = std::isfinite(error) || !blame_not_finite<M>(s);
     // The slope at (t, x) itself: no shorter step can help.
     long long component = 0;
     if (!finite && first_not_finite(s.k, s.n, component)) return Status::not_finite;
