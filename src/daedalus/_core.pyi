@@ -128,6 +128,7 @@ def integrate(
     actions: Sequence[int] = ...,
     occurrences: Sequence[int] = ...,
     resets: Function | None = None,
+    projection: Function | None = None,
     keep_steps: bool = True,
     progress: Callable[[float], object] | None = None,
     cancel: Cancel | None = None,

@@ -124,6 +124,14 @@ void add_guards(nb::handle guards, nb::handle resets, Ingredients& kept) {
     request.resets = &reset_function;
 }
 
+void add_projection(nb::handle projection, Ingredients& kept) {
+    if (projection.is_none()) return;
+    const Function& function = model_function(projection, "projection");
+    check_model_function(function, kept.request, static_cast<long long>(kept.request.x0.size()), "projection");
+    kept.projection = nb::borrow(projection);
+    kept.request.projection = &function;
+}
+
 void add_tables(const std::vector<nb::object>& tables, Ingredients& kept) {
     for (const nb::object& object : tables) {
         if (!nb::isinstance<Table>(object)) throw nb::type_error("tables must be a list of Table");
@@ -189,8 +197,8 @@ PythonRun integrate(nb::handle rhs, nb::handle method, double t0, double t1, nb:
                     OptionalNumber max_step, std::optional<long long> max_steps, OptionalNumber time_limit,
                     nb::handle save_at, std::vector<nb::object> tables, nb::handle guards,
                     std::vector<long long> directions, std::vector<long long> actions,
-                    std::vector<long long> occurrences, nb::handle resets, bool keep_steps, nb::object progress,
-                    const Cancel* cancel) {
+                    std::vector<long long> occurrences, nb::handle resets, nb::handle projection, bool keep_steps,
+                    nb::object progress, const Cancel* cancel) {
     PythonRun run;
     run.ingredients = std::make_unique<Ingredients>();
     Ingredients& kept = *run.ingredients;
@@ -220,6 +228,7 @@ PythonRun integrate(nb::handle rhs, nb::handle method, double t0, double t1, nb:
     kept.actions = std::move(actions);
     kept.occurrences = std::move(occurrences);
     add_guards(guards, resets, kept);
+    add_projection(projection, kept);
     add_tables(tables, kept);
     execute(run, progress, cancel);
     return run;
@@ -233,7 +242,8 @@ void bind_integrate(nb::module_& module) {
                "rtol"_a = 1e-6, "atol"_a = nb::none(), "step"_a = nb::none(), "first_step"_a = nb::none(),
                "max_step"_a = nb::none(), "max_steps"_a = nb::none(), "time_limit"_a = nb::none(),
                "save_at"_a = nb::none(), "tables"_a = nb::list(), "guards"_a = nb::none(), "directions"_a = nb::list(),
-               "actions"_a = nb::list(), "occurrences"_a = nb::list(), "resets"_a = nb::none(), "keep_steps"_a = true,
+               "actions"_a = nb::list(), "occurrences"_a = nb::list(), "resets"_a = nb::none(),
+               "projection"_a = nb::none(), "keep_steps"_a = true,
                "progress"_a = nb::none(), "cancel"_a = nb::none());
     module.attr("instruction_set") = has_avx2() ? "avx2" : "baseline";
 }

@@ -96,6 +96,8 @@ struct Integration {
     double log_error_before = 0;
     bool after_rejection = false, abort_called = false;
 
+    Call projection;  // moves a state onto the invariants of the model
+    bool has_projection = false;
     Guards guards;
     Recorder recorder;
     Culprit culprit;

@@ -97,6 +97,17 @@ inline Status next_interval(Integration& s) noexcept {
     return s.abort_called ? Status::aborted : Status::going;
 }
 
+// Moves the end of the step onto the invariants; the slope there is stale then.
+inline void project_end(Integration& s) noexcept {
+    s.stage_time = s.t_new;
+    s.projection.arg[1] = s.x_new;
+    s.projection.res[0] = s.stage;
+    if (const int failed = evaluate(s.projection)) [[unlikely]]
+        note_failure(s, failed, s.stage, s.n);
+    copy(s.stage, s.n, s.x_new);
+    s.end_known = false;
+}
+
 // Everything behind an accepted step: events, samples, and the move to its end.
 template <class M>
 inline Status complete(Integration& s) noexcept {
@@ -116,6 +127,13 @@ inline Status complete(Integration& s) noexcept {
         if (!cut) copy(s.guards.next, s.guards.count, s.guards.reference);
     }
     save_inside_step<M>(s);
+    if (s.has_projection) {
+        project_end(s);
+        if (first_not_finite(s.x_new, s.n, s.culprit.component)) {
+            s.culprit.what = Culprit::What::state;
+            return s.abort_called ? Status::aborted : Status::not_finite;
+        }
+    }
     if (s.abort_called) return Status::aborted;
 
     if (s.t_new != s.t) {

@@ -34,6 +34,7 @@ struct Request {
     std::span<const Table* const> tables;
     const Function* guards = nullptr;
     const Function* resets = nullptr;
+    const Function* projection = nullptr;
     std::span<const long long> directions, actions, occurrences;
     const std::atomic<bool>* cancel = nullptr;
     void* keeper = nullptr;
@@ -76,6 +77,11 @@ public:
         s.inputs.tables = tables_.data(), s.inputs.count = static_cast<long long>(tables_.size());
         s.rhs = connect(rhs_, request);
         if (guards > 0) add_guards(request, guards);
+        if (request.projection) {
+            projection_caller_ = std::make_unique<Caller>(*request.projection, request.keeper);
+            s.projection = connect(*projection_caller_, request);
+            s.has_projection = true;
+        }
     }
     ~Workspace() { std::free(memory_); }
     Workspace(const Workspace&) = delete;
@@ -133,7 +139,7 @@ private:
     }
 
     Caller rhs_;
-    std::unique_ptr<Caller> guard_caller_, reset_caller_;
+    std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_;
     std::vector<double> stops_;
     std::vector<ActiveTable> tables_;
     std::vector<long long> seen_;

@@ -8,11 +8,12 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
-from daedalus.errors import InputError
+from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
-from daedalus.model.names import flat_index, split_index
+from daedalus.model.names import element_label, flat_index, split_index
 from daedalus.model.system import System
 from daedalus.reduction.explicit_form import explicit_form
+from daedalus.simulation.projection import projection
 
 
 class Plant:
@@ -21,6 +22,7 @@ class Plant:
     def __init__(self, system: System) -> None:
         self.system = system
         self.form = explicit_form(system)
+        self.notes: tuple[str, ...] = ()
 
     def _compiled(self, name: str, expression: ca.SX) -> Compiled:
         arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
@@ -47,6 +49,31 @@ class Plant:
         """Algebraic variables, then the outputs below each other."""
         outputs = concatenate(self.system.outputs.values())
         return self._compiled("readout", ca.vertcat(self.form.z, self.form.applied(self.system, outputs)))
+
+    @cached_property
+    def projection(self) -> Compiled | None:
+        """The state moved onto the invariants; None where there are none, or too many to be kept so."""
+        try:
+            projected = projection(self.system, self.form)
+        except SolverError as error:
+            self.notes = (f"the invariants are not kept: {'; '.join(error.facts)}",)
+            return None
+        return None if projected is None else self._compiled("projection", projected)
+
+    @cached_property
+    def invariants(self) -> Compiled:
+        """What solutions keep at zero, below each other."""
+        kept = concatenate(self.system.invariants.values())
+        return self._compiled("invariants", self.form.applied(self.system, kept))
+
+    @cached_property
+    def invariant_labels(self) -> list[str]:
+        """The name of every entry of `invariants`."""
+        return [
+            element_label(name, () if value.is_scalar() else (value.numel(),), k)
+            for name, value in self.system.invariants.items()
+            for k in range(value.numel())
+        ]
 
     @cached_property
     def constraints(self) -> Compiled:

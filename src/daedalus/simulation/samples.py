@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from daedalus.compilation import Compiled
 from daedalus.errors import InputError
 from daedalus.simulation.inputs import Drive
 from daedalus.simulation.plant import Plant, by_shape
@@ -101,12 +102,18 @@ class Samples:
         return self._plant.rhs.core.evaluate_many(*self._arguments())[0]
 
     def violations(self) -> dict[str, float]:
-        """The largest violation of each equation without derivatives over these times."""
-        rows = self._plant.constraint_rows
-        if not rows:
-            return {}
-        residuals = np.abs(self._plant.constraints.core.evaluate_many(*self._arguments())[0]).max(axis=0, initial=0.0)
-        return {self._plant.system.equation_labels[r]: float(v) for r, v in zip(rows, residuals)}
+        """The largest violation of each equation without derivatives and of each invariant over these times."""
+        plant, found = self._plant, {}
+        if plant.constraint_rows:
+            labels = [plant.system.equation_labels[r] for r in plant.constraint_rows]
+            found.update(zip(labels, self._largest(plant.constraints)))
+        if plant.system.invariants:
+            found.update(zip(plant.invariant_labels, self._largest(plant.invariants)))
+        return found
+
+    def _largest(self, function: Compiled) -> list[float]:
+        values = function.core.evaluate_many(*self._arguments())[0]
+        return np.abs(values).max(axis=0, initial=0.0).tolist()
 
     def __repr__(self) -> str:
         span = f"t = {self._times[0]:g}" if self._scalar else f"{len(self._times)} times"

@@ -99,12 +99,13 @@ def simulate(
         run = _core.integrate(
             rhs, settings.choice.core, t0, t1, x0, drive.constants, p, atol=tolerance, save_at=times, progress=bar,
             cancel=cancel, tables=drive.core_tables() if drive.tables else [],
+            projection=plant.projection.core if system.invariants and plant.projection else None,
             **settings.core, **(_events(plant) if system.events else {}),
         )  # fmt: skip
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
-    outcome = partial(_outcome, run, plant.system, settings, drive.notes)
+    outcome = partial(_outcome, run, plant.system, settings, drive.notes + plant.notes)
     trajectory = Trajectory(plant, drive, p, run.t, run.x, run.status, outcome, run)
     if on_stop == "raise" and not trajectory.success:
         raise _stopped(trajectory)

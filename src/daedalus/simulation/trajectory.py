@@ -172,7 +172,7 @@ class Trajectory(Samples):
         Parameters
         ----------
         t: a number (values without a time axis) or an array of times; at the time of an event the later values count.
-        project: put the values on the constraints of the model; an explicit system has none.
+        project: put the values on the invariants of the model too, which between the steps hold to the tolerance only.
 
         Example
         -------
@@ -204,10 +204,13 @@ class Trajectory(Samples):
             x = _core.evaluate_dense(dense.starts, dense.ends, dense.coefficients, np.clip(flat, low, high))
         else:
             x = np.repeat(self._x[-1:], flat.size, axis=0)
-        return Samples(self._plant, self._drive, self._parameters, flat, x, scalar=times.ndim == 0)
+        found = Samples(self._plant, self._drive, self._parameters, flat, x, scalar=times.ndim == 0)
+        if project and self._plant.projection is not None:
+            found._x = self._plant.projection.core.evaluate_many(*found._arguments())[0]
+        return found
 
     def drift(self, between: bool = False) -> dict[str, float]:
-        """The largest violation of each equation without derivatives, at the samples or between them too.
+        """The largest violation of each equation without derivatives and each invariant, also between the samples.
 
         Example
         -------
