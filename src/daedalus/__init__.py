@@ -22,6 +22,7 @@ _PLACES = {
     "model.model": "Model",
     "model.system": "System",
     "model.signals": "signal",
+    "model.joint_kinds": "ground",
     "model.inertia": "parallel_axis",
     "model.rotations": "skew unskew rot_x rot_y rot_z is_rotation nearest_rotation",
     "model.quaternions": "rotation_from_quaternion quaternion_from_rotation quaternion_product quaternion_conjugate "
@@ -34,6 +35,10 @@ _PLACES = {
     "point_acceleration_terms",
     "model.moments": "centre_of_mass moment couple",
     "model.newton_euler": "newton_euler newton_euler_matrices kinetic_energy",
+    "analysis.same": "same",
+    "analysis.lti": "LTI",
+    "analysis.descriptor": "DescriptorSystem",
+    "analysis.pencil": "pencil",
     "simulation.simulate": "simulate",
     "simulation.trajectory": "Trajectory",
     "simulation.sweep": "sweep",

@@ -1,6 +1,10 @@
 """The public names, for type checkers: the same as in `__init__.py`."""
 
 from daedalus import catalogue as catalogue
+from daedalus.analysis.descriptor import DescriptorSystem as DescriptorSystem
+from daedalus.analysis.lti import LTI as LTI
+from daedalus.analysis.pencil import pencil as pencil
+from daedalus.analysis.same import same as same
 from daedalus.display.phase_portrait import phase_portrait as phase_portrait
 from daedalus.display.torque_speed import torque_speed as torque_speed
 from daedalus.errors import DaedalusError as DaedalusError
@@ -34,6 +38,7 @@ from daedalus.model.frames import split_transform as split_transform
 from daedalus.model.frames import transform as transform
 from daedalus.model.frames import transform_point as transform_point
 from daedalus.model.inertia import parallel_axis as parallel_axis
+from daedalus.model.joint_kinds import ground as ground
 from daedalus.model.model import Model as Model
 from daedalus.model.moments import centre_of_mass as centre_of_mass
 from daedalus.model.moments import couple as couple

@@ -5,11 +5,12 @@ from __future__ import annotations
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.expressions import column, elements, symbol_key
-from daedalus.model.mechanics import Constraint, WrittenMechanics, equations_of_motion, pulled_back
-from daedalus.model.names import check_name, did_you_mean
+from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.mechanics import equations_of_motion, pulled_back, velocity_symbols
+from daedalus.model.names import check_name, counted, did_you_mean, with_article
 from daedalus.model.notebook import Equation, Notebook, size_text
 from daedalus.model.variables import check_shape, make_variable
+from daedalus.model.written_mechanics import Constraint, WrittenMechanics
 
 
 class EnergyDoor(Notebook):
@@ -21,7 +22,15 @@ class EnergyDoor(Notebook):
 
     def _all_equations(self) -> dict[str, Equation]:
         """The written equations, then the equations of motion."""
-        return {**self._equations, **{e.name: e for e in equations_of_motion(self, self._mechanics)}}
+        derived = {e.name: e for e in equations_of_motion(self, self._mechanics)}
+        for name in derived.keys() & self._equations.keys():
+            raise ModelError(
+                f"The equation name {name!r} is taken.",
+                "an equation of motion or a constraint has that name",
+                because="errors and results speak of an equation by its name.",
+                remedy="m.equation(..., name=...) with another name",
+            )
+        return {**self._equations, **derived}
 
     def coordinate(
         self,
@@ -45,9 +54,9 @@ class EnergyDoor(Notebook):
         >>> m = dd.Model("pendulum")
         >>> a = m.coordinate("angle", start=0.1, rate=0.0, unit="rad")
         >>> m.kinetic_energy(0.5 * m.rate(a) ** 2)
-        >>> m.potential_energy(-9.81 * ca.cos(a))
+        >>> m.potential_energy(9.81 * ca.sin(a))
         >>> m.equations
-        {'motion of angle': ['angle_ddot + 9.81*sin(angle) = 0']}
+        {'motion of angle': ['angle_ddot + 9.81*cos(angle) = 0']}
         """
         check_name(name, "coordinate")
         dims = check_shape(shape, name)
@@ -74,18 +83,55 @@ class EnergyDoor(Notebook):
         return self.der(coordinate)  # type: ignore[attr-defined, no-any-return]
 
     def kinetic_energy(self, energy: object) -> None:
-        """Add kinetic energy T(q, q', t); calls add up."""
-        self._mechanics.kinetic += self._energy(energy, "kinetic energy", derivatives=1)
+        """Add kinetic energy T(q, q', t); calls add up.
+
+        Bodies of `m.body` bring their own kinetic energy; what is added here comes on top of it.
+
+        Example
+        -------
+        >>> import daedalus as dd, casadi as ca
+        >>> m = dd.Model("bead on a turning wire")
+        >>> r = m.coordinate("r", start=0.1, rate=0.0); spin = m.parameter("spin", 2.0)
+        >>> m.kinetic_energy(0.5 * (m.rate(r) ** 2 + (spin * r) ** 2))
+        >>> tr = dd.simulate(m, 1.0)
+        >>> round(float(tr["r"][-1]), 4), round(0.1 * float(ca.cosh(2.0)), 4)
+        (0.3762, 0.3762)
+        """
+        self._mechanics.kinetic += self._energy(energy, "kinetic energy")
 
     def potential_energy(self, energy: object) -> None:
-        """Add potential energy V(q, t); calls add up. It may contain positions of bodies too."""
-        self._mechanics.potential += self._energy(energy, "potential energy", derivatives=0)
+        """Add potential energy V(q, t); calls add up. It may contain positions of bodies too.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("mass on a spring")
+        >>> x = m.coordinate("x", start=1.0, rate=0.0)
+        >>> m.kinetic_energy(0.5 * 2.0 * m.rate(x) ** 2)
+        >>> m.potential_energy(0.5 * 8.0 * x**2)
+        >>> m.equations
+        {'motion of x': ['2*x_ddot + 8*x = 0']}
+        """
+        self._mechanics.potential += self._energy(energy, "potential energy")
 
     def dissipation(self, function: object) -> None:
-        """Add a dissipation function D(q, q'): the force −∂D/∂q' acts (Rayleigh); calls add up."""
-        self._mechanics.dissipation += self._energy(function, "dissipation", derivatives=1)
+        """Add a dissipation function D(q, q', t): the force −∂D/∂q' acts (Rayleigh); calls add up.
 
-    def _energy(self, value: object, what: str, derivatives: int) -> ca.SX:
+        A damper of constant c between two points has D = ½ c (relative velocity)².
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("braked mass")
+        >>> x = m.coordinate("x", start=0.0, rate=1.0)
+        >>> m.kinetic_energy(0.5 * m.rate(x) ** 2)
+        >>> m.dissipation(0.5 * 3.0 * m.rate(x) ** 2)
+        >>> m.equations
+        {'motion of x': ['x_ddot + 3*x_dot = 0']}
+        """
+        self._mechanics.dissipation += self._energy(function, "dissipation")
+
+    def _energy(self, value: object, what: str) -> ca.SX:
         where = f"The {what}"
         expression = self._expression(value, where)
         if not expression.is_scalar():
@@ -95,13 +141,24 @@ class EnergyDoor(Notebook):
                 because="an energy is one number.",
                 remedy="0.5 * m * casadi.sumsqr(v)",
             )
-        for name, _, order in self._check_symbols(expression, where):
-            if order > derivatives:
+        highest = 0 if what == "potential energy" else 1
+        for name, k, order in self._check_symbols(expression, where):
+            label = self._owner.labels[symbol_key(self._scalars[name, order][k])]
+            # The velocity of a body is a state of its own, one order above the position.
+            if order + (name in self._mechanics.velocity_names) > highest:
                 raise ModelError(
-                    f"{where} contains a derivative of {name} that it may not contain.",
-                    f"it contains the derivative of order {order}",
+                    f"{where} contains {label}.",
                     because="T and the dissipation depend on positions and velocities, V on positions.",
-                    remedy="rates go into the kinetic energy or the dissipation",
+                    remedy="rates go into the kinetic energy or the dissipation"
+                    if highest == 0
+                    else "positions and first derivatives only",
+                )
+            if what == "kinetic energy" and name != "t" and self._variables[name].kind in ("algebraic", "input"):
+                raise ModelError(
+                    f"{where} contains {label}.",
+                    f"{label} is {with_article(self._variables[name].kind)}",
+                    because="the equations of motion would contain its derivative, and it has none.",
+                    remedy=f'm.state("{name}", ...) with an equation for its derivative',
                 )
         self._changed()
         return expression
@@ -126,7 +183,7 @@ class EnergyDoor(Notebook):
         if len(symbols) != value.numel():
             raise ModelError(
                 "The generalised force does not fit its coordinate.",
-                f"{len(symbols)} coordinates, {size_text(value)} of force",
+                f"{counted(len(symbols), 'coordinate')}, {size_text(value)} of force",
                 because="each coordinate takes one force.",
                 remedy="as many entries on both sides",
             )
@@ -168,7 +225,7 @@ class EnergyDoor(Notebook):
                 because="a force acts along the directions of its point.",
                 remedy="as many components on both sides",
             )
-        moved = sorted({n for n, _, o in self._check_symbols(point, "The point of the force") if o == 0})
+        moved = {n for n, _, _ in self._check_positions(point, "The point of the force")}
         names = [n for n in self._mechanics.positions if n in moved]
         if not names:
             raise ModelError(
@@ -206,20 +263,29 @@ class EnergyDoor(Notebook):
         >>> q = m.coordinate("q", 2, start=[1.0, 0.0], rate=[0.0, 0.0])
         >>> m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
         >>> m.potential_energy(9.81 * q[1])
-        >>> rod = m.constraint("rod", 0.5 * (ca.sumsqr(q) - 1.0))
+        >>> rod = m.constraint("rod", ca.sumsqr(q) - 1.0)
         >>> m.equations["motion of q"]
-        ['q_ddot[0] - q[0]*rod = 0', 'q_ddot[1] - (-9.81 + q[1]*rod) = 0']
+        ['q_ddot[0] - 2*q[0]*rod = 0', 'q_ddot[1] + 9.81 - 2*q[1]*rod = 0']
         """
         value = self._constraint_value(name, expression)
-        seen = self._check_symbols(value, f"Constraint {name!r}")
-        if any(order for _, _, order in seen):
-            raise ModelError(
-                f"Constraint {name!r} contains a velocity.",
-                because="a holonomic constraint is one between positions.",
-                remedy=f'm.velocity_constraint("{name}", ...)',
-            )
-        self._check_constrains(name, {n for n, _, _ in seen} & set(self._mechanics.positions), "coordinate")
+        seen = self._check_positions(value, f"Constraint {name!r}", remedy=f'm.velocity_constraint("{name}", ...)')
+        moving = {n for n, _, _ in seen} & set(self._mechanics.positions)
+        self._check_constrains(name, value, [self._symbols[n] for n in moving], "coordinate or position of a body")
         return self._add_constraint(name, "holonomic", value)
+
+    def _check_positions(
+        self, expression: ca.SX, where: str, remedy: str = "an expression of positions"
+    ) -> list[tuple[str, int, int]]:
+        """Refuse velocities; returns who appears."""
+        seen = self._check_symbols(expression, where)
+        for name, k, order in seen:
+            if order or name in self._mechanics.velocity_names:
+                raise ModelError(
+                    f"{where} contains {self._owner.labels[symbol_key(self._scalars[name, order][k])]}.",
+                    because="it is an expression of positions, and that is a velocity.",
+                    remedy=remedy,
+                )
+        return seen
 
     def velocity_constraint(self, name: str, expression: object) -> ca.SX:
         """Write a constraint a(q, q', t) = 0 that is linear in the velocities; returns its multiplier.
@@ -237,12 +303,9 @@ class EnergyDoor(Notebook):
         """
         value = self._constraint_value(name, expression)
         seen = self._check_symbols(value, f"Velocity constraint {name!r}")
-        owners = {v.velocity for v in self._mechanics.velocities.values()}
-        moving = {n for n, _, o in seen if (o == 1 and n in self._mechanics.coordinates) or n in owners}
-        self._check_constrains(name, moving, "velocity")
-        symbols = ca.vertcat(
-            *(column(self._symbols[n] if n in owners else self._derivative_symbol(n, 1)) for n in moving)
-        )
+        self._check_velocity_orders(name, seen)
+        symbols = velocity_symbols(self, self._mechanics)
+        self._check_constrains(name, value, [symbols], "velocity")
         if not ca.is_linear(value, symbols):
             raise ModelError(
                 f"Velocity constraint {name!r} is not linear in the velocities.",
@@ -256,14 +319,29 @@ class EnergyDoor(Notebook):
         self._check_free(name, "constraint")
         return column(self._expression(expression, f"Constraint {name!r}"))
 
-    def _check_constrains(self, name: str, present: set[str], what: str) -> None:
-        if not present:
-            raise ModelError(
-                f"Constraint {name!r} constrains nothing.",
-                f"no {what} enters it",
-                because="a constraint acts on what moves.",
-                remedy=f"an expression of {', '.join(self._mechanics.positions[:4]) or 'm.coordinate(...)'}",
-            )
+    def _check_velocity_orders(self, name: str, seen: list[tuple[str, int, int]]) -> None:
+        for variable, k, order in seen:
+            if order + (variable in self._mechanics.velocity_names) > 1:
+                raise ModelError(
+                    f"Velocity constraint {name!r} contains an acceleration.",
+                    f"it contains {self._owner.labels[symbol_key(self._scalars[variable, order][k])]}",
+                    because="a velocity constraint is one between positions and velocities.",
+                    remedy="a form a(q, t) q' + b(q, t) = 0",
+                )
+
+    def _check_constrains(self, name: str, value: ca.SX, moving: list[ca.SX], what: str) -> None:
+        """Refuse a constraint, or a component of one, that nothing which moves enters."""
+        symbols = concatenate(moving)
+        entered = set(ca.jacobian_sparsity(value, symbols).row()) if symbols.numel() else set()
+        for k in range(value.numel()):
+            if k not in entered:
+                which = f"Constraint {name!r}" if value.numel() == 1 else f"Component {k} of constraint {name!r}"
+                raise ModelError(
+                    f"{which} constrains nothing.",
+                    f"no {what} enters it",
+                    because="a constraint acts on what moves.",
+                    remedy=f"an expression of {', '.join(self._mechanics.positions[:4]) or 'm.coordinate(...)'}",
+                )
 
     def _add_constraint(self, name: str, kind: str, value: ca.SX) -> ca.SX:
         shape = () if value.numel() == 1 else (value.numel(),)

@@ -15,8 +15,8 @@ from daedalus.model.system import System, state_order
 from daedalus.model.variables import Event, Variable
 
 
-def freeze(book: Notebook) -> System:
-    """Take a snapshot of what is written; refuses a count of equations that does not fit the unknowns."""
+def freeze(book: Notebook, *, square: bool = True) -> System:
+    """Take a snapshot of what is written; refuses a count of equations that does not fit the unknowns unless told not to."""
     states = [v for v in book._variables.values() if v.kind == "state"]
     equations = book._all_equations().values()
     residual = concatenate(equation.residual for equation in equations)
@@ -26,7 +26,8 @@ def freeze(book: Notebook) -> System:
         for k in range(e.residual.numel())
     ]
     orders = highest_orders(book, states, residual)
-    _check_count(book, residual)
+    if square:
+        _check_count(book, residual)
     _check_orders(book, orders)
 
     # The entries of x, and for each the symbol of its derivative.

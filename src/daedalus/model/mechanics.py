@@ -2,165 +2,123 @@
 
 With positions q, velocities v and the kinematics q' = N(q) v,
 
-    d/dt ∂T/∂v − ∂T/∂q = τ − Nᵀ ∂V/∂q − ∂D/∂v + (G N)ᵀ λ,        c(q, t) = 0,  G = ∂c/∂q,
+    d/dt ∂T/∂v − Nᵀ ∂T/∂q + Nᵀ ∂V/∂q + ∂D/∂v = τ + (G N)ᵀ λ,        c(q, t) = 0,  G = ∂c/∂q,
 
-where the left side is Lagrange's for coordinates (N = I, v = q') and Newton–Euler's for bodies. A velocity constraint
-a(q, v, t) = 0 enters with (∂a/∂v)ᵀ λ. All of it is built by derivatives along directions: the size of the result grows with the size of what was written, not with its square.
+where N = I and v = q' for coordinates. A body brings Newton–Euler's M v' + ω × M ω in place of its own share of T; an
+angular velocity of a body in T adds ω × ∂T/∂ω (Boltzmann and Hamel, see Papastavridis, Analytical Mechanics, 2002). A
+velocity constraint a(q, v, t) = 0 enters with (∂a/∂v)ᵀ λ. All of it is built by derivatives along directions, so that
+the size of the result grows with the size of what was written, not with its square.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterable
 
 import casadi as ca
 
-from daedalus.model.expressions import column, concatenate
+from daedalus.errors import ModelError
+from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.notebook import Equation, Notebook
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """A constraint with the multiplier of the same name; `kind` is "holonomic" or "velocity"."""
-
-    name: str
-    kind: str
-    expression: ca.SX
-
-
-@dataclass(frozen=True)
-class Velocity:
-    """A velocity-like unknown and how positions follow from it: position' = rate(velocity)."""
-
-    position: str  # the variable that it moves
-    velocity: str  # its own name; for a coordinate q this is the derivative q_dot
-    rate: ca.SX  # position' in terms of the velocity, linear in it
-    inertia_force: ca.SX | None  # M v' + h; None for a coordinate, where it follows from the kinetic energy
-
-
-@dataclass
-class WrittenMechanics:
-    """What the doors for energies and bodies have collected."""
-
-    coordinates: list[str] = field(default_factory=list)
-    kinetic: ca.SX = field(default_factory=lambda: ca.SX(0))
-    potential: ca.SX = field(default_factory=lambda: ca.SX(0))
-    dissipation: ca.SX = field(default_factory=lambda: ca.SX(0))
-    # Generalised forces by the name of the position (coordinate, body position or body attitude).
-    applied: dict[str, ca.SX] = field(default_factory=dict)
-    constraints: dict[str, Constraint] = field(default_factory=dict)
-    velocities: dict[str, Velocity] = field(default_factory=dict)  # by the name of the position
-    gravity: ca.SX = field(default_factory=lambda: ca.SX.zeros(3))
-
-    def copy(self) -> WrittenMechanics:
-        """A collection of its own with the same entries."""
-        return replace(
-            self,
-            coordinates=list(self.coordinates),
-            applied=dict(self.applied),
-            constraints=dict(self.constraints),
-            velocities=dict(self.velocities),
-        )
-
-    # -- travelling: names as plain data, expressions as a flat list --------------------------------------------
-
-    def outline(self) -> dict[str, Any]:
-        """Names and kinds, without expressions."""
-        return {
-            "coordinates": list(self.coordinates),
-            "applied": list(self.applied),
-            "constraints": [(c.name, c.kind) for c in self.constraints.values()],
-            "velocities": [(v.position, v.velocity, v.inertia_force is not None) for v in self.velocities.values()],
-        }
-
-    def expressions(self) -> list[ca.SX]:
-        """The expressions that belong to the outline, in its order."""
-        return [
-            self.kinetic,
-            self.potential,
-            self.dissipation,
-            self.gravity,
-            *self.applied.values(),
-            *(c.expression for c in self.constraints.values()),
-            *(e for v in self.velocities.values() for e in (v.rate, v.inertia_force) if e is not None),
-        ]
-
-    def add(self, outline: dict[str, Any], expressions: Iterator[ca.SX], prefix: str) -> None:
-        """Take in what another collection wrote, under a prefix."""
-        self.coordinates += [prefix + name for name in outline["coordinates"]]
-        self.kinetic += next(expressions)
-        self.potential += next(expressions)
-        self.dissipation += next(expressions)
-        gravity = next(expressions)
-        self.gravity = self.gravity if prefix else gravity
-        for name in outline["applied"]:
-            self.applied[prefix + name] = next(expressions)
-        for name, kind in outline["constraints"]:
-            self.constraints[prefix + name] = Constraint(prefix + name, kind, next(expressions))
-        for position, velocity, has_inertia in outline["velocities"]:
-            rate = next(expressions)
-            force = next(expressions) if has_inertia else None
-            self.velocities[prefix + position] = Velocity(prefix + position, prefix + velocity, rate, force)
-
-    @property
-    def positions(self) -> list[str]:
-        """Everything that moves: coordinates, then positions and attitudes of bodies."""
-        return [*self.coordinates, *self.velocities]
+from daedalus.model.written_mechanics import WrittenMechanics
 
 
 def equations_of_motion(book: Notebook, written: WrittenMechanics) -> list[Equation]:
     """The equations that the energies, bodies and constraints of a notebook stand for."""
     if not written.positions:
         return []
-    forces = generalised_forces(book, written)
-    equations = [
-        Equation(f"motion of {name}", column(left - forces[name]))
-        for name, left in lagrange_terms(book, written).items()
-    ]
+    left, right = inertia_sides(book, written), force_sides(book, written)
+    equations = []
+    for name in written.positions:
+        velocity = written.velocities.get(name)
+        if velocity is not None:
+            rate = velocity.rate
+            if velocity.norm:
+                rate = rate + book._symbols[name] * book._symbols[velocity.norm]
+            equations.append(Equation(f"rate of {name}", column(book._derivative_symbol(name, 1) - rate)))
+        residual = left[name] if right[name].is_zero() else left[name] - right[name]
+        _check_moved(book, name, residual)
+        equations.append(Equation(f"motion of {name}", column(residual)))
     for velocity in written.velocities.values():
-        if velocity.inertia_force is not None:
-            left = velocity.inertia_force
-            equations.append(Equation(f"motion of {velocity.position}", column(left - forces[velocity.position])))
+        if velocity.norm:
+            equations.append(Equation(velocity.norm, 0.5 * (ca.sumsqr(book._symbols[velocity.position]) - 1)))
     equations += [Equation(c.name, column(c.expression)) for c in written.constraints.values()]
     return equations
 
 
-def lagrange_terms(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX]:
-    """d/dt ∂T/∂q' − ∂T/∂q for every coordinate."""
-    names = written.coordinates
-    if not names:
-        return {}
-    q, rates, accelerations = (concatenate(book._derivative_symbol(n, k) for n in names) for k in range(3))
-    momentum = column(ca.gradient(written.kinetic, rates))
-    # The derivative along the motion: q moves with q', q' with q'', t with 1.
-    along = ca.jtimes(momentum, concatenate([q, rates, book._time]), concatenate([rates, accelerations, ca.SX(1)]))
-    return _split(book, names, column(along) - column(ca.gradient(written.kinetic, q)))
+def _check_moved(book: Notebook, name: str, residual: ca.SX) -> None:
+    """Refuse a coordinate whose equation of motion is empty."""
+    for k in range(residual.numel()):
+        if residual[k].is_constant():
+            label = book._variables[name].label(k)
+            raise ModelError(
+                f"Nothing moves {label}.",
+                f"the equation of motion of {label} folded to the constant {float(residual[k]):g}",
+                because="no kinetic or potential energy, dissipation or constraint contains it.",
+                remedy=f"m.kinetic_energy(...) with the rate of {label}",
+            )
 
 
-def generalised_forces(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX]:
-    """All forces by the name of the position they move: applied, from potential, dissipation and constraints."""
-    names = written.positions
-    sizes = {n: _velocity_symbol(book, written, n).numel() for n in names}
-    total = {n: column(written.applied.get(n, ca.SX.zeros(sizes[n]))) for n in names}
-    q = concatenate(book._symbols[n] for n in names)
-    gradient = -column(ca.gradient(written.potential, q))
-    for constraint in written.constraints.values():
-        multiplier = column(book._symbols[constraint.name])
-        if constraint.kind == "holonomic":
-            gradient += column(ca.jtimes(column(constraint.expression), q, multiplier, True))
-    for name, part in _split(book, names, gradient).items():
-        total[name] += pulled_back(book, written, name, part)
-    v = concatenate(_velocity_symbol(book, written, n) for n in names)
-    loss = -column(ca.gradient(written.dissipation, v))
-    for constraint in written.constraints.values():
-        if constraint.kind == "velocity":
-            loss += column(ca.jtimes(column(constraint.expression), v, column(book._symbols[constraint.name]), True))
-    offset = 0
-    for name in names:
-        total[name] += loss[offset : offset + sizes[name]]
-        offset += sizes[name]
+def inertia_sides(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX]:
+    """M v' + h by the name of the position: inertia, potential, dissipation and weights."""
+    sides = _terms_of_kinetic_energy(book, written)
+    slope = _split(book, written.positions, _gradient(written.potential, position_symbols(book, written)))
+    loss = split_velocities(book, written, _gradient(written.dissipation, velocity_symbols(book, written)))
+    for name in written.positions:
+        velocity = written.velocities.get(name)
+        if velocity is not None:
+            sides[name] = _plus(column(velocity.inertia_force), sides[name])
+        sides[name] = _plus(_plus(sides[name], pulled_back(book, written, name, slope[name])), loss[name])
+    for body in written.bodies.values():
+        gravity = written.gravity if body.gravity is None else body.gravity
+        if gravity is not None:
+            place = f"{body.name}.position"
+            sides[place] = _plus(sides[place], body.mass * -column(gravity)[: body.size])
+    return sides
+
+
+def _terms_of_kinetic_energy(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX]:
+    """d/dt ∂T/∂v − Nᵀ ∂T/∂q, and ω × ∂T/∂ω where an angular velocity enters."""
+    momentum = _gradient(written.kinetic, velocity_symbols(book, written))
+    along = split_velocities(book, written, time_derivative(book, written, momentum))
+    pull = _split(book, written.positions, _gradient(written.kinetic, position_symbols(book, written)))
+    own = split_velocities(book, written, momentum)
+    terms = {}
+    for name in written.positions:
+        backward = pulled_back(book, written, name, pull[name])
+        terms[name] = along[name] if backward.is_zero() else along[name] - backward
+        velocity = written.velocities.get(name)
+        if velocity is not None and velocity.spins:
+            terms[name] = _plus(terms[name], ca.cross(book._symbols[velocity.velocity], own[name]))
+    return terms
+
+
+def force_sides(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX]:
+    """All forces by the name of the position they move: applied ones, and those of constraints."""
+    total = applied_forces(book, written)
+    push = _split(book, written.positions, _constraint_gradient(book, written, "holonomic"))
+    drag = split_velocities(book, written, _constraint_gradient(book, written, "velocity"))
+    for name in written.positions:
+        total[name] = _plus(_plus(total[name], pulled_back(book, written, name, push[name])), drag[name])
     return total
+
+
+def applied_forces(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX]:
+    """Written forces by the name of the position."""
+    return {
+        name: column(written.applied.get(name, ca.SX.zeros(_velocity_symbol(book, written, name).numel())))
+        for name in written.positions
+    }
+
+
+def _constraint_gradient(book: Notebook, written: WrittenMechanics, kind: str) -> ca.SX:
+    """(∂c/∂q)ᵀ λ of all holonomic constraints, or (∂a/∂v)ᵀ λ of all velocity constraints, in one sweep."""
+    symbols = position_symbols(book, written) if kind == "holonomic" else velocity_symbols(book, written)
+    chosen = [c for c in written.constraints.values() if c.kind == kind]
+    if not chosen:
+        return ca.SX.zeros(symbols.numel())
+    stacked = concatenate(c.expression for c in chosen)
+    multipliers = concatenate(book._symbols[c.name] for c in chosen)
+    return column(ca.jtimes(stacked, symbols, multipliers, True))
 
 
 def pulled_back(book: Notebook, written: WrittenMechanics, name: str, gradient: ca.SX) -> ca.SX:
@@ -168,7 +126,50 @@ def pulled_back(book: Notebook, written: WrittenMechanics, name: str, gradient: 
     velocity = written.velocities.get(name)
     if velocity is None:
         return gradient
-    return column(ca.jtimes(column(velocity.rate), book._symbols[velocity.velocity], gradient, True))
+    symbol = book._symbols[velocity.velocity]
+    if gradient.is_zero():
+        return ca.SX.zeros(symbol.numel())
+    if velocity.rate.shape == symbol.shape and ca.is_equal(velocity.rate, symbol, 0):
+        return gradient
+    return column(ca.jtimes(column(velocity.rate), symbol, gradient, True))
+
+
+def time_derivative(book: Notebook, written: WrittenMechanics, expression: ca.SX) -> ca.SX:
+    """The rate of an expression along the motion; positions of bodies move with their velocities."""
+    rates = {}
+    for name, velocity in written.velocities.items():
+        rates[name] = column(velocity.rate)
+    symbols, along = [book._time], [ca.SX(1)]
+    for symbol in ca.symvar(expression):
+        name, k, order = book._known[symbol_key(symbol)]
+        if name in rates and order == 0:
+            symbols.append(symbol)
+            along.append(rates[name][k])
+        elif name != "t" and book._variables[name].kind == "state":
+            symbols.append(symbol)
+            along.append(book._derivative_scalar(name, k, order + 1))
+    return column(ca.jtimes(column(expression), concatenate(symbols), concatenate(along)))
+
+
+def position_symbols(book: Notebook, written: WrittenMechanics) -> ca.SX:
+    """q: coordinates, then positions and attitudes of bodies."""
+    return concatenate(book._symbols[name] for name in written.positions)
+
+
+def velocity_symbols(book: Notebook, written: WrittenMechanics) -> ca.SX:
+    """v: the rates of coordinates, then the velocities and angular velocities of bodies."""
+    return concatenate(_velocity_symbol(book, written, name) for name in written.positions)
+
+
+def acceleration_symbols(book: Notebook, written: WrittenMechanics) -> ca.SX:
+    """v': the second derivatives of coordinates, then the derivatives of the velocities of bodies."""
+    parts = []
+    for name in written.positions:
+        velocity = written.velocities.get(name)
+        parts.append(
+            book._derivative_symbol(name, 2) if velocity is None else book._derivative_symbol(velocity.velocity, 1)
+        )
+    return concatenate(parts)
 
 
 def _velocity_symbol(book: Notebook, written: WrittenMechanics, name: str) -> ca.SX:
@@ -176,11 +177,31 @@ def _velocity_symbol(book: Notebook, written: WrittenMechanics, name: str) -> ca
     return book._derivative_symbol(name, 1) if velocity is None else book._symbols[velocity.velocity]
 
 
-def _split(book: Notebook, names: Iterable[str], stacked: ca.SX) -> dict[str, ca.SX]:
-    """A stacked column cut into the parts of each position."""
+def split_velocities(book: Notebook, written: WrittenMechanics, stacked: ca.SX) -> dict[str, ca.SX]:
+    """A column as long as v cut into the parts of each position."""
+    sizes = [_velocity_symbol(book, written, name).numel() for name in written.positions]
+    return _cut(written.positions, sizes, stacked)
+
+
+def _split(book: Notebook, names: list[str], stacked: ca.SX) -> dict[str, ca.SX]:
+    """A column as long as q cut into the parts of each position."""
+    return _cut(names, (book._variables[name].size for name in names), stacked)
+
+
+def _cut(names: list[str], sizes: Iterable[int], stacked: ca.SX) -> dict[str, ca.SX]:
     parts, offset = {}, 0
-    for name in names:
-        size = book._variables[name].size
+    for name, size in zip(names, sizes):
         parts[name] = stacked[offset : offset + size]
         offset += size
     return parts
+
+
+def _gradient(energy: ca.SX, symbols: ca.SX) -> ca.SX:
+    return ca.SX.zeros(symbols.numel()) if energy.is_constant() else column(ca.gradient(energy, symbols))
+
+
+def _plus(one: ca.SX, two: ca.SX) -> ca.SX:
+    """The sum; a side of nothing but zeros leaves no trace in the text of the other."""
+    if two.is_zero():
+        return one
+    return two if one.is_zero() else one + two

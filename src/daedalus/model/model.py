@@ -9,11 +9,12 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.energies import EnergyDoor
 from daedalus.model.equations import EquationDoor
 from daedalus.model.events import EventDoor
 from daedalus.model.expressions import elements
 from daedalus.model.freeze import freeze
+from daedalus.model.joints import JointDoor
+from daedalus.model.motion_functions import MotionFunctions, motion_functions
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import Equation, WrittenEvent, size_text
 from daedalus.model.printing import expression_text
@@ -21,7 +22,7 @@ from daedalus.model.system import System
 from daedalus.model.variables import Variable
 
 
-class Model(EquationDoor, EventDoor, EnergyDoor):
+class Model(EquationDoor, EventDoor, JointDoor):
     """A dynamic system 0 = F(t, x', x, z, u, p), written down piece by piece.
 
     Example
@@ -99,6 +100,26 @@ class Model(EquationDoor, EventDoor, EnergyDoor):
         if self._frozen is None:
             self._frozen = freeze(self)
         return self._frozen
+
+    def mechanics(self) -> MotionFunctions:
+        """M, h, τ, G and γ of the equations of motion as functions, and the accelerations for given numbers.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("two masses")
+        >>> x = m.coordinate("x", 2, start=[0.0, 1.0], rate=[0.0, 0.0])
+        >>> m.kinetic_energy(0.5 * (2.0 * m.rate(x)[0] ** 2 + m.rate(x)[1] ** 2))
+        >>> m.potential_energy(0.5 * 3.0 * (x[1] - x[0] - 0.5) ** 2)
+        >>> m.mechanics().accelerations()["x_ddot"]
+        array([ 0.75, -1.5 ])
+        """
+        system = self.freeze()
+        with system.lock:
+            if "motion functions" not in system.prepared:
+                system.prepared["motion functions"] = motion_functions(self, system)
+        functions: MotionFunctions = system.prepared["motion functions"]
+        return functions
 
     def copy(self, name: str | None = None) -> Model:
         """A model of its own that shares the symbols, so that old expressions stay valid in both.

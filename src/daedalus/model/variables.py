@@ -19,7 +19,8 @@ class Variable:
     """The description of one variable; `model.variables["x"]` gives it.
 
     `start`, `nominal`, `lower`, `upper` are column-major tuples with one entry an element; a `None` in `start` means
-    that nothing was written. `rate` is the start value of the first derivative where it is a state of its own.
+    that nothing was written. `rate` is the start value of the first derivative where it is a state of its own. `guess`
+    is where a search for an unwritten start begins, zero where it is empty.
 
     Example
     -------
@@ -39,6 +40,7 @@ class Variable:
     nominal: tuple[float, ...] = ()
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
+    guess: tuple[float, ...] = ()
 
     @property
     def size(self) -> int:

@@ -1,8 +1,8 @@
 """Keep what a model promises to keep: after each step the state is moved onto the invariants, by the shortest way.
 
-With invariants c(t, x) = 0 and J = ∂c/∂x the correction is Gauss–Newton's, x ← x − W Jᵀ (J W Jᵀ)⁻¹ c with W the squares of
-the nominal values. It converges quadratically and begins within the tolerance of a step, so two corrections reach
-rounding (E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, IV.4).
+With invariants c(t, x) = 0 and J = ∂c/∂x the correction is Gauss–Newton's, x ← x − W Jᵀ (J W Jᵀ)⁻¹ c with W the
+squares of the nominal values. It converges quadratically and begins within the tolerance of a step, so two corrections
+reach rounding (E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, IV.4).
 """
 
 from __future__ import annotations

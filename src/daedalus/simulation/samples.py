@@ -103,7 +103,8 @@ class Samples:
 
     def violations(self) -> dict[str, float]:
         """The largest violation of each equation without derivatives and of each invariant over these times."""
-        plant, found = self._plant, {}
+        plant = self._plant
+        found: dict[str, float] = {}
         if plant.constraint_rows:
             labels = [plant.system.equation_labels[r] for r in plant.constraint_rows]
             found.update(zip(labels, self._largest(plant.constraints)))
