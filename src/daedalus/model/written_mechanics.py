@@ -1,0 +1,127 @@
+"""What the doors for energies and bodies have collected, and how it travels into copies, parts and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import casadi as ca
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A constraint with the multiplier of the same name; `kind` is "holonomic" or "velocity"."""
+
+    name: str
+    kind: str
+    expression: ca.SX
+
+
+@dataclass(frozen=True)
+class Velocity:
+    """The velocity of a body's position or attitude, and how the position follows from it: position' = rate."""
+
+    position: str  # the variable that it moves
+    velocity: str  # its own name
+    rate: ca.SX  # position' in terms of the velocity, linear in it
+    inertia_force: ca.SX  # M v' + h of Newton–Euler
+    spins: bool = False  # an angular velocity in space, in a frame that turns with it
+    norm: str = ""  # the multiplier that keeps the position's length at one, where that is written as an equation
+
+
+@dataclass(frozen=True)
+class WrittenBody:
+    """A rigid body; `gravity` is that of the part it came with, or None where the model's own acts."""
+
+    name: str
+    orientation: str | None
+    size: int  # 2 in the plane, 3 in space
+    mass: ca.SX
+    inertia: ca.SX | None = None
+    gravity: ca.SX | None = None
+
+
+@dataclass
+class WrittenMechanics:
+    """Energies, forces, constraints and bodies of one model."""
+
+    coordinates: list[str] = field(default_factory=list)
+    kinetic: ca.SX = field(default_factory=lambda: ca.SX(0))
+    potential: ca.SX = field(default_factory=lambda: ca.SX(0))
+    dissipation: ca.SX = field(default_factory=lambda: ca.SX(0))
+    # Generalised forces by the name of the position (coordinate, body position or body attitude).
+    applied: dict[str, ca.SX] = field(default_factory=dict)
+    constraints: dict[str, Constraint] = field(default_factory=dict)
+    velocities: dict[str, Velocity] = field(default_factory=dict)  # by the name of the position
+    bodies: dict[str, WrittenBody] = field(default_factory=dict)
+    gravity: ca.SX | None = None
+
+    @property
+    def positions(self) -> list[str]:
+        """Everything that moves: coordinates, then positions and attitudes of bodies."""
+        return [*self.coordinates, *self.velocities]
+
+    @property
+    def velocity_names(self) -> set[str]:
+        """The variables that are velocities of bodies."""
+        return {v.velocity for v in self.velocities.values()}
+
+    def copy(self) -> WrittenMechanics:
+        """A collection of its own with the same entries."""
+        return replace(
+            self,
+            coordinates=list(self.coordinates),
+            applied=dict(self.applied),
+            constraints=dict(self.constraints),
+            velocities=dict(self.velocities),
+            bodies=dict(self.bodies),
+        )
+
+    # -- travelling: names as plain data, expressions as a flat list -------------------------------------------
+
+    def outline(self) -> dict[str, Any]:
+        """Names and kinds, without expressions."""
+        return {
+            "coordinates": list(self.coordinates),
+            "gravity": self.gravity is not None,
+            "applied": list(self.applied),
+            "constraints": [(c.name, c.kind) for c in self.constraints.values()],
+            "velocities": [(v.position, v.velocity, v.spins, v.norm) for v in self.velocities.values()],
+            "bodies": [
+                (b.name, b.orientation, b.size, b.inertia is not None, b.gravity is not None)
+                for b in self.bodies.values()
+            ],
+        }
+
+    def expressions(self) -> list[ca.SX]:
+        """The expressions that belong to the outline, in its order."""
+        flat = [self.kinetic, self.potential, self.dissipation, self.gravity, *self.applied.values()]
+        flat += [c.expression for c in self.constraints.values()]
+        flat += [e for v in self.velocities.values() for e in (v.rate, v.inertia_force)]
+        flat += [e for b in self.bodies.values() for e in (b.mass, b.inertia, b.gravity)]
+        return [e for e in flat if e is not None]
+
+    def add(self, outline: dict[str, Any], expressions: Iterator[ca.SX], prefix: str) -> None:
+        """Take in what another collection wrote, under a prefix; bodies of a part keep the gravity of the part."""
+        self.coordinates += [prefix + name for name in outline["coordinates"]]
+        self.kinetic += next(expressions)
+        self.potential += next(expressions)
+        self.dissipation += next(expressions)
+        gravity = next(expressions) if outline["gravity"] else None
+        if not prefix:
+            self.gravity = gravity
+        for name in outline["applied"]:
+            self.applied[prefix + name] = next(expressions)
+        for name, kind in outline["constraints"]:
+            self.constraints[prefix + name] = Constraint(prefix + name, kind, next(expressions))
+        for position, velocity, spins, norm in outline["velocities"]:
+            rate, force = next(expressions), next(expressions)
+            self.velocities[prefix + position] = Velocity(
+                prefix + position, prefix + velocity, rate, force, spins, norm and prefix + norm
+            )
+        for name, orientation, size, has_inertia, has_gravity in outline["bodies"]:
+            mass = next(expressions)
+            inertia = next(expressions) if has_inertia else None
+            own = next(expressions) if has_gravity else gravity if prefix else None
+            self.bodies[prefix + name] = WrittenBody(prefix + name, orientation, size, mass, inertia, own)
