@@ -272,6 +272,18 @@ class System:
         return {letter: _frozen_array(entries) for letter, entries in values.items()}
 
     @cached_property
+    def default_start(self) -> np.ndarray:
+        """x where nothing but the model says where to begin: its written values, zero where there are none."""
+        values = np.nan_to_num(self.start["x"], nan=0.0)
+        values.setflags(write=False)
+        return values
+
+    @cached_property
+    def complete_parameters(self) -> bool:
+        """Whether every parameter was written with a value."""
+        return not bool(np.isnan(self.start["p"]).any())
+
+    @cached_property
     def nominal(self) -> dict[str, np.ndarray]:
         """The usual sizes of x, z and u (read-only); a derivative has that of its state."""
         written = {v.name: v for v in self.variables}

@@ -71,6 +71,8 @@ def check_mapping(values: object, argument: str) -> Mapping[str, object]:
 def parameter_values(system: System, values: Mapping[str, object] | None) -> np.ndarray:
     """The vector p: the model's values with `values` written over them; every parameter must have one."""
     p = system.start["p"]
+    if not values and system.complete_parameters:
+        return p
     if values:
         p = p.copy()
         if isinstance(values, dict) and write_plain(p, system, "p", values) >= 0:

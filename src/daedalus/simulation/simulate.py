@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import given_start, parameter_values
 from daedalus.simulation.inputs import Drive, read_inputs
-from daedalus.simulation.methods import Choice, choose_method
-from daedalus.simulation.plant import Plant, plant_of
+from daedalus.simulation.plant import Plant
 from daedalus.simulation.progress import ProgressBar, wants_progress
 from daedalus.simulation.samples import Samples
+from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.stop_reason import remedy, stop_reason
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 
@@ -81,44 +81,42 @@ def simulate(
     """
     system = as_system(model)
     t0, t1 = read_span(span)
-    settings = read_settings(method, rtol, step, max_step, first_step, max_steps, time_limit, on_stop)
     p = parameter_values(system, parameters)
     system, drive = read_inputs(system, {} if inputs is None else inputs, (t0, t1))
-    plant = plant_of(system)
-    given = given_start(system, _start_mapping(system, start))
-    x0 = given["x"]
-    if not math.isfinite(x0.dot(x0)):
-        x0 = np.where(np.isnan(x0), 0.0, x0)
-    tolerance = absolute_tolerance(system, atol)
-    rhs = _with_callbacks(plant, drive)
-    if len(given) > 1:
-        _check_given(plant, drive, given, t0, x0, p, tolerance, rtol)
-    times = None if save_at is None else _read_save_at(save_at, t0, t1)
-    bar = None if progress is False else _progress(progress, t0, t1, system.name)
+    settings = settings_of(system, method, rtol, atol, step, max_step, first_step, max_steps, time_limit)
+    plant = settings.plant
+    x0 = system.default_start
+    if start is not None:
+        x0 = _read_start(plant, drive, start, t0, p, settings)
+    call = settings.call
+    if save_at is not None or drive.tables or cancel is not None or progress is not False:
+        call = {**call, "save_at": _read_save_at(save_at, t0, t1), "tables": drive.core_tables(), "cancel": cancel,
+                "progress": None if progress is False else _progress(progress, t0, t1, system.name)}  # fmt: skip
+    rhs = settings.rhs if not drive.callbacks else _with_callbacks(settings.rhs, drive)
     try:
-        run = _core.integrate(
-            rhs, settings.choice.core, t0, t1, x0, drive.constants, p, atol=tolerance, save_at=times, progress=bar,
-            cancel=cancel, tables=drive.core_tables() if drive.tables else [],
-            projection=plant.projection.core if system.invariants and plant.projection else None,
-            **settings.core, **(_events(plant) if system.events else {}),
-        )  # fmt: skip
+        run = _core.integrate(rhs, settings.core_method, t0, t1, x0, drive.constants, p, **call)
     finally:
-        if isinstance(bar, ProgressBar):
-            bar.close()
-    outcome = partial(_outcome, run, plant.system, settings, drive.notes + plant.notes)
-    trajectory = Trajectory(plant, drive, p, run.t, run.x, run.status, outcome, run)
-    if on_stop == "raise" and not trajectory.success:
+        if isinstance(call.get("progress"), ProgressBar):
+            call["progress"].close()
+    trajectory = Trajectory(plant, drive, p, run.t, run.x, run.status, partial(_outcome, run, settings, drive), run)
+    if on_stop != "return" and _raises(on_stop) and not trajectory.success:
         raise _stopped(trajectory)
     return trajectory
 
 
-def _outcome(run: Any, system: System, settings: Settings, notes: tuple[str, ...]) -> Outcome:
+def _raises(on_stop: str) -> bool:
+    if on_stop not in ("return", "raise"):
+        raise InputError(f"on_stop={on_stop!r} means nothing.", remedy='on_stop="return" or on_stop="raise"')
+    return on_stop == "raise"
+
+
+def _outcome(run: Any, settings: Settings, drive: Drive) -> Outcome:
     """What the core reports, in words."""
     return Outcome(
-        stop_reason=stop_reason(run, system, settings.core["max_steps"], settings.core["time_limit"]),
-        method=settings.choice.name,
+        stop_reason=stop_reason(run, settings.plant.system, settings.max_steps, settings.time_limit),
+        method=settings.method,
         work=Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, seconds=run.seconds),
-        notes=(settings.choice.reason, *notes),
+        notes=(settings.reason, *drive.notes, *settings.plant.notes),
         events=tuple(run.events),
     )
 
@@ -139,6 +137,8 @@ def _stopped(trajectory: Trajectory) -> SolverError:
 def read_span(span: object) -> tuple[float, float]:
     """(t0, t1) from an end time or a pair."""
     try:
+        if type(span) is float and math.isfinite(span):
+            return 0.0, span
         t0, t1 = span if isinstance(span, (tuple, list, np.ndarray)) else (0.0, span)
         t0, t1 = float(t0), float(t1)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -148,50 +148,21 @@ def read_span(span: object) -> tuple[float, float]:
     return t0, t1
 
 
-class Settings(NamedTuple):
-    """How to run: the method, and the numbers that go to the core as they are."""
-
-    choice: Choice
-    core: dict[str, Any]
-
-
-def read_settings(
-    method: str | Tableau,
-    rtol: float,
-    step: float | None,
-    max_step: float | None,
-    first_step: float | None,
-    max_steps: int | None,
-    time_limit: float | None,
-    on_stop: str,
-) -> Settings:
-    """The settings of a run; what means nothing is refused. The same settings are looked at once."""
-    try:
-        return _checked_settings(method, rtol, step, max_step, first_step, max_steps, time_limit, on_stop)
-    except TypeError as error:
-        # Only a value that cannot be looked up, such as a list, ends here.
-        raise InputError("A setting is not a number.", str(error), remedy="numbers, such as rtol=1e-6") from None
+def _read_start(plant: Plant, drive: Drive, start: Start, t0: float, p: np.ndarray, settings: Settings) -> np.ndarray:
+    """x at the start; given derivatives and algebraic values must agree with the equations."""
+    given = given_start(plant.system, _start_mapping(plant.system, start))
+    x0 = given["x"]
+    if not math.isfinite(x0.dot(x0)):
+        x0 = np.where(np.isnan(x0), 0.0, x0)
+    if len(given) > 1:
+        _check_given(plant, drive, given, t0, x0, p, settings)
+    return x0
 
 
-@lru_cache(maxsize=256)
-def _checked_settings(method: str | Tableau, rtol: float, *rest: Any) -> Settings:
-    step, max_step, first_step, max_steps, time_limit, on_stop = rest
-    numbers = {"rtol": rtol, "step": step, "max_step": max_step, "first_step": first_step, "max_steps": max_steps,
-               "time_limit": time_limit}  # fmt: skip
-    for name, value in numbers.items():
-        if value is not None and (not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0):
-            raise InputError(
-                f"{name} must be a positive number.", f"got {value!r}", remedy=f"{name}=None or a number > 0"
-            )
-    if on_stop not in ("return", "raise"):
-        raise InputError(f"on_stop={on_stop!r} means nothing.", remedy='on_stop="return" or on_stop="raise"')
-    return Settings(choose_method(method, rtol, step), numbers)
-
-
-def _start_mapping(system: System, start: Start | None) -> Mapping[str, object]:
+def _start_mapping(system: System, start: Start) -> Mapping[str, object]:
     """Start values by name; a snapshot of another run gives those of its states that this model has."""
     if not isinstance(start, Samples):
-        return start if start is not None else {}
+        return start
     if start._times.size != 1:
         raise InputError(
             "A start is one moment of a run.", f"got {start._times.size} times", remedy="start=tr.at(t) with one t"
@@ -203,32 +174,9 @@ def _start_mapping(system: System, start: Start | None) -> Mapping[str, object]:
     return single
 
 
-def absolute_tolerance(system: System, atol: object) -> np.ndarray:
-    """atol as a vector over x: a number counts in nominal values, values by name are absolute."""
-    key = ("atol", atol) if isinstance(atol, float) else None
-    known = system.prepared.get(key) if key else None
-    if known is not None:
-        return known
-    if not isinstance(atol, Mapping):
-        if not isinstance(atol, (int, float, np.integer, np.floating)) or not atol >= 0:
-            raise InputError("atol must be a number >= 0, or numbers by name.", f"got {atol!r}", remedy="atol=1e-9")
-        vector = float(atol) * system.nominal["x"]
-    else:
-        vector = 1e-9 * system.nominal["x"]
-        for name, value in atol.items():
-            place = system.place(name)
-            if place.letter != "x":
-                raise InputError(f"atol of {name} means nothing.", "only states have an error of their own")
-            entries = np.asarray(value, dtype=float).ravel(order="F")
-            if entries.size not in (1, len(place.positions)) or not np.all(entries >= 0):
-                raise InputError(f"atol of {name} does not fit.", f"got {value!r}", remedy=f'atol={{"{name}": 1e-9}}')
-            vector[place.positions] = entries
-    if key:
-        system.prepared[key] = vector
-    return vector
-
-
-def _read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray:
+def _read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
+    if save_at is None:
+        return None
     times = np.asarray(save_at, dtype=float)
     if times.ndim == 0:
         times = times.reshape(1)
@@ -258,11 +206,8 @@ def _progress(progress: object, t0: float, t1: float, title: str) -> Any:
 # -- preparing the core call -----------------------------------------------------------------------------------
 
 
-def _with_callbacks(plant: Plant, drive: Drive) -> Any:
-    """The right-hand side; Python functions among the inputs are evaluated around it."""
-    core = plant.rhs.core
-    if not drive.callbacks:
-        return core
+def _with_callbacks(core: Any, drive: Drive) -> Any:
+    """The right-hand side with Python functions among the inputs evaluated around it."""
     wrapped = _core.Function("rhs", list(core.size_in), list(core.size_out), 0, 0, 0, 0)
 
     def call(t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -272,23 +217,9 @@ def _with_callbacks(plant: Plant, drive: Drive) -> Any:
     return wrapped
 
 
-def _events(plant: Plant) -> dict[str, Any]:
-    """Guards and resets for the core: every event cuts the step, terminal ones end the run."""
-    events = plant.system.events
-    if not events:
-        return {}
-    return {
-        "guards": plant.guards.core,
-        "resets": plant.resets.core,
-        "directions": [e.direction for e in events],
-        "actions": [2 if e.terminal else 1 for e in events],
-        "occurrences": [1] * len(events),
-    }
-
-
 def _check_given(
     plant: Plant, drive: Drive, given: Mapping[str, np.ndarray], t0: float, x0: np.ndarray, p: np.ndarray,
-    atol: np.ndarray, rtol: float,
+    settings: Settings,
 ) -> None:  # fmt: skip
     """Refuse given derivatives or algebraic values that the equations contradict."""
     for letter in ("xdot", "z"):
@@ -300,7 +231,8 @@ def _check_given(
         for k in asked:
             wanted, name = given[letter][k], plant.system.labels[letter][k]
             gap = abs(actual[k] - wanted)
-            if gap > 10 * (rtol * abs(wanted) + (atol[k] if letter == "xdot" else 1e-9)):
+            floor = settings.call["atol"][k] if letter == "xdot" else 1e-9
+            if gap > 10 * (settings.call["rtol"] * abs(wanted) + floor):
                 raise InconsistentStartError(
                     f"The given {name} contradicts the equations.",
                     f"given {wanted:g}, the equations give {actual[k]:g}: a distance of {gap:.3g}",

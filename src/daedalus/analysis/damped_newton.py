@@ -1,0 +1,223 @@
+"""Newton's method for F(v) = 0 with affine-invariant damping; more or fewer equations than unknowns are allowed.
+
+Each step solves J dv = -F in the least-squares sense with the shortest dv, lengths counted in the usual size of each
+unknown. The damping is chosen by the natural monotonicity test: the next correction with the old Jacobian must be
+shorter than this one. It does not depend on how the equations are scaled (P. Deuflhard, Newton Methods for Nonlinear
+Problems, 2004: algorithm NLEQ-ERR of chapter 3, with the pseudo-inverse of chapter 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# A full matrix, or a sparse one of SciPy.
+Matrix = Any
+# v -> F(v), ∂F/∂v as a full matrix or a sparse one, and the size of each equation.
+Equations = Callable[[np.ndarray], tuple[np.ndarray, Matrix, np.ndarray]]
+
+# Corrections below this share of an unknown's size count as zero.
+TOLERANCE = 1e-13
+# Where rounding keeps corrections from shrinking further they must at least be this small.
+ROUNDING = 1e-8
+# Equations hold when what is left of them is at most this share of their size.
+SOLVED = 1e-9
+# An equation whose slopes are at most this share of its size does not depend on the unknowns: that is rounding.
+DEAD = 1e-14
+SMALLEST_DAMPING = 1e-8
+# Singular values below this share of the largest count as zero: rows and columns are scaled before.
+RANK = 1e-10
+
+
+class Factors:
+    """A Jacobian scaled by rows and columns, ready to solve with; `null` spans what it cannot tell apart."""
+
+    def __init__(self, jacobian: Matrix, size: np.ndarray, scale: np.ndarray) -> None:
+        self.size = size
+        self.rows, self.dead, self._lu, matrix = _scaled(jacobian, size, scale)
+        if matrix is not None:
+            left, values, right = np.linalg.svd(matrix, full_matrices=True)
+            rank = int(np.sum(values > RANK * values[0])) if values.size else 0
+            self._left, self._values, self._right = left[:, :rank], values[:rank], right[:rank]
+            self.null = right[rank:].T
+        else:
+            self.null = np.zeros((len(size), 0))
+
+    def solve(self, residual: np.ndarray) -> np.ndarray:
+        """The shortest dv with J dv nearest to the residual."""
+        scaled = residual / self.rows
+        if self._lu is not None:
+            return self.size * self._lu.solve(scaled)
+        return self.size * (self._right.T @ (self._left.T @ scaled / self._values))
+
+
+def _scaled(
+    jacobian: Matrix, size: np.ndarray, scale: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, Any, np.ndarray | None]:
+    """Row scales, dead rows, and either LU factors of a sparse matrix that is safely regular or the full matrix."""
+    if isinstance(jacobian, np.ndarray):
+        matrix = jacobian * size
+        rows, dead = _row_scale(np.abs(matrix).max(axis=1, initial=0.0), scale)
+        return rows, dead, None, matrix / rows[:, None]
+    from scipy.sparse import diags
+    from scipy.sparse.linalg import LinearOperator, norm, onenormest, splu
+
+    sparse = (jacobian @ diags(size)).tocsc()
+    rows, dead = _row_scale(abs(sparse).max(axis=1).toarray().ravel(), scale)
+    sparse = (diags(1 / rows) @ sparse).tocsc()
+    try:
+        factors = splu(sparse) if sparse.shape[0] == sparse.shape[1] and not len(dead) else None
+    except RuntimeError:  # exactly singular
+        factors = None
+    if factors is not None:
+        inverse = LinearOperator(sparse.shape, matvec=factors.solve, rmatvec=lambda v: factors.solve(v, "T"))
+        if norm(sparse, 1) * onenormest(inverse) < 1 / RANK:
+            return rows, dead, factors, None
+    return rows, dead, None, sparse.toarray()
+
+
+def _row_scale(largest: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What to divide the rows by, and the rows that hold nothing but rounding."""
+    dead = largest <= DEAD * scale
+    return np.where(dead, np.where(scale > 0, scale, 1.0), largest), np.flatnonzero(dead)
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """Where the iteration ended.
+
+    values: the unknowns. residual: F there. scaled: F in shares of the equations' sizes. null: (n, k) the directions,
+    in sizes of the unknowns, along which F does not change to first order. iterations: Newton steps. converged: whether
+    the corrections went to zero. step: the last correction in sizes. insensitive: equations that no unknown changes.
+    """
+
+    values: np.ndarray
+    residual: np.ndarray
+    scaled: np.ndarray
+    null: np.ndarray
+    iterations: int
+    converged: bool
+    step: np.ndarray
+    insensitive: frozenset[int] = frozenset()
+
+    @property
+    def worst(self) -> float:
+        """The largest scaled residual."""
+        return float(np.abs(self.scaled).max(initial=0.0))
+
+    @property
+    def solved(self) -> bool:
+        """Whether the equations hold."""
+        return self.converged and self.worst <= SOLVED
+
+    def loose(self) -> np.ndarray:
+        """Positions of the unknowns that the equations leave undetermined."""
+        return np.flatnonzero(np.linalg.norm(self.null, axis=1) > 1e-6)
+
+
+def damped_newton(equations: Equations, guess: np.ndarray, nominal: np.ndarray, limit: int = 100) -> Root:
+    """Solve F(v) = 0 from a guess.
+
+    Parameters
+    ----------
+    equations: v -> F (m,), ∂F/∂v (m, n) as a full matrix or a sparse one, and the size of each equation (m,).
+    guess: where to begin, (n,).
+    nominal: the usual size of each unknown, (n,).
+    limit: the most iterations.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> def circle_and_line(v):
+    ...     return np.array([v @ v - 2, v[0] - v[1]]), np.array([[2 * v[0], 2 * v[1]], [1.0, -1.0]]), np.ones(2)
+    >>> root = damped_newton(circle_and_line, np.array([10.0, 1.0]), np.ones(2))
+    >>> root.values.round(12).tolist(), root.solved
+    ([1.0, 1.0], True)
+    """
+    v = np.array(guess, dtype=float)
+    state = equations(v)
+    damping = 1.0
+    before: tuple[np.ndarray, float] | None = (
+        None  # the simplified correction after the last step, and that step's length
+    )
+    if not _finite(state):
+        dead = np.full(state[0].shape, np.inf)
+        return Root(v, state[0], dead, np.zeros((v.size, 0)), 0, False, np.zeros_like(v))
+    for iteration in range(limit):
+        size = np.maximum(nominal, np.abs(v))
+        factors = Factors(state[1], size, state[2])
+        step = -factors.solve(state[0])
+        length = _length(step, size)
+        if length <= TOLERANCE:
+            # The last correction is as good as the others unless rounding spoils it.
+            last = equations(v + step)
+            if _finite(last) and np.linalg.norm(last[0] / state[2]) < np.linalg.norm(state[0] / state[2]):
+                v, state = v + step, last
+            return _root(v, state, factors, iteration, True, step)
+        damping = _predicted(before, step, length, damping, size)
+        trial = _damped_step(equations, v, step, damping, factors)
+        if trial is None:
+            return _root(v, state, factors, iteration, length <= ROUNDING, step)
+        v, state, damping, successor = trial
+        before = (successor, length)
+    return _root(v, state, factors, limit, False, step)
+
+
+def _predicted(
+    before: tuple[np.ndarray, float] | None, step: np.ndarray, length: float, damping: float, size: np.ndarray
+) -> float:
+    """The damping that the last iteration suggests for this one: last curvature, this length."""
+    if before is None:
+        # No unknown leaves its usual size in the first step; the test raises this at once where F is nearly linear.
+        return float(min(1.0, 1.0 / np.abs(step / size).max()))
+    successor, last = before
+    gap = _length(successor - step, size) * length
+    return 1.0 if gap == 0 else float(np.clip(last * _length(successor, size) / gap * damping, SMALLEST_DAMPING, 1.0))
+
+
+def _damped_step(
+    equations: Equations, v: np.ndarray, step: np.ndarray, damping: float, factors: Factors
+) -> tuple[np.ndarray, Any, float, np.ndarray] | None:
+    """The longest damped step that passes the monotonicity test, or None when there is none."""
+    size, raised = factors.size, False
+    length = _length(step, size)
+    while damping >= SMALLEST_DAMPING:
+        trial = v + damping * step
+        state = equations(trial)
+        if not _finite(state):
+            damping, raised = damping / 2, True
+            continue
+        successor = -factors.solve(state[0])
+        curvature = _length(successor - (1 - damping) * step, size)
+        suggestion = 0.5 * length * damping**2 / curvature if curvature > 0 else 1.0
+        if _length(successor, size) > (1 - damping / 4) * length:
+            damping, raised = min(suggestion, damping / 2), True
+            continue
+        if not raised and damping < 1 and suggestion >= min(1.0, 4 * damping):
+            damping, raised = min(1.0, suggestion), True
+            continue
+        return trial, state, damping, successor
+    return None
+
+
+def _root(
+    v: np.ndarray, state: tuple[np.ndarray, Matrix, np.ndarray], factors: Factors, iterations: int, converged: bool,
+    step: np.ndarray,
+) -> Root:  # fmt: skip
+    residual, _, scale = state
+    scaled = residual / np.where(scale > 0, scale, 1.0)
+    dead = frozenset(factors.dead.tolist())
+    return Root(v, residual, scaled, factors.null, iterations, converged, step / factors.size, dead)
+
+
+def _length(step: np.ndarray, size: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((step / size) ** 2))) if step.size else 0.0
+
+
+def _finite(state: tuple[np.ndarray, Matrix, np.ndarray]) -> bool:
+    residual, jacobian, _ = state
+    entries = jacobian if isinstance(jacobian, np.ndarray) else jacobian.data
+    return bool(np.all(np.isfinite(residual)) and np.all(np.isfinite(entries)))

@@ -1,0 +1,118 @@
+"""The signature matrix of a system and its offsets: how often each equation must be differentiated, by structure.
+
+σ_ij is the order of the highest derivative of unknown j in equation i. An optimal assignment of equations to unknowns
+maximises the sum of its σ; the smallest offsets with d_j - c_i >= σ_ij, equal on the assignment, tell that equation i
+is differentiated c_i times and that unknown j is then determined up to its derivative of order d_j
+(J. D. Pryce, A simple structural analysis method for DAEs, BIT 41, 2001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """The entries σ of a system and its offsets; these are zero where the structure is singular.
+
+    rows, columns, orders: one entry each where an unknown occurs, with its highest derivative.
+    partner: (m,) the unknown that each equation is assigned to, -1 where the structure leaves none.
+    c: (m,) how often each equation is differentiated. d: (n,) the order up to which each unknown is determined.
+    """
+
+    size: int  # unknowns
+    count: int  # equations
+    rows: np.ndarray
+    columns: np.ndarray
+    orders: np.ndarray
+    partner: np.ndarray
+    c: np.ndarray
+    d: np.ndarray
+
+    @property
+    def regular(self) -> bool:
+        """Whether every equation has an unknown of its own and every unknown an equation."""
+        return self.count == self.size and bool(np.all(self.partner >= 0))
+
+    @property
+    def index(self) -> int | None:
+        """The structural index: the largest c, plus one where some d is zero; None for a singular structure."""
+        if not self.regular:
+            return None
+        return int(self.c.max(initial=0)) + int(np.any(self.d == 0))
+
+    @property
+    def degrees_of_freedom(self) -> int | None:
+        """How many start values the structure leaves free: Σ d - Σ c."""
+        return int(self.d.sum() - self.c.sum()) if self.regular else None
+
+    @cached_property
+    def tight(self) -> np.ndarray:
+        """Which entries count in the system Jacobian: d_j - c_i = σ_ij."""
+        return self.d[self.columns] - self.c[self.rows] == self.orders
+
+
+def signature(residual: ca.SX, jet: Sequence[ca.SX]) -> Signature:
+    """The signature of equations in unknowns whose derivatives of order 0, 1, ... are `jet[0]`, `jet[1]`, ...
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> y, ydot = ca.SX.sym("y", 2), ca.SX.sym("ydot", 2)
+    >>> s = signature(ca.vertcat(ydot[0] - y[1], y[0] - 1), [y, ydot])      # x' = z, x = 1
+    >>> s.c.tolist(), s.d.tolist(), s.index
+    ([0, 1], [1, 0], 2)
+    """
+    size, count = int(jet[0].numel()), int(residual.numel())
+    highest: dict[tuple[int, int], int] = {}
+    for order, symbols in enumerate(jet):
+        highest.update(dict.fromkeys(zip(*ca.jacobian_sparsity(residual, symbols).get_triplet()), order))
+    places = np.array(list(highest), dtype=int).reshape(-1, 2)
+    rows, columns = places[:, 0], places[:, 1]
+    orders = np.array(list(highest.values()), dtype=int)
+    partner = _assignment(count, size, rows, columns, orders)
+    c, d = np.zeros(count, dtype=int), np.zeros(size, dtype=int)
+    if count == size and np.all(partner >= 0):
+        c, d = _offsets(size, rows, columns, orders, partner)
+    return Signature(size, count, rows, columns, orders, partner, c, d)
+
+
+def _assignment(count: int, size: int, rows: np.ndarray, columns: np.ndarray, orders: np.ndarray) -> np.ndarray:
+    """The unknown of each equation in an assignment with the largest sum of orders; a partial one if none is full."""
+    import scipy.sparse as sparse
+    from scipy.sparse.csgraph import maximum_bipartite_matching, min_weight_full_bipartite_matching
+
+    if not len(rows):
+        return np.full(count, -1)
+    # Weights must not be zero: the cost of an entry is the largest order + 1 - its own.
+    cost = (orders.max(initial=0) + 1 - orders).astype(float)
+    graph = sparse.csr_matrix((cost, (rows, columns)), shape=(count, size))
+    matched = maximum_bipartite_matching(graph, perm_type="column")
+    if count != size or np.any(matched < 0):
+        return np.asarray(matched, dtype=int)
+    chosen_rows, chosen_columns = min_weight_full_bipartite_matching(graph)
+    partner = np.empty(size, dtype=int)
+    partner[chosen_rows] = chosen_columns
+    return partner
+
+
+def _offsets(
+    size: int, rows: np.ndarray, columns: np.ndarray, orders: np.ndarray, partner: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest offsets, as the fixed point of d_j = max_i (σ_ij + c_i), c_i = d_j(i) - σ_ij(i)."""
+    own = columns == partner[rows]
+    on_diagonal = np.zeros(size, dtype=int)
+    on_diagonal[rows[own]] = orders[own]
+    c = np.zeros(size, dtype=int)
+    while True:
+        d = np.zeros(size, dtype=int)
+        np.maximum.at(d, columns, orders + c[rows])
+        raised = d[partner] - on_diagonal
+        if np.array_equal(raised, c):
+            return c, d
+        c = raised
