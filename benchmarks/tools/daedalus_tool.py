@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from benchmarks.problem import Problem, trace
 from benchmarks.tool import NoSolution, Solve, Tool
 
@@ -25,11 +27,12 @@ def prepare(problem: Problem, method: str, rtol: float, atol: float) -> Solve:
     import daedalus as dd
 
     m = model_of(problem)
-    inputs = {"u": list(problem.inputs)} if problem.inputs else {}
+    inputs = {"u": np.array(problem.inputs)} if problem.inputs else {}
+    end = np.array([problem.end])
 
     def solve() -> Any:
         tr = dd.simulate(
-            m, problem.end, inputs=inputs, method=method, rtol=rtol, atol=atol, save_at=[problem.end], progress=False
+            m, problem.end, inputs=inputs, method=method, rtol=rtol, atol=atol, save_at=end, progress=False
         )
         if not tr.success:
             raise NoSolution(tr.stop_reason)

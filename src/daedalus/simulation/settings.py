@@ -68,17 +68,8 @@ def _checked(system: System, method: str | Tableau, rtol: float, atol: object, l
         call["projection"] = plant.projection.core
     if system.events:
         call.update(_events(plant))
-    limit_of = numbers.get
-    return Settings(
-        plant,
-        plant.rhs.core,
-        choice.core,
-        choice.name,
-        choice.reason,
-        limit_of("max_steps"),
-        limit_of("time_limit"),
-        call,
-    )
+    chosen = (choice.core, choice.name, choice.reason)
+    return Settings(plant, plant.rhs.core, *chosen, numbers["max_steps"], numbers["time_limit"], call)
 
 
 def absolute_tolerance(system: System, atol: object) -> np.ndarray:

@@ -89,15 +89,16 @@ def simulate(
     if start is not None:
         x0 = _read_start(plant, drive, start, t0, p, settings)
     call = settings.call
-    if save_at is not None or drive.tables or cancel is not None or progress is not False:
-        call = {**call, "save_at": _read_save_at(save_at, t0, t1), "tables": drive.core_tables(), "cancel": cancel,
-                "progress": None if progress is False else _progress(progress, t0, t1, system.name)}  # fmt: skip
+    bar = None if progress is False else _progress(progress, t0, t1, system.name)
+    if save_at is not None or drive.tables or cancel is not None or bar is not None:
+        times = _read_save_at(save_at, t0, t1)
+        call = {**call, "save_at": times, "tables": drive.core_tables(), "cancel": cancel, "progress": bar}
     rhs = settings.rhs if not drive.callbacks else _with_callbacks(settings.rhs, drive)
     try:
         run = _core.integrate(rhs, settings.core_method, t0, t1, x0, drive.constants, p, **call)
     finally:
-        if isinstance(call.get("progress"), ProgressBar):
-            call["progress"].close()
+        if isinstance(bar, ProgressBar):
+            bar.close()
     trajectory = Trajectory(plant, drive, p, run.t, run.x, run.status, partial(_outcome, run, settings, drive), run)
     if on_stop != "return" and _raises(on_stop) and not trajectory.success:
         raise _stopped(trajectory)
