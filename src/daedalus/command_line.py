@@ -1,4 +1,4 @@
-"""The command line: `daedalus demo`, `daedalus simulate FILE`, `daedalus methods`, `daedalus info`."""
+"""The command line: `daedalus demo`, `analyse FILE`, `simulate FILE`, `methods`, `info`."""
 
 from __future__ import annotations
 
@@ -48,6 +48,22 @@ def methods() -> None:
         flags = ("yes" if flag else "no" for flag in (m.explicit, m.adaptive))
         table.add_row(m.name, str(m.order), *flags, m.ode, m.index_1, m.index_2, m.index_3, m.title)
     Console(width=None if sys.stdout.isatty() else 140).print(table)
+
+
+@app.command()
+def analyse(
+    file: Annotated[Path, typer.Argument(help="A Python file that defines `model` (if wanted, `inputs`, `start`).")],
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the incidence into this picture.")] = None,
+) -> None:
+    """Say what the system in FILE is: its kind, index, hidden constraints, and what is too much or too little."""
+    from daedalus.analysis.analyse import analyse as examine
+
+    found = _load_file(file)
+    report = examine(found["model"], at=found.get("start"), inputs=found.get("inputs"))
+    typer.echo(str(report))
+    if plot is not None:
+        _save_picture(report.plot(), plot)
+        typer.echo(f"drew {plot}")
 
 
 @app.command()

@@ -25,6 +25,9 @@ SYSTEMS = (
     "van_der_pol",
     "lotka_volterra",
     "hires",
+    "cstr",
+    "nilpotent_3",
+    "small_dae",
 )
 
 

@@ -11,6 +11,9 @@ from daedalus.errors import InputError, ModelError
 from daedalus.model.system import Place, System
 from daedalus.model.variables import flatten_values
 
+# NumPy has one such object, and comparing with it by == is slow.
+_FLOAT = np.dtype(float)
+
 _ELSEWHERE = {
     "p": ("a parameter", "parameters={{{0!r}: ...}}"),
     "u": ("an input", "inputs={{{0!r}: ...}}"),
@@ -41,7 +44,7 @@ def write_plain(target: np.ndarray, system: System, letter: str, values: Mapping
             return -1
         kind = type(value)
         if kind is np.ndarray:
-            fits = value.shape == place.shape and value.dtype == float  # type: ignore[attr-defined]
+            fits = value.dtype is _FLOAT and value.shape == place.shape  # type: ignore[attr-defined]
         elif kind is list or kind is tuple:
             fits = place.shape == (len(value),)  # type: ignore[arg-type]
         else:
