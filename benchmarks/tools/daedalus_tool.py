@@ -1,4 +1,4 @@
-"""Daedalus: the whole public call `dd.simulate`, repeated with one model."""
+"""Daedalus: the whole public call `dd.simulate` repeated with one model, and `dd.prepare` for loops."""
 
 from typing import Any
 
@@ -23,10 +23,22 @@ def model_of(problem: Problem) -> Any:
     return m
 
 
+def prepare_run(m: Any, problem: Problem, method: str, rtol: float, atol: float) -> Solve:
+    """`dd.prepare`: arrays in, arrays out, as the compiled peers are called."""
+    import daedalus as dd
+
+    inputs = {"u": np.array(problem.inputs)} if problem.inputs else {}
+    run = dd.prepare(m, problem.end, inputs=inputs, method=method, rtol=rtol, atol=atol, save_at=[problem.end])
+    start, u = np.array(problem.start, dtype=float), np.array(problem.inputs, dtype=float)
+    return lambda: run(start, u)[-1]
+
+
 def prepare(problem: Problem, method: str, rtol: float, atol: float) -> Solve:
     import daedalus as dd
 
     m = model_of(problem)
+    if method.startswith("prepared-"):
+        return prepare_run(m, problem, method.removeprefix("prepared-"), rtol, atol)
     inputs = {"u": np.array(problem.inputs)} if problem.inputs else {}
     end = np.array([problem.end])
 
@@ -41,4 +53,4 @@ def prepare(problem: Problem, method: str, rtol: float, atol: float) -> Solve:
     return solve
 
 
-TOOL = Tool("daedalus", ("casadi", "daedalus"), prepare, methods=("dop853", "tsit5", "dopri5"))
+TOOL = Tool("daedalus", ("casadi", "daedalus"), prepare, methods=("dop853", "prepared-dop853", "tsit5", "dopri5"))

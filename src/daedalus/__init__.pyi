@@ -19,6 +19,8 @@ from daedalus.errors import InputError as InputError
 from daedalus.errors import ModelError as ModelError
 from daedalus.errors import SingularModelError as SingularModelError
 from daedalus.errors import SolverError as SolverError
+from daedalus.initialisation.initialise import initialise as initialise
+from daedalus.initialisation.start import Start as Start
 from daedalus.model import inertia as inertia
 from daedalus.model import units as units
 from daedalus.model.angular_velocity import angular_velocity as angular_velocity
@@ -66,11 +68,17 @@ from daedalus.model.rotations import skew as skew
 from daedalus.model.rotations import unskew as unskew
 from daedalus.model.signals import signal as signal
 from daedalus.model.system import System as System
+from daedalus.reduction.eliminate import eliminate as eliminate
+from daedalus.reduction.first_order import to_first_order as to_first_order
+from daedalus.reduction.reduce import reduce as reduce
+from daedalus.reduction.semi_explicit import to_semi_explicit as to_semi_explicit
 from daedalus.simulation.convergence import convergence as convergence
 from daedalus.simulation.ensemble import Ensemble as Ensemble
 from daedalus.simulation.files import load as load
 from daedalus.simulation.ivp.solve_ivp import solve_ivp as solve_ivp
 from daedalus.simulation.methods import methods as methods
+from daedalus.simulation.prepare import PreparedRun as PreparedRun
+from daedalus.simulation.prepare import prepare as prepare
 from daedalus.simulation.simulate import simulate as simulate
 from daedalus.simulation.sweep import sweep as sweep
 from daedalus.simulation.tableaux.best_order import best_order as best_order

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -87,11 +87,11 @@ def simulate(
     plant = settings.plant
     x0 = system.default_start
     if start is not None:
-        x0 = _read_start(plant, drive, start, t0, p, settings)
+        x0 = read_start(plant, drive, start, t0, p, settings)
     call = settings.call
     bar = None if progress is False else _progress(progress, t0, t1, system.name)
     if save_at is not None or drive.tables or cancel is not None or bar is not None:
-        times = _read_save_at(save_at, t0, t1)
+        times = read_save_at(save_at, t0, t1)
         call = {**call, "save_at": times, "tables": drive.core_tables(), "cancel": cancel, "progress": bar}
     rhs = settings.rhs if not drive.callbacks else _with_callbacks(settings.rhs, drive)
     try:
@@ -99,9 +99,9 @@ def simulate(
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
-    trajectory = Trajectory(plant, drive, p, run.t, run.x, run.status, partial(_outcome, run, settings, drive), run)
+    trajectory = Trajectory(plant, drive, p, run.t, run.x, run.status, partial(explain, run, settings, drive), run)
     if on_stop != "return" and _raises(on_stop) and not trajectory.success:
-        raise _stopped(trajectory)
+        raise_stopped(trajectory)
     return trajectory
 
 
@@ -111,7 +111,7 @@ def _raises(on_stop: str) -> bool:
     return on_stop == "raise"
 
 
-def _outcome(run: Any, settings: Settings, drive: Drive) -> Outcome:
+def explain(run: Any, settings: Settings, drive: Drive) -> Outcome:
     """What the core reports, in words."""
     return Outcome(
         stop_reason=stop_reason(run, settings.plant.system, settings.max_steps, settings.time_limit),
@@ -122,14 +122,15 @@ def _outcome(run: Any, settings: Settings, drive: Drive) -> Outcome:
     )
 
 
-def _stopped(trajectory: Trajectory) -> SolverError:
+def raise_stopped(trajectory: Trajectory) -> NoReturn:
+    """Raise a SolverError that says how a run ended and carries it."""
     error = SolverError(
         f"The run of {trajectory.system.name!r} stopped early.",
         [trajectory.stop_reason, f"{trajectory.work.steps} steps, {trajectory.work.rejected} rejected"],
         remedy=remedy(trajectory.status),
     )
     error.trajectory = trajectory  # type: ignore[attr-defined]
-    return error
+    raise error
 
 
 # -- reading the arguments -------------------------------------------------------------------------------------
@@ -149,7 +150,7 @@ def read_span(span: object) -> tuple[float, float]:
     return t0, t1
 
 
-def _read_start(plant: Plant, drive: Drive, start: Start, t0: float, p: np.ndarray, settings: Settings) -> np.ndarray:
+def read_start(plant: Plant, drive: Drive, start: Start, t0: float, p: np.ndarray, settings: Settings) -> np.ndarray:
     """x at the start; given derivatives and algebraic values must agree with the equations."""
     given = given_start(plant.system, _start_mapping(plant.system, start))
     x0 = given["x"]
@@ -175,7 +176,8 @@ def _start_mapping(system: System, start: Start) -> Mapping[str, object]:
     return single
 
 
-def _read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
+def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
+    """The times to keep: within the span and in the order of the run."""
     if save_at is None:
         return None
     times = np.asarray(save_at, dtype=float)
