@@ -130,7 +130,7 @@ def test_nonlinear_in_states_linear_in_unknowns(n, extra, seed):
 
 
 def test_the_largest_dense_block():
-    """16 equations at once: solved, and in no more operations than elimination with orthogonal factors takes."""
+    """As many equations at once as are allowed: solved, and in no more operations than elimination with orthogonal factors takes."""
     n = LARGEST_BLOCK
     draw = np.random.default_rng(1)
     m = dd.Model()
@@ -252,7 +252,7 @@ def test_blocks_that_are_too_large():
     m.equation(ca.DM(np.ones((n, n)) + np.eye(n)) @ m.der(x), x)
     text = text_of(lambda: explicit_form(m.freeze()), dd.SolverError)
     names = text.split("together for ")[1].split("\n")[0]
-    assert text == NO_FORM.format(f"17 equations must be solved together for {names}")
+    assert text == NO_FORM.format(f"{n} equations must be solved together for {names}")
     assert names.endswith(", …")
     assert names.count("x_dot[") == 6
 

@@ -1,1 +1,1 @@
-"""Making a model solvable: explicit forms."""
+"""Making a model solvable: index reduction, other forms, elimination, explicit forms."""

@@ -16,9 +16,10 @@ from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.system import System
 from daedalus.reduction.linearity import is_linear
+from daedalus.reduction.orthogonal_solve import solve_orthogonal
 
 # A symbolic solve of a full block of size n costs about n³ operations: beyond this size an implicit method is cheaper.
-LARGEST_BLOCK = 16
+LARGEST_BLOCK = 24
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,15 @@ def _solve_block(
             because="the model is a DAE of higher index, or two equations say the same.",
             remedy="dd.analyse(m), which names hidden constraints",
         )
-    return ca.densify(-ca.solve(matrix, rest))
+    return -solve_orthogonal(matrix, rest, _at_start(system, matrix))
+
+
+def _at_start(system: System, matrix: ca.SX) -> np.ndarray:
+    """The matrix at the start values of the model, with zeros where there are none: for its scales."""
+    letters = ("t", "xdot", "x", "z", "u", "p")
+    function = ca.Function("matrix", [system.symbol(letter) for letter in letters], [ca.densify(matrix)])
+    values = {"x": system.default_start, "p": np.nan_to_num(system.start["p"], nan=1.0)}
+    return function(*(values.get(letter, 0) for letter in letters)).full()
 
 
 def _always_singular(matrix: ca.SX) -> bool:

@@ -22,7 +22,7 @@ class Plant:
     def __init__(self, system: System) -> None:
         self.system = system
         self.form = explicit_form(system)
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[str, ...] = system.prepared.get("notes", ())
 
     def _compiled(self, name: str, expression: ca.SX) -> Compiled:
         arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
@@ -56,7 +56,7 @@ class Plant:
         try:
             projected = projection(self.system, self.form)
         except SolverError as error:
-            self.notes = (f"the invariants are not kept: {'; '.join(error.facts)}",)
+            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
             return None
         return None if projected is None else self._compiled("projection", projected)
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError
-from daedalus.model.model import Model, as_system
+from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.settings import settings_of
 from daedalus.simulation.simulate import explain, raise_stopped, read_save_at, read_span, read_start
+from daedalus.simulation.solvable import solvable_system
 from daedalus.simulation.stop_reason import SUCCESS
 from daedalus.simulation.trajectory import Trajectory
 
@@ -51,7 +52,7 @@ class PreparedRun:
         save_at: Any,
         options: dict[str, Any],
     ) -> None:
-        system = as_system(model)
+        system = solvable_system(model)
         self._t0, self._t1 = read_span(span)
         self._p = parameter_values(system, parameters)
         self.system, self._drive = read_inputs(system, inputs or {}, (self._t0, self._t1))

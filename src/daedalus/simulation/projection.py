@@ -17,7 +17,7 @@ from daedalus.reduction.explicit_form import ExplicitForm
 
 CORRECTIONS = 2
 # Invariants that share variables are corrected together; a symbolic solve beyond this size is too long.
-LARGEST_GROUP = 16
+LARGEST_GROUP = 24
 
 
 def projection(system: System, form: ExplicitForm) -> ca.SX | None:

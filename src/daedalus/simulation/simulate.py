@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InconsistentStartError, InputError, SolverError
-from daedalus.model.model import Model, as_system
+from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.model.values import given_start, parameter_values
 from daedalus.simulation.inputs import Drive, read_inputs
@@ -19,6 +19,7 @@ from daedalus.simulation.plant import Plant
 from daedalus.simulation.progress import ProgressBar, wants_progress
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.settings import Settings, settings_of
+from daedalus.simulation.solvable import check_on_invariants, solvable_system
 from daedalus.simulation.stop_reason import remedy, stop_reason
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 
@@ -79,7 +80,7 @@ def simulate(
     >>> round(float(tr["x"][-1]), 8), tr.method
     (-1.0, 'dop853')
     """
-    system = as_system(model)
+    system = solvable_system(model)
     t0, t1 = read_span(span)
     p = parameter_values(system, parameters)
     system, drive = read_inputs(system, {} if inputs is None else inputs, (t0, t1))
@@ -88,6 +89,8 @@ def simulate(
     x0 = system.default_start
     if start is not None:
         x0 = read_start(plant, drive, start, t0, p, settings)
+    if system.invariants:
+        check_on_invariants(plant, drive, t0, x0, p, rtol)
     call = settings.call
     bar = None if progress is False else _progress(progress, t0, t1, system.name)
     if save_at is not None or drive.tables or cancel is not None or bar is not None:

@@ -12,12 +12,13 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import DaedalusError, InputError
-from daedalus.model.model import Model, as_system
+from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.simulation.ensemble import Ensemble
 from daedalus.simulation.files import recorded_names, unit_of
 from daedalus.simulation.progress import wants_progress
 from daedalus.simulation.simulate import read_span, simulate
+from daedalus.simulation.solvable import solvable_system
 from daedalus.simulation.trajectory import Trajectory
 
 # Times kept when save_at is not given: enough for a smooth plot.
@@ -58,7 +59,7 @@ def sweep(
     >>> en["x"].dims
     ('k', 'x_start', 'time')
     """
-    system = as_system(model)
+    system = solvable_system(model)
     axes = _read_axes(system, over, combine)
     grid = _case_grid(axes, combine)
     t0, t1 = read_span(span)

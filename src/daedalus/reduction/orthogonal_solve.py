@@ -1,0 +1,64 @@
+"""A x = b as expressions, by orthogonal factors: no pivots to choose, so that no state makes it unstable.
+
+Modified Gram–Schmidt on the columns of (A, b): the coefficients that b loses on the way are Qᵀb, and taken from there
+the solution is as good as that of Householder's method, which with Qᵀ b as a product it is not (Å. Björck, Solving
+linear least squares problems by Gram-Schmidt orthogonalization, BIT 7, 1967). Rows and columns are scaled by powers of
+two first: the mass matrix and the constraints of a mechanism may differ by many orders of magnitude.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import elements
+
+
+def solve_orthogonal(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = None) -> ca.SX:
+    """The solution of a square system; `sample` is the matrix at a typical state, for its scales."""
+    n = matrix.shape[0]
+    rows, columns = power_of_two_scales(sample) if sample is not None else (np.ones(n), np.ones(n))
+    scaled = ca.mtimes(ca.mtimes(ca.diag(ca.DM(rows)), ca.densify(matrix)), ca.diag(ca.DM(columns)))
+    work = [elements(scaled[:, k]) for k in range(n)] + [elements(ca.densify(right) * ca.DM(rows))]
+    upper = [[ca.SX(0)] * (n + 1) for _ in range(n)]
+    for k in range(n):
+        length = ca.sqrt(_dot(work[k], work[k]))
+        upper[k][k] = length
+        direction = [entry / length for entry in work[k]]
+        for j in range(k + 1, n + 1):
+            share = _dot(direction, work[j])
+            upper[k][j] = share
+            if not share.is_zero():
+                work[j] = [w - share * q for w, q in zip(work[j], direction)]
+    solution: list[ca.SX] = [ca.SX(0)] * n
+    for k in reversed(range(n)):
+        known = sum((upper[k][j] * solution[j] for j in range(k + 1, n)), ca.SX(0))
+        solution[k] = (upper[k][n] - known) / upper[k][k]
+    return ca.vertcat(*solution) * ca.DM(columns)
+
+
+def power_of_two_scales(sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Factors for rows and columns that bring the largest entry of each near one (Ruiz's iteration, rounded)."""
+    size = np.abs(sample)
+    if not np.all(np.isfinite(size)):
+        return np.ones(size.shape[0]), np.ones(size.shape[1])
+    rows, columns = np.ones(size.shape[0]), np.ones(size.shape[1])
+    for _ in range(5):
+        scaled = rows[:, None] * size * columns
+        rows /= np.sqrt(_largest(scaled, 1))
+        scaled = rows[:, None] * size * columns
+        columns /= np.sqrt(_largest(scaled, 0))
+    return 2.0 ** np.round(np.log2(rows)), 2.0 ** np.round(np.log2(columns))
+
+
+def _largest(values: np.ndarray, axis: int) -> np.ndarray:
+    found = values.max(axis=axis)
+    return np.where(found > 0, found, 1.0)
+
+
+def _dot(one: list[ca.SX], two: list[ca.SX]) -> ca.SX:
+    total = ca.SX(0)
+    for a, b in zip(one, two):
+        if not (a.is_zero() or b.is_zero()):
+            total += a * b
+    return total

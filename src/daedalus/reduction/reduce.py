@@ -1,0 +1,139 @@
+"""`dd.reduce(m)`: an equivalent model of index at most one that remembers its constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.model import Model
+from daedalus.model.system import System
+from daedalus.reduction.given_inputs import with_inputs
+from daedalus.reduction.plan import Plan, plan_reduction
+from daedalus.reduction.position_and_velocity import with_both_levels
+from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
+from daedalus.reduction.rewriting import ReducedModel, by_equation, check_model, level_name, written_out
+from daedalus.reduction.stabilise import chosen_alpha, damped
+
+STABILISATIONS = ("projection", "baumgarte", "ggl", None)
+
+
+def reduce(
+    model: Model,
+    index: int = 1,
+    stabilise: str | None = "projection",
+    alpha: float | None = None,
+    *,
+    inputs: Mapping[str, object] | None = None,
+) -> ReducedModel:
+    """An equivalent model whose equations determine every highest derivative and algebraic variable as they stand.
+
+    Equation i is differentiated c_i times (signature method of Pryce); the constraints and their lower derivatives are
+    kept as invariants. An equation that gives a derivative, such as q' = v, is put into the others instead of being
+    differentiated. The result is a Model in the same names and symbols; `n.reduction` tells what was done and
+    `n.constraints` holds the constraints with their derivatives.
+
+    Parameters
+    ----------
+    model: any square model. Where its pattern misleads, equations are combined first, and the record says so.
+    index: 1, or 0 to turn algebraic variables into states as well.
+    stabilise: what keeps a run on the constraints.
+        "projection": they are invariants of the model, and `simulate` moves every step back onto them.
+        "baumgarte": f^(c) = 0 becomes (d/dt + alpha)^c f = 0.
+        "ggl": for constraints on positions, both the constraint and its derivative stay as equations with one more
+        multiplier each (Gear, Gupta, Leimkuhler 1985): a model of index 2 for implicit methods.
+        None: nothing; the solution drifts off.
+    alpha: the rate of "baumgarte" in 1/time; without it the rate of the fastest motion at the start.
+    inputs: expressions of `m.time`, parameters and states in the place of inputs. An input that would have to be
+        differentiated must be given here; it becomes an output of the same name.
+
+    Raises
+    ------
+    ModelError: an input would have to be differentiated. SingularModelError: nothing determines some unknown.
+
+    Example
+    -------
+    >>> import daedalus as dd, casadi as ca
+    >>> m = dd.Model("pendulum")
+    >>> p = m.coordinate("p", 2, start=[1, 0], rate=[0, 0])
+    >>> m.kinetic_energy(0.5 * ca.sumsqr(m.rate(p))); m.potential_energy(9.81 * p[1])
+    >>> rod = m.constraint("rod", ca.sumsqr(p) - 1)
+    >>> n = dd.reduce(m)
+    >>> print(n.reduction)
+    pendulum: structural index 3 before the reduction
+      rod differentiated twice
+      states: p[0], p[1], p_dot[0], p_dot[1]
+      algebraic: rod
+      2 start values may be chosen freely
+      kept at zero by projection: rod; rod, differentiated once
+    >>> tr = dd.simulate(n, 1.0)
+    """
+    check_model(model, "reduce")
+    _check_arguments(index, stabilise, alpha)
+    original = model.freeze()
+    book = with_inputs(written_out(model), inputs or {})
+    if stabilise == "ggl":
+        return with_both_levels(book, original)
+    plan = plan_reduction(book, index)
+    return _written(plan, original, stabilise, alpha)
+
+
+def _check_arguments(index: object, stabilise: object, alpha: object) -> None:
+    if stabilise not in STABILISATIONS:
+        raise InputError(
+            f"stabilise={stabilise!r} means nothing.",
+            because="it says what is done about drift off the constraints.",
+            remedy='"projection", "baumgarte", "ggl" or None',
+        )
+    if index not in ((1, 2) if stabilise == "ggl" else (0, 1)) or isinstance(index, bool):
+        raise InputError(
+            f"index={index!r} is not offered.",
+            because="a model is reduced to index 1, or to an ODE (index 0); index 2 is what the multipliers of "
+            '"ggl" lead to.',
+            remedy='index=1, or stabilise="ggl"',
+        )
+    if alpha is None:
+        return
+    number = isinstance(alpha, (int, float, np.integer, np.floating)) and not isinstance(alpha, bool)
+    if stabilise != "baumgarte" or not number or not 0 < alpha < np.inf:  # type: ignore[operator]
+        raise InputError(
+            f"alpha={alpha!r} cannot be used.",
+            f"stabilise={stabilise!r}",
+            because="alpha is the positive rate at which Baumgarte's damping removes errors.",
+            remedy='stabilise="baumgarte", alpha=10.0',
+        )
+
+
+# -- writing it ------------------------------------------------------------------------------------------------
+
+
+def _written(plan: Plan, original: System, stabilise: str | None, alpha: float | None) -> ReducedModel:
+    """The reduced model of a plan."""
+    n = reduced_notebook(plan)
+    constraints = plan.constraints
+    c = plan.signature.c
+    if stabilise == "baumgarte" and constraints:
+        plain = with_equations(reduced_notebook(plan), plan, {i: plan.levels[i, int(c[i])] for i in constraints})
+        alpha = float(alpha) if alpha is not None else chosen_alpha(plain.freeze())
+        rows = {i: damped({k: plan.levels[i, k] for k in range(int(c[i]) + 1)}, int(c[i]), alpha) for i in constraints}
+    else:
+        rows = {i: plan.levels[i, int(c[i])] for i in constraints}
+    with_equations(n, plan, rows)
+    most = int(c[constraints].max(initial=0)) if constraints else 0
+    names, kept = [], []
+    for times in range(most):
+        for i in (i for i in constraints if c[i] > times):
+            names.append(level_name(plan.labels[i], times))
+            kept.append(plan.levels[i, times])
+    found = by_equation(names, kept)
+    if stabilise == "projection":
+        n._invariants.update(_free_names(n._invariants, found))
+    n._kept.update(found)
+    n._reduction = record(plan, n, original, stabilise, alpha)
+    return n
+
+
+def _free_names(taken: Mapping[str, ca.SX], new: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
+    return {name if name not in taken else f"{name} (reduced)": value for name, value in new.items()}
