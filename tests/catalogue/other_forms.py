@@ -99,22 +99,49 @@ def quadrotor(number: Callable) -> Form:
 
     def names(y: np.ndarray) -> dict:
         rotation = y[6:15].reshape(3, 3)
-        # q qᵀ, up to a factor 4, by rows: the row with the largest diagonal entry is q up to its sign.
-        (a, b, c), (d, e, f), (g, h, i) = rotation
-        rows = [
-            [1 + a + e + i, h - f, c - g, d - b],
-            [h - f, 1 + a - e - i, b + d, c + g],
-            [c - g, b + d, 1 - a + e - i, f + h],
-            [d - b, c + g, f + h, 1 - a - e + i],
-        ]
-        best = max(range(4), key=lambda k: rows[k][k])
-        quaternion = np.array(rows[best]) / (2 * sqrt(rows[best][best]))
+        quaternion = quaternion_of(rotation)
         spin = rotation.T.dot(y[15:18]) / inertia
         return {"position": y[:3], "velocity": y[3:6], "quaternion": quaternion, "angular_velocity": spin}
 
     spin = np.array([number(v) for v in (0.2, -0.1, 0.1)])
     upright = np.array([one, zero, zero, zero, one, zero, zero, zero, one])
     return Form(rhs, np.concatenate([np.array([zero] * 6), upright, inertia * spin]), names)
+
+
+def gyroscope(number: Callable) -> Form:
+    """y = (rotation by rows, angular momentum L about the tip in the world): R' = ω × R, L' = l R e_3 × weight."""
+    inertia = np.array([number(v) for v in (0.012, 0.012, 0.003)])
+    load, zero = number(0.5) * number(0.1) * number(9.81), number(0.0)
+    lean = 2 * arctan2(number(0.24740395925452293), number(0.96891242171064478))
+
+    def rhs(y: np.ndarray) -> np.ndarray:
+        rotation, momentum = y[:9].reshape(3, 3), y[9:12]
+        spin = rotation.dot(rotation.T.dot(momentum) / inertia)
+        turning = np.array([np.cross(spin, column) for column in rotation.T]).T
+        axle = rotation[:, 2]
+        return np.concatenate([turning.reshape(9), load * np.array([-axle[1], axle[0], zero])])
+
+    def names(y: np.ndarray) -> dict:
+        rotation = y[:9].reshape(3, 3)
+        spin = rotation.T.dot(y[9:12]) / inertia
+        return {"quaternion": quaternion_of(rotation), "angular_velocity": spin}
+
+    tilt = np.array([[cos(lean), zero, sin(lean)], [zero, number(1.0), zero], [-sin(lean), zero, cos(lean)]])
+    momentum = tilt.dot(inertia * np.array([zero, zero, number(150.0)]))
+    return Form(rhs, np.concatenate([tilt.reshape(9), momentum]), names)
+
+
+def quaternion_of(rotation: np.ndarray) -> np.ndarray:
+    """q qᵀ, up to a factor 4, is linear in R: the row with the largest diagonal entry is q up to its sign."""
+    (a, b, c), (d, e, f), (g, h, i) = rotation
+    rows = [
+        [1 + a + e + i, h - f, c - g, d - b],
+        [h - f, 1 + a - e - i, b + d, c + g],
+        [c - g, b + d, 1 - a + e - i, f + h],
+        [d - b, c + g, f + h, 1 - a - e + i],
+    ]
+    best = max(range(4), key=lambda k: rows[k][k])
+    return np.array(rows[best]) / (2 * sqrt(rows[best][best]))
 
 
 def pleiades(number: Callable) -> Form:
@@ -212,5 +239,15 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 
 FORMS = {
     form.__name__: form
-    for form in (mass_spring, cart_pendulum, double_pendulum, quadrotor, pleiades, van_der_pol, lotka_volterra, hires)
+    for form in (
+        mass_spring,
+        cart_pendulum,
+        double_pendulum,
+        quadrotor,
+        gyroscope,
+        pleiades,
+        van_der_pol,
+        lotka_volterra,
+        hires,
+    )
 }

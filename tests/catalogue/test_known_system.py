@@ -53,12 +53,13 @@ def test_its_reference_can_be_compared_with_a_run(name):
     known = catalogue.load(name)
     system = known.model.freeze()
     assert known.reference.time == known.span[1]
-    assert known.reference.digits >= 12
+    assert known.reference.digits >= (12 if known.index == 0 else 8)
     for key, value in known.reference.items():
         assert np.shape(value) == system.place(key).shape
         assert np.all(np.isfinite(value))
-    # All states are covered.
-    assert sum(np.size(value) for value in known.reference.values()) == system.sizes["x"]
+    # All states are covered; of constrained systems publications give positions only.
+    if known.index < 3:
+        assert sum(np.size(value) for value in known.reference.values()) == system.sizes["x"]
 
 
 @every_system
@@ -75,10 +76,12 @@ def test_its_index_is_right(name):
 
 @every_system
 def test_its_conserved_outputs_do_not_change_along_the_flow(name):
-    """∇c · f = 0 at random points, not only along one solution."""
+    """∇c · f = 0 at random points, not only along one solution; constrained systems: see test_mechanisms."""
     known = catalogue.load(name)
     system = known.model.freeze()
     assert set(known.conserved) <= set(known.model.outputs)
+    if not known.conserved or known.index > 1:
+        return
     x, letters = system.symbol("x"), [system.symbol(letter) for letter in ("t", "x", "u", "p")]
     rate = explicit_form(system).xdot
     random = np.random.default_rng(1)

@@ -28,6 +28,16 @@ SYSTEMS = (
     "cstr",
     "nilpotent_3",
     "small_dae",
+    "robertson",
+    "chemical_akzo",
+    "pendulum_3d",
+    "delta_robot",
+    "slider_crank",
+    "four_bar",
+    "gyroscope",
+    "rod_chain",
+    "andrews",
+    "car_axis",
 )
 
 

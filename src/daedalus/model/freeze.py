@@ -16,7 +16,7 @@ from daedalus.model.variables import Event, Variable
 
 
 def freeze(book: Notebook, *, square: bool = True) -> System:
-    """Take a snapshot of what is written; refuses a count of equations that does not fit the unknowns unless told not to."""
+    """Take a snapshot of what is written; `square` refuses a count of equations that does not fit the unknowns."""
     states = [v for v in book._variables.values() if v.kind == "state"]
     equations = book._all_equations().values()
     residual = concatenate(equation.residual for equation in equations)

@@ -1,0 +1,208 @@
+"""What is this system? `dd.analyse(m)` classifies it, finds its index and what is hidden in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.block_form import blocks_in_order, coarse_parts
+from daedalus.analysis.classification import classify, form_of, linearity
+from daedalus.analysis.consistent_jet import Jet, JetStart, jet_start
+from daedalus.analysis.derivative_array import DerivativeArray
+from daedalus.analysis.examination import Examination, away_from_special_values, examine
+from daedalus.analysis.hidden_constraints import FoundConstraint, constraints_of
+from daedalus.analysis.judgement import judge, structure_warnings
+from daedalus.analysis.numeric_index import TOLERANCE, freedom
+from daedalus.analysis.operating_point import OperatingPoint, read_point
+from daedalus.analysis.regimes import listed, regime_warnings
+from daedalus.analysis.report import Report
+from daedalus.analysis.signature import Signature, signature
+from daedalus.analysis.structural_repair import singular_anywhere
+from daedalus.errors import ModelError
+from daedalus.model.model import Model, as_system
+from daedalus.model.system import System
+
+# Jets with more entries are not solved for: the verdict then rests on the structure, and says so.
+LARGEST_JET = 1200
+# Regimes are looked for in systems up to this size.
+LARGEST_FOR_REGIMES = 60
+
+
+def analyse(
+    model: Model | System,
+    at: object = None,
+    *,
+    inputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Report:
+    """A verdict on a model: its kind, its index, its hidden constraints, and what is too much or too little in it.
+
+    The index belongs to a point, derivatives included: values of all unknowns and their derivatives that obey the
+    equations and their derivatives are solved for first, given values held where that is possible.
+
+    Parameters
+    ----------
+    model: also one with too many or too few equations, which is then named.
+    at: the point, values by name of states, algebraic variables, inputs, derivatives ("x_dot") and the time ("t"); the
+        model's start values where nothing is given. Inputs without a value are zero, or one where zero is special.
+    inputs, parameters: values by name over those of `at` and of the model.
+
+    Example
+    -------
+    >>> import daedalus as dd, casadi as ca
+    >>> m = dd.Model("pendulum")
+    >>> p = m.coordinate("p", 2, start=[1, 0], rate=[0, 0])
+    >>> m.kinetic_energy(0.5 * ca.sumsqr(m.rate(p))); m.potential_energy(9.81 * p[1])
+    >>> rod = m.constraint("rod", ca.sumsqr(p) - 1)
+    >>> print(dd.analyse(m))
+    pendulum: nonlinear semi-explicit DAE of index 3
+      5 equations, 5 unknowns
+      differential: p, p_dot
+      algebraic: rod
+      2 start values may be chosen freely
+      derivatives and algebraic unknowns follow after differentiating 3 times at most
+      structure: index 3, 1 block, the largest with 5
+      constraints written:
+        rod: p[0]^2 + p[1]^2 - 1 = 0
+      hidden constraints:
+        rod, differentiated once: 2*p[0]*p_dot[0] + 2*p[1]*p_dot[1] = 0
+        rod, differentiated twice: ...
+      ranks: ...
+    """
+    system = _snapshot(model)
+    vectors = read_point(system, at, inputs, parameters)
+    array = DerivativeArray(system)
+    s = signature(array.level(0), array.y[:2])
+    start = jet_start(system, vectors)
+    if array.size * ((s.index or 1) + 2) > LARGEST_JET:
+        return _structural_report(array, s, start)
+    notes: list[str] = []
+    examination = examine(array, s, start)
+    examination = away_from_special_values(array, s, examination, vectors, notes)
+    return _report(array, s, examination, notes)
+
+
+def _snapshot(model: Model | System) -> System:
+    """The system of a model, also where the number of equations does not fit."""
+    if isinstance(model, Model):
+        try:
+            return model.freeze()
+        except ModelError:
+            from daedalus.model.freeze import freeze
+
+            if not any(v.kind in ("state", "algebraic") for v in model.variables.values()):
+                raise
+            return freeze(model, square=False)
+    return as_system(model)
+
+
+def _report(array: DerivativeArray, s: Signature, found: Examination, notes: list[str]) -> Report:
+    system, jet, structure = array.system, found.jet, found.structure
+    kind = classify(array, jet, found.start.size)
+    blocks = blocks_in_order(s)
+    constraints = constraints_of(array, structure, jet) if structure.trusted else []
+    free = freedom(found.jacobian, found.order, kind.differential, kind.algebraic)
+    judged = judge(array, s, found, kind, free)
+    warnings = [*judged.warnings, *structure_warnings(array, s, found)]
+    if structure.signature.regular and not structure.singular and array.size <= LARGEST_FOR_REGIMES:
+        conditions = [c.expression for c in constraints if c.free]
+        warnings += regime_warnings(array, structure, jet, found.start.size, conditions)
+    moved = [array.label(j, k) for k, j in jet.moved]
+    if moved and jet.consistent:
+        verb = "contradicts" if len(moved) == 1 else "contradict"
+        notes.append(f"the given {listed(moved)} {verb} the equations: ranks are taken at a point nearby that fits")
+    if found.index is not None and not structure.trusted and free.start_values < len(kind.differential):
+        notes.append("constraints of the start values exist that could not be written out")
+    hidden = [(_constraint_text(c), ca.SX(c.expression)) for c in constraints if c.hidden]
+    index = found.index
+    if judged.multipliers and found.whole is not None:
+        index = found.whole.settled
+    return Report(
+        system=system,
+        kind=kind.kind,
+        is_linear=kind.is_linear,
+        is_dae=kind.is_dae,
+        index=index,
+        structural_index=s.index,
+        directly_solvable=kind.directly_solvable,
+        solvable=jet.consistent and not len(free.loose) and array.count == array.size,
+        degrees_of_freedom=free.start_values,
+        differential=[array.label(int(j)) for j in kind.differential],
+        algebraic=[array.label(int(j)) for j in kind.algebraic],
+        hidden_constraints=hidden,
+        written_constraints=[(_constraint_text(c), ca.SX(c.expression)) for c in constraints if not c.hidden],
+        undetermined=judged.undetermined,
+        overdetermined=judged.overdetermined,
+        redundant=judged.redundant,
+        non_unique_multipliers=judged.multipliers,
+        invariants=list(system.invariants),
+        warnings=warnings,
+        notes=notes,
+        point=_point(system, jet),
+        moved=moved,
+        signature=s,
+        blocks=blocks,
+        block_indices=found.block_indices if s.regular else [],
+        tolerance=TOLERANCE,
+        ranks=(*kind.ranks, *found.ranks),
+    )
+
+
+def _constraint_text(constraint: FoundConstraint) -> str:
+    few = {0: "", 1: ", differentiated once", 2: ", differentiated twice"}
+    times = few.get(constraint.times, f", differentiated {constraint.times} times")
+    return f"{constraint.source}{times}: {constraint.text}"
+
+
+def _point(system: System, jet: Jet) -> OperatingPoint:
+    n = system.sizes["x"]
+    vectors = {"t": [jet.t], "x": jet.y[0, :n], "z": jet.y[0, n:], "xdot": jet.y[1, :n], "u": jet.u, "p": jet.p}
+    return OperatingPoint(system, {letter: np.asarray(values) for letter, values in vectors.items()})
+
+
+def _structural_report(array: DerivativeArray, s: Signature, start: JetStart) -> Report:
+    """The verdict on a system too large for ranks: from its structure alone."""
+    pattern = ca.jacobian_sparsity(array.level(0), array.y[1])
+    differential = np.unique(np.array(pattern.get_triplet()[1], dtype=int))
+    algebraic = np.setdiff1d(np.arange(array.size), differential)
+    parts = coarse_parts(s)
+    labels = array.system.equation_labels
+    is_dae = s.index != 0
+    jet = Jet(start.t, start.p, start.u, start.y, np.zeros(1))
+    notes = ["too large for ranks at a consistent point: the verdict is that of the structure"]
+    warnings = []
+    if s.regular:
+        if singular_anywhere(array, s, jet):
+            warnings.append("the structure misleads: its system Jacobian is singular, so the index is higher")
+        else:
+            notes.append("its system Jacobian is regular at values drawn at random")
+    return Report(
+        system=array.system,
+        kind=form_of(array, pattern, is_dae),
+        is_linear=linearity(array, jet)[0],
+        is_dae=is_dae,
+        index=s.index,
+        structural_index=s.index,
+        directly_solvable=s.regular and not np.any(s.c),
+        solvable=s.regular,
+        degrees_of_freedom=s.degrees_of_freedom or 0,
+        differential=[array.label(int(j)) for j in differential],
+        algebraic=[array.label(int(j)) for j in algebraic],
+        hidden_constraints=[],
+        written_constraints=[],
+        undetermined=[array.label(int(j)) for j in parts.undetermined_unknowns],
+        overdetermined=[labels[i] for i in parts.too_many_equations],
+        redundant=[],
+        non_unique_multipliers=[],
+        invariants=list(array.system.invariants),
+        warnings=warnings,
+        notes=notes,
+        point=_point(array.system, jet),
+        moved=[],
+        signature=s,
+        blocks=blocks_in_order(s),
+        block_indices=[],
+        tolerance=TOLERANCE,
+    )

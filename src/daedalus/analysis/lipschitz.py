@@ -1,0 +1,254 @@
+"""How fast neighbouring solutions can move apart: bounds of the Lipschitz constant of x' = f(t, x, u) on a box.
+
+L = max ‖∂f/∂x‖ over the box in the Euclidean norm. Below it lies every sampled norm; above it a rigorous bound by
+interval arithmetic, with the box cut where that bound is largest. A finite L on a convex box is what the theorem of
+Picard and Lindelöf needs: through every point inside there is one solution and only one, until it leaves the box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.interval_arithmetic import range_over
+from daedalus.analysis.symbolic_solve import solved_for
+from daedalus.errors import InputError, SolverError
+from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.model import Model, as_system
+from daedalus.model.system import Place, System
+from daedalus.model.values import check_mapping, flat_values, parameter_values
+
+SAMPLES, CLIMBS = 400, 60
+# The box is cut into at most this many; the bound is good enough when it is this close to the sampled one.
+MOST_BOXES, CLOSE = 2000, 1.02
+
+
+@dataclass(frozen=True, eq=False)
+class LipschitzBounds:
+    """Bounds of the Lipschitz constant on a box; `print` says what they mean.
+
+    lower: the largest norm of ∂f/∂x that was found, at the values `where`. upper: a rigorous bound, infinite where none
+    was found. time: from the middle of the box a solution exists at least this long (0 where f is not bounded).
+    steep: (derivative, state) pairs whose slope has no bound. jumps: whether f may jump inside the box.
+    """
+
+    lower: float
+    upper: float
+    where: dict[str, float]
+    time: float
+    steep: list[tuple[str, str]]
+    jumps: bool
+
+    def __str__(self) -> str:
+        if np.isfinite(self.upper):
+            return "\n".join(
+                [
+                    f"Lipschitz constant on the box: {self.lower:.6g} <= L <= {self.upper:.6g} (Euclidean norm)",
+                    "  Through every start inside the box there is one solution and only one, until it leaves the box.",
+                    f"  From the middle of the box it exists for t = {self.time:.3g} at least.",
+                    "  Two solutions move apart by the factor exp(L t) at most.",
+                ]
+            )
+        lines = [f"No Lipschitz constant was found on the box; it is {self.lower:.6g} at least."]
+        if self.jumps:
+            lines.append("  The right-hand side may jump inside the box.")
+        if self.steep:
+            pairs = [f"{rate} in {state}" for rate, state in self.steep[:4]]
+            lines.append(f"  No bound for the slope of {', '.join(pairs)}.")
+        lines.append("  Existence and uniqueness are not guaranteed there; a smaller box may be better.")
+        return "\n".join(lines)
+
+
+def lipschitz(model: Model | System, box: Mapping[str, object]) -> LipschitzBounds:
+    """Bounds of the Lipschitz constant of an explicit right-hand side on a box, and what they mean.
+
+    Parameters
+    ----------
+    model: one whose derivatives can be solved for: an ODE, or a DAE of index 1 linear in its algebraic variables.
+    box: name -> (low, high) for every state that occurs; inputs, parameters and "t" may have intervals too. Numbers, or
+        for a vector one number for all or one each. Parameters without an interval have their value.
+
+    Raises an InputError for a name without an interval, and a SolverError where there is no explicit right-hand side.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("logistic"); x = m.state("x", start=0.5)
+    >>> m.equation(m.der(x), x * (1 - x))
+    >>> print(dd.lipschitz(m, box={"x": (0, 2)}))
+    Lipschitz constant on the box: 3 <= L <= 3 (Euclidean norm)
+      Through every start inside the box there is one solution and only one, until it leaves the box.
+      From the middle of the box it exists for t = 0.5 at least.
+      Two solutions move apart by the factor exp(L t) at most.
+    >>> m = dd.Model("draining"); x = m.state("x", start=1.0)
+    >>> m.equation(m.der(x), -x**0.5)
+    >>> dd.lipschitz(m, box={"x": (0, 1)}).upper
+    inf
+    """
+    system = as_system(model)
+    right_side = explicit_right_side(system)
+    x = system.symbol("x")
+    low, high = _read_box(system, right_side, check_mapping(box, "box"))
+    arguments = ca.vertcat(system.symbol("t"), x, system.symbol("u"), system.symbol("p"))
+    slopes = ca.densify(ca.jacobian(right_side, x))
+    norm_function = ca.Function("slopes", [arguments], [slopes])
+    value = ca.Function("f", [arguments], [ca.densify(right_side)])
+    n = system.sizes["x"]
+    lower, where = _sampled(norm_function, low, high, n)
+    upper, steep = _bounded(norm_function, low, high, n, lower)
+    whole = range_over(value, [low[None, :]], [high[None, :]])
+    jumps = bool(whole.jumps[0])
+    names = ["t", *system.labels["x"], *system.labels["u"], *system.labels["p"]]
+    return LipschitzBounds(
+        lower=lower,
+        upper=float("inf") if jumps else upper,
+        where={name: float(v) for name, v, wide in zip(names, where, high > low) if wide},
+        time=_existence_time(whole.low[0][0], whole.high[0][0], low[1 : n + 1], high[1 : n + 1]),
+        steep=[(system.labels["xdot"][i], system.labels["x"][j]) for i, j in steep],
+        jumps=jumps,
+    )
+
+
+def explicit_right_side(system: System) -> ca.SX:
+    """x' as an expression of (t, x, u, p); a SolverError where linear algebra does not solve the equations for it."""
+    symbols = [*elements(system.symbol("xdot")), *elements(system.symbol("z"))]
+    solved = solved_for(elements(system.residual), symbols, lambda matrix: False)
+    found = {symbol_key(symbol): value for symbol, value in solved}
+    names = [*system.labels["xdot"], *system.labels["z"]]
+    missing = [name for name, symbol in zip(names, symbols) if symbol_key(symbol) not in found]
+    if missing:
+        raise SolverError(
+            "This model has no explicit right-hand side x' = f(t, x, u, p).",
+            f"not solved for: {', '.join(missing[:6])}{', …' if len(missing) > 6 else ''}",
+            because="the equations are nonlinear in them, too many are coupled, or the index is above 1.",
+            remedy="dd.analyse(m), which says what kind of system it is",
+        )
+    return ca.vertcat(*(found[symbol_key(symbol)] for symbol in elements(system.symbol("xdot"))))
+
+
+def _read_box(system: System, right_side: ca.SX, box: Mapping[str, object]) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper ends of t, x, u, p."""
+    letters = ("t", "x", "u", "p")
+    start = dict(zip(letters, np.cumsum([0, 1, system.sizes["x"], system.sizes["u"]])))
+    size = 1 + sum(system.sizes[letter] for letter in letters[1:])
+    ends = np.full((2, size), np.nan)
+    # A parameter with an interval needs no value of its own.
+    own = {
+        name: np.zeros(system.places[name].shape)
+        for name in box
+        if getattr(system.places.get(name), "letter", "") == "p"
+    }
+    ends[:, start["p"] :] = np.array(parameter_values(system, own))
+    for name, value in box.items():
+        place = Place("t", (), ("t",), np.zeros(1, int)) if name in ("t", "time") else system.place(name)
+        if place.letter not in letters:
+            raise InputError(
+                f"box= takes states, inputs, parameters and the time, not {name}.",
+                because="the right-hand side is a function of these.",
+                remedy=f"an interval for {system.labels['x'][0]}" if system.labels["x"] else "",
+            )
+        ends[:, start[place.letter] + place.positions] = _interval(place, name, value)
+    used = {symbol_key(s) for s in ca.symvar(right_side)}
+    entries = [("t", system.symbol("t")), *((letter, system.symbol(letter)) for letter in letters[1:])]
+    flat = [(letter, k, s) for letter, symbols in entries for k, s in enumerate(elements(symbols))]
+    for position, (letter, k, symbol) in enumerate(flat):
+        if np.isnan(ends[0, position]):
+            if letter == "x" or symbol_key(symbol) in used:
+                name = "t" if letter == "t" else system.labels[letter][k]
+                raise InputError(
+                    f"The box has no interval for {name}.",
+                    f"it has {', '.join(box) or 'none at all'}",
+                    because="a bound holds on a box only.",
+                    remedy=f"box={{..., {name!r}: (low, high)}}",
+                )
+            ends[:, position] = 0.0
+    return ends[0], ends[1]
+
+
+def _interval(place: Place, name: str, value: object) -> np.ndarray:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise InputError(f"The interval of {name} is no pair.", f"got {value!r}", remedy=f"{name!r}: (low, high)")
+    count = len(place.positions)
+    sides = [
+        np.full(count, float(side)) if np.ndim(side) == 0 else np.array(flat_values(place, side, "end"), dtype=float)
+        for side in value
+    ]
+    if not np.all(np.isfinite(sides)) or np.any(sides[0] > sides[1]):
+        raise InputError(
+            f"The interval of {name} is empty or not finite.", f"got {value!r}", remedy=f"{name!r}: (low, high)"
+        )
+    return np.array(sides)
+
+
+def _sampled(function: ca.Function, low: np.ndarray, high: np.ndarray, n: int) -> tuple[float, np.ndarray]:
+    """The largest norm among random points and corners, then uphill from the best by a shrinking random search."""
+    draw = np.random.default_rng(1894)
+
+    def norm(point: np.ndarray) -> float:
+        matrix = function(point).full()
+        return float(np.linalg.norm(matrix, 2)) if np.all(np.isfinite(matrix)) else -1.0
+
+    points = [low, high, (low + high) / 2]
+    points += [draw.uniform(low, high) for _ in range(SAMPLES)]
+    points += [np.where(draw.random(len(low)) < 0.5, low, high) for _ in range(SAMPLES // 4)]
+    values = [norm(point) for point in points]
+    best = int(np.argmax(values))
+    where, value, reach = points[best], values[best], 0.3
+    for _ in range(CLIMBS):
+        trial = np.clip(where + reach * (high - low) * draw.standard_normal(len(low)), low, high)
+        found = norm(trial)
+        if found > value:
+            where, value = trial, found
+        else:
+            reach *= 0.9
+    return max(value, 0.0), where
+
+
+def _bounded(
+    function: ca.Function, low: np.ndarray, high: np.ndarray, n: int, lower: float
+) -> tuple[float, list[tuple[int, int]]]:
+    """A rigorous bound of the norm: the box is cut where the bound is largest, until it is close to the sampled one."""
+    lows, highs = low[None, :], high[None, :]
+    bounds, entries = _norm_bounds(function, lows, highs, n)
+    while len(bounds) < MOST_BOXES and bounds.max() > CLOSE * lower + 1e-300:
+        # Cut the worse half of the boxes across their relatively widest side.
+        count = max(1, min(len(bounds) // 2, MOST_BOXES - len(bounds)))
+        worst = np.argsort(bounds)[-count:]
+        width = (highs[worst] - lows[worst]) / np.where(high > low, high - low, 1.0)
+        side = width.argmax(axis=1)
+        if not np.any(width > 0):
+            break
+        middle = 0.5 * (lows[worst, side] + highs[worst, side])
+        left_high, right_low = highs[worst].copy(), lows[worst].copy()
+        left_high[np.arange(count), side], right_low[np.arange(count), side] = middle, middle
+        new_lows, new_highs = np.vstack([lows[worst], right_low]), np.vstack([left_high, highs[worst]])
+        new_bounds, new_entries = _norm_bounds(function, new_lows, new_highs, n)
+        keep = np.setdiff1d(np.arange(len(bounds)), worst)
+        lows, highs = np.vstack([lows[keep], new_lows]), np.vstack([highs[keep], new_highs])
+        bounds, entries = np.concatenate([bounds[keep], new_bounds]), np.concatenate([entries[keep], new_entries])
+    unbounded = np.argwhere(~np.isfinite(entries).all(axis=0))
+    # Never below what was found: rounding of the sampled norm.
+    return max(float(bounds.max()), lower), [(int(i), int(j)) for i, j in unbounded]
+
+
+def _norm_bounds(function: ca.Function, lows: np.ndarray, highs: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """‖A‖₂ ≤ min(√(‖A‖₁ ‖A‖_∞), ‖A‖_F) with the largest absolute entries on each box."""
+    ranges = range_over(function, [lows], [highs])
+    sizes = np.maximum(np.abs(ranges.low[0]), np.abs(ranges.high[0])).reshape(-1, n, n).transpose(0, 2, 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mixed = np.sqrt(sizes.sum(axis=1).max(axis=1) * sizes.sum(axis=2).max(axis=1))
+        full = np.sqrt((sizes**2).sum(axis=(1, 2)))
+    # The sums themselves are rounded: n² additions at most.
+    bound = np.minimum(mixed, full) * (1 + 4 * n * n * np.finfo(float).eps)
+    return np.where(np.isnan(bound), np.inf, bound), sizes
+
+
+def _existence_time(low: np.ndarray, high: np.ndarray, box_low: np.ndarray, box_high: np.ndarray) -> float:
+    """How long a solution from the middle surely stays inside: half the width over the largest speed."""
+    speed = np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        times = 0.5 * (box_high - box_low) / speed
+    return float(np.nan_to_num(times, nan=np.inf, posinf=np.inf).min(initial=np.inf))

@@ -1,0 +1,178 @@
+"""What `dd.analyse` found out about a system, in numbers, names and words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+
+from daedalus.analysis.block_form import Block
+from daedalus.analysis.operating_point import OperatingPoint
+from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
+from daedalus.analysis.signature import Signature
+from daedalus.model.names import counted
+from daedalus.model.system import System
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# print(report) is one screen: lists are cut after this many entries.
+SHOWN, WIDTH = 6, 150
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """The verdict on a system at a point; `dd.analyse` makes it, `print` tells it in words.
+
+    Attributes
+    ----------
+    kind: "explicit ODE", "implicit ODE", "semi-explicit DAE" or "fully implicit DAE".
+    is_linear: linear in x', x, z and u. is_dae: dF/dx' is rank deficient at the point.
+    index: the differential index at the point, 0 for an ODE, None where the equations do not determine all derivatives.
+    structural_index: that of the signature method, from the pattern of the equations; None for a singular pattern.
+    directly_solvable: [dF/dx' dF/dz] has full rank, so that x' and z follow from the equations as written.
+    solvable: x' and z follow from the equations and their derivatives.
+    degrees_of_freedom: how many start values may be chosen freely.
+    differential, algebraic: names of the unknowns whose derivative occurs in the equations, and of the others.
+    hidden_constraints: (text, expression) of what solutions obey beside the written equations.
+    written_constraints: (text, expression) of the written equations that restrict start values.
+    undetermined: unknowns that nothing determines. overdetermined: equations that cannot all hold.
+    redundant: equations that repeat each other. non_unique_multipliers: algebraic unknowns that these leave free while
+        the motion and the force of the constraints together are unique.
+    invariants: names of what solutions keep besides.
+    warnings: where the system changes its nature, and what the point makes special. notes: what was assumed and done.
+    point: values of all variables where ranks were taken. moved: given values that contradict the equations.
+    tolerance, gap, ranks: how ranks were decided. signature, blocks, block_indices: the structure, block by block.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("tank and valve")
+    >>> h = m.state("h", start=1.0); q = m.algebraic("q")
+    >>> m.equation(m.der(h), -q); m.equation(q, 0.5 * h)
+    >>> r = dd.analyse(m)
+    >>> r.kind, r.index, r.degrees_of_freedom, r.algebraic
+    ('semi-explicit DAE', 1, 1, ['q'])
+    """
+
+    system: System
+    kind: str
+    is_linear: bool
+    is_dae: bool
+    index: int | None
+    structural_index: int | None
+    directly_solvable: bool
+    solvable: bool
+    degrees_of_freedom: int
+    differential: list[str]
+    algebraic: list[str]
+    hidden_constraints: list[tuple[str, ca.SX]]
+    written_constraints: list[tuple[str, ca.SX]]
+    undetermined: list[str]
+    overdetermined: list[str]
+    redundant: list[str]
+    non_unique_multipliers: list[str]
+    invariants: list[str]
+    warnings: list[str]
+    notes: list[str]
+    point: OperatingPoint
+    moved: list[str]
+    signature: Signature
+    blocks: list[Block]
+    block_indices: list[int | None]
+    tolerance: float
+    ranks: tuple[RankDecision, ...] = field(default=())
+
+    @property
+    def gap(self) -> float:
+        """The narrowest ratio of kept to dropped singular values over all rank decisions."""
+        return min((rank.gap for rank in self.ranks), default=float("inf"))
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in one sentence."""
+        linear = "linear" if self.is_linear else "nonlinear"
+        if self.overdetermined:
+            return f"{linear} {self.kind} whose equations contradict each other"
+        if self.undetermined:
+            return f"{linear} {self.kind} that does not determine {_listed(self.undetermined)}"
+        if self.non_unique_multipliers:
+            return f"{linear} {self.kind} with redundant constraints: the motion is unique, single multipliers are not"
+        if self.index is None:
+            return f"{linear} {self.kind}, singular at this point"
+        return f"{linear} {self.kind}" + (f" of index {self.index}" if self.is_dae else "")
+
+    def plot(self) -> Figure:
+        """The incidence of the equations in block-triangular order, as a figure."""
+        from daedalus.display.incidence_plot import incidence_plot
+
+        return incidence_plot(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.system.name}: {self.verdict}", *self._counts()]
+        lines += _section("cannot all hold", self.overdetermined)
+        lines += _section("determined by nothing", self.undetermined)
+        lines += _section("say the same, to be dropped until the others are independent", self.redundant)
+        lines += _section("not unique one by one", self.non_unique_multipliers)
+        lines += _section("constraints written", [_cut(text) for text, _ in self.written_constraints])
+        lines += _section("hidden constraints", [_cut(text) for text, _ in self.hidden_constraints])
+        lines += _section("invariants", self.invariants)
+        lines += _section("warnings", self.warnings)
+        lines += _section("notes", self.notes)
+        if self.ranks:
+            doubt = "; the closest decision is in doubt" if self.gap < CLEAR_GAP else ""
+            lines.append(
+                f"  ranks: {len(self.ranks)} decisions, tolerance {self.tolerance:.0e}, gap {self.gap:.1e}{doubt}"
+            )
+        return "\n".join(lines)
+
+    def _counts(self) -> list[str]:
+        equations, unknowns = len(self.system.equation_labels), len(self.differential) + len(self.algebraic)
+        lines = [f"  {counted(equations, 'equation')}, {counted(unknowns, 'unknown')}"]
+        lines.append(f"  differential: {_listed(self._whole_names(self.differential)) or 'none'}")
+        lines.append(f"  algebraic: {_listed(self._whole_names(self.algebraic)) or 'none'}")
+        free = counted(self.degrees_of_freedom, "start value")
+        lines.append(
+            f"  {free} may be chosen freely" if self.degrees_of_freedom else "  no start value may be chosen freely"
+        )
+        lines.append(f"  {self._solvability()}")
+        structural = "singular" if self.structural_index is None else f"index {self.structural_index}"
+        largest = max((len(b.unknowns) for b in self.blocks), default=0)
+        lines.append(f"  structure: {structural}, {counted(len(self.blocks), 'block')}, the largest with {largest}")
+        return lines
+
+    def _whole_names(self, labels: list[str]) -> list[str]:
+        """The same with `q` for all elements of q."""
+        names = dict.fromkeys(labels)
+        for name, place in self.system.places.items():
+            own = [place.element(k).name for k in range(len(place.positions))] if place.shape else []
+            if own and all(label in names for label in own):
+                names = dict.fromkeys(name if label == own[0] else label for label in names if label not in own[1:])
+        return list(names)
+
+    def _solvability(self) -> str:
+        if self.directly_solvable:
+            return "derivatives and algebraic unknowns follow from the equations as written"
+        if self.solvable and self.index is not None:
+            times = {1: "once", 2: "twice"}.get(self.index, f"{self.index} times")
+            return f"derivatives and algebraic unknowns follow after differentiating {times} at most"
+        return "derivatives and algebraic unknowns are not determined, however often the equations are differentiated"
+
+    def __repr__(self) -> str:
+        return f"Report({self.system.name!r}: {self.verdict})"
+
+
+def _section(title: str, entries: list[Any]) -> list[str]:
+    if not entries:
+        return []
+    more = [f"    … and {len(entries) - SHOWN} more"] if len(entries) > SHOWN else []
+    return [f"  {title}:", *(f"    {entry}" for entry in entries[:SHOWN]), *more]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+
+
+def _listed(names: list[str], most: int = SHOWN) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

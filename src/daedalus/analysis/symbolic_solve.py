@@ -1,0 +1,48 @@
+"""Solve equations for symbols as expressions, block by block, as far as the blocks are linear and small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import casadi as ca
+
+from daedalus.model.expressions import elements
+
+# A symbolic solve of a block of this size gives expressions that can still be handled.
+LARGEST_BLOCK = 12
+
+
+def solved_for(
+    equations: list[ca.SX], symbols: list[ca.SX], is_singular: Callable[[ca.SX], bool]
+) -> list[tuple[ca.SX, ca.SX]]:
+    """(symbol, expression) for every symbol of a block that is linear in its own symbols; the others are left out.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    >>> solved_for([2 * x - 6, y - x], [x, y], lambda matrix: False)
+    [(SX(x), SX(3)), (SX(y), SX(3))]
+    """
+    column, unknowns = ca.vertcat(*equations), ca.vertcat(*symbols)
+    count, row_order, column_order, row_start, column_start, *_ = ca.jacobian_sparsity(column, unknowns).btf()
+    solved: dict[int, ca.SX] = {}
+    for b in range(count):
+        rows = list(row_order[row_start[b] : row_start[b + 1]])
+        columns = list(column_order[column_start[b] : column_start[b + 1]])
+        if len(rows) != len(columns) or len(rows) > LARGEST_BLOCK:
+            continue
+        own = ca.vertcat(*(symbols[c] for c in columns))
+        block = ca.vertcat(*(equations[r] for r in rows))
+        slopes = ca.densify(ca.jacobian(block, own))
+        if ca.depends_on(slopes, own) or is_singular(slopes):
+            continue
+        rest = ca.substitute(block, own, ca.SX.zeros(own.shape))
+        values = ca.densify(-rest / slopes if len(rows) == 1 else -ca.solve(slopes, rest))
+        known = [c for c in solved if c not in columns]
+        if known:
+            old, new = ca.vertcat(*(symbols[c] for c in known)), ca.vertcat(*(solved[c] for c in known))
+            values = ca.substitute(values, old, new)
+        for c, value in zip(columns, elements(ca.densify(values))):
+            solved[c] = value
+    return [(symbols[c], value) for c, value in solved.items()]

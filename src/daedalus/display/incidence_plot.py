@@ -1,0 +1,72 @@
+"""Which equation contains which unknown, drawn in block-triangular order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from daedalus.analysis.report import Report
+
+# Names of rows and columns are readable up to this many.
+NAMED = 40
+
+
+def incidence_plot(report: Report) -> Figure:
+    """A figure of the incidence: one mark where an unknown occurs in an equation, filled where its derivative does.
+
+    Rows and columns are in block-triangular order, with a frame around each block: what stands in a frame must be
+    solved together, once everything above it is known.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("tank"); h = m.state("h", start=1.0); q = m.algebraic("q")
+    >>> m.equation(m.der(h), -q, name="balance"); m.equation(q, 0.5 * h, name="valve")
+    >>> figure = dd.analyse(m).plot()
+    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    ['balance', 'valve']
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    s, system = report.signature, report.system
+    rows = np.concatenate([[], *(block.equations for block in report.blocks)]).astype(int)
+    columns = np.concatenate([[], *(block.unknowns for block in report.blocks)]).astype(int)
+    rows = np.concatenate([rows, np.setdiff1d(np.arange(s.count), rows)])
+    columns = np.concatenate([columns, np.setdiff1d(np.arange(s.size), columns)])
+    row_place, column_place = np.argsort(rows), np.argsort(columns)
+
+    side = float(np.clip(0.3 * max(s.count, s.size) + 2, 4, 10))
+    figure = Figure(figsize=(side, side), layout="constrained")
+    axes = figure.add_subplot()
+    area = float(np.clip(4e4 / max(s.count, s.size, 1) ** 2, 0.5, 120))
+    for derived, colour, label in ((False, "none", "unknown"), (True, "tab:blue", "its derivative")):
+        chosen = (s.orders > 0) == derived
+        axes.scatter(
+            column_place[s.columns[chosen]],
+            row_place[s.rows[chosen]],
+            s=area,
+            c=colour,
+            edgecolors="tab:blue",
+            label=label,
+        )
+    corner_row = corner_column = 0
+    for block in report.blocks:
+        height, width = len(block.equations), len(block.unknowns)
+        axes.add_patch(Rectangle((corner_column - 0.5, corner_row - 0.5), width, height, fill=False, edgecolor="0.4"))
+        corner_row, corner_column = corner_row + height, corner_column + width
+    axes.set(xlim=(-0.7, s.size - 0.3), ylim=(s.count - 0.3, -0.7), aspect="equal")
+    axes.xaxis.tick_top()
+    if max(s.count, s.size) <= NAMED:
+        names = [*system.labels["x"], *system.labels["z"]]
+        axes.set_xticks(range(s.size), [names[j] for j in columns], rotation=90)
+        axes.set_yticks(range(s.count), [system.equation_labels[i] for i in rows])
+    else:
+        axes.set(xlabel="unknowns", ylabel="equations")
+    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.02), ncols=2, frameon=False)
+    axes.set_title(f"{system.name}: {report.verdict}", loc="left", fontsize="medium", wrap=True)
+    return figure

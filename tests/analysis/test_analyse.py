@@ -1,0 +1,222 @@
+"""The report as a whole: agreement with the pencil, special points, sentences, the picture and the command line."""
+
+import subprocess
+import sys
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from kronecker_blocks import finite_block, hidden, infinite_block, left_block, right_block
+
+import daedalus as dd
+from daedalus import catalogue
+from daedalus.analysis.block_form import blocks_in_order
+from daedalus.analysis.consistent_jet import consistent_jet, jet_start
+from daedalus.analysis.derivative_array import DerivativeArray
+from daedalus.analysis.numeric_index import JetJacobian, fullness, index_from_blocks
+from daedalus.analysis.operating_point import read_point
+from daedalus.analysis.signature import signature
+
+
+def linear_model(E, A):
+    m = dd.Model("linear")
+    n = len(A)
+    x = m.state("x", n)
+    residual = ca.mtimes(ca.DM(E), m.der(x)) - ca.mtimes(ca.DM(A), x)
+    m.equation(residual)
+    return m
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["infinite", "finite"]), st.integers(1, 3)), min_size=1, max_size=3),
+    st.integers(0, 10**6),
+)
+@settings(max_examples=25, deadline=None)
+def test_random_linear_systems_have_the_index_of_their_pencil(shapes, seed):
+    """The blocks are hidden behind full matrices, so that the structure says nothing and has to be repaired."""
+    rng = np.random.default_rng(seed)
+    blocks = [infinite_block(k) if kind == "infinite" else finite_block(k, rng.uniform(-2, -0.5)) for kind, k in shapes]
+    E, A = hidden(blocks, rng, spread=0.3)
+    assume(len(E) <= 6)
+    report, known = dd.analyse(linear_model(E, A)), dd.pencil(E, A)
+    assert report.index == known.index == max([k for kind, k in shapes if kind == "infinite"], default=0)
+    assert report.degrees_of_freedom == len(known.finite) == sum(k for kind, k in shapes if kind == "finite")
+    assert report.solvable
+    assert report.is_linear
+    assert not report.undetermined
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_singular_pencils_are_undetermined_and_have_a_repeated_equation(seed):
+    rng = np.random.default_rng(seed)
+    E, A = hidden([right_block(1), left_block(1), finite_block(1, -1.0)], rng, spread=0.2)
+    report = dd.analyse(linear_model(E, A))
+    assert not dd.pencil(E, A).regular
+    assert report.index is None
+    assert not report.solvable
+    assert report.undetermined
+    assert report.redundant
+
+
+def test_block_by_block_gives_the_index_of_the_whole():
+    """x1 = x2', x2 = x3', x3 = u: three blocks of index 1 that make an index of 3."""
+    for name, wanted in (("nilpotent_3", 3), ("cstr", 2), ("quadrotor", 0), ("small_dae", 2)):
+        known = catalogue.load(name)
+        system = known.model.freeze()
+        array = DerivativeArray(system)
+        s = signature(array.level(0), array.y[:2])
+        start = jet_start(system, read_point(system, None, known.inputs, None))
+        jet = consistent_jet(array, start, 3)
+        jacobian = JetJacobian(array, jet, start.size, 3)
+        blocks = blocks_in_order(s)
+        assert index_from_blocks(s, blocks, [fullness(jacobian, b, "block") for b in blocks]) == wanted
+
+
+def test_rank_decisions_are_on_record():
+    report = dd.analyse(catalogue.load("cstr").model, inputs={"feed": 0.5, "withdrawal": 0.5})
+    assert report.tolerance == 1e-10
+    assert report.gap > 1e6
+    assert {rank.matrix for rank in report.ranks} >= {"dF/dx'", "[dF/dx' dF/dz]", "derivative array, order 2"}
+    assert report.block_indices == [0, 2, 0]
+
+
+KNOWN = [name for name in catalogue.names() if name not in ("rod_chain", "pleiades")]
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_known_system_has_the_index_it_says(name):
+    known = catalogue.load(name)
+    report = dd.analyse(known.model, inputs=known.inputs)
+    assert report.index == known.index, str(report)
+    assert report.solvable
+    assert report.moved == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_equations_mixed_by_a_matrix_of_the_unknowns_keep_their_index(seed):
+    """Q(x) F = 0 with an invertible Q says the same; the pattern of Q F is full and says nothing."""
+    rng = np.random.default_rng(seed)
+    m = dd.Model("mixed pendulum")
+    x, z = m.state("x", 4, start=[0.6, -0.8, 0.8, 0.6]), m.algebraic("z")
+    rate = m.der(x)
+    plain = ca.vertcat(rate[:2] - x[2:], rate[2:] + z * x[:2] + ca.vertcat(0, 9.81), ca.sumsqr(x[:2]) - 1)
+    mixing = ca.DM(rng.normal(size=(5, 5)) / 4) * ca.sin(x[int(rng.integers(4))]) + ca.DM.eye(5)
+    m.equation(ca.mtimes(mixing, plain))
+    report = dd.analyse(m)
+    assert report.structural_index != 3
+    assert (report.index, report.degrees_of_freedom, report.solvable) == (3, 2, True)
+    assert report.point["z"] == pytest.approx(1.0 + 9.81 * 0.8, rel=1e-5)
+
+
+def crossing():
+    m = dd.Model("crossing")
+    q = m.coordinate("q", 2, start=[0, 0], rate=[0, 0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(q[1])
+    m.constraint("cross", q[0] ** 2 - q[1] ** 2)
+    return m
+
+
+def test_a_start_where_the_slopes_of_a_constraint_vanish_is_told_and_not_misread():
+    report = dd.analyse(crossing())
+    assert report.index is None
+    assert not report.redundant
+    assert any(w.startswith("at this point all slopes of cross vanish") for w in report.warnings)
+    assert "singular at this point" in str(report)
+    assert dd.analyse(crossing(), at={"q": [1, 1], "q_dot": [0, 0]}).index == 3
+
+
+def test_a_point_that_contradicts_hidden_constraints_is_named_and_replaced():
+    report = dd.analyse(crossing(), at={"q": [1, 1], "q_dot": [1, -1]})
+    assert report.index == 3
+    assert report.moved
+    assert any("q_dot[0]" in note and note.startswith("the given ") for note in report.notes)
+    q, rate = report.point["q"], report.point["q_dot"]
+    assert q[0] * rate[0] - q[1] * rate[1] == pytest.approx(0, abs=1e-8)
+
+
+def test_inputs_without_a_value_are_not_taken_where_they_are_special():
+    known = catalogue.load("small_dae", example="input_switched")
+    report = dd.analyse(known.model)
+    assert report.index == 0
+    assert report.notes == ["u had no value; zero is special, so 1 is taken"]
+
+
+def test_contradictions_are_named():
+    m = dd.Model("two lengths")
+    q = m.coordinate("q", 2, start=[1, 0], rate=[0, 0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.constraint("rod", ca.sumsqr(q) - 1)
+    m.constraint("longer", ca.sumsqr(q) - 2)
+    report = dd.analyse(m)
+    assert report.overdetermined == ["rod", "longer"]
+    assert not report.solvable
+    assert "whose equations contradict each other" in str(report)
+
+
+def test_invariants_are_listed():
+    assert dd.analyse(catalogue.load("quadrotor").model).invariants == list(
+        catalogue.load("quadrotor").model.freeze().invariants
+    )
+
+
+def test_steps_are_not_linear():
+    m = dd.Model("dry friction")
+    v = m.state("v", start=1.0)
+    m.equation(m.der(v), -ca.sign(v) - v)
+    assert not dd.analyse(m).is_linear
+
+
+def test_a_large_system_is_judged_by_its_structure():
+    n = 2500
+    m = dd.Model("ladder")
+    x, z = m.state("x", n, start=np.ones(n)), m.algebraic("z", n)
+    m.equation(m.der(x), z - x)
+    m.equation(z**2 + 0.1 * ca.sin(z), ca.vertcat(1, x[:-1]) + x**2)
+    report = dd.analyse(m)
+    assert (report.kind, report.index, report.degrees_of_freedom) == ("semi-explicit DAE", 1, n)
+    assert report.directly_solvable
+    assert "the verdict is that of the structure" in report.notes[0]
+    assert "regular at values drawn at random" in report.notes[1]
+    assert len(str(report).splitlines()) < 25
+
+
+def test_a_large_structure_that_misleads_is_told():
+    n = 700
+    m = dd.Model("sums")
+    x = m.state("x", n)
+    rate = m.der(x)
+    sums, rates = x[::2] + x[1::2], rate[::2] + rate[1::2]
+    m.equation(ca.vertcat(rates - 1, rates + sums))
+    assert any("system Jacobian is singular" in w for w in dd.analyse(m).warnings)
+
+
+def test_the_picture_shows_blocks_in_order():
+    figure = dd.analyse(catalogue.load("nilpotent_3").model, inputs={"u": 1.0}).plot()
+    axes = figure.axes[0]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["chain[2]", "chain[1]", "chain[0]"]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["x[2]", "x[1]", "x[0]"]
+    assert len(axes.patches) == 3
+
+
+def test_the_command_line_prints_the_verdict(tmp_path):
+    file = tmp_path / "tank.py"
+    file.write_text(
+        "import daedalus as dd\n"
+        "model = dd.Model('tank'); h = model.state('h', start=1.0); q = model.algebraic('q')\n"
+        "model.equation(model.der(h), -q); model.equation(q, 0.5 * h)\n"
+    )
+    picture = tmp_path / "tank.png"
+    command = [sys.executable, "-m", "daedalus.command_line", "analyse", str(file), "--plot", str(picture)]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert out.startswith("tank: linear semi-explicit DAE of index 1\n  2 equations, 2 unknowns\n")
+    assert picture.stat().st_size > 1000
+
+
+def test_a_model_without_unknowns_is_refused():
+    with pytest.raises(dd.ModelError, match="is empty"):
+        dd.analyse(dd.Model("nothing"))
+    with pytest.raises(dd.ModelError, match="A model is expected here"):
+        dd.analyse(3)

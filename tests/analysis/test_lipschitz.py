@@ -1,0 +1,156 @@
+"""Interval bounds that contain every value, Lipschitz constants known in closed form, and what they mean in words."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import daedalus as dd
+from daedalus import catalogue
+from daedalus.analysis.interval_arithmetic import range_over
+
+FUNCTIONS = {
+    "polynomial": lambda x, y: x**3 - 2 * x * y + y**2,
+    "trigonometric": lambda x, y: ca.sin(3 * x) * ca.cos(y) + ca.tan(0.3 * x),
+    "exponential": lambda x, y: ca.exp(x) / (1 + ca.exp(y)) - ca.log(3 + x + y),
+    "roots": lambda x, y: ca.sqrt(2 + x) * (3 + y) ** 1.5,
+    "hyperbolic": lambda x, y: ca.tanh(x) + ca.cosh(y) * ca.sinh(x) - ca.atan(x * y),
+    "quotient": lambda x, y: (x - y) / (x * y + 2),
+    "arcs": lambda x, y: ca.asin(0.5 * x) + ca.acos(0.5 * y) + ca.atan2(x, 2 + y),
+    "kinks": lambda x, y: ca.fabs(x) + ca.fmin(x, y) * ca.fmax(x, -y) + ca.sign(x),
+    "switch": lambda x, y: ca.if_else(x > y, x, y**2),
+    "error function": lambda x, y: ca.erf(x - y),
+}
+ends = st.floats(-1.0, 1.0)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@given(a=ends, b=ends, c=ends, d=ends, seed=st.integers(0, 1000))
+@settings(max_examples=40, deadline=None)
+def test_a_range_contains_every_value(name, a, b, c, d, seed):
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    function = ca.Function("f", [ca.vertcat(x, y)], [FUNCTIONS[name](x, y)])
+    low, high = np.array([min(a, b), min(c, d)]), np.array([max(a, b), max(c, d)])
+    found = range_over(function, [low[None, :]], [high[None, :]])
+    draw = np.random.default_rng(seed)
+    for point in (low, high, *draw.uniform(low, high, (20, 2))):
+        value = float(function(point))
+        assert found.low[0][0, 0] <= value <= found.high[0][0, 0]
+
+
+def test_ranges_are_not_wider_than_needed_where_each_symbol_occurs_once():
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    for expression, low, high in [
+        (x**2, 0.0, 4.0),
+        (ca.sin(x), np.sin(-1.0), 1.0),
+        (ca.cos(x), np.cos(2.0), 1.0),
+        (x * y, -4.0, 8.0),
+        (ca.exp(-x), np.exp(-2.0), np.e),
+        (1 / y, 0.25, 0.5),
+    ]:
+        function = ca.Function("f", [ca.vertcat(x, y)], [expression])
+        found = range_over(function, [np.array([[-1.0, 2.0]])], [np.array([[2.0, 4.0]])])
+        assert found.low[0][0, 0] == pytest.approx(low, abs=1e-13)
+        assert found.high[0][0, 0] == pytest.approx(high, abs=1e-13)
+
+
+def test_an_unknown_operation_is_refused():
+    x = ca.SX.sym("x")
+    function = ca.Function("f", [x], [ca.erfinv(x)])
+    with pytest.raises(dd.SolverError, match="The range of this expression cannot be bounded"):
+        range_over(function, [np.zeros((1, 1))], [np.ones((1, 1))])
+
+
+def scalar(write):
+    m = dd.Model("scalar")
+    x = m.state("x", start=0.5)
+    m.equation(m.der(x), write(x))
+    return m
+
+
+@pytest.mark.parametrize(
+    ("write", "box", "constant"),
+    [
+        (lambda x: x * (1 - x), (0, 2), 3.0),
+        (lambda x: ca.sin(5 * x), (-1, 1), 5.0),
+        (lambda x: -(x**3), (-1, 2), 12.0),
+        (lambda x: ca.fabs(x), (-1, 1), 1.0),
+        (lambda x: ca.sqrt(x), (0.25, 1), 1.0),
+    ],
+)
+def test_scalar_constants_are_enclosed_closely(write, box, constant):
+    bounds = dd.lipschitz(scalar(write), box={"x": box})
+    assert bounds.lower <= constant * (1 + 1e-12)
+    assert bounds.upper >= constant
+    assert bounds.upper - bounds.lower < 0.03 * constant
+
+
+def test_a_linear_system_has_the_norm_of_its_matrix():
+    A = np.array([[0.0, 1.0], [-4.0, -0.5]])
+    m = dd.Model("linear")
+    x = m.state("x", 2, start=[1, 0])
+    m.equation(m.der(x), ca.mtimes(ca.DM(A), x))
+    bounds = dd.lipschitz(m, box={"x": ([-1, -2], [1, 2])})
+    norm = np.linalg.norm(A, 2)
+    assert bounds.lower == pytest.approx(norm, rel=1e-12)
+    assert norm <= bounds.upper <= np.linalg.norm(A) * (1 + 1e-12)
+
+
+def test_solutions_move_apart_no_faster_than_the_bound():
+    known = catalogue.load("double_pendulum")
+    bounds = dd.lipschitz(known.model, box={"angle": (-0.5, 0.5), "angle_dot": (-2, 2)})
+    one = dd.simulate(known.model, 0.2, start={"angle": [0.2, 0.1], "angle_dot": [0, 0]}, rtol=1e-10, save_at=[0, 0.2])
+    two = dd.simulate(known.model, 0.2, start={"angle": [0.21, 0.1], "angle_dot": [0, 0]}, rtol=1e-10, save_at=[0, 0.2])
+    gap = [np.hypot(*(np.linalg.norm(one[n][k] - two[n][k]) for n in ("angle", "angle_dot"))) for k in (0, -1)]
+    assert gap[1] <= gap[0] * np.exp(bounds.upper * 0.2)
+    assert bounds.lower <= bounds.upper < 1.3 * bounds.lower
+
+
+def test_infinite_slopes_and_jumps_have_no_constant_and_say_so():
+    bounds = dd.lipschitz(scalar(lambda x: -ca.sqrt(x)), box={"x": (0, 1)})
+    assert bounds.upper == np.inf
+    assert bounds.steep == [("x_dot", "x")]
+    text = str(bounds)
+    assert text.startswith("No Lipschitz constant was found on the box; it is ")
+    assert "No bound for the slope of x_dot in x." in text
+    assert "Existence and uniqueness are not guaranteed there" in text
+    jump = dd.lipschitz(scalar(lambda x: -ca.sign(x)), box={"x": (-1, 1)})
+    assert jump.upper == np.inf
+    assert "may jump inside the box" in str(jump)
+    assert np.isfinite(dd.lipschitz(scalar(lambda x: -ca.sign(x)), box={"x": (0.5, 1)}).upper)
+
+
+def test_the_time_of_existence_is_that_of_the_theorem():
+    """x' = x² on [0, 2] from the middle 1: speed at most 4, half width 1; it really exists until t = 1."""
+    assert dd.lipschitz(scalar(lambda x: x**2), box={"x": (0, 2)}).time == pytest.approx(0.25)
+
+
+def test_algebraic_variables_are_solved_for_and_parameters_may_vary():
+    m = dd.Model("tank")
+    h, q, k = m.state("h", start=1.0), m.algebraic("q"), m.parameter("k", 0.5)
+    m.equation(m.der(h), -q)
+    m.equation(2 * q, k * h)
+    assert dd.lipschitz(m, box={"h": (0, 1)}).upper == pytest.approx(0.25)
+    assert dd.lipschitz(m, box={"h": (0, 1), "k": (0, 4)}).upper == pytest.approx(2.0)
+
+
+def test_wrong_boxes_are_refused_by_name():
+    m = scalar(lambda x: -x)
+    with pytest.raises(dd.InputError, match="The box has no interval for x"):
+        dd.lipschitz(m, box={})
+    with pytest.raises(dd.InputError, match="The interval of x is no pair"):
+        dd.lipschitz(m, box={"x": 3})
+    with pytest.raises(dd.InputError, match="The interval of x is empty or not finite"):
+        dd.lipschitz(m, box={"x": (1, 0)})
+    with pytest.raises(dd.InputError, match="box= takes states, inputs, parameters and the time, not x_dot"):
+        dd.lipschitz(m, box={"x": (0, 1), "x_dot": (0, 1)})
+    with pytest.raises(dd.InputError, match="has no variable 'y'"):
+        dd.lipschitz(m, box={"y": (0, 1)})
+
+
+def test_a_system_without_explicit_right_side_is_refused():
+    with pytest.raises(dd.SolverError) as caught:
+        dd.lipschitz(catalogue.load("nilpotent_3").model, box={"x": (0, 1)})
+    assert "This model has no explicit right-hand side" in str(caught.value)
+    assert "Try: dd.analyse(m)" in str(caught.value)
