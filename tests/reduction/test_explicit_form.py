@@ -130,7 +130,7 @@ def test_nonlinear_in_states_linear_in_unknowns(n, extra, seed):
 
 
 def test_the_largest_dense_block():
-    """As many equations at once as are allowed: solved, and in no more operations than elimination with orthogonal factors takes."""
+    """As many equations at once as are allowed: solved, in no more operations than orthogonal factors take."""
     n = LARGEST_BLOCK
     draw = np.random.default_rng(1)
     m = dd.Model()

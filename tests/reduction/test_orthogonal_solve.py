@@ -25,7 +25,7 @@ def test_random_systems_against_numpy(n, seed):
 
 
 def saddle(mass, constraints):
-    n, m = len(mass), len(constraints)
+    m = len(constraints)
     return np.block([[np.diag(mass), -constraints.T], [constraints, np.zeros((m, m))]])
 
 
@@ -52,7 +52,7 @@ def test_scales_are_powers_of_two_and_survive_zeros_and_nan():
     rows, columns = power_of_two_scales(np.array([[1e-6, 0.0], [3.0, 1e5]]))
     assert np.all(np.log2(rows) == np.round(np.log2(rows)))
     scaled = rows[:, None] * np.array([[1e-6, 0.0], [3.0, 1e5]]) * columns
-    assert 0.2 < scaled.max(axis=1).min()
+    assert scaled.max(axis=1).min() > 0.2
     assert scaled.max() < 4
     rows, columns = power_of_two_scales(np.array([[np.nan, 1.0], [1.0, 1.0]]))
     assert rows.tolist() == columns.tolist() == [1.0, 1.0]

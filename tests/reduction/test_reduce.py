@@ -1,14 +1,12 @@
 """Index reduction keeps solutions: against second ways of computing, published values and the original equations."""
 
-import pickle
-
 import casadi as ca
 import numpy as np
 import pytest
 import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reduced_models import angle_of_pendulum, chain, first_order_pendulum, pendulum, residual_along, text_of
+from reduced_models import angle_of_pendulum, chain, first_order_pendulum, pendulum, residual_along
 
 import daedalus as dd
 from daedalus import catalogue
@@ -105,6 +103,23 @@ def test_published_values(name, variable):
     tr = dd.simulate(dd.reduce(k.model), k.span, start=k.start, inputs=k.inputs, rtol=1e-10, atol=1e-12)
     assert tr.success
     assert np.abs(tr[variable][-1] / PUBLISHED[name, variable] - 1).max() < 1e-6
+
+
+def test_a_compound_pendulum_as_a_body_in_space():
+    """A hinge of five constraints on a quaternion body against the angle alone: m l² + J = 0.25 + 0.09."""
+    m = dd.Model("compound")
+    m.gravity([0, 0, -9.81])
+    b = m.body(
+        "rod", mass=1.0, inertia=np.diag([0.09, 0.09, 0.01]), position=[0.5, 0, 0], rotation=dd.rot_y(-np.pi / 2)
+    )
+    m.joint("hinge", "revolute", dd.ground, b, at_a=[0, 0, 0], at_b=[0, 0, 0.5], axis_a=[0, 1, 0], axis_b=[0, 1, 0])
+    k = dd.Model("angle")
+    a = k.coordinate("a", start=0.0, rate=0.0)
+    k.kinetic_energy(0.5 * 0.34 * k.rate(a) ** 2)
+    k.potential_energy(9.81 * 0.5 * ca.sin(a))
+    tr, by_angle = (dd.simulate(model, 1.0, save_at=[1.0], **SHARP) for model in (dd.reduce(m), k))
+    angle = by_angle["a"][-1]
+    assert np.abs(tr["rod.position"][-1] - [0.5 * np.cos(angle), 0, 0.5 * np.sin(angle)]).max() < 1e-8
 
 
 def test_a_drift_that_stays_small():
@@ -230,188 +245,8 @@ def test_linear_systems_with_a_known_kronecker_form(case):
     assert max(residual_along(m, tr).values()) < 1e-6
 
 
-# -- what is kept ----------------------------------------------------------------------------------------------
-
-
-def test_a_model_of_index_one_comes_back_as_it_is():
-    m = dd.Model("tank")
-    x, z, u = m.state("x", start=1.0), m.algebraic("z", start=2.0), m.input("u")
-    m.equation(m.der(x), u - z, name="balance")
-    m.equation(z, 2 * x, name="law")
-    n = dd.reduce(m)
-    assert n is not m
-    assert n.freeze() == m.freeze()
-    assert n.reduction.text.startswith(
-        "tank: nothing to differentiate, the equations determine every highest derivative"
-    )
-    assert n.constraints == {}
-    assert n.reduction.differentiated == {}
-    assert n.reduction.inputs == {"u": 0}
-
-
-def test_a_state_without_derivative_becomes_algebraic():
-    m = dd.Model("lazy")
-    x, y = m.state("x", start=1.0), m.state("y", start=5.0)
-    m.equation(m.der(x), -y)
-    m.equation(y, 2 * x)
-    n = dd.reduce(m)
-    assert n.variables["y"].kind == "algebraic"
-    assert dd.simulate(n, 1.0, rtol=1e-9)["y"][-1] == pytest.approx(2 * np.exp(-2), abs=1e-8)
-
-
-def test_outputs_events_and_symbols_live_on():
-    m = pendulum()
-    p = m["p"]
-    m.output("energy", 0.5 * ca.sumsqr(m.der(p)) + 9.81 * p[1])
-    m.event("left", p[0] + 0.5, terminal=True)
-    n = dd.reduce(m)
-    n.output("height", p[1] + 1)
-    tr = dd.simulate(n, 5.0, **SHARP)
-    assert np.ptp(tr["energy"]) < 1e-8
-    assert tr.events[0].name == "left"
-    assert tr["p"][-1, 0] == pytest.approx(-0.5, abs=1e-9)
-    assert np.array_equal(tr["height"], tr["p"][:, 1] + 1)
-    assert "height" not in m.outputs
-    assert list(m.equations) == ["motion of p", "rod"]
-
-
-def test_an_output_with_a_derivative_keeps_it():
-    m = dd.Model("path")
-    x, z = m.state("x", start=0.0), m.algebraic("z")
-    m.equation(x, ca.sin(m.time), name="path")
-    m.equation(z, 2 * x, name="double")
-    m.output("speed", m.der(x))
-    n = dd.reduce(m)
-    assert n.reduction.differentiated == {"path": 1}
-    assert dd.simulate(n, 1.0, rtol=1e-9)["speed"][-1] == pytest.approx(np.cos(1.0), abs=1e-12)
-
-
-def test_events_may_set_states():
-    m = dd.Model("path")
-    x, y = m.state("x", start=1.0), m.state("y", start=0.0)
-    m.equation(x, 1.0, name="constant")
-    m.equation(m.der(y), x, name="growth")
-    m.event("reset", y - 0.5, reset={"x": 1.0, "y": 0.0})
-    n = dd.reduce(m)
-    assert n.variables["x"].kind == "state"
-    assert dd.simulate(n, 1.2, rtol=1e-9)["y"][-1] == pytest.approx(0.2, abs=1e-7)
-
-
-def test_existing_invariants_stay():
-    m = dd.Model("body")
-    m.body("b", mass=1.0, inertia=np.eye(3))
-    n = dd.reduce(m)
-    assert list(n.freeze().invariants) == list(m.freeze().invariants) != []
-
-
-def test_it_travels():
-    n = dd.reduce(pendulum())
-    twin = pickle.loads(pickle.dumps(n))
-    assert twin.freeze() == n.freeze()
-    assert twin.reduction.text == n.reduction.text
-    assert list(twin.constraints) == list(n.constraints)
-    assert twin.reduction.original == pendulum().freeze()
-
-
-def test_constraints_are_expressions_of_states():
-    n = dd.reduce(pendulum())
-    length, rate = n.constraints.values()
-    f = ca.Function("f", [n["p"], n["p_dot"]], [length, rate])
-    assert [float(part) for part in f([0.6, 0.9], [2.0, 3.0])] == pytest.approx([0.36 + 0.81 - 1, 2 * (1.2 + 2.7)])
-
-
-# -- notes and refusals ----------------------------------------------------------------------------------------
-
-
-def test_a_start_off_the_constraint_is_said():
-    n = dd.reduce(pendulum(start=[0.9, 0.0]))
-    assert "the start values are off rod by 0.19: dd.initialise(m) finds values that fit" in n.reduction.notes
-
-
-def test_a_start_at_which_the_constraint_has_no_slope_is_said():
-    m = dd.Model("cross")
-    q = m.coordinate("q", 2, start=[0.0, 0.0], rate=[0.0, 0.0])
-    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
-    m.constraint("axes", q[0] * q[1])
-    (note,) = dd.reduce(m).reduction.notes
-    assert note.startswith("at the start ")
-    assert note.endswith("their matrix is singular there")
-    assert "axes" in note
-
-
-def test_inputs_are_not_differentiated():
-    assert text_of(lambda: dd.reduce(chain()), dd.ModelError) == (
-        "The input u would have to be differentiated twice.\n"
-        "  it stands in chain[2], which is differentiated\n"
-        "  Because a signal from outside may jump, and its derivative would be an impulse.\n"
-        '  Try: dd.reduce(m, inputs={"u": expression of m.time}), or make u a state with an equation for its derivative'
-    )
-
-
-def test_a_singular_structure_is_refused():
-    m = dd.Model("twice")
-    x, y = m.state("x"), m.state("y")
-    m.equation(x, 1, name="one")
-    m.equation(ca.sin(x), 1, name="two")
-    text = text_of(lambda: dd.reduce(m), dd.SingularModelError)
-    assert text.startswith("The model cannot be reduced: its structure is singular.\n  y stand in too few equations\n")
-    assert "one, two are too many equations" in text
-    assert "Try: dd.analyse(m)" in text
-    assert y.is_symbolic()
-
-
-def test_redundant_constraints_are_named():
-    m = dd.Model("doubled")
-    q = m.coordinate("q", 2, start=[1.0, 0.0], rate=[0.0, 0.0])
-    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
-    m.constraint("one", q[0] + q[1] - 1)
-    m.constraint("two", 2 * q[0] + 2 * q[1] - 2)
-    text = text_of(lambda: dd.reduce(m), dd.SingularModelError)
-    assert text.startswith("The model cannot be reduced: an equation follows from the others.")
-    assert "one, two: a combination of them says 0 = 0" in text.replace("two, one", "one, two")
-
-
-def test_a_misleading_pattern_is_repaired():
-    """Example (14) of document 004: the difference of the equations is x1 + cos x2 + 7 = 0."""
-    m = dd.Model("example 14")
-    x1, x2 = m.state("x1", start=-7 - np.cos(2.0)), m.state("x2", start=2.0)
-    m.equation(m.der(x1) + m.der(x2) - 7, name="sum")
-    m.equation(m.der(x1) + m.der(x2) + x1 + ca.cos(x2), name="other")
-    n = dd.reduce(m)
-    (text,) = n.constraints
-    assert "combined with" in text
-    assert f"{text}, which contains fewer derivatives" in n.reduction.notes
-    tr = dd.simulate(n, 0.5, **SHARP)
-    assert np.abs(tr["x1"] + np.cos(tr["x2"]) + 7).max() < 1e-10
-    assert max(residual_along(m, tr).values()) < 1e-9
-    assert np.abs(tr["x1"] + tr["x2"] - (7 * tr.time + tr["x1"][0] + tr["x2"][0])).max() < 1e-9
-
-
-@pytest.mark.parametrize(
-    ("arguments", "headline"),
-    [
-        ({"stabilise": "magic"}, "stabilise='magic' means nothing."),
-        ({"index": 2}, "index=2 is not offered."),
-        ({"index": True}, "index=True is not offered."),
-        ({"alpha": 3.0}, "alpha=3.0 cannot be used."),
-        ({"alpha": -1.0, "stabilise": "baumgarte"}, "alpha=-1.0 cannot be used."),
-        ({"inputs": {"w": 1.0}}, "The model 'pendulum' has no input 'w'."),
-    ],
-)
-def test_arguments_that_mean_nothing(arguments, headline):
-    text = text_of(lambda: dd.reduce(pendulum(), **arguments), dd.InputError)
-    assert text.splitlines()[0] == headline
-    assert "  Because " in text
-    assert "  Try: " in text
-
-
-def test_only_a_model_is_reduced():
-    text = text_of(lambda: dd.reduce(pendulum().freeze()), dd.ModelError)
-    assert text.startswith("reduce takes a Model.\n  got System\n")
-
-
-def test_large_systems_take_seconds():
-    """1000 cells of index 3: no search grows with the square of the size (the states are looked at, not the clock)."""
+def test_a_large_system():
+    """1000 cells of index 3 in a chain: no motion is left to choose."""
     m = dd.Model("large")
     q, v, pull = m.state("q", 1000), m.state("v", 1000), m.algebraic("pull", 1000)
     m.equation(m.der(q), v, name="rates")
@@ -421,28 +256,3 @@ def test_large_systems_take_seconds():
     assert n.reduction.degrees_of_freedom == 0
     assert len(n.reduction.states) == 2000
     assert "path differentiated twice" in n.reduction.text
-
-
-def test_a_compound_pendulum_as_a_body_in_space():
-    """A hinge of five constraints on a quaternion body against the angle alone: m l² + J = 0.25 + 0.09."""
-    m = dd.Model("compound")
-    m.gravity([0, 0, -9.81])
-    b = m.body(
-        "rod", mass=1.0, inertia=np.diag([0.09, 0.09, 0.01]), position=[0.5, 0, 0], rotation=dd.rot_y(-np.pi / 2)
-    )
-    m.joint("hinge", "revolute", dd.ground, b, at_a=[0, 0, 0], at_b=[0, 0, 0.5], axis_a=[0, 1, 0], axis_b=[0, 1, 0])
-    k = dd.Model("angle")
-    a = k.coordinate("a", start=0.0, rate=0.0)
-    k.kinetic_energy(0.5 * 0.34 * k.rate(a) ** 2)
-    k.potential_energy(9.81 * 0.5 * ca.sin(a))
-    tr, by_angle = (dd.simulate(model, 1.0, save_at=[1.0], **SHARP) for model in (dd.reduce(m), k))
-    angle = by_angle["a"][-1]
-    assert np.abs(tr["rod.position"][-1] - [0.5 * np.cos(angle), 0, 0.5 * np.sin(angle)]).max() < 1e-8
-
-
-def test_reducing_twice_changes_nothing():
-    n = dd.reduce(pendulum())
-    twice = dd.reduce(n)
-    assert twice.freeze() == n.freeze()
-    assert list(twice.constraints) == list(n.constraints)
-    assert dd.to_first_order(n).constraints["rod, differentiated once"].n_dep() == 2

@@ -29,6 +29,8 @@ SINGULAR = 1e-10
 DENSE = 300
 # Systems with more unknowns are not solved for all derivatives at their start, which costs too much.
 LARGEST_AT_START = 60
+# Where the structure has to be repaired, a point is worth more.
+LARGEST_REPAIRED = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +144,10 @@ def start_point(book: Model, system: System, symbols: list[ca.SX], index: int) -
     return point_of(book, system, found[1]) if found is not None and found[1].consistent else None
 
 
-def start_jet(system: System, index: int) -> tuple[DerivativeArray, Jet] | None:
+def start_jet(system: System, index: int, largest: int = LARGEST_AT_START) -> tuple[DerivativeArray, Jet] | None:
     """All unknowns and their derivatives at the start, as far as they follow; None where there is no such point."""
     array = DerivativeArray(system)
-    if array.size > LARGEST_AT_START:
+    if array.size > largest:
         return None
     try:
         jet = consistent_jet(array, jet_start(system, read_point(system, None, None, None)), max(1, index))
@@ -184,7 +186,7 @@ def repaired_equations(
     book: Model, system: System, unknowns: list[Unknown], singular: list[Block], labels: list[str], index: int
 ) -> tuple[ca.SX, list[str]]:
     """The equations combined until the structure tells the truth, in the notebook's symbols, and their names."""
-    found = start_jet(system, index)
+    found = start_jet(system, index, LARGEST_REPAIRED)
     structure: Structure | None = repaired_structure(*found) if found else None
     count = len(labels)
     if structure is not None and structure.folded:

@@ -68,6 +68,8 @@ class Reduction:
         if self.algebraic:
             lines.append(f"  algebraic: {_listed(self.algebraic)}")
         lines.append(f"  {counted(self.degrees_of_freedom, 'start value')} may be chosen freely")
+        if self.original.invariants:
+            lines[-1] += f", less what {_listed(list(self.original.invariants))} fixes"
         if self.constraints:
             lines.append(f"  {_TREATMENTS[self.stabilise].format(alpha=self.alpha)}: {_listed(self.constraints, '; ')}")
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])

@@ -40,8 +40,8 @@ def damped(levels: Mapping[int, ca.SX], times: int, alpha: float) -> ca.SX:
 def chosen_alpha(system: System) -> float:
     """The rate of the fastest motion at the start: errors decay as fast as the model moves, and steps stay as long.
 
-    It is the largest of the moduli of the eigenvalues of ∂x'/∂x and of the rates (|x_j^(k)| / max(|x_j|, nominal))^(1/k)
-    of the written unknowns, both at the start and without stabilisation; 1 where nothing moves there.
+    It is the largest of the moduli of the eigenvalues of ∂x'/∂x and of (|x_j^(k)| / max(|x_j|, nominal))^(1/k) over the
+    derivatives of the written unknowns, at the start and without stabilisation; 1 where nothing moves there.
     """
     try:
         rate = _fastest_rate(system)
@@ -85,9 +85,8 @@ def _fastest_rate(system: System) -> float:
         return float("nan")
     matrix = -np.linalg.solve(by_w, by_x)[:n]
     moduli = np.abs(np.linalg.eigvals(matrix)) if n else np.zeros(1)
-    size = {
-        (name, k): max(abs(x[j]), system.nominal["x"][j]) for j, (name, k, r) in enumerate(system._entries) if r == 0
-    }
+    sizes = np.maximum(np.abs(x), system.nominal["x"])
+    size = {(name, k): sizes[j] for j, (name, k, order) in enumerate(system._entries) if order == 0}
     speeds = [
         (abs(rate) / size[name, k]) ** (1 / (order + 1))
         for rate, (name, k, order) in zip(root.values[:n], system._entries)
