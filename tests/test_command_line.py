@@ -78,5 +78,6 @@ def test_demo_writes_a_picture_and_a_run(tmp_path):
     out = call("demo", "--out", tmp_path / "demo")
     assert out.returncode == 0, out.stderr
     assert (tmp_path / "demo" / "demo.png").stat().st_size > 50_000
-    assert (tmp_path / "demo" / "double_pendulum.nc").exists()
+    assert (tmp_path / "demo" / "pendulum.nc").exists()
     assert "energy kept to" in out.stdout
+    assert "semi-explicit DAE, index 3, 4 start values free" in out.stdout.replace("\n", "").replace("   ", " ")

@@ -27,7 +27,7 @@ STOPPED_EARLY, BAD_INPUT = 1, 2
 def demo(
     folder: Annotated[Path, typer.Option("--out", help="Where the picture and the data go.")] = Path("demo"),
 ) -> None:
-    """Fly a quadrotor and swing a double pendulum; writes a picture and a NetCDF file."""
+    """Fly a quadrotor, swing pendulums, run a DAE of index 3; writes a picture and a NetCDF file."""
     from daedalus.demo import run_demo
 
     run_demo(folder)

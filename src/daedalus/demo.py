@@ -18,13 +18,12 @@ def run_demo(folder: Path) -> None:
     console.print("[bold]Daedalus[/bold]: a model from the page to the machine\n")
     flight = _fly(console)
     swing = _swing(console)
+    circling = _circle(console)
     many = _sweep(console)
-    picture = folder / "demo.png"
-    _draw(flight, swing, many, picture)
-    swing.save(folder / "double_pendulum.nc")
-    console.print(
-        f"\nLook at [bold]{picture}[/bold]; the run is in {folder / 'double_pendulum.nc'} (dd.load reads it)."
-    )
+    picture, data = folder / "demo.png", folder / "pendulum.nc"
+    _draw(flight, swing, circling, many, picture)
+    circling.save(data)
+    console.print(f"\nLook at [bold]{picture}[/bold]; the third run is in {data} (dd.load reads it).")
 
 
 def _fly(console: Any) -> Any:
@@ -59,13 +58,35 @@ def _swing(console: Any) -> Any:
     return tr
 
 
+def _circle(console: Any) -> Any:
+    """A DAE of index 3, written as energies and one constraint, understood and run as it is."""
+    import casadi as ca
+
+    import daedalus as dd
+
+    console.print("3. A mass on a cable in space: energies and a constraint, run as they are written")
+    m = dd.Model("mass on a cable")
+    p = m.coordinate("p", 3, start=[1.0, 0.0, 0.0], rate=[0.0, 1.5, 0.0], unit="m")
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(p)))
+    m.potential_energy(9.81 * p[2])
+    m.constraint("cable", (ca.sumsqr(p) - 1.0) / 2)
+    report = dd.analyse(m)
+    hidden = report.hidden_constraints[0][0]
+    console.print(
+        f"   {report.kind}, index {report.index}, {report.degrees_of_freedom} start values free; hidden: {hidden}"
+    )
+    tr = dd.simulate(m, 10.0, rtol=1e-9)
+    console.print(f"   {tr.work.steps} steps; the cable keeps its length to {tr.drift()['cable']:.0e}")
+    return tr
+
+
 def _sweep(console: Any) -> Any:
     import xarray  # noqa: F401  (its import is no part of the time below)
 
     import daedalus as dd
     from daedalus import catalogue
 
-    console.print("3. The van der Pol oscillator for 24 values of μ, one compiled model, all cores")
+    console.print("4. The van der Pol oscillator for 24 values of μ, one compiled model, all cores")
     model = catalogue.load("van_der_pol").model
     name = next(iter(model.parameters))
     begin = time.perf_counter()
@@ -74,23 +95,26 @@ def _sweep(console: Any) -> Any:
     return en
 
 
-def _draw(flight: Any, swing: Any, many: Any, picture: Path) -> None:
-    """Four panels: the flight path, the attitude, the pendulum's trace, the sweep."""
+def _draw(flight: Any, swing: Any, circling: Any, many: Any, picture: Path) -> None:
+    """Four panels: the flight path, the mass on a cable, the pendulum's trace, the sweep."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     figure = plt.figure(figsize=(11, 8), layout="constrained")
-    path = figure.add_subplot(2, 2, 1, projection="3d")
-    fine = flight.at(np.linspace(flight.time[0], flight.time[-1], 600))
-    path.plot(*fine["position"].T, color="C0")
-    path.scatter(*fine["position"][0], color="C2", label="start")
-    path.scatter(*fine["position"][-1], color="C3", label="end")
-    path.set(title="quadrotor: flight path [m]", xlabel="x", ylabel="y")
-    path.set_box_aspect(None, zoom=0.85)
-    path.legend()
-    flight.plot("quaternion", ax=figure.add_subplot(2, 2, 2, title="quadrotor: attitude quaternion"))
+    for place, tr, name, title in (
+        (1, flight, "position", "quadrotor: flight path [m]"),
+        (2, circling, "p", "mass on a cable, index 3: path [m]"),
+    ):
+        path = figure.add_subplot(2, 2, place, projection="3d")
+        fine = tr.at(np.linspace(tr.time[0], tr.time[-1], 1500))
+        path.plot(*fine[name].T, color="C0", linewidth=1)
+        path.scatter(*fine[name][0], color="C2", label="start")
+        path.scatter(*fine[name][-1], color="C3", label="end")
+        path.set(title=title, xlabel="x", ylabel="y")
+        path.set_box_aspect(None, zoom=0.85)
+        path.legend()
     trace = figure.add_subplot(2, 2, 3, title="double pendulum: path of the tip [m]", aspect="equal")
     fine = swing.at(np.linspace(swing.time[0], swing.time[-1], 3000))
     trace.scatter(*fine["tip"].T, c=fine.time, s=1.5, cmap="viridis")

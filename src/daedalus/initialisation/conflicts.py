@@ -1,0 +1,292 @@
+"""Name the given values that contradict the equations: as few as possible, how far off they are, and what helps.
+
+A set of given values is in conflict when the equations cannot be solved with it, and minimal when freeing any one of
+them makes them solvable: found by leaving out one after the other (the deletion filter of J. W. Chinneck and E. W.
+Dravnieks, ORSA Journal on Computing 3, 1991). Every remedy that is told was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from daedalus.analysis.damped_newton import SOLVED
+from daedalus.errors import InconsistentStartError
+from daedalus.initialisation.search import Outcome, Search
+from daedalus.initialisation.wording import distances_in_words, listed, number, values_in_words
+
+# With more candidates than this the filter would take too long: all of them are named.
+MOST_CANDIDATES = 40
+# A row or a value counts in a conflict when it has more than this share of the largest residual or change.
+SHARE = 1e-3
+MOST_CONFLICTS = 6
+MOST_REMEDIES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Conflict:
+    """Given values (places in the jet) that no solution has, the rows that say so, and the nearest values that fit."""
+
+    given: list[int]
+    rows: list[int]
+    nearest: dict[int, float]
+
+
+def explain(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentStartError:
+    """The error for a search that failed: a conflict of given values, or no solution near the guess at all."""
+    if failed.stage is None:
+        raise ValueError("nothing to explain: the search arrived")
+    none = np.zeros_like(given)
+    if not np.any(given) or not search.run(none, upto=failed.stage).solved:
+        return _nothing_found(search, given, failed)
+    conflicts: list[Conflict] = []
+    freed: list[int] = []
+    held, outcome = given.copy(), failed
+    while not outcome.solved and len(conflicts) < MOST_CONFLICTS and np.any(held):
+        conflict = _conflict(search, held, outcome)
+        if not conflict.given:
+            break
+        conflicts.append(conflict)
+        freed.append(_choice(search, held, outcome, conflict))
+        held[freed[-1]] = False
+        outcome = search.run(held, thorough=False)
+    return _contradiction(search, given, conflicts, freed if outcome.solved else [])
+
+
+# -- finding ---------------------------------------------------------------------------------------------------
+
+
+def _conflict(search: Search, given: np.ndarray, failed: Outcome) -> Conflict:
+    """The minimal conflict behind a failure."""
+    upto = failed.stage
+
+    def impossible(chosen: list[int]) -> Outcome | None:
+        mask = np.zeros_like(given)
+        mask[chosen] = True
+        outcome = search.run(mask, upto=upto, thorough=False)
+        return None if outcome.solved else outcome
+
+    left = np.nan_to_num(np.abs(failed.scaled), nan=1.0)
+    rows = np.flatnonzero(left > SHARE * left.max())
+    inside = sorted({int(k) for row in rows for k in search.equations.unknowns_in(int(row)) if given[k]})
+    candidates, proof = inside, impossible(inside) if inside else None
+    if proof is None:
+        candidates, proof = [int(k) for k in np.flatnonzero(given & (search.equations.stage <= (upto or 0)))], failed
+    if len(candidates) <= MOST_CANDIDATES:
+        relaxed = search.run(np.zeros_like(given), upto=upto, thorough=False).values
+        change = np.abs(relaxed - search.guess) / search.sizes
+        # Values that need not move anyway are left out first.
+        for k in sorted(candidates, key=lambda k: float(change[k])):
+            smaller = [c for c in candidates if c != k]
+            found = impossible(smaller)
+            if found is not None:
+                candidates, proof = smaller, found
+    left = np.nan_to_num(np.abs(proof.scaled), nan=1.0)
+    telling = _telling(search, given, [int(r) for r in np.flatnonzero(left > SHARE * left.max())])
+    return Conflict(candidates, telling, _nearest(search, given, candidates, upto))
+
+
+def _telling(search: Search, given: np.ndarray, rows: list[int]) -> list[int]:
+    """Rows without those that only say what a derivative is, unless nothing else is left."""
+    eq = search.equations
+
+    def defines(row: int) -> bool:
+        return eq.rows[row].times == 0 and any(eq.unknowns[k][1] and not given[k] for k in eq.unknowns_in(row))
+
+    return [row for row in rows if not defines(row)] or rows
+
+
+def _nearest(search: Search, given: np.ndarray, conflict: list[int], upto: int | None) -> dict[int, float]:
+    """The nearest values that fit: of those in conflict if that suffices, of all given ones otherwise."""
+    mask = given.copy()
+    mask[conflict] = False
+    for held in (mask, np.zeros_like(given)):
+        outcome = search.run(held, upto=upto, thorough=False)
+        if outcome.solved:
+            freed = np.flatnonzero(given & ~held)
+            moved = np.abs(outcome.values - search.guess) > 1e-9 * search.sizes
+            return {int(k): float(outcome.values[k]) for k in freed if moved[k] or k in conflict}
+    return {}
+
+
+def _choice(search: Search, given: np.ndarray, failed: Outcome, conflict: Conflict) -> int:
+    """Which value of a conflict to free: the one that then changes least among those that help."""
+    helps: list[tuple[int, float, int]] = []
+    for k in conflict.given[:MOST_CANDIDATES]:
+        held = given.copy()
+        held[k] = False
+        outcome = search.run(held, upto=failed.stage, thorough=False)
+        if outcome.solved:
+            helps.append((*_preference(search, outcome, k), k))
+    if helps:
+        return min(helps)[-1]
+    moved = {k: abs(conflict.nearest.get(k, search.guess[k]) - search.guess[k]) for k in conflict.given}
+    return max(moved, key=lambda k: moved[k])
+
+
+def _remedies(search: Search, given: np.ndarray, conflict: Conflict) -> list[tuple[str, float]]:
+    """Single values that the whole start is possible without, with what they become, the least change first."""
+    found = []
+    for k in conflict.given[:MOST_CANDIDATES]:
+        held = given.copy()
+        held[k] = False
+        outcome = search.run(held, thorough=False)
+        if outcome.solved:
+            found.append((*_preference(search, outcome, k), search.equations.label(k), float(outcome.values[k])))
+    return [(label, value) for _, _, label, value in sorted(found)[:MOST_REMEDIES]]
+
+
+def _preference(search: Search, outcome: Outcome, k: int) -> tuple[int, float]:
+    """What to free first: velocities before positions, then what changes least."""
+    return -int(search.equations.stage[k]), float(abs(outcome.values[k] - search.guess[k]) / search.sizes[k])
+
+
+def _fitting_parameters(search: Search, given: np.ndarray, conflict: Conflict) -> dict[str, float]:
+    """Single parameters in the rows with the value that makes the whole start possible; zero is no advice."""
+    eq = search.equations
+    fits = {}
+    for k in sorted({k for row in conflict.rows for k in eq.parameters_in(row)})[:MOST_REMEDIES]:
+        value = _fitted(search, conflict.rows, k)
+        if value is None or abs(value) <= 1e-5 * abs(search.p[k]):
+            continue
+        p = search.p.copy()
+        p[k] = value
+        if replace(search, p=p).run(given, thorough=False).solved:
+            fits[eq.system.labels["p"][k]] = value
+    return fits
+
+
+def _fitted(search: Search, rows: list[int], k: int) -> float | None:
+    """The value of one parameter at which rows vanish at the given values, by the secant method."""
+    size = max(abs(search.p[k]), 1e-3)
+
+    def left(value: float) -> np.ndarray:
+        p = search.p.copy()
+        p[k] = value
+        return replace(search, p=p).residual(search.guess)[1][rows]
+
+    old, new = float(search.p[k]), float(search.p[k]) + 0.01 * size
+    before = left(old)
+    for _ in range(50):
+        now = left(new)
+        if not np.all(np.isfinite(now)):
+            return None
+        if np.abs(now).max() < 1e-14:
+            return new
+        slope = (now - before) / (new - old) if new != old else np.zeros_like(now)
+        if slope @ slope == 0:
+            return None
+        old, before, new = new, now, new - float(slope @ now) / float(slope @ slope)
+    return None
+
+
+# -- telling ---------------------------------------------------------------------------------------------------
+
+
+def _contradiction(
+    search: Search, given: np.ndarray, conflicts: list[Conflict], together: list[int]
+) -> InconsistentStartError:
+    first = conflicts[0]
+    eq = search.equations
+    facts: list[str] = []
+    for row in first.rows[:3]:
+        known = all(given[k] for k in eq.unknowns_in(row))
+        left = search.residual(search.guess)
+        if known and abs(left[1][row]) <= SOLVED:
+            continue
+        told = f" is left at {number(left[0][row], 4)}" if known else ""
+        facts.append(f"{eq.rows[row].name}: {eq.text(row)}{told}")
+    if first.nearest:
+        facts.append(f"the nearest values that fit: {_values(search, first.nearest)}")
+    facts += [f"also {_sentence(search, other)}" for other in conflicts[1:]]
+    return InconsistentStartError(
+        _sentence(search, first) + ".",
+        facts,
+        because="given values are kept as they are, and no values of the others make up for it.",
+        remedy=_remedy(search, given, conflicts, together),
+    )
+
+
+def _sentence(search: Search, conflict: Conflict) -> str:
+    """`rod (L = 1) and the given p = (0.9, 0) disagree by 0.1`."""
+    eq = search.equations
+    names = []
+    for row in conflict.rows[:4]:
+        words = [eq.rows[row].label, eq.rows[row].times_in_words]
+        own = {eq.system.labels["p"][k]: float(search.p[k]) for k in eq.parameters_in(row)}
+        told = f"({values_in_words(eq.system, own)})" if 0 < len(own) <= 4 else ""
+        names.append(" ".join(word for word in (*words, told) if word))
+    values = {eq.label(k): float(search.guess[k]) for k in conflict.given[:12]}
+    off = {k: abs(v - search.guess[k]) for k, v in conflict.nearest.items()}
+    off = {k: v for k, v in off.items() if v > SHARE * max(off.values())}
+    far = f" by {distances_in_words(eq.system, {eq.label(k): v for k, v in off.items()})}" if off else ""
+    return f"{', '.join(names)} and the given {values_in_words(eq.system, values)} disagree{far}"
+
+
+def _remedy(search: Search, given: np.ndarray, conflicts: list[Conflict], together: list[int]) -> str:
+    eq = search.equations
+    parts = []
+    if len(conflicts) == 1:
+        parts = [
+            f'free=["{label}"], which becomes {number(value)}'
+            for label, value in _remedies(search, given, conflicts[0])
+        ]
+    if not parts and together:
+        names = ", ".join(f'"{eq.label(k)}"' for k in together)
+        parts = [f"free=[{names}]"]
+    if len(conflicts) == 1:
+        fits = _fitting_parameters(search, given, conflicts[0])
+        parts += [f'parameters={{"{name}": {number(value)}}}' for name, value in fits.items()]
+    if not parts:
+        parts = [f"other values of {listed([eq.label(k) for k in conflicts[0].given])}"]
+    return ", or ".join(parts)
+
+
+def _values(search: Search, values: Mapping[int, float]) -> str:
+    return values_in_words(search.equations.system, {search.equations.label(k): v for k, v in values.items()})
+
+
+def _nothing_found(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentStartError:
+    """Even without any given value the search did not arrive."""
+    eq = search.equations
+    left = np.abs(failed.scaled)
+    if not failed.finite or not np.all(np.isfinite(left)):
+        bad = np.flatnonzero(~np.isfinite(search.residual(search.guess)[0]))
+        inside = sorted({int(k) for row in bad for k in eq.unknowns_in(int(row))})
+        example = next((k for k in inside if not given[k]), inside[0] if inside else 0)
+        return InconsistentStartError(
+            "The equations have no value at the guess.",
+            [
+                *(f"{eq.rows[int(r)].name}: {eq.text(int(r))}" for r in bad[:3]),
+                f"at {_values(search, {k: float(search.guess[k]) for k in inside[:8]})}",
+            ],
+            because="something like a division by zero or a root of a negative number stands in them.",
+            remedy=f'another guess: {{"{eq.label(example)}": 1.0}} with free=["{eq.label(example)}"]',
+        )
+    worst = np.argsort(-left, kind="stable")[:3]
+    rows = [int(r) for r in worst if left[r] > SHARE * left[worst[0]]]
+    facts = [
+        f"{eq.rows[r].name}: {eq.text(r)} is left at {number(search.residual(failed.values)[0][r], 4)}" for r in rows
+    ]
+    loose = sorted({int(k) for r in rows for k in eq.unknowns_in(r) if not given[k]})
+    if failed.insensitive:
+        dead = [eq.rows[r].label for r in failed.insensitive if r in rows]
+        if dead:
+            facts.append(f"no unknown changes {listed(dead)} there: the slopes vanish")
+    facts.append(f"{failed.iterations} iterations of Newton's method, a homotopy, and guesses around the first")
+    if not loose:
+        return InconsistentStartError(
+            "The equations contradict each other.",
+            facts,
+            because="nothing that could be chosen enters them.",
+            remedy="dd.analyse(m), or other parameters and inputs",
+        )
+    name = eq.label(loose[0])
+    return InconsistentStartError(
+        "No consistent start was found.",
+        facts,
+        because="the equations have no solution, or the guess is too far from it.",
+        remedy=f'better guesses of {listed([eq.label(k) for k in loose])}: {{"{name}": ...}} with free=["{name}"]',
+    )

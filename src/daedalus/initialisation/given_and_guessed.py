@@ -1,0 +1,147 @@
+"""Which start values are given and which are guesses, from the model, the caller's values, and fixed= and free=."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.system import Place, System
+from daedalus.model.values import check_mapping, flat_values, wrong_kind
+
+# What a start has: derivatives, states, algebraic variables.
+LETTERS = ("xdot", "x", "z")
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """Values of xdot, x and z by letter, and which of them are given; the others are guesses.
+
+    moment: whether the values come from a result; these are known to its tolerance only.
+    """
+
+    values: dict[str, np.ndarray]
+    given: dict[str, np.ndarray]
+    moment: bool = False
+
+
+def read_wanted(system: System, values: object, fixed: object, free: object) -> Wanted:
+    """The model's start values, with the caller's written over them, then `fixed` and `free` applied.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("decay"); x = m.state("x", 2, start=[1.0, 2.0]); z = m.algebraic("z", start=3.0)
+    >>> m.equation(m.der(x), -x); m.equation(z, x[0])
+    >>> wanted = read_wanted(m.freeze(), {"x": [None, 5.0]}, ["z"], None)
+    >>> wanted.values["x"].tolist(), wanted.given["x"].tolist(), wanted.given["z"].tolist()
+    ([1.0, 5.0], [False, True], [True])
+    """
+    wanted = _written(system)
+    moment = _is_moment(values)
+    if moment:
+        _read_moment(system, wanted, values)
+    else:
+        for name, value in check_mapping(values, "values").items():
+            _put(wanted, _start_place(system, name), value)
+    held, loose = _places(system, fixed, "fixed"), _places(system, free, "free")
+    both = sorted(_elements(held) & _elements(loose))
+    if both:
+        letter, k = both[0]
+        raise InputError(
+            f"{system.labels[letter][k]} is in fixed= and in free=.",
+            because="a value is either kept or moved.",
+            remedy="name it in one of the two",
+        )
+    for places, flag in ((held, True), (loose, False)):
+        for letter, k in _elements(places):
+            wanted.given[letter][k] = flag
+    return Wanted(wanted.values, wanted.given, moment)
+
+
+def _written(system: System) -> Wanted:
+    """What the model says: starts of states are given, those of algebraic variables are guesses, as is the rest."""
+    guess = np.full(system.sizes["x"], np.nan)
+    for variable in system.of_kind("state"):
+        if variable.guess:
+            guess[system.places[variable.name].positions] = variable.guess
+    x, z = system.start["x"], system.start["z"]
+    values = {
+        "xdot": np.zeros(system.sizes["x"]),
+        "x": np.nan_to_num(np.where(np.isnan(x), guess, x)),
+        "z": np.nan_to_num(z),
+    }
+    given = {letter: np.zeros(len(entries), dtype=bool) for letter, entries in values.items()}
+    given["x"] = ~np.isnan(x)
+    return Wanted(values, given)
+
+
+def _put(wanted: Wanted, place: Place, value: object) -> None:
+    """A passed value is given; None makes a guess of what is there."""
+    numbers = flat_values(place, value, "start value", allow_none=True)
+    for letter, k, number in zip(place.letters, place.positions, numbers):
+        wanted.given[letter][k] = number is not None
+        if number is not None:
+            wanted.values[letter][k] = number
+
+
+def _is_moment(values: object) -> bool:
+    """Whether values are a start or a moment of a run: they have a time and find values by name."""
+    if not (hasattr(values, "time") and hasattr(values, "__getitem__")):
+        return False
+    if np.ndim(values.time):
+        raise InputError("A start is one moment of a run.", f"got {np.size(values.time)} times", remedy="tr.at(t)")
+    return True
+
+
+def _read_moment(system: System, wanted: Wanted, moment: Any) -> None:
+    """States of a result are given; its derivatives and algebraic variables are good guesses."""
+    known = 0
+    for name, place in system.places.items():
+        if place.letters[0] in ("u", "p") or name not in moment:
+            continue
+        numbers = flat_values(place, moment[name], "start value")
+        for letter, k, number in zip(place.letters, place.positions, numbers):
+            wanted.values[letter][k] = number
+            wanted.given[letter][k] = letter == "x"
+            known += letter == "x"
+    if not known and system.sizes["x"]:
+        names = [name for name, place in system.places.items() if place.letter == "x"]
+        raise InputError("The start has no state of this model.", f"the model has {', '.join(names[:8])}")
+
+
+def brought_along(system: System, values: object) -> tuple[dict[str, object], dict[str, object], float]:
+    """Inputs, parameters and time that a start or a moment of a run brings along."""
+    if not _is_moment(values):
+        return {}, {}, 0.0
+    moment: Any = values
+    inputs = {v.name: moment[v.name] for v in system.of_kind("input") if v.name in moment}
+    parameters = {v.name: moment[v.name] for v in system.of_kind("parameter") if v.name in moment}
+    return inputs, parameters, float(moment.time)
+
+
+def _start_place(system: System, name: object) -> Place:
+    if not isinstance(name, str):
+        raise InputError("Start values are found by name.", f"got {name!r}", remedy='{"x": 1.0}')
+    place = system.place(name)
+    if place.letters[0] in ("p", "u"):
+        raise wrong_kind(system, name, place, "a variable with a start value")
+    return place
+
+
+def _places(system: System, names: object, argument: str) -> list[Place]:
+    """The places of a list of names; a single name counts as a list of one."""
+    if names is None:
+        return []
+    if isinstance(names, str):
+        names = [names]
+    if isinstance(names, Mapping) or not isinstance(names, Iterable):
+        raise InputError(f"{argument}= is a list of names.", f"got {names!r}"[:120], remedy=f'{argument}=["x", "z[1]"]')
+    return [_start_place(system, name) for name in names]
+
+
+def _elements(places: list[Place]) -> set[tuple[str, int]]:
+    return {(letter, int(k)) for place in places for letter, k in zip(place.letters, place.positions)}

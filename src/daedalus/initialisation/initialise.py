@@ -1,0 +1,213 @@
+"""Find a consistent start: values of states, derivatives, algebraic variables and multipliers that obey everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.initialisation.conflicts import explain
+from daedalus.initialisation.freedom import Freedom, freedom
+from daedalus.initialisation.given_and_guessed import LETTERS, Wanted, brought_along, read_wanted
+from daedalus.initialisation.input_values import input_jet, without_expressions
+from daedalus.initialisation.jet_equations import JetEquations
+from daedalus.initialisation.mass_metric import MassMetric, mass_metric
+from daedalus.initialisation.search import Outcome, Search
+from daedalus.initialisation.start import Start
+from daedalus.initialisation.start_equations import start_equations
+from daedalus.initialisation.wording import listed, number
+from daedalus.model.model import Model, as_system
+from daedalus.model.system import System
+from daedalus.model.values import check_mapping, parameter_values
+
+# States taken from a run are known to its tolerance: up to this share of their size they may move onto the constraints.
+OF_A_RUN = 1e-3
+# A guess that moved by less than this share of its size stayed.
+STAYED = 1e-9
+
+
+def initialise(
+    model: Model | System,
+    values: object = None,
+    fixed: Sequence[str] | None = None,
+    free: Sequence[str] | None = None,
+    *,
+    inputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    time: float | None = None,
+) -> Start:
+    """Consistent start values of a model of any index, hidden constraints included.
+
+    A written `start=` of a state or coordinate is given; that of an algebraic variable or multiplier is a guess; what
+    is not written is a guess of 0. Given values are never moved. Where they leave more free than the equations
+    determine, the guesses change as little as possible: states before what follows from them, positions before
+    velocities, in nominal values, or in the norm of the mass matrix for mechanics.
+
+    Parameters
+    ----------
+    model: what to start.
+    values: values by name, given and over those of the model; `None` frees a component. Derivatives are named "x_dot".
+        Also a `Start`, or `tr.at(t)` of a run: its states are then given, the rest are guesses, and its inputs,
+        parameters and time come along.
+    fixed: names whose guesses become given. free: names whose given values become guesses.
+    inputs: values by name: numbers, functions of time, tables, expressions; zero otherwise. Where hidden constraints
+        contain derivatives of an input, functions are differentiated; "u_dot" gives one by name.
+    parameters: values by name over those of the model.
+    time: the time of the start, 0 otherwise.
+
+    Raises an InconsistentStartError that names the fewest given values in conflict, how far off they are and what
+    helps, or says that no start was found.
+
+    Example
+    -------
+    >>> import daedalus as dd, casadi as ca
+    >>> m = dd.Model("pendulum")
+    >>> p = m.state("p", 2, start=[0.6, -0.8]); v = m.state("v", 2, start=[0.8, 0.6]); force = m.algebraic("force")
+    >>> L = m.parameter("L", 1.0)
+    >>> m.equation(m.der(p), v); m.equation(m.der(v), ca.vertcat(0, -9.81) + force * p)
+    >>> m.equation(ca.sumsqr(p), L**2, name="rod")
+    >>> s = dd.initialise(m)
+    >>> round(s["force"], 6), s.der("p").tolist(), s.origin["force"]
+    (-8.848, [0.8, 0.6], 'computed')
+    >>> dd.initialise(m, {"p": [0.9, 0.0]}, free=["v"])
+    Traceback (most recent call last):
+    daedalus.errors.InconsistentStartError: rod (L = 1) and the given p = (0.9, 0) disagree by 0.1.
+      ...
+      Try: free=["p[0]"], which becomes 1, or free=["p[1]"], which becomes 0.43589, or parameters={"L": 0.9}
+    """
+    system = as_system(model)
+    own_inputs, own_parameters, own_time = brought_along(system, values)
+    system, left = without_expressions(system, {**own_inputs, **check_mapping(inputs, "inputs")})
+    p = np.array(parameter_values(system, {**own_parameters, **check_mapping(parameters, "parameters")}))
+    moment = _time(own_time if time is None else time)
+    wanted = read_wanted(system, values, fixed, free)
+    equations = start_equations(system, p)
+    notes: list[str] = []
+    u = input_jet(system, left, moment, equations.input_order, notes)
+    search, given = _search(model, equations, wanted, moment, p, u)
+    outcome = search.run(given)
+    if equations.deeper is not None and not (outcome.solved and _confirmed(search, outcome)):
+        u = input_jet(system, left, moment, equations.deeper.input_order, [])
+        search, given = _search(model, equations.deeper, wanted, moment, p, u)
+        outcome = search.run(given)
+    if not outcome.solved and wanted.moment:
+        outcome, given = _moved_onto_constraints(search, given, outcome, notes)
+    if not outcome.solved:
+        raise explain(search, given, outcome)
+    return _start(search, given, outcome, [*notes, *outcome.notes])
+
+
+def _time(value: object) -> float:
+    try:
+        time = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        time = float("nan")
+    if not np.isfinite(time):
+        raise InputError("The time of a start is a number.", f"got {value!r}", remedy="time=0.0")
+    return time
+
+
+def _search(
+    model: Model | System, equations: JetEquations, wanted: Wanted, time: float, p: np.ndarray, u: np.ndarray
+) -> tuple[Search, np.ndarray]:
+    """Guesses, sizes and what is given, along the jet."""
+    system = equations.system
+    guess, given = np.zeros(len(equations.unknowns)), np.zeros(len(equations.unknowns), dtype=bool)
+    for letter in LETTERS:
+        for k, (value, flag) in enumerate(zip(wanted.values[letter], wanted.given[letter])):
+            # Where the derivative of a state is a state itself, that state's value counts: x comes after xdot.
+            place = equations.position(letter, k)
+            guess[place], given[place] = value, flag
+    nominal = np.concatenate([system.nominal["x"], system.nominal["z"]])
+    sizes = np.array([nominal[j] for j, _ in equations.unknowns])
+    vectors = {**wanted.values, "t": np.array([time]), "u": u[0], "p": p}
+    metric = mass_metric(model, equations, vectors)
+    return Search(equations, time, p, u.ravel(), guess, sizes, metric), given
+
+
+def _confirmed(search: Search, outcome: Outcome) -> bool:
+    """Whether a start found with offsets in doubt also obeys the equations differentiated more often."""
+    deeper = search.equations.deeper
+    assert deeper is not None
+    guess, held = np.zeros(len(deeper.unknowns)), np.zeros(len(deeper.unknowns), dtype=bool)
+    for letter in LETTERS:
+        for k in range(search.equations.system.sizes["z" if letter == "z" else "x"]):
+            place = deeper.position(letter, k)
+            guess[place], held[place] = outcome.values[search.equations.position(letter, k)], True
+    nominal = np.concatenate([deeper.system.nominal["x"], deeper.system.nominal["z"]])
+    sizes = np.array([nominal[j] for j, _ in deeper.unknowns])
+    u = np.zeros((deeper.input_order + 1) * deeper.system.sizes["u"])
+    u[: min(len(u), len(search.u))] = search.u[: len(u)]
+    check = Search(deeper, search.time, search.p, u, guess, sizes, MassMetric())
+    return check.run(held, thorough=False).solved
+
+
+def _moved_onto_constraints(
+    search: Search, given: np.ndarray, failed: Outcome, notes: list[str]
+) -> tuple[Outcome, np.ndarray]:
+    """States of a run lie on the constraints to its tolerance: move them there, and say so."""
+    none = np.zeros_like(given)
+    outcome = search.run(none)
+    change = np.abs(outcome.values - search.guess) / np.maximum(search.sizes, np.abs(search.guess))
+    if not outcome.solved or np.any(change[given] > OF_A_RUN):
+        return failed, given
+    moved = [search.equations.label(int(k)) for k in np.flatnonzero(given & (change > STAYED))]
+    far = float(change[given].max(initial=0.0))
+    notes.append(f"{listed(moved)} moved by up to {number(far, 2)} of their size onto the constraints")
+    return outcome, none
+
+
+def _start(search: Search, given: np.ndarray, outcome: Outcome, notes: list[str]) -> Start:
+    """The result, with the origin of every value."""
+    eq, values = search.equations, outcome.values
+    system = eq.system
+    found = freedom(search, values, given)
+    words = _origins(search, given, values, found)
+    vectors = {"t": np.array([search.time]), "u": search.u[: system.sizes["u"]], "p": search.p}
+    origin: dict[str, list[str]] = {}
+    for letter in LETTERS:
+        places = [eq.position(letter, k) for k in range(system.sizes["z" if letter == "z" else "x"])]
+        vectors[letter] = values[places]
+        origin[letter] = [words[k] for k in places]
+    residual, _ = search.residual(values)
+    left: dict[str, float] = {}
+    for row, value in zip(eq.rows, residual):
+        left[row.name] = float(value) if abs(value) >= abs(left.get(row.name, 0.0)) else left[row.name]
+    notes = [*notes, *_outside_bounds(system, vectors)]
+    return Start(
+        system,
+        vectors,
+        origin,
+        left,
+        found.directions,
+        found.undetermined,
+        outcome.iterations,
+        list(dict.fromkeys(notes)),
+    )
+
+
+def _origins(search: Search, given: np.ndarray, values: np.ndarray, found: Freedom) -> list[str]:
+    """A guess that stayed where it could have moved is a guess; whatever else was not given is computed."""
+    stayed = np.abs(values - search.guess) <= STAYED * np.maximum(search.sizes, np.abs(search.guess))
+    movable = found.movable
+    if movable is None:
+        # Too large for a null space: stages that hold as many equations as unknowns determine them.
+        eq = search.equations
+        stages = {int(k) for k in eq.stage}
+        open_ = {k for k in stages if np.sum((eq.stage == k) & ~given) > np.sum(eq.row_stage == k)}
+        movable = np.array([int(k) in open_ for k in eq.stage])
+    return ["given" if g else "guessed" if s and m else "computed" for g, s, m in zip(given, stayed, movable)]
+
+
+def _outside_bounds(system: System, vectors: Mapping[str, np.ndarray]) -> list[str]:
+    """Notes on values that leave the bounds they were declared with."""
+    notes = []
+    for letter, kind in (("x", "state"), ("z", "algebraic")):
+        for variable in system.of_kind(kind):
+            for k, place in enumerate(system.places[variable.name].positions):
+                value, low, high = vectors[letter][place], variable.lower[k], variable.upper[k]
+                if not low <= value <= high:
+                    where = f"below its lower bound {low:g}" if value < low else f"above its upper bound {high:g}"
+                    notes.append(f"{variable.label(k)} = {number(value)} lies {where}")
+    return notes

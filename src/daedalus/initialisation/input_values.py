@@ -1,0 +1,148 @@
+"""Inputs at the start, with as many of their time derivatives as the differentiated equations contain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.closed_loop import close_loop
+from daedalus.model.names import split_derivative, split_index
+from daedalus.model.signals import Signal
+from daedalus.model.system import Place, System
+from daedalus.model.values import check_mapping, flat_values, wrong_kind
+
+# Distance of the points that a function of time is differentiated over when it cannot be read as an expression.
+STEP = 1e-3
+
+
+def without_expressions(system: System, inputs: object) -> tuple[System, dict[str, object]]:
+    """The system with expressions of its symbols put in for inputs, and the inputs that are left."""
+    given = dict(check_mapping(inputs, "inputs"))
+    loops = {name: value for name, value in given.items() if isinstance(value, ca.SX) and not value.is_constant()}
+    if not loops:
+        return system, given
+    for name, value in loops.items():
+        place = system.place(name)
+        if place.letter != "u":
+            raise wrong_kind(system, name, place, "an input")
+        if value.numel() != len(place.positions):
+            raise InputError(
+                f"The expression for input {name} has the wrong shape.",
+                f"{value.numel()} entries where {name} has {len(place.positions)}",
+            )
+    closed = close_loop(system, {name: ca.densify(ca.vec(value)) for name, value in loops.items()})
+    return closed, {name: value for name, value in given.items() if name not in loops}
+
+
+def input_jet(system: System, inputs: Mapping[str, object], time: float, order: int, notes: list[str]) -> np.ndarray:
+    """u, u', ..., u^(order) at a time, one row each; what is not said is zero.
+
+    Numbers are constant in time, a held table too; a linear one has the slope to the right. Functions of time are
+    differentiated. A derivative may be given by name: `{"u": 1.0, "u_dot": 0.5}`.
+    """
+    jet = np.zeros((order + 1, system.sizes["u"]))
+    told = np.zeros(system.sizes["u"], dtype=bool)
+    for name, value in inputs.items():
+        place, own = _place(system, name)
+        if own:
+            if own <= order:
+                jet[own, place.positions] = np.array(flat_values(place, value, "value"), dtype=float)
+            continue
+        told[place.positions] = True
+        for k, row in enumerate(_derivatives(place, value, time, order, notes)):
+            jet[k, place.positions] = row
+    if not np.all(told):
+        names = [system.labels["u"][k] for k in np.flatnonzero(~told)]
+        notes.append(f"{', '.join(names[:6])}{', …' if len(names) > 6 else ''} had no value: zero is taken")
+    return jet
+
+
+def _place(system: System, name: str) -> tuple[Place, int]:
+    """The place of an input, and which derivative of it is meant."""
+    stem, index = split_index(name)
+    origin, own = split_derivative(stem)
+    if own and stem not in system.places and origin in system.places and system.places[origin].letter == "u":
+        return system.place(origin + name[len(stem) :] if index else origin), own
+    place = system.place(name)
+    if place.letter != "u":
+        raise wrong_kind(system, name, place, "an input")
+    return place, 0
+
+
+def _derivatives(place: Place, value: object, time: float, order: int, notes: list[str]) -> list[np.ndarray]:
+    if isinstance(value, Signal):
+        return _of_table(place, value, time)
+    if callable(value):
+        return _of_function(place, value, time, order, notes)
+    number = ca.DM(value) if isinstance(value, ca.SX) else value
+    return [np.array(flat_values(place, number, "value"), dtype=float)]
+
+
+def _of_table(place: Place, table: Signal, time: float) -> list[np.ndarray]:
+    low, high = table.times[0], table.times[-1]
+    if time < low or (table.kind == "linear" and time > high):
+        raise InputError(
+            f"The signal for input {place.name} does not cover the start.",
+            f"the start is at t = {time:g}, the table goes from {low:g} to {high:g}",
+            remedy="more points, or another time=",
+        )
+    value = table.flat(np.array([time]))[0]
+    if table.kind == "hold" or len(table.times) < 2:
+        return [value]
+    k = int(np.clip(np.searchsorted(table.times, time, side="right") - 1, 0, len(table.times) - 2))
+    slope = (table.values[k + 1] - table.values[k]) / (table.times[k + 1] - table.times[k])
+    return [value, slope]
+
+
+def _of_function(
+    place: Place, function: Callable[..., Any], time: float, order: int, notes: list[str]
+) -> list[np.ndarray]:
+    """A function of time: differentiated as an expression where it can be read as one, by differences otherwise."""
+
+    def numbers(t: float) -> np.ndarray:
+        try:
+            return np.array(flat_values(place, np.asarray(function(t), dtype=float), "value"), dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"The function for input {place.name} cannot be evaluated.",
+                f"f({t:g}) raised {type(error).__name__}: {error}",
+                remedy="a number, or a function of time alone: lambda t: ...",
+            ) from error
+
+    value = numbers(time)
+    if order == 0:
+        return [value]
+    found = _as_expression(function, value, time, order)
+    if found is not None:
+        return found
+    # A polynomial through points on both sides has the derivatives wanted, to the accuracy of differences.
+    points = np.arange(-(order + 1), order + 2)
+    samples = np.array([numbers(time + STEP * k) for k in points])
+    coefficients = np.linalg.solve(np.vander(points.astype(float), increasing=True), samples)
+    scale = np.cumprod([1.0, *range(1, order + 1)]) / STEP ** np.arange(order + 1)
+    notes.append(f"derivatives of input {place.name} are taken by differences: the function is no expression of time")
+    return [value, *(coefficients[k] * scale[k] for k in range(1, order + 1))]
+
+
+def _as_expression(function: Callable[..., Any], value: np.ndarray, time: float, order: int) -> list[np.ndarray] | None:
+    t = ca.SX.sym("t")
+    try:
+        result = function(t)
+        entries = result if isinstance(result, ca.SX) else ca.vertcat(*np.ravel(np.array(result, dtype=object), "F"))
+        expression = ca.densify(ca.vec(ca.SX(entries)))
+    except Exception:  # whatever a function written for numbers does with a symbol
+        return None
+    if expression.numel() == 1 and len(value) > 1:
+        expression = ca.repmat(expression, len(value), 1)
+    levels = [expression]
+    for _ in range(order):
+        levels.append(ca.densify(ca.jacobian(levels[-1], t)))
+    if expression.numel() != len(value) or any(s.name() != t.name() for level in levels for s in ca.symvar(level)):
+        return None
+    numbers = [np.asarray(entry.full()).ravel() for entry in ca.Function("u", [t], levels).call([time])]
+    same = np.allclose(numbers[0], value, rtol=1e-9, atol=1e-12)
+    return numbers if same and np.all(np.isfinite(np.concatenate(numbers))) else None

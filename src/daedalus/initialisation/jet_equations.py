@@ -1,0 +1,149 @@
+"""A stack of equations and their time derivatives as a function of the jet, with names for its rows and unknowns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.derivative_array import DerivativeArray
+from daedalus.initialisation.jet_evaluation import JetEvaluation
+from daedalus.model.expressions import column, elements, symbol_key
+
+# Characters of an equation in an error.
+LONGEST_TEXT = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: the equation's label, how often it is differentiated, and its stage."""
+
+    label: str
+    times: int
+    stage: int
+
+    @property
+    def name(self) -> str:
+        """The row in words: `rod, differentiated once`."""
+        return self.label + (f", {self.times_in_words}" if self.times else "")
+
+    @property
+    def times_in_words(self) -> str:
+        """How often the equation is differentiated; empty for a written one."""
+        words = {0: "", 1: "differentiated once", 2: "differentiated twice"}
+        return words.get(self.times, f"differentiated {self.times} times")
+
+
+class JetEquations:
+    """The stack as a function of the jet, with names for its rows and unknowns.
+
+    unknowns: (position in y = (x, z), order) of every unknown, where q' is the state q_dot itself if that is one.
+    deeper: equations differentiated more often that a start must be checked with, where the offsets are in doubt.
+    """
+
+    def __init__(
+        self,
+        array: DerivativeArray,
+        pieces: list[tuple[Row, ca.SX]],
+        stage_of: dict[tuple[int, int], int],
+        deeper: JetEquations | None = None,
+    ) -> None:
+        self.array, self.system, self.deeper = array, array.system, deeper
+        self._canonical = _Canonical(array)
+        stack = self._canonical.rewritten(ca.vertcat(*(e for _, e in pieces)) if pieces else ca.SX(0, 1))
+        keep = [k for k, entry in enumerate(elements(stack)) if ca.symvar(entry) or not entry.is_zero()]
+        self.stack = column(stack[keep]) if keep else ca.SX(0, 1)
+        self.rows = [pieces[k][0] for k in keep]
+        self.unknowns = self._sorted_unknowns(stage_of)
+        self.place = {unknown: k for k, unknown in enumerate(self.unknowns)}
+        stages: dict[tuple[int, int], int] = {}
+        for unknown, stage in stage_of.items():
+            own = self._canonical(*unknown)
+            stages[own] = min(stage, stages.get(own, 0))
+        self.row_stage = np.array([row.stage for row in self.rows], dtype=int)
+        self.stage = np.array([stages.get(unknown, 0) for unknown in self.unknowns], dtype=int)
+        self.input_order = max(array.highest_order(self.stack, array.u), 0)
+        self._make_function()
+
+    def _sorted_unknowns(self, stage_of: dict[tuple[int, int], int]) -> list[tuple[int, int]]:
+        n = self.system.sizes["x"]
+        asked = [(j, 0) for j in range(self.array.size)] + [(j, 1) for j in range(n)] + list(stage_of)
+        present = {symbol_key(s) for s in ca.symvar(self.stack)}
+        found = [
+            (j, k)
+            for k, symbols in enumerate(self.array.y)
+            for j, symbol in enumerate(elements(symbols))
+            if symbol_key(symbol) in present
+        ]
+        return sorted({self._canonical(*unknown) for unknown in [*asked, *found]}, key=lambda u: (u[1], u[0]))
+
+    def _make_function(self) -> None:
+        array = self.array
+        jet = ca.vertcat(*(array.unknowns(k)[j] for j, k in self.unknowns)) if self.unknowns else ca.SX(0, 1)
+        u = ca.vertcat(*(array.inputs(k) for k in range(self.input_order + 1)))
+        slopes = ca.jacobian(self.stack, jet)
+        self._function = ca.Function("start", [array.time, array.parameters, u, jet], [self.stack, slopes])
+        rows, columns = slopes.sparsity().get_triplet()
+        self._unknowns_in: list[list[int]] = [[] for _ in self.rows]
+        for r, c in zip(rows, columns):
+            self._unknowns_in[r].append(c)
+
+    def evaluation(self, time: float, p: np.ndarray, u: np.ndarray) -> JetEvaluation:
+        """The stack in numbers, at a time with parameters and inputs."""
+        return JetEvaluation(self._function, np.array([time]), p, u)
+
+    # -- names -------------------------------------------------------------------------------------------------
+
+    def label(self, k: int) -> str:
+        """The name of an unknown."""
+        return self.array.label(*self.unknowns[k])
+
+    def position(self, letter: str, k: int) -> int:
+        """The place in the jet of an entry of x, xdot or z."""
+        own = {"x": (k, 0), "xdot": (k, 1), "z": (self.system.sizes["x"] + k, 0)}[letter]
+        return self.place[self._canonical(*own)]
+
+    def text(self, row: int) -> str:
+        """A row in the user's names."""
+        return f"{self.array.text(self.stack[row], LONGEST_TEXT)} = 0"
+
+    def parameters_in(self, row: int) -> list[int]:
+        """Which parameters stand in a row."""
+        present = {symbol_key(s) for s in ca.symvar(self.stack[row])}
+        return [k for k, s in enumerate(elements(self.array.parameters)) if symbol_key(s) in present]
+
+    def unknowns_in(self, row: int) -> list[int]:
+        """Which unknowns stand in a row."""
+        return self._unknowns_in[row]
+
+
+class _Canonical:
+    """One symbol for each derivative: where q_dot is a state, q^(k) is its derivative of order k - 1."""
+
+    def __init__(self, array: DerivativeArray) -> None:
+        self.array = array
+        position = {entry: j for j, entry in enumerate(array.system._entries)}
+        self._next = {
+            j: position[name, k, order + 1]
+            for (name, k, order), j in position.items()
+            if (name, k, order + 1) in position
+        }
+
+    def __call__(self, j: int, order: int) -> tuple[int, int]:
+        while order and j in self._next:
+            j, order = self._next[j], order - 1
+        return j, order
+
+    def rewritten(self, stack: ca.SX) -> ca.SX:
+        """A stack with one symbol for each derivative; the equations that only say so vanish."""
+        pairs = [
+            (self.array.unknowns(order)[j], self.array.unknowns(own[1])[own[0]])
+            for order in range(1, len(self.array.y))
+            for j in self._next
+            if (own := self(j, order)) != (j, order)
+        ]
+        if not pairs:
+            return ca.densify(stack)
+        old, new = (ca.vertcat(*side) for side in zip(*pairs))
+        return ca.densify(ca.substitute(stack, old, new))

@@ -1,0 +1,206 @@
+"""The search for a consistent jet, stage by stage: positions, then velocities, then accelerations and multipliers.
+
+Each stage is solved for its own unknowns with the earlier ones held. Where given values of a later stage determine
+guesses of an earlier one (a given derivative, a given force), the stages up to there are solved together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from daedalus.analysis.damped_newton import SOLVED
+from daedalus.initialisation.homotopy import follow
+from daedalus.initialisation.jet_equations import JetEquations
+from daedalus.initialisation.jet_evaluation import JetEvaluation
+from daedalus.initialisation.least_change import Arrival, least_change
+from daedalus.initialisation.mass_metric import MassMetric
+
+# Derivatives and algebraic variables move this much more easily than the states that they follow from.
+EASE = 1e3
+# How far aside a search begins where slopes vanish at the guess, and how far others are drawn, in sizes.
+ASIDE, SPREAD = 0.1, 0.7
+DRAWS = 3
+# Stages with more blocks are solved as a whole only.
+MOST_BLOCKS = 200
+EXACT = 4 * np.finfo(float).eps
+# What Newton's method leaves of a zero, in sizes.
+NOTHING = 1e-30
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Where a search ended. stage: the one that failed, None when all arrived; scaled: residuals in sizes of rows."""
+
+    values: np.ndarray
+    scaled: np.ndarray
+    stage: int | None
+    iterations: int
+    notes: tuple[str, ...] = ()
+    finite: bool = True
+    insensitive: tuple[int, ...] = ()
+
+    @property
+    def solved(self) -> bool:
+        """Whether all equations hold."""
+        return self.stage is None
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What is known before a search: the equations at a time with parameters and inputs, guesses and sizes."""
+
+    equations: JetEquations
+    time: float
+    p: np.ndarray
+    u: np.ndarray
+    guess: np.ndarray
+    sizes: np.ndarray
+    metric: MassMetric
+
+    @cached_property
+    def numbers(self) -> JetEvaluation:
+        """The equations in numbers."""
+        return self.equations.evaluation(self.time, self.p, self.u)
+
+    def run(self, given: np.ndarray, *, upto: int | None = None, thorough: bool = True) -> Outcome:
+        """Search with some unknowns held at their guess; `upto` leaves out later stages."""
+        eq, values = self.equations, self.guess.copy()
+        iterations, notes = 0, []
+        for stage in sorted(set(eq.row_stage.tolist())):
+            if upto is not None and stage > upto:
+                break
+            rows, columns = eq.row_stage == stage, (eq.stage == stage) & ~given
+            arrival, aside = self._newton(rows, columns, values, values)
+            iterations += arrival.iterations
+            if not arrival.solved:
+                arrival, aside = self._block_by_block(rows, columns, values) or (arrival, aside)
+            if not arrival.solved:
+                rows, columns = eq.row_stage <= stage, (eq.stage <= stage) & ~given
+                arrival, aside = self._together(rows, columns, values, thorough)
+                iterations += arrival.iterations
+            notes += aside
+            values[columns] = arrival.values
+            if not arrival.solved:
+                scaled = np.zeros(len(eq.rows))
+                scaled[rows] = arrival.scaled
+                dead = tuple(int(k) for k in np.flatnonzero(rows)[sorted(arrival.insensitive)])
+                return Outcome(values, scaled, stage, iterations, tuple(notes), arrival.finite, dead)
+        # What did not move but for rounding stays exactly.
+        still = np.abs(values - self.guess) <= EXACT * self.sizes
+        values = np.where(still, self.guess, np.where(np.abs(values) <= NOTHING * self.sizes, 0.0, values))
+        return Outcome(values, self.residual(values)[1], None, iterations, tuple(dict.fromkeys(notes)))
+
+    def residual(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """All rows, and all rows in their sizes."""
+        residual = self.numbers.rows(values)
+        return residual, residual / self.numbers.sizes(np.maximum(self.sizes, np.abs(values)))
+
+    def jacobian(self, values: np.ndarray) -> Any:
+        """∂rows/∂jet in sizes, sparse."""
+        self.numbers.rows(values)
+        sizes = np.maximum(self.sizes, np.abs(values))
+        scale = self.numbers.sizes(sizes)
+        return self.numbers.jacobian().multiply(sizes[None, :]).multiply(1 / scale[:, None]).tocsr()
+
+    # -- one solve ---------------------------------------------------------------------------------------------
+
+    def _newton(
+        self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray, anchor: np.ndarray
+    ) -> tuple[Arrival, list[str]]:
+        """Newton's method on some rows for some unknowns; once more from aside where slopes vanish at the start."""
+        equations, (spread, states) = self._selected(rows, columns, start), self._spread(columns)
+        arrival = least_change(equations, start[columns], spread, anchor[columns], states)
+        if arrival.solved:
+            return arrival, []
+        chosen = np.flatnonzero(rows)
+        dead = [int(chosen[k]) for k in arrival.insensitive if abs(arrival.scaled[k]) > SOLVED]
+        touched = np.zeros(len(start), dtype=bool)
+        for row in dead:
+            touched[self.equations.unknowns_in(row)] = True
+        touched &= columns
+        if not np.any(touched):
+            return arrival, []
+        moved = np.flatnonzero(touched)
+        begin = start.copy()
+        begin[moved] += ASIDE * self.sizes[moved] * np.linspace(1.0, 1.3, len(moved))
+        again = least_change(equations, begin[columns], spread, anchor[columns], states)
+        if not again.solved:
+            return arrival, []
+        names = ", ".join(self.equations.label(int(k)) for k in moved[:6])
+        which = " and ".join(dict.fromkeys(self.equations.rows[row].label for row in dead))
+        note = f"the slopes of {which} vanish at the guess of {names}: the search began aside of it"
+        return again, [note]
+
+    def _block_by_block(
+        self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray
+    ) -> tuple[Arrival, list[str]] | None:
+        """A square stage in the order of its blocks: none is held up by what follows from it. None if it fails."""
+        blocks = self.numbers.blocks(rows, columns)
+        if not 1 < len(blocks) <= MOST_BLOCKS:
+            return None
+        values, notes, iterations = start.copy(), [], 0
+        for own_rows, own_columns in blocks:
+            arrival, aside = self._newton(own_rows, own_columns, values, values)
+            if not arrival.solved:
+                return None
+            values[own_columns] = arrival.values
+            iterations += arrival.iterations
+            notes += aside
+        scaled = self.residual(values)[1][rows]
+        solved = bool(np.abs(scaled).max(initial=0.0) <= SOLVED)
+        return (Arrival(values[columns], scaled, True, iterations), notes) if solved else None
+
+    def _together(
+        self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray, thorough: bool
+    ) -> tuple[Arrival, list[str]]:
+        """All means for the stages up to one: Newton from both guesses, the homotopy, Newton from places around."""
+        best, notes = self._newton(rows, columns, start, self.guess)
+        if best.solved or self._hopeless(rows, columns):
+            return best, notes
+        attempts: list[tuple[Callable[[], tuple[Arrival | None, list[str]]], str]] = [
+            (lambda: self._newton(rows, columns, self.guess, self.guess), "earlier stages moved, too")
+        ]
+        if thorough:
+            attempts.append((lambda: self._homotopy(rows, columns), "the solution was followed by a homotopy"))
+        draw = np.random.default_rng(1990)
+        for _ in range(DRAWS if thorough else 1):
+            shaken = np.where(columns, self.guess + SPREAD * self.sizes * draw.standard_normal(len(start)), self.guess)
+            attempts.append((partial(self._newton, rows, columns, shaken, self.guess), "it began aside of it"))
+        for attempt, remark in attempts:
+            arrival, notes = attempt()
+            if arrival is not None and arrival.solved:
+                return arrival, notes or [f"the search from the guess did not arrive: {remark}"]
+            if arrival is not None and arrival.worst < best.worst:
+                best = arrival
+        return best, []
+
+    def _hopeless(self, rows: np.ndarray, columns: np.ndarray) -> bool:
+        """Whether a row without any free unknown is not zero: no search can help."""
+        eq = self.equations
+        touched = np.zeros(len(eq.rows), dtype=bool)
+        touched[self.numbers.row_of[columns[self.numbers.column_of]]] = True
+        stuck = rows & ~touched
+        return bool(np.any(np.abs(np.nan_to_num(self.residual(self.guess)[1][stuck], nan=1.0)) > SOLVED))
+
+    def _homotopy(self, rows: np.ndarray, columns: np.ndarray) -> tuple[Arrival | None, list[str]]:
+        return follow(self._selected(rows, columns, self.guess), self.guess[columns], self._spread(columns)[0]), []
+
+    def _spread(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """The norm of a change, and which unknowns it counts: states where there are some, else all."""
+        chosen = np.flatnonzero(columns)
+        sizes = np.maximum(self.sizes, np.abs(self.guess))[chosen]
+        n = self.equations.system.sizes["x"]
+        unknowns = [self.equations.unknowns[k] for k in chosen]
+        states = np.array([order == 0 and j < n for j, order in unknowns], dtype=bool)
+        if not np.any(states) or np.all(states):
+            return self.metric.spread(chosen, sizes), None
+        return self.metric.spread(chosen, np.where(states, sizes, EASE * sizes)), states
+
+    def _selected(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> Callable[[np.ndarray], Any]:
+        """Some rows as functions of some unknowns, the others held."""
+        return self.numbers.selected(rows, columns, values, self.sizes)

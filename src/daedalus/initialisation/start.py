@@ -1,0 +1,150 @@
+"""A consistent start: values by name, each marked given, guessed or computed, with what is left of every equation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from daedalus.analysis.operating_point import OperatingPoint
+from daedalus.errors import InputError
+from daedalus.model.names import counted, derivative_name, split_derivative, split_index
+from daedalus.model.system import System
+
+# Rows of the printed table.
+MOST_ROWS = 40
+
+
+class Origin(Mapping[str, "str | np.ndarray"]):
+    """Where the value of each name comes from: "given", "guessed" or "computed"; an array for names with elements."""
+
+    def __init__(self, system: System, words: Mapping[str, Sequence[str]]) -> None:
+        self._system, self._words = system, {letter: tuple(entries) for letter, entries in words.items()}
+        self._names = [name for name, place in system.places.items() if place.letters[0] in words]
+
+    def __getitem__(self, name: str) -> str | np.ndarray:
+        place = self._system.place(name)
+        if place.letters[0] not in self._words:
+            raise InputError(f"{name} has no origin.", "it is an input or a parameter, which come from outside")
+        flat = [self._words[letter][k] for letter, k in zip(place.letters, place.positions)]
+        return flat[0] if place.shape == () else np.array(flat).reshape(place.shape, order="F")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return repr({name: word if isinstance(word := self[name], str) else word.tolist() for name in self})
+
+
+class Start(OperatingPoint):
+    """Consistent values at the start; `dd.initialise` makes it. Frozen.
+
+    `s["x"]` and `s["x_dot"]` find values by name, `s.der("x")` a derivative. Iterating gives the states, so that a
+    start serves as `start=` of `dd.simulate`; it serves as `at=` of `dd.linearise` too.
+
+    residual: what is left of every equation and hidden constraint, by name. origin: "given", "guessed" or "computed".
+    free: one dict a direction that was free, the change of each name in it. undetermined: names that no equation
+    determines although all states are known. iterations: Newton steps. notes: what was done beside the usual.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("tank")
+    >>> h = m.state("h", start=4.0); q = m.algebraic("q")
+    >>> m.equation(m.der(h), -q, name="balance"); m.equation(q**2, h, name="outlet")
+    >>> s = dd.initialise(m, {"q": 1.5}, free=["q"])
+    >>> s["q"], s.der("h"), s.origin["h"], s.origin["q"], s.residual
+    (2.0, -2.0, 'given', 'computed', {'balance': 0.0, 'outlet': 0.0})
+    >>> print(s)
+    Start of 'tank' at t = 0: 1 value given, 2 computed
+      name   value  derivative  origin
+      h          4          -2  given
+      q          2              computed
+      largest residual 0 in balance
+    """
+
+    def __init__(
+        self,
+        system: System,
+        vectors: Mapping[str, np.ndarray],
+        origin: Mapping[str, Sequence[str]],
+        residual: Mapping[str, float],
+        free: Sequence[Mapping[str, float]] = (),
+        undetermined: Sequence[str] = (),
+        iterations: int = 0,
+        notes: Sequence[str] = (),
+    ) -> None:
+        super().__init__(system, vectors)
+        self._names = tuple(label for label in _state_names(system))
+        self.origin = Origin(system, origin)
+        self.residual = dict(residual)
+        self.free = tuple(dict(direction) for direction in free)
+        self.undetermined = tuple(undetermined)
+        self.iterations = iterations
+        self.notes = tuple(notes)
+        self._frozen = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if self.__dict__.get("_frozen"):
+            raise AttributeError("a Start is frozen: dd.initialise makes another")
+        super().__setattr__(name, value)
+
+    def der(self, name: str) -> float | np.ndarray:
+        """The time derivative of a state, of an element of one, or of a derivative that is a state itself."""
+        stem, _ = split_index(name)
+        origin, order = split_derivative(stem)
+        wanted = derivative_name(origin, order + 1) + name[len(stem) :]
+        self.system.place(name)
+        try:
+            return self[wanted]
+        except InputError:
+            raise InputError(
+                f"{name} has no derivative in this start.",
+                "derivatives of states are determined, those of algebraic variables, inputs and parameters are not",
+                remedy=f's["{name}"] for its value',
+            ) from None
+
+    @property
+    def largest_residual(self) -> float:
+        """What is left of the equation that is fulfilled worst."""
+        return max((abs(value) for value in self.residual.values()), default=0.0)
+
+    def __repr__(self) -> str:
+        from daedalus.initialisation.start_table import start_table
+
+        return start_table(self, MOST_ROWS)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        words = self.origin._words
+        state = (self.residual, self.free, self.undetermined, self.iterations, self.notes)
+        return type(self), (self.system, self.vectors, words, *state)
+
+    def count(self, word: str) -> int:
+        """How many values of states, algebraic variables and derivatives are "given", "guessed" or "computed".
+
+        A derivative that is a state itself counts once.
+        """
+        labels: dict[str, str] = {}
+        for letter in ("xdot", "z", "x"):
+            labels.update(zip(self.system.labels[letter], self.origin._words[letter]))
+        return sum(own == word for own in labels.values())
+
+    def summary(self) -> str:
+        """One line: how many values were given, guessed and computed."""
+        parts = [(self.count(word), word) for word in ("given", "guessed", "computed")]
+        told = [f"{n} {word}" for n, word in parts if n]
+        if told:
+            first = parts[[word for _, word in parts].index(told[0].split()[1])]
+            told[0] = f"{counted(first[0], 'value')} {first[1]}"
+        return f"Start of {self.system.name!r} at t = {self.time:g}: {', '.join(told) or 'no values'}"
+
+
+def _state_names(system: System) -> list[str]:
+    """The names that are states in all elements; single elements where a derivative is a state in part."""
+    whole = [name for name, place in system.places.items() if place.letter == "x"]
+    covered = {int(k) for name in whole for k in system.places[name].positions}
+    return [*whole, *(label for k, label in enumerate(system.labels["x"]) if k not in covered)]

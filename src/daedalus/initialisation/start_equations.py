@@ -1,0 +1,173 @@
+"""The equations that a start obeys: those written, their needed time derivatives, and the invariants, in one stack.
+
+With the offsets c and d of the signature method, equation i is taken with its derivatives up to order c_i, and the
+unknowns are all derivatives y_j^(k) up to order d_j. Row (i, l) belongs to stage l - c_i and unknown (j, k) to stage
+k - d_j; a row contains no unknown of a later stage, so positions can be solved for before velocities, and these before
+accelerations and multipliers (J. D. Pryce, A simple structural analysis method for DAEs, BIT 41, 2001).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.block_form import blocks_in_order
+from daedalus.analysis.consistent_jet import Jet
+from daedalus.analysis.derivative_array import DerivativeArray
+from daedalus.analysis.signature import Signature, signature
+from daedalus.analysis.structural_repair import Structure, is_singular, repaired_structure, system_jacobian
+from daedalus.initialisation.jet_equations import JetEquations, Row
+from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.system import System
+
+# Blocks of the system Jacobian that are larger are taken for regular without a look at numbers.
+LARGEST_EXAMINED = 300
+# Differentiations beyond the structural index where the structure cannot be trusted.
+FURTHER = 1
+# Smaller entries of the system Jacobian are zero but for rounding.
+EMPTY = 1e-13
+
+
+def start_equations(system: System, p: np.ndarray) -> JetEquations:
+    """The stack of a system, kept with it; only values of parameters that change the structure make another.
+
+    Example
+    -------
+    >>> import daedalus as dd, numpy as np
+    >>> m = dd.Model("position given by a table"); x = m.state("x"); v = m.state("v"); f = m.algebraic("f")
+    >>> m.equation(m.der(x), v, name="speed"); m.equation(m.der(v), f, name="newton")
+    >>> m.equation(x, m.time**2, name="table")
+    >>> [row.name for row in start_equations(m.freeze(), np.zeros(0)).rows]
+    ['speed', 'newton', 'table', 'speed, differentiated once', 'table, differentiated once',
+     'table, differentiated twice']
+    """
+    with system.lock:
+        kept: dict[Any, Any] = system.prepared.setdefault("start equations", {})
+        if "written" not in kept:
+            kept["written"] = _Written(DerivativeArray(system))
+        written: _Written = kept["written"]
+        form = written.singular_blocks(p)
+        if form not in kept:
+            kept[form] = _stack_of(written, form, p)
+    return kept[form]
+
+
+class _Written:
+    """The structure of the equations as they are written, and where numbers disagree with it."""
+
+    def __init__(self, array: DerivativeArray) -> None:
+        self.array = array
+        equations = array.level(0)
+        self.structure = Structure(equations, signature(equations, array.y[:2]))
+        s = self.structure.signature
+        self._blocks = [b for b in blocks_in_order(s, tight=True) if len(b.equations) <= LARGEST_EXAMINED]
+        self._blocks = self._blocks if s.regular else []
+        # Blocks of one equation are looked at all together: there may be thousands.
+        single = [(b.equations[0], b.unknowns[0], k) for k, b in enumerate(self._blocks) if len(b.equations) == 1]
+        self._alone = np.array(single, dtype=int).reshape(-1, 3).T
+        if self._blocks:
+            parts = [array.time, array.parameters, array.u[0], *array.y[:2]]
+            self._jacobian = ca.Function("J", parts, [system_jacobian(array, equations, s)])
+        draw = np.random.default_rng(2001)
+        self._points = [
+            [draw.uniform(0.3, 1.3, symbols.numel()) for symbols in (array.time, array.u[0], *array.y[:2])]
+            for _ in range(2)
+        ]
+
+    def singular_blocks(self, p: np.ndarray) -> tuple[int, ...]:
+        """The blocks of the system Jacobian that are singular at values drawn at random, for these parameters."""
+        from scipy.sparse import csc_matrix
+
+        singular = set(range(len(self._blocks)))
+        for t, u, *y in self._points:
+            if not singular:
+                break
+            value = self._jacobian(t, p, u, *y)
+            pattern = value.sparsity()
+            entries = np.array(value.nonzeros(), dtype=float)
+            matrix = csc_matrix((entries, pattern.row(), pattern.colind()), shape=pattern.shape).tocsr()
+            if self._alone.size:
+                alone = np.asarray(matrix[self._alone[0], self._alone[1]]).ravel()
+                singular -= set(self._alone[2][np.abs(alone) > EMPTY].tolist())
+            for k in singular - set(self._alone[2].tolist()):
+                block = self._blocks[k]
+                if not is_singular(matrix[block.equations][:, block.unknowns].toarray()):
+                    singular.discard(k)
+        return tuple(sorted(singular))
+
+
+def _stack_of(written: _Written, singular: tuple[int, ...], p: np.ndarray) -> JetEquations:
+    array, structure = written.array, written.structure
+    if structure.signature.regular:
+        if not singular:
+            return _staged(array, structure)
+        jet = Jet(0.0, p, np.zeros(array.system.sizes["u"]), np.zeros((2, array.size)), np.zeros(1))
+        repaired = repaired_structure(array, jet)
+        if repaired.signature.regular and not repaired.singular:
+            return _staged(array, repaired)
+    # The offsets as written serve redundant equations well; whether they hide something else is checked afterwards.
+    deeper = _uniform(array, structure)
+    return _staged(array, structure, deeper) if structure.signature.regular else deeper
+
+
+def _staged(array: DerivativeArray, structure: Structure, deeper: JetEquations | None = None) -> JetEquations:
+    """Every equation with as many derivatives as its offset says."""
+    labels, n = array.system.equation_labels, array.system.sizes["x"]
+    c, d = _raised(structure.signature, np.where(np.arange(array.size) < n, 1, 0))
+    replaced = {repair.replaced: repair for repair in structure.repairs}
+    pieces: list[tuple[Row, ca.SX]] = []
+    level, own = structure.equations, np.arange(len(c))
+    for times in range(int(c.max(initial=0)) + 1):
+        keep = np.flatnonzero(c[own] >= times)
+        own, level = own[keep], level[keep.tolist()]
+        for i, entry in zip(own.tolist(), elements(level)):
+            others = [labels[k] for k in replaced[i].involved if k != i] if i in replaced else []
+            label = f"{labels[i]} combined with {', '.join(others)}" if others else labels[i]
+            pieces.append((Row(label, times, times - int(c[i])), entry))
+        if times < c.max():
+            level = array.differentiated(level)
+    # A combined equation takes the place of one that was written; that one holds, too.
+    pieces += [(Row(labels[i], 0, 0), array.level(0)[i]) for i in replaced]
+    stage_of = {(j, k): k - int(d[j]) for j in range(array.size) for k in range(int(d[j]) + 1)}
+    return JetEquations(array, [*pieces, *_invariants(array, stage_of)], stage_of, deeper)
+
+
+def _uniform(array: DerivativeArray, structure: Structure) -> JetEquations:
+    """All equations differentiated equally often, to be solved at once."""
+    labels = array.system.equation_labels
+    order = max(structure.signature.index or 2, 1) + FURTHER
+    pieces = [
+        (Row(label, times, 0), entry)
+        for times in range(order + 1)
+        for label, entry in zip(labels, elements(array.level(times)))
+    ]
+    return JetEquations(array, [*pieces, *_invariants(array, {})], {})
+
+
+def _invariants(array: DerivativeArray, stage_of: dict[tuple[int, int], int]) -> list[tuple[Row, ca.SX]]:
+    """What solutions keep at zero, each at the stage at which its unknowns are solved for."""
+    own = {symbol_key(s): (j, k) for k, level in enumerate(array.y) for j, s in enumerate(elements(level))}
+    pieces = []
+    for name, value in array.system.invariants.items():
+        for k, entry in enumerate(elements(column(value))):
+            stages = [stage_of.get(own[symbol_key(s)], 0) for s in ca.symvar(entry) if symbol_key(s) in own]
+            label = name if value.numel() == 1 else f"{name}[{k}]"
+            pieces.append((Row(label, 0, max(stages, default=0)), entry))
+    return pieces
+
+
+def _raised(s: Signature, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest offsets with d at least `least`, so that the derivative of every state is determined."""
+    own = s.columns == s.partner[s.rows]
+    on_diagonal = np.zeros(s.count, dtype=int)
+    on_diagonal[s.rows[own]] = s.orders[own]
+    c = s.c.copy()
+    while True:
+        d = least.copy()
+        np.maximum.at(d, s.columns, s.orders + c[s.rows])
+        raised = d[s.partner] - on_diagonal
+        if np.array_equal(raised, c):
+            return c, d
+        c = raised
