@@ -2,13 +2,13 @@
 
 from daedalus import catalogue as catalogue
 from daedalus.analysis.analyse import analyse as analyse
-from daedalus.analysis.descriptor import DescriptorSystem as DescriptorSystem
 from daedalus.analysis.equilibrium import equilibrium as equilibrium
-from daedalus.analysis.linearise import linearise as linearise
+from daedalus.analysis.linear.descriptor import DescriptorSystem as DescriptorSystem
+from daedalus.analysis.linear.linearise import linearise as linearise
+from daedalus.analysis.linear.lti import LTI as LTI
+from daedalus.analysis.linear.modes import modes as modes
+from daedalus.analysis.linear.pencil import pencil as pencil
 from daedalus.analysis.lipschitz import lipschitz as lipschitz
-from daedalus.analysis.lti import LTI as LTI
-from daedalus.analysis.modes import modes as modes
-from daedalus.analysis.pencil import pencil as pencil
 from daedalus.analysis.report import Report as Report
 from daedalus.analysis.same import same as same
 from daedalus.display.phase_portrait import phase_portrait as phase_portrait

@@ -12,12 +12,12 @@ from kronecker_blocks import finite_block, hidden, infinite_block, left_block, r
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.analysis.block_form import blocks_in_order
-from daedalus.analysis.consistent_jet import consistent_jet, jet_start
-from daedalus.analysis.derivative_array import DerivativeArray
-from daedalus.analysis.numeric_index import JetJacobian, fullness, index_from_blocks
 from daedalus.analysis.operating_point import read_point
-from daedalus.analysis.signature import signature
+from daedalus.analysis.structure.block_form import blocks_in_order
+from daedalus.analysis.structure.consistent_jet import consistent_jet, jet_start
+from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.numeric_index import JetJacobian, fullness, index_from_blocks
+from daedalus.analysis.structure.signature import signature
 
 
 def linear_model(E, A):

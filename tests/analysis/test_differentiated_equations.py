@@ -4,7 +4,7 @@ import pytest
 
 import daedalus as dd
 from daedalus.analysis.differentiated_equations import is_determined, solve_differentiated
-from daedalus.analysis.linearise import linearise
+from daedalus.analysis.linear.linearise import linearise
 
 
 def nilpotent() -> dd.Model:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.analysis.equilibrium import equilibrium
-from daedalus.analysis.linearise import linearise
+from daedalus.analysis.linear.linearise import linearise
 
 
 def refused(call) -> str:

@@ -2,7 +2,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from daedalus.analysis.lti import LTI
+from daedalus.analysis.linear.lti import LTI
 
 SYSTEM = LTI([[0, 1], [-4, -0.4]], [0, 4], states=["angle", "rate"], inputs=["torque"])
 

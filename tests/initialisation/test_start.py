@@ -91,7 +91,7 @@ def test_a_start_is_a_start_of_runs_and_starts():
 
 
 def test_a_start_is_a_point_to_linearise_at():
-    from daedalus.analysis.linearise import linearise
+    from daedalus.analysis.linear.linearise import linearise
 
     m = pendulum(2, [0.0, -1.0], [0.0, 0.0])
     s = dd.initialise(m)

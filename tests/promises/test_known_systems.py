@@ -21,7 +21,19 @@ END, CONSERVED, BETWEEN = 1000.0, 100.0, 200.0
 def fits(method, known):
     """Whether a method with error control solves systems like this one."""
     order = (method.ode, method.index_1, method.index_2, method.index_3)[known.index]
-    return method.adaptive and order != "-" and not (method.explicit and known.stiff)
+    able = not (method.explicit and (known.stiff or not has_explicit_form(known.name)))
+    return method.adaptive and order != "-" and able and known.reference is not None
+
+
+@lru_cache
+def has_explicit_form(name):
+    """Whether derivatives and algebraic variables are expressions of the states, if need be after reduction."""
+    known = catalogue.load(name)
+    try:
+        dd.prepare(known.model, known.span, inputs=known.inputs)
+    except (dd.SolverError, dd.ModelError):
+        return False
+    return True
 
 
 PAIRS = [

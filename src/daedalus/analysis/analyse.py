@@ -7,19 +7,19 @@ from collections.abc import Mapping
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.block_form import blocks_in_order, coarse_parts
-from daedalus.analysis.classification import classify, form_of, linearity
-from daedalus.analysis.consistent_jet import Jet, JetStart, jet_start
-from daedalus.analysis.derivative_array import DerivativeArray
-from daedalus.analysis.examination import Examination, away_from_special_values, examine
-from daedalus.analysis.hidden_constraints import FoundConstraint, constraints_of
-from daedalus.analysis.judgement import judge, structure_warnings
-from daedalus.analysis.numeric_index import TOLERANCE, freedom
 from daedalus.analysis.operating_point import OperatingPoint, read_point
-from daedalus.analysis.regimes import listed, regime_warnings
 from daedalus.analysis.report import Report
-from daedalus.analysis.signature import Signature, signature
-from daedalus.analysis.structural_repair import singular_anywhere
+from daedalus.analysis.structure.block_form import blocks_in_order, coarse_parts
+from daedalus.analysis.structure.classification import classify, form_of, linearity
+from daedalus.analysis.structure.consistent_jet import Jet, JetStart, jet_start
+from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.examination import Examination, away_from_special_values, examine
+from daedalus.analysis.structure.hidden_constraints import FoundConstraint, constraints_of
+from daedalus.analysis.structure.judgement import judge, structure_warnings
+from daedalus.analysis.structure.numeric_index import TOLERANCE, freedom
+from daedalus.analysis.structure.regimes import listed, regime_warnings
+from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.analysis.structure.structural_repair import singular_anywhere
 from daedalus.errors import ModelError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System

@@ -14,9 +14,9 @@ import numpy as np
 
 from daedalus.analysis.damped_newton import Equations, Root, damped_newton
 from daedalus.analysis.differentiated_equations import DENSE, is_determined, solve_differentiated
+from daedalus.analysis.linear.system_text import listed
 from daedalus.analysis.operating_point import OperatingPoint, sizes_of
 from daedalus.analysis.partial_derivatives import partial_derivatives
-from daedalus.analysis.system_text import listed
 from daedalus.errors import SolverError
 from daedalus.model.system import System
 

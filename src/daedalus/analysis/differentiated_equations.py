@@ -16,8 +16,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.damped_newton import Root, damped_newton
-from daedalus.analysis.derivative_array import DerivativeArray
-from daedalus.analysis.signature import signature
+from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.signature import signature
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.system import System
 

@@ -14,9 +14,9 @@ from daedalus.analysis.complete_point import (
     scatter,
 )
 from daedalus.analysis.damped_newton import Root
+from daedalus.analysis.linear.system_text import listed
 from daedalus.analysis.operating_point import OperatingPoint, put, read_point
 from daedalus.analysis.steady_state_search import search
-from daedalus.analysis.system_text import listed
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted

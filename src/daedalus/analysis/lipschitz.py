@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.interval_arithmetic import range_over
-from daedalus.analysis.symbolic_solve import solved_for
+from daedalus.analysis.structure.symbolic_solve import solved_for
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model, as_system

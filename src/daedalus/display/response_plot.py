@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.analysis.frequency_response import FrequencyResponse
-from daedalus.analysis.response import Response
+from daedalus.analysis.linear.frequency_response import FrequencyResponse
+from daedalus.analysis.linear.response import Response
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.numeric_index import STILL, null_space
+from daedalus.analysis.structure.numeric_index import STILL, null_space
 from daedalus.initialisation.search import Search
 
 # Null spaces of larger jets are not computed.

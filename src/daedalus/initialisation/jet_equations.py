@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.derivative_array import DerivativeArray
+from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.initialisation.jet_evaluation import JetEvaluation
 from daedalus.model.expressions import column, elements, symbol_key
 

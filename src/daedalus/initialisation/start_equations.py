@@ -13,11 +13,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.block_form import blocks_in_order
-from daedalus.analysis.consistent_jet import Jet
-from daedalus.analysis.derivative_array import DerivativeArray
-from daedalus.analysis.signature import Signature, signature
-from daedalus.analysis.structural_repair import Structure, is_singular, repaired_structure, system_jacobian
+from daedalus.analysis.structure.block_form import blocks_in_order
+from daedalus.analysis.structure.consistent_jet import Jet
+from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.analysis.structure.structural_repair import Structure, is_singular, repaired_structure, system_jacobian
 from daedalus.initialisation.jet_equations import JetEquations, Row
 from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.system import System

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.block_form import coarse_parts
-from daedalus.analysis.signature import Signature, signature
+from daedalus.analysis.structure.block_form import coarse_parts
+from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.signature import Signature
+from daedalus.analysis.structure.signature import Signature
 from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.system import System

@@ -1,7 +1,7 @@
 """Whether the offsets of the signature method are right: the system Jacobian, at random values and at the start.
 
-Where it is singular whatever the values are, the equations are combined as `daedalus.analysis.structural_repair` does;
-where it is singular at the start alone, that is said.
+Where it is singular whatever the values are, the equations are combined (`analysis.structure.structural_repair`); where
+it is singular at the start alone, that is said.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.block_form import Block, blocks_in_order
-from daedalus.analysis.consistent_jet import Jet, consistent_jet, jet_start
-from daedalus.analysis.derivative_array import DerivativeArray
 from daedalus.analysis.operating_point import read_point
-from daedalus.analysis.signature import Signature
-from daedalus.analysis.structural_repair import Structure, repaired_structure
+from daedalus.analysis.structure.block_form import Block, blocks_in_order
+from daedalus.analysis.structure.consistent_jet import Jet, consistent_jet, jet_start
+from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.errors import DaedalusError, ModelError, SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model

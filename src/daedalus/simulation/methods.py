@@ -30,8 +30,10 @@ class Method:
 
 
 def _explicit(name: str, order: int, adaptive: bool, title: str) -> Method:
-    # Explicit methods solve index 1 where z is an expression of x; both then have the order of the method.
-    return Method(name, order, True, adaptive, str(order), f"{order} (z explicit)", title=title)
+    # Explicit methods solve index 1 where z is an expression of x, and higher indices after reduction to that form
+    # with projection onto the constraints; x and z then have the order of the method.
+    reduced = f"{order} reduced"
+    return Method(name, order, True, adaptive, str(order), f"{order} z explicit", reduced, reduced, title)
 
 
 METHODS = {

@@ -1,0 +1,260 @@
+"""A linear system in descriptor form, E x' = A x + B u, y = C x + D u, with names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daedalus.analysis.linear.axis_names import Names, Selection, default_names, positions, read_out
+from daedalus.analysis.linear.frequency_response import FrequencyResponse, check_frequencies, spread_frequencies
+from daedalus.analysis.linear.pencil import Pencil, pencil
+from daedalus.analysis.linear.real_matrix import matrix
+from daedalus.analysis.linear.system_matrices import GivenNames, complete
+from daedalus.analysis.linear.system_text import describe, labelled
+from daedalus.analysis.linear.transfer import transfer_values
+from daedalus.errors import InputError, SingularModelError
+from daedalus.model.names import counted
+
+if TYPE_CHECKING:
+    import xarray
+
+    from daedalus.analysis.linear.lti import LTI
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class DescriptorSystem:
+    """E x' = A x + B u, y = C x + D u, with names: a linear DAE, and what `dd.linearise` returns.
+
+    Parameters
+    ----------
+    E, A: (m, n); E may be singular.
+    B: (m, nu), or (m,) for one input; no inputs when left out.
+    C: (ny, n); all states, under their own names, when left out.
+    D: (ny, nu); zero when left out.
+    states, inputs, outputs: names; `states` are those of all columns, differential and algebraic.
+    point: where a nonlinear model was linearised; kept as it is.
+
+    Example
+    -------
+    >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
+    >>> divider = DescriptorSystem([[1, 0], [0, 0]], [[0, 1], [-1, -2]], [0, 1], states=["charge", "current"])
+    >>> print(divider)
+    E x' = A x + B u, y = C x + D u; regular, index 1
+      states: charge, current
+      inputs: u
+      outputs: charge, current
+      poles: -0.5 and 1 infinite
+    >>> divider.to_state_space().select(outputs="current").D.tolist()
+    [[0.5]]
+    """
+
+    E: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray
+    states: Names
+    inputs: Names
+    outputs: Names
+    point: Any
+
+    def __init__(
+        self,
+        E: object,
+        A: object,
+        B: object = None,
+        C: object = None,
+        D: object = None,
+        *,
+        states: GivenNames = None,
+        inputs: GivenNames = None,
+        outputs: GivenNames = None,
+        point: Any = None,
+    ) -> None:
+        A = matrix(A, "A")
+        E = matrix(E, "E", *A.shape)
+        fields = {"E": E, **complete(A, B, C, D, states, inputs, outputs), "point": point}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    # -- what it is --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def pencil(self) -> Pencil:
+        """The structure of s E - A: regularity, index, finite and infinite eigenvalues."""
+        return pencil(self.E, self.A)
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether the equations determine the states: s E - A square and not singular for all s."""
+        return self.pencil.regular
+
+    @property
+    def index(self) -> int | None:
+        """The index of the DAE; 0 for an ODE, None when the pencil is singular."""
+        return self.pencil.index
+
+    def poles(self, infinite: bool = False) -> np.ndarray:
+        """The finite poles, by real part, complex; with infinite=True the infinite ones follow as `inf`.
+
+        Example
+        -------
+        >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
+        >>> system = DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]])
+        >>> system.poles().real.round(12).tolist(), system.poles(infinite=True).real.round(12).tolist()
+        ([-1.0], [-1.0, inf])
+        """
+        found = np.array(self.pencil.finite)
+        return np.append(found, np.full(self.pencil.infinite, np.inf)) if infinite else found
+
+    @cached_property
+    def improper(self) -> tuple[np.ndarray, ...]:
+        """P₁, P₂, ... in y = ... + P₁ u' + P₂ u'' + ..., each (ny, nu); empty for a proper system."""
+        from daedalus.analysis.linear.proper_form import polynomial_part
+
+        return tuple(polynomial_part(self.C, self.B, self.pencil.weierstrass())[1:])
+
+    @property
+    def is_proper(self) -> bool:
+        """Whether no output contains derivatives of inputs, so that a state space exists."""
+        return not self.improper
+
+    def transfer(self, s: object) -> np.ndarray:
+        """C (s E - A)⁻¹ B + D, (..., ny, nu) complex for s of any shape.
+
+        Example
+        -------
+        >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
+        >>> DescriptorSystem([[0, 1], [0, 0]], [[1, 0], [0, 1]], [0, 1]).transfer(2.0).real.tolist()
+        [[-2.0], [-1.0]]
+        """
+        if not self.is_regular:
+            raise SingularModelError(
+                "The system has no transfer function.",
+                f"{counted(len(self.E), 'equation')}, {counted(len(self.states), 'unknown')}; s E - A is singular",
+                because="the equations do not determine the states.",
+                remedy="print(system.pencil), or dd.analyse(model) for the names",
+            )
+        return transfer_values(self.E, self.A, self.B, self.C, self.D, s)
+
+    def frequency_response(self, frequencies: object = None) -> FrequencyResponse:
+        """The transfer function at s = iω, by name of output and input; by default around the finite poles.
+
+        Example
+        -------
+        >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
+        >>> system = DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0], states=["x", "z"])
+        >>> abs(system.frequency_response([1.0])["z"]).round(4).tolist()
+        [0.7071]
+        """
+        w = spread_frequencies(self.poles()) if frequencies is None else check_frequencies(frequencies)
+        return FrequencyResponse(w, self.transfer(1j * w), self.inputs, self.outputs)
+
+    # -- other forms -------------------------------------------------------------------------------------------
+
+    def to_state_space(self) -> LTI:
+        """The proper state space x' = A x + B u, y = C x + D u with the same transfer function.
+
+        Its states are states of this system where some determine the motion and do not jump with the inputs; otherwise
+        they are called slow[0], slow[1], ... A SingularModelError names the outputs that contain derivatives of inputs.
+
+        Example
+        -------
+        >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
+        >>> system = DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0], states=["x", "z"])
+        >>> space = system.to_state_space()
+        >>> space.states, space.A.round(12).tolist(), space.C.round(12).tolist()
+        (('x',), [[-1.0]], [[1.0], [1.0]])
+        """
+        from daedalus.analysis.linear.proper_form import state_space
+
+        return state_space(self)
+
+    def to_control(self) -> Any:
+        """The proper state space as a `control.StateSpace` of python-control, with the names.
+
+        Example
+        -------
+        >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
+        >>> from importlib.util import find_spec
+        >>> system = DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0])
+        >>> space = system.to_control() if find_spec("control") else None
+        """
+        return self.to_state_space().to_control()
+
+    def select(self, states: Selection = None, inputs: Selection = None, outputs: Selection = None) -> DescriptorSystem:
+        """The system with the chosen inputs and outputs, and with all states but the chosen ones held at zero.
+
+        Parameters
+        ----------
+        states: the states that move. One that is held loses its column and the equation of its derivative; this needs
+            an equation in which no other derivative appears. None keeps all, which leaves the dynamics as they are.
+        inputs: None keeps all; those left out are zero.
+        outputs: names of outputs or of states; None keeps all.
+
+        Example
+        -------
+        >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
+        >>> system = DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0], states=["x", "z"])
+        >>> system.select(outputs="z").C.tolist()
+        [[0.0, 1.0]]
+        """
+        kept = positions(self.states, states, "state")
+        held = [k for k in range(len(self.states)) if k not in kept]
+        lost = [self._row_of(k) for k in held]
+        rows = [k for k in range(len(self.E)) if k not in lost]
+        driven = positions(self.inputs, inputs, "input")
+        C, D, names = read_out(self.states, self.outputs, self.C, self.D, outputs)
+        return DescriptorSystem(
+            self.E[np.ix_(rows, kept)],
+            self.A[np.ix_(rows, kept)],
+            self.B[np.ix_(rows, driven)],
+            C[:, kept],
+            D[:, driven],
+            states=[self.states[k] for k in kept],
+            inputs=[self.inputs[k] for k in driven],
+            outputs=names,
+            point=self.point,
+        )
+
+    def _row_of(self, state: int) -> int:
+        """The equation that gives the derivative of one state and of no other."""
+        rows = np.flatnonzero(self.E[:, state])
+        alone = [int(k) for k in rows if np.count_nonzero(self.E[k]) == 1]
+        if len(rows) == 1 and alone:
+            return alone[0]
+        raise InputError(
+            f"The state {self.states[state]!r} cannot be held.",
+            "it is algebraic"
+            if len(rows) == 0
+            else f"its derivative appears in {counted(len(rows), 'equation')} with others",
+            because="no equation belongs to it alone, so none can be left out with it.",
+            remedy="to_state_space().select(states=...), which has one equation for each state",
+        )
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The matrices as an xarray Dataset with names along their axes, for selecting blocks.
+
+        Example
+        -------
+        >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
+        >>> system = DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], states=["x", "z"])
+        >>> system.to_xarray()["A"].sel(state="z").values.tolist()
+        [1.0, -1.0]
+        """
+        matrices = {name: getattr(self, name) for name in "EABCD"}
+        rows = default_names("equation", self.E.shape[0])
+        return labelled(matrices, ("equation", rows), self.states, self.inputs, self.outputs)
+
+    def __repr__(self) -> str:
+        sizes = ((self.states, "state"), (self.inputs, "input"), (self.outputs, "output"))
+        return f"{type(self).__name__}({', '.join(counted(len(names), kind) for names, kind in sizes)})"
+
+    def __str__(self) -> str:
+        kind = f"regular, index {self.index}" if self.is_regular else "singular"
+        note = f" and {self.pencil.infinite} infinite" if self.pencil.infinite else ""
+        equations = f"E x' = A x + B u, y = C x + D u; {kind}"
+        return describe(equations, self.states, self.inputs, self.outputs, self.poles(), note)

@@ -1,0 +1,187 @@
+"""The matrices of a system at a point: E δx' = A δx + B δu, δy = C δx + D δu with the model's names.
+
+With F(t, x', x, z, u, p) = 0 and the unknowns w = (x, z):
+
+    E = (∂F/∂x', 0),    A = -∂F/∂w,    B = -∂F/∂u.
+
+An output y = g(t, x', x, z, u, p) gives C = ∂g/∂w + Y A and D = ∂g/∂u + Y B with Y E = (∂g/∂x', 0): the equations stand
+in for the derivatives. Where no combination of the equations contains the derivative that an output needs, the output
+gets a variable of its own, w = ∂g/∂x' x', so that nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daedalus.analysis.complete_point import equation_sizes, linked_states
+from daedalus.analysis.linear.descriptor import DescriptorSystem
+from daedalus.analysis.linear.system_text import listed
+from daedalus.analysis.operating_point import OperatingPoint, sizes_of
+from daedalus.analysis.partial_derivatives import partial_derivatives
+from daedalus.model.system import System
+
+# What is left of an equation counts as nothing when it could be mended by this share of the variables' sizes.
+NOTHING = 1e-8
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Linearisation(DescriptorSystem):
+    """A descriptor system that knows where it comes from: what `dd.linearise(m, at=...)` returns.
+
+    Attributes beside those of `DescriptorSystem`: `point` (values by name, also `point["x_dot"]`), `equations` (the
+    name of every row), `residual` (what is left of every equation at the point), `offset` (in absolute values
+    E x' = A (x - x0) + B (u - u0) + offset; zero at an equilibrium), `warnings` and `notes` in words.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("logistic")
+    >>> x = m.state("x", start=0.5)
+    >>> m.equation(m.der(x), x * (1 - x), name="growth")
+    >>> lin = dd.linearise(m)
+    >>> lin.offset, lin.equations
+    (array([0.25]), ('growth',))
+    >>> print(lin.warnings[0])
+    the point is no equilibrium (x_dot = 0.25): the matrices describe small deviations from the motion through it, ...
+    """
+
+    equations: tuple[str, ...]
+    residual: np.ndarray
+    offset: np.ndarray
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def __init__(
+        self,
+        matrices: Mapping[str, np.ndarray],
+        names: Mapping[str, Any],
+        point: OperatingPoint,
+        record: Mapping[str, Any],
+    ) -> None:
+        arguments: dict[str, Any] = {**matrices, **names, "point": point}
+        super().__init__(**arguments)
+        for name, value in record.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *(f"  {remark}" for remark in (*self.warnings, *self.notes))])
+
+
+def linearised(
+    system: System, point: OperatingPoint, notes: tuple[str, ...] = (), along_run: bool = False
+) -> Linearisation:
+    """The linearisation of a system at a complete point; along a run nobody expects rest."""
+    derivatives = partial_derivatives(system)
+    residual, slopes = derivatives.equations(point.vectors)
+    order = row_order(system)
+    n, m = system.sizes["x"], system.sizes["z"]
+    E = np.hstack([slopes["xdot"], np.zeros((len(residual), m))])[order]
+    A = -np.hstack([slopes["x"], slopes["z"]])[order]
+    B = -slopes["u"][order]
+    # Minus nothing is nothing: no negative zeros.
+    A, B = A + 0.0, B + 0.0
+    offset = E[:, :n] @ point.vectors["xdot"] - residual[order] + 0.0
+    matrices = {"E": E, "A": A, "B": B}
+    names: dict[str, Any] = {"states": (*system.labels["x"], *system.labels["z"]), "inputs": system.labels["u"]}
+    equations = tuple(system.equation_labels[k] for k in order)
+    if derivatives.output_labels:
+        matrices, added = _with_outputs(matrices, derivatives.outputs(point.vectors)[1], derivatives.output_labels, n)
+        names["outputs"] = derivatives.output_labels
+        names["states"] += added
+        equations += tuple(f"definition of {name}" for name in added)
+        if added:
+            notes = (*notes, f"{listed(added)} added: the equations as they stand do not determine these derivatives")
+        offset = np.concatenate([offset, np.zeros(len(added))])
+    record = {
+        "equations": equations,
+        "residual": np.concatenate([residual[order], np.zeros(len(equations) - len(order))]),
+        "offset": offset,
+        "warnings": _warnings(system, point, residual, slopes, along_run),
+        "notes": notes,
+    }
+    return Linearisation(matrices, names, point, record)
+
+
+def row_order(system: System) -> list[int]:
+    """The equations in an order that puts those of the reduction to first order beside their states.
+
+    A model of second order in q then has E = diag(1, M), not M above the diagonal.
+    """
+    linked = [k for k, _ in linked_states(system)]
+    count = len(system.equation_labels)
+    if not linked or len(linked) == count:
+        return list(range(count))
+    links = dict(zip(linked, range(count - len(linked), count)))
+    written = iter(range(count - len(linked)))
+    return [links[k] if k in links else next(written) for k in range(count)]
+
+
+def _with_outputs(
+    matrices: dict[str, np.ndarray], slopes: Mapping[str, np.ndarray], labels: tuple[str, ...], n: int
+) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """The matrices with C and D, and the names of the variables that had to be added for derivatives in outputs."""
+    E, A, B = matrices["E"], matrices["A"], matrices["B"]
+    C, D, rates = np.hstack([slopes["x"], slopes["z"]]), slopes["u"], slopes["xdot"]
+    moving = np.flatnonzero(np.any(rates != 0, axis=1))
+    if not len(moving):
+        return {**matrices, "C": C, "D": D}, ()
+    weights, found = _combinations(E[:, :n], rates[moving])
+    inside, outside = moving[found], moving[~found]
+    C[inside] += weights[found] @ A
+    D[inside] += weights[found] @ B
+    k = len(outside)
+    if k:
+        rows, width = A.shape
+        E = np.block([[E, np.zeros((rows, k))], [rates[outside], np.zeros((k, width - n + k))]])
+        A = np.block([[A, np.zeros((rows, k))], [np.zeros((k, width)), np.eye(k)]])
+        B = np.vstack([B, np.zeros((k, B.shape[1]))])
+        C = np.hstack([C, np.zeros((len(C), k))])
+        C[outside, width + np.arange(k)] = 1.0
+    added = tuple(f"rate in {labels[row]}" for row in outside)
+    return {"E": E, "A": A, "B": B, "C": C, "D": D}, added
+
+
+def _combinations(E: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Y with Y E = wanted, row by row, and for which rows there is one."""
+    largest = np.abs(E).max(axis=1, initial=0.0)
+    rows = np.flatnonzero(largest > 0)
+    scaled = E[rows] / largest[rows, None]
+    weights = np.zeros((len(wanted), len(E)))
+    if len(rows) == E.shape[1] and np.linalg.cond(scaled) < 1e12:
+        weights[:, rows] = np.linalg.solve(scaled.T, wanted.T).T / largest[rows]
+    elif len(rows):
+        weights[:, rows] = np.linalg.lstsq(scaled.T, wanted.T, rcond=1e-10)[0].T / largest[rows]
+    gap = np.abs(weights @ E - wanted).max(axis=1, initial=0.0)
+    return weights, gap <= 1e-9 * np.abs(wanted).max(axis=1, initial=0.0)
+
+
+def _warnings(
+    system: System, point: OperatingPoint, residual: np.ndarray, slopes: Mapping[str, np.ndarray], along_run: bool
+) -> tuple[str, ...]:
+    """What is wrong with the point, in words: equations that do not hold, and motion."""
+    scale = equation_sizes(system, point.vectors, slopes)
+    warnings = []
+    wrong = np.flatnonzero(~(np.abs(residual) <= NOTHING * scale))
+    if len(wrong):
+        worst = wrong[np.argmax(np.abs(residual[wrong]) / scale[wrong])]
+        names = [system.equation_labels[k] for k in wrong]
+        off = f"{system.equation_labels[worst]} is off by {residual[worst]:.3g}"
+        warnings.append(
+            f"the point does not obey {listed(names)}: {off}; the matrices are the partial derivatives there, offset "
+            "holds what is left"
+        )
+    resting = residual - slopes["xdot"] @ point.vectors["xdot"]
+    moving = np.flatnonzero(np.abs(point.vectors["xdot"]) > NOTHING * sizes_of(system, point.vectors)["x"])
+    if not along_run and len(moving) and np.any(np.abs(resting) > NOTHING * scale):
+        rates = [f"{system.labels['xdot'][k]} = {point.vectors['xdot'][k]:.3g}" for k in moving]
+        warnings.append(
+            f"the point is no equilibrium ({listed(rates, 3)}): the matrices describe small deviations from the motion "
+            "through it, for as long as that stays near; in absolute values add offset"
+        )
+    return tuple(warnings)

@@ -1,0 +1,94 @@
+"""Linearise a model at a point or along a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, overload
+
+import numpy as np
+
+from daedalus.analysis.complete_point import complete_point
+from daedalus.analysis.linear.linear_time_varying import LinearTimeVarying
+from daedalus.analysis.linear.linearisation import Linearisation, linearised
+from daedalus.analysis.operating_point import OperatingPoint, read_point
+from daedalus.errors import InputError
+from daedalus.model.model import Model, as_system
+from daedalus.model.system import System
+
+
+@overload
+def linearise(
+    model: Model | System,
+    at: object = None,
+    *,
+    along: None = None,
+    inputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Linearisation: ...
+
+
+@overload
+def linearise(model: Model | System, at: None = None, *, along: Any) -> LinearTimeVarying: ...
+
+
+def linearise(
+    model: Model | System,
+    at: object = None,
+    *,
+    along: Any = None,
+    inputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Linearisation | LinearTimeVarying:
+    """The linear system E δx' = A δx + B δu, δy = C δx + D δu that a model is for small deviations from a point.
+
+    Works for every model, DAEs of any index included: E is singular then, and the algebraic variables stand behind the
+    states. A model without outputs gives all its states and algebraic variables as outputs.
+
+    Parameters
+    ----------
+    model: what to linearise; the derivatives are compiled at the first call and kept with the model.
+    at: the point, values by name of states, algebraic variables, inputs, derivatives ("x_dot") and the time ("t"); or
+        what `dd.equilibrium` returns; or `tr.at(t)` of a run. States without a value have that of the model's start,
+        inputs without one are zero, derivatives and algebraic variables without one are solved from the equations.
+    along: a run; the result is then a linear system that varies in time, see `LinearTimeVarying`.
+    inputs: values by name over those of `at`; functions of time and tables count at the time of the point.
+    parameters: values by name over those of the model. Derivatives and algebraic variables of an equilibrium or a run
+        are solved for again where inputs or parameters are given beside it.
+
+    At a point that is no equilibrium the linearisation is affine: `lin.offset` is not zero and `lin.warnings` says so.
+    `lin.residual` holds what is left of the equations at the point, `lin.notes` what was assumed.
+
+    Raises a SolverError when the missing values cannot be solved for.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("pendulum")
+    >>> q = m.state("q", start=0.0, rate=0.0); torque = m.input("torque")
+    >>> import casadi as ca
+    >>> m.equation(m.der(m.der(q)), -9.81 * ca.sin(q) + torque)
+    >>> lin = dd.linearise(m)
+    >>> lin.A.tolist(), lin.B.tolist(), lin.states
+    ([[0.0, 1.0], [-9.81, 0.0]], [[0.0], [1.0]], ('q', 'q_dot'))
+    >>> dd.linearise(m, at={"q": 3.141592653589793}).A.round(2).tolist()
+    [[0.0, 1.0], [9.81, 0.0]]
+    >>> ltv = dd.linearise(m, along=dd.simulate(m, 2.0, start={"q": 0.5}, inputs={"torque": 0.0}))
+    >>> ltv.at(0.0).A[1, 0].round(4)
+    np.float64(-8.6091)
+    """
+    system = as_system(model)
+    if along is not None:
+        if at is not None or inputs or parameters:
+            raise InputError(
+                "linearise takes a point or a run, not both.",
+                "along= brings the values of states, inputs and parameters along",
+                remedy="dd.linearise(m, along=tr), or dd.linearise(m, at=tr.at(t))",
+            )
+        return LinearTimeVarying(system, along)
+    vectors, guess = read_point(system, at, inputs, parameters), None
+    if (inputs or parameters) and (isinstance(at, OperatingPoint) or not isinstance(at, Mapping)):
+        # With other inputs or parameters the derivatives and algebraic variables of a known point are others, too.
+        guess = vectors["z"]
+        vectors.update({letter: np.full(system.sizes[letter], np.nan) for letter in ("xdot", "z")})
+    point, notes = complete_point(system, vectors, guess)
+    return linearised(system, point, notes)

@@ -1,0 +1,390 @@
+"""Linear time-invariant systems: x' = A x + B u, y = C x + D u with names, and their exact response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daedalus.analysis.linear.axis_names import Names, Selection, positions, read_out
+from daedalus.analysis.linear.discrete import DiscreteLTI, discretise
+from daedalus.analysis.linear.frequency_response import FrequencyResponse, check_frequencies, spread_frequencies
+from daedalus.analysis.linear.linear_response import check_times, march, settling_times
+from daedalus.analysis.linear.piecewise_inputs import read_inputs
+from daedalus.analysis.linear.pole_stability import Stability, judge
+from daedalus.analysis.linear.reachability import Reachability, reach
+from daedalus.analysis.linear.real_matrix import matrix
+from daedalus.analysis.linear.response import Response
+from daedalus.analysis.linear.system_matrices import GivenNames, complete
+from daedalus.analysis.linear.system_text import by_real_part, describe, labelled
+from daedalus.analysis.linear.transfer import transfer_values
+from daedalus.errors import InputError
+from daedalus.model.names import counted
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class LTI:
+    """x' = A x + B u, y = C x + D u, with names for states, inputs and outputs.
+
+    The solution is known in closed form,
+
+        y(t) = C exp(A t) x(0) + ∫₀ᵗ C exp(A (t - τ)) B u(τ) dτ + D u(t),
+
+    and `respond` computes it without a time step: exact up to rounding for inputs that are held or linear between
+    samples.
+
+    Parameters
+    ----------
+    A: (n, n).
+    B: (n, nu), or (n,) for one input; no inputs when left out.
+    C: (ny, n), or (n,) for one output; all states, under their own names, when left out.
+    D: (ny, nu); zero when left out.
+    states, inputs, outputs: names, or one word for names `word[0]`, `word[1]`, ...; by default x, u, y.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> cart = dd.LTI([[0, 1], [0, 0]], [0, 1], states=["position", "speed"], inputs=["force"])
+    >>> r = cart.respond([0.0, 1.0, 2.0], inputs=3.0, start={"speed": 1.0})
+    >>> r["position"].tolist()
+    [0.0, 2.5, 8.0]
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray
+    states: Names
+    inputs: Names
+    outputs: Names
+
+    def __init__(
+        self,
+        A: object,
+        B: object = None,
+        C: object = None,
+        D: object = None,
+        *,
+        states: GivenNames = None,
+        inputs: GivenNames = None,
+        outputs: GivenNames = None,
+    ) -> None:
+        A = matrix(A, "A")
+        A = matrix(A, "A", len(A), len(A))
+        for name, value in complete(A, B, C, D, states, inputs, outputs).items():
+            object.__setattr__(self, name, value)
+
+    # -- other forms -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_second_order(
+        cls, M: object, D: object, K: object, F: object = None, coordinates: str | Sequence[str] = "q", **names: Any
+    ) -> LTI:
+        """The mechanical system M q'' + D q' + K q = F u as a state space with the states q and q_dot.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> spring = dd.LTI.from_second_order([[2.0]], [[0.0]], [[8.0]], [[1.0]])
+        >>> spring.states, spring.poles().imag.round(12).tolist()
+        (('q', 'q_dot'), [-2.0, 2.0])
+        """
+        from daedalus.analysis.linear.mechanical_form import first_order
+
+        A, B, states = first_order(M, D, K, F, coordinates)
+        return cls(A, B, states=states, **names)
+
+    @classmethod
+    def from_control(cls, system: Any) -> LTI:
+        """A `control.StateSpace` (or transfer function) of python-control as an LTI with the same names.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> from importlib.util import find_spec
+        >>> system = dd.LTI([[-1.0]], [[1.0]], states=["level"])
+        >>> back = dd.LTI.from_control(system.to_control()) if find_spec("control") else system
+        >>> back.states
+        ('level',)
+        """
+        from daedalus.analysis.linear.control_library import matrices_of
+
+        return cls(**matrices_of(system))
+
+    def to_control(self) -> Any:
+        """The system as a `control.StateSpace` of python-control, with the names.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> from importlib.util import find_spec
+        >>> space = dd.LTI([[-1.0]], [[1.0]]).to_control() if find_spec("control") else None
+        """
+        from daedalus.analysis.linear.control_library import to_control
+
+        return to_control(self)
+
+    def select(self, states: Selection = None, inputs: Selection = None, outputs: Selection = None) -> LTI:
+        """The system with the chosen inputs and outputs, and with all states but the chosen ones held at zero.
+
+        Parameters
+        ----------
+        states: the states that move; the rows and columns of the others are dropped, as in the short-period
+            approximation of an aeroplane. None keeps all, which leaves the dynamics as they are.
+        inputs: None keeps all; those left out are zero.
+        outputs: names of outputs or of states; None keeps all.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> cart = dd.LTI([[0, 1], [0, -3]], [0, 1], states=["position", "speed"])
+        >>> cart.select(outputs="position").C.tolist(), cart.select(states="speed", outputs="speed").A.tolist()
+        ([[1.0, 0.0]], [[-3.0]])
+        """
+        kept = positions(self.states, states, "state")
+        driven = positions(self.inputs, inputs, "input")
+        C, D, names = read_out(self.states, self.outputs, self.C, self.D, outputs)
+        return LTI(
+            self.A[np.ix_(kept, kept)],
+            self.B[np.ix_(kept, driven)],
+            C[:, kept],
+            D[:, driven],
+            states=[self.states[k] for k in kept],
+            inputs=[self.inputs[k] for k in driven],
+            outputs=names,
+        )
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The matrices as an xarray Dataset with names along their axes, for selecting blocks.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> cart = dd.LTI([[0, 1], [0, -3]], [0, 1], states=["position", "speed"])
+        >>> float(cart.to_xarray()["A"].sel(derivative="speed", state="speed"))
+        -3.0
+        """
+        matrices = {name: getattr(self, name) for name in "ABCD"}
+        return labelled(matrices, ("derivative", self.states), self.states, self.inputs, self.outputs)
+
+    # -- what it is --------------------------------------------------------------------------------------------
+
+    def poles(self) -> np.ndarray:
+        """The eigenvalues of A, by real part, (n,) complex.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.LTI([[0, 1], [-2, -3]]).poles().real.tolist()
+        [-2.0, -1.0]
+        """
+        return np.array(self._poles)
+
+    @cached_property
+    def _poles(self) -> np.ndarray:
+        from scipy.linalg import eigvals
+
+        return by_real_part(eigvals(self.A)) if len(self.A) else np.zeros(0, dtype=complex)
+
+    def zeros(self) -> np.ndarray:
+        """The invariant zeros, complex: the s at which [A - s I, B; C, D] loses rank.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.LTI([[0, 1], [-2, -3]], [0, 1], [3, 1]).zeros().real.round(12).tolist()
+        [-3.0]
+        """
+        from daedalus.analysis.linear.pencil import pencil
+
+        E = np.zeros((len(self.A) + len(self.C), len(self.A) + self.B.shape[1]))
+        E[: len(self.A), : len(self.A)] = np.eye(len(self.A))
+        return pencil(E, np.block([[self.A, self.B], [self.C, self.D]])).finite
+
+    def stability(self) -> Stability:
+        """Whether all poles are left of the imaginary axis, with the margin and its uncertainty.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.LTI([[-3, 1], [0, -2]]).stability().margin
+        2.0
+        """
+        return judge(self.A)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether every response without input dies out: all poles left of the axis by more than rounding errors."""
+        return self.stability().stable
+
+    def controllability(self, tolerance: float | None = None) -> Reachability:
+        """Whether the inputs reach all states, with the rank, the gap and the modes out of reach.
+
+        Parameters
+        ----------
+        tolerance: singular values below tolerance times the size of the matrix count as zero; by default 64 ε n.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> bool(dd.LTI([[0, 1], [0, 0]], [0, 1]).controllability())
+        True
+        """
+        return reach(self.A, self.B, self.states, tolerance, "controllability")
+
+    def observability(self, tolerance: float | None = None) -> Reachability:
+        """Whether the outputs see all states, with the rank, the gap and the modes that are not seen.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.LTI([[0, 1], [0, 0]], [0, 1], [0, 1], states=["x", "v"]).observability().modes[0].states
+        ('x',)
+        """
+        return reach(self.A.T, self.C.T, self.states, tolerance, "observability")
+
+    def transfer(self, s: object) -> np.ndarray:
+        """C (s I - A)⁻¹ B + D, (..., ny, nu) complex for s of any shape.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.LTI([[-2.0]], [[1.0]]).transfer(0.0)[0, 0].real.item()
+        0.5
+        """
+        return transfer_values(None, self.A, self.B, self.C, self.D, s)
+
+    def frequency_response(self, frequencies: object = None) -> FrequencyResponse:
+        """The transfer function at s = iω, by name of output and input.
+
+        Parameters
+        ----------
+        frequencies: (nw,) radians per unit of time; by default spread around the poles.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> abs(dd.LTI([[-1.0]], [[1.0]]).frequency_response([1.0])["x", "u"]).round(4).tolist()
+        [0.7071]
+        """
+        w = spread_frequencies(self._poles) if frequencies is None else check_frequencies(frequencies)
+        return FrequencyResponse(w, self.transfer(1j * w), self.inputs, self.outputs)
+
+    # -- what it does ------------------------------------------------------------------------------------------
+
+    def respond(self, times: object, inputs: object = None, start: object = None, sampled: str = "linear") -> Response:
+        """The exact response at the given times.
+
+        Parameters
+        ----------
+        times: (nt,) increasing; the start values hold at the first one.
+        inputs: a number, a vector (nu,), samples at `times` (nt, nu) or (nt,) for one input, `dd.signal`, a function of
+            time, or a dict of these by name. Those not named are zero. A signal is exact across its own times, which
+            need not be among `times`. A function is followed by polynomials to 1e-11 of its largest value; give one
+            that jumps as a signal.
+        start: (n,) or a dict by name; zero where not given.
+        sampled: how samples are joined: by lines ("linear") or held until the next time ("hold").
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> rc = dd.LTI([[-1.0]], [[1.0]], states=["voltage"], inputs=["source"])
+        >>> pulse = dd.signal([0.0, 0.5], [1.0, 0.0])
+        >>> rc.respond([0.0, 0.5, 1.0], {"source": pulse})["voltage"].round(4).tolist()
+        [0.0, 0.3935, 0.2387]
+        """
+        grid = check_times(times)
+        u = read_inputs(inputs, grid, self.inputs, sampled)
+        x = march(self.A, self.B, u, self._start(start))
+        y = x @ self.C.T + u.values @ self.D.T
+        return Response(grid, x, u.values, y, self.states, self.inputs, self.outputs, u.notes)
+
+    def step_response(self, times: object = None, source: str | None = None) -> Response:
+        """The response from rest to one input that is 1 from the first time on.
+
+        Parameters
+        ----------
+        times: (nt,); by default from 0 until the slowest pole has settled.
+        source: the name of the input; needed when there are several.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.LTI([[-1.0]], [[1.0]]).step_response([0.0, 1.0])["x"].round(4).tolist()
+        [0.0, 0.6321]
+        """
+        name = self.inputs[self._source(source, "step")]
+        return self.respond(settling_times(self._poles) if times is None else times, {name: 1.0})
+
+    def impulse_response(self, times: object = None, source: str | None = None) -> Response:
+        """The response from rest to a unit impulse of one input at the first time: x = exp(A t) b.
+
+        A direct path D passes the impulse itself on, which samples cannot show; `notes` says so.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.LTI([[-1.0]], [[1.0]]).impulse_response([0.0, 1.0])["x"].round(4).tolist()
+        [1.0, 0.3679]
+        """
+        k = self._source(source, "impulse")
+        free = self.respond(settling_times(self._poles) if times is None else times, None, self.B[:, k])
+        passed = [name for name, direct in zip(self.outputs, self.D[:, k]) if direct]
+        note = (
+            f"the impulse of {self.inputs[k]} itself appears in {', '.join(passed)} at the first time and is not drawn"
+        )
+        return replace(free, notes=(note,)) if passed else free
+
+    def discretise(self, h: float, hold: str = "zero") -> DiscreteLTI:
+        """The exact sampled system for inputs held ("zero") or linear ("linear") over steps of length h.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.LTI([[-1.0]], [[1.0]]).discretise(0.1).A.round(6).tolist()
+        [[0.904837]]
+        """
+        return discretise(self.A, self.B, self.C, self.D, h, hold, (self.states, self.inputs, self.outputs))
+
+    def _start(self, start: object) -> np.ndarray:
+        x = np.zeros(len(self.A))
+        if start is None:
+            return x
+        given = start.items() if isinstance(start, Mapping) else [(None, start)]
+        for name, value in given:
+            places = positions(self.states, name, "state")
+            numbers = np.array(value, dtype=float).reshape(-1)
+            if numbers.size not in (1, len(places)) or not np.all(np.isfinite(numbers)):
+                raise InputError(
+                    f"The start of {name or 'the states'} is not usable.",
+                    f"got {value!r}"[:120],
+                    remedy=f"{counted(len(places), 'finite number')}",
+                )
+            x[places] = numbers
+        return x
+
+    def _source(self, source: str | None, what: str) -> int:
+        if source is not None:
+            return positions(self.inputs, [source], "input")[0]
+        if len(self.inputs) != 1:
+            raise InputError(
+                f"Which input makes the {what}?",
+                f"the inputs are {', '.join(self.inputs)}" if self.inputs else "the system has no inputs",
+                remedy=f"{what}_response(source={self.inputs[0]!r})"
+                if self.inputs
+                else "dd.LTI(A, B, ...) with a matrix B",
+            )
+        return 0
+
+    def __repr__(self) -> str:
+        sizes = ((self.states, "state"), (self.inputs, "input"), (self.outputs, "output"))
+        return f"LTI({', '.join(counted(len(names), kind) for names, kind in sizes)})"
+
+    def __str__(self) -> str:
+        return describe("x' = A x + B u, y = C x + D u", self.states, self.inputs, self.outputs, self._poles)

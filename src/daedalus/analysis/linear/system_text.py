@@ -1,0 +1,57 @@
+"""Linear systems in words and tables: poles in order, names in a sentence, matrices with labelled axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from daedalus.analysis.linear.axis_names import Names
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def by_real_part(poles: np.ndarray) -> np.ndarray:
+    """Complex numbers in order of real part, then imaginary part."""
+    values = np.asarray(poles, dtype=complex)
+    return values[np.lexsort((values.imag, values.real))]
+
+
+def complex_text(value: complex) -> str:
+    """A pole in a sentence: `-0.1 + 2j`."""
+    if value.imag == 0:
+        return f"{value.real:.4g}"
+    return f"{value.real:.4g} {'+' if value.imag > 0 else '-'} {abs(value.imag):.4g}j"
+
+
+def listed(items: Sequence[object], most: int = 8) -> str:
+    """The first few of a list of things in a sentence."""
+    return ", ".join(map(str, items[:most])) + (", …" if len(items) > most else "")
+
+
+def describe(equations: str, states: Names, inputs: Names, outputs: Names, poles: np.ndarray, note: str = "") -> str:
+    """A linear system in a few lines: its equations, names and poles."""
+    lines = [equations]
+    for kind, names in (("states", states), ("inputs", inputs), ("outputs", outputs)):
+        lines.append(f"  {kind}: {listed(names) or 'none'}")
+    lines.append(f"  poles: {listed([complex_text(pole) for pole in poles]) or 'none'}{note}")
+    return "\n".join(lines)
+
+
+def labelled(
+    matrices: Mapping[str, np.ndarray], rows: tuple[str, Names], states: Names, inputs: Names, outputs: Names
+) -> xarray.Dataset:
+    """Matrices of a linear system as an xarray Dataset; `rows` names the axis of equations."""
+    import xarray
+
+    axes = {
+        "E": (rows[0], "state"),
+        "A": (rows[0], "state"),
+        "B": (rows[0], "input"),
+        "C": ("output", "state"),
+        "D": ("output", "input"),
+    }
+    coords = {rows[0]: list(rows[1]), "state": list(states), "input": list(inputs), "output": list(outputs)}
+    return xarray.Dataset({name: (axes[name], values) for name, values in matrices.items()}, coords=coords)

@@ -1,0 +1,95 @@
+"""The block-triangular order of a system, and the parts of a structure with too many or too few equations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.structure.signature import Signature
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Equations that must be solved together for as many unknowns, once the earlier blocks are known."""
+
+    equations: np.ndarray
+    unknowns: np.ndarray
+
+
+def blocks_in_order(s: Signature, tight: bool = False) -> list[Block]:
+    """The irreducible blocks of a system (Duff and Reid 1978); the first stands alone, later ones need earlier ones.
+
+    `tight` takes only the entries that count in the system Jacobian, which gives smaller blocks.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> from daedalus.analysis.structure.signature import signature
+    >>> y = ca.SX.sym("y", 2)
+    >>> [b.unknowns.tolist() for b in blocks_in_order(signature(ca.vertcat(y[0] - y[1], y[1] - 1), [y]))]
+    [[1], [0]]
+    """
+    if not len(s.rows):
+        return []
+    chosen = s.tight if tight else np.ones(len(s.rows), dtype=bool)
+    pattern = ca.Sparsity.triplet(s.count, s.size, s.rows[chosen].tolist(), s.columns[chosen].tolist())
+    count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
+    return [
+        Block(
+            np.array(row_order[row_start[b] : row_start[b + 1]], dtype=int),
+            np.array(column_order[column_start[b] : column_start[b + 1]], dtype=int),
+        )
+        for b in range(count)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The coarse parts of A. L. Dulmage and N. S. Mendelsohn (1958): where equations are too many, where too few."""
+
+    too_many_equations: np.ndarray
+    contested_unknowns: np.ndarray  # that these equations all speak of
+    undetermined_unknowns: np.ndarray
+    few_equations: np.ndarray  # that these unknowns all stand in
+
+
+def coarse_parts(s: Signature) -> Parts:
+    """The parts of a signature; all empty where every equation has an unknown of its own.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> from daedalus.analysis.structure.signature import signature
+    >>> y = ca.SX.sym("y", 2)
+    >>> parts = coarse_parts(signature(ca.vertcat(y[0] - 1, ca.sin(y[0])), [y]))
+    >>> parts.too_many_equations.tolist(), parts.undetermined_unknowns.tolist()
+    ([0, 1], [1])
+    """
+    of_row: list[list[int]] = [[] for _ in range(s.count)]
+    of_column: list[list[int]] = [[] for _ in range(s.size)]
+    for r, c in zip(s.rows.tolist(), s.columns.tolist()):
+        of_row[r].append(c)
+        of_column[c].append(r)
+    unknown_of = {r: int(c) for r, c in enumerate(s.partner) if c >= 0}
+    equation_of = {c: r for r, c in unknown_of.items()}
+    loose_rows = [r for r in range(s.count) if r not in unknown_of]
+    loose_columns = [c for c in range(s.size) if c not in equation_of]
+    many, contested = _reached(loose_rows, of_row, equation_of)
+    few_unknowns, few = _reached(loose_columns, of_column, unknown_of)
+    return Parts(*(np.array(sorted(part), dtype=int) for part in (many, contested, few_unknowns, few)))
+
+
+def _reached(loose: list[int], neighbours: list[list[int]], mate: dict[int, int]) -> tuple[set[int], set[int]]:
+    """What alternating paths reach from the left-over nodes: nodes of their own side, and of the other side."""
+    own, other, waiting = set(loose), set(), list(loose)
+    while waiting:
+        for node in neighbours[waiting.pop()]:
+            if node not in other:
+                other.add(node)
+                partner = mate.get(node)
+                if partner is not None and partner not in own:
+                    own.add(partner)
+                    waiting.append(partner)
+    return own, other

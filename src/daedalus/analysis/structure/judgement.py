@@ -1,0 +1,109 @@
+"""What nothing determines, what contradicts itself and what repeats itself, and where pattern and numbers disagree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from daedalus.analysis.structure.block_form import coarse_parts
+from daedalus.analysis.structure.classification import Classification
+from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.examination import Examination
+from daedalus.analysis.structure.numeric_index import Freedom
+from daedalus.analysis.structure.redundancy import Redundancy, repeated_equations
+from daedalus.analysis.structure.regimes import listed
+from daedalus.analysis.structure.signature import Signature
+
+# Smaller slopes vanish: at a multiple root values are known to the root of rounding only.
+FLAT = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """Names of unknowns and equations that stand out, and sentences about the point."""
+
+    undetermined: list[str]
+    overdetermined: list[str]
+    redundant: list[str]
+    multipliers: list[str]
+    warnings: list[str]
+
+
+def judge(array: DerivativeArray, s: Signature, found: Examination, kind: Classification, free: Freedom) -> Judgement:
+    """What nothing determines, what contradicts and what repeats itself."""
+    labels = array.system.equation_labels
+    jet = found.jet
+    if not jet.consistent:
+        left = np.abs(np.nan_to_num(jet.residual, nan=np.inf)).reshape(-1, array.count).max(axis=0)
+        wrong = [labels[i] for i in np.flatnonzero(left > 1e-6)] or list(labels)
+        return Judgement([], wrong, [], [], ["no values were found that obey all equations and their derivatives"])
+    if found.index is not None and array.count == array.size:
+        return Judgement([], [], [], [], [])
+    repeated = repeated_equations(array, found.start, jet, found.order)
+    loose = free.loose
+    redundant = [labels[i] for i in repeated.everywhere]
+    names = [array.label(int(j)) for j in loose]
+    warnings = _special_point(array, found, repeated, loose)
+    if len(repeated.here):
+        return Judgement([], [], [], [], warnings)
+    if len(loose) and np.all(np.isin(loose, kind.algebraic)) and redundant:
+        return Judgement([], [], redundant, names, warnings)
+    if not redundant and s.count >= s.size:
+        warnings.append(f"{found.order} differentiations do not determine {listed(names)}; more were not tried")
+        return Judgement([], [], [], [], warnings)
+    if len(loose) and s.count < s.size:
+        warnings.append(
+            f"{s.size - s.count} more equations are needed" if s.size - s.count > 1 else "one equation is missing"
+        )
+    return Judgement(names, [], redundant, [], warnings)
+
+
+def _special_point(array: DerivativeArray, found: Examination, repeated: Redundancy, loose: np.ndarray) -> list[str]:
+    """The sentence for a point where slopes vanish or depend on each other that nearby do not."""
+    if not len(repeated.here):
+        return []
+    labels = array.system.equation_labels
+    _, slopes = array.function(0)(*found.jet.arguments(1))
+    largest = (np.abs(slopes.full()) * np.tile(found.start.size, 2)).max(axis=1, initial=0.0)
+    flat = [i for i in repeated.here if largest[i] < FLAT]
+    what = f"all slopes of {listed([labels[i] for i in flat])} vanish"
+    if not flat:
+        what = f"the slopes of {listed([labels[i] for i in repeated.here])} are not independent"
+    unknowns = listed([array.label(int(j)) for j in loose])
+    left_open = f", so that {unknowns} cannot be determined" if unknowns else ""
+    return [f"at this point {what}{left_open}; nearby that is not so: another point in at= gives the index"]
+
+
+def structure_warnings(array: DerivativeArray, s: Signature, found: Examination) -> list[str]:
+    """Where pattern and numbers disagree."""
+    labels, structure = array.system.equation_labels, found.structure
+    warnings = []
+    for repair in structure.repairs if structure.trusted else ():
+        others = listed([labels[i] for i in repair.involved if i != repair.replaced])
+        warnings.append(
+            f"the pattern of the equations misleads (structural index {s.index}): {labels[repair.replaced]} combined "
+            f"with {others} contains fewer derivatives"
+        )
+    for block in structure.at_point if found.index is not None else ():
+        names = dict.fromkeys(array.label(int(j), int(structure.signature.d[j])) for j in block.unknowns)
+        equations = listed([labels[i] for i in block.equations])
+        warnings.append(
+            f"at this point {equations} cannot be solved for {listed(list(names))}; elsewhere that is possible"
+        )
+    if structure.singular and not structure.folded:
+        equations = listed([labels[i] for block in structure.singular for i in block.equations])
+        warnings.append(
+            f"the pattern of the equations misleads: the system Jacobian of {equations} is singular everywhere"
+        )
+    if not s.regular:
+        parts = coarse_parts(s)
+        many = listed([labels[i] for i in parts.too_many_equations])
+        few = listed([array.label(int(j)) for j in parts.undetermined_unknowns])
+        if many:
+            warnings.append(f"{many} are too many equations for the unknowns in them")
+        if few:
+            warnings.append(f"{few} stand in too few equations")
+    if found.index is not None and structure.signature.index not in (found.index, None) and structure.trusted:
+        warnings.append(f"the structure says index {structure.signature.index}, the ranks at the point {found.index}")
+    return warnings

@@ -1,0 +1,164 @@
+"""The differential index at a jet: how often the equations must be differentiated until they determine y'.
+
+The derivative array of order k determines y' when every null vector of its Jacobian in (y', y'', ..., y^(k+1)) is zero
+in the part of y': it is 1-full (S. L. Campbell and C. W. Gear, The index of general nonlinear DAEs, 1995).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.linear.equilibration import equilibrate
+from daedalus.analysis.rank_decision import RankDecision, decide_rank
+from daedalus.analysis.structure.block_form import Block
+from daedalus.analysis.structure.consistent_jet import Jet
+from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.signature import Signature
+
+# Singular values below this share of the largest count as zero: jets are consistent to about 1e-12.
+TOLERANCE = 1e-10
+# Null vectors of length 1 with less than this in a component do not move it.
+STILL = 1e-6
+# Rows whose entries are all below this share of the usual ones are zero but for rounding.
+EMPTY = 1e-13
+# Units are balanced in systems up to this size; larger ones keep the nominal values.
+LARGEST_BALANCED = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Fullness:
+    """What a derivative array of each order k determines.
+
+    open: for every k how many combinations of the derivatives y' are not determined. ranks: the decisions behind it.
+    """
+
+    open: tuple[int, ...]
+    ranks: tuple[RankDecision, ...]
+
+    @property
+    def index(self) -> int | None:
+        """The first order at which all derivatives are determined."""
+        return next((k for k, count in enumerate(self.open) if not count), None)
+
+    @property
+    def settled(self) -> int:
+        """The first order from which on nothing more is determined."""
+        return self.open.index(self.open[-1])
+
+
+class JetJacobian:
+    """∂(F, F', ..., F^(order))/∂(y, y', ..., y^(order+1)) at a jet, in units that make its numbers about one.
+
+    The units of y and of time come from the pencil of the equations themselves: y^(k) is measured in units · speed^k.
+    """
+
+    def __init__(self, array: DerivativeArray, jet: Jet, size: np.ndarray, order: int) -> None:
+        from scipy.sparse import csc_matrix
+
+        self.order, self.size, self.count = order, array.size, array.count
+        _, slopes = array.function(order)(*jet.arguments(order + 1))
+        pattern: ca.Sparsity = slopes.sparsity()
+        matrix = csc_matrix((np.array(slopes.nonzeros()), pattern.row(), pattern.colind()), shape=pattern.shape)
+        units, speed = size, 1.0
+        if array.size <= LARGEST_BALANCED:
+            first = matrix[: array.count].toarray() * np.tile(size, order + 2)
+            scaled = equilibrate(first[:, array.size : 2 * array.size], first[:, : array.size])
+            units, speed = size * scaled.columns, scaled.speed
+        matrix = matrix.multiply(np.concatenate([units * speed**k for k in range(order + 2)])).tocsr()
+        largest = abs(matrix).max(axis=1).toarray().ravel() if matrix.shape[1] else np.zeros(matrix.shape[0])
+        scale = np.where(largest > EMPTY, largest, 1.0)
+        self.matrix = matrix.multiply(1 / scale[:, None]).tocsr()
+
+    def part(self, order: int, first: int, equations: np.ndarray, unknowns: np.ndarray) -> np.ndarray:
+        """Levels 0 to `order` of some equations against the derivatives first..order + 1 of some unknowns."""
+        rows = np.concatenate([k * self.count + equations for k in range(order + 1)])
+        columns = np.concatenate([k * self.size + unknowns for k in range(first, order + 2)])
+        return self.matrix[rows][:, columns].toarray()
+
+
+def fullness(jacobian: JetJacobian, block: Block, name: str) -> Fullness:
+    """What the derivative arrays of a block determine of its own y', everything before it being known."""
+    left_open, ranks = [], []
+    count = len(block.unknowns)
+    for order in range(jacobian.order + 1):
+        matrix = jacobian.part(order, 1, block.equations, block.unknowns)
+        whole = rank_of(matrix, f"{name}, order {order}")
+        rest = rank_of(matrix[:, count:], f"{name}, order {order}, higher derivatives")
+        left_open.append(count + rest.rank - whole.rank)
+        ranks += [whole, rest]
+        if not left_open[-1]:
+            break
+    return Fullness(tuple(left_open), tuple(ranks))
+
+
+def rank_of(matrix: np.ndarray, name: str) -> RankDecision:
+    """The rank of a scaled matrix."""
+    values = np.linalg.svd(matrix, compute_uv=False) if matrix.size else np.zeros(0)
+    return decide_rank(values, matrix.shape, max(float(values[0]), EMPTY) if values.size else 1.0, TOLERANCE, name)
+
+
+def null_space(matrix: np.ndarray, name: str) -> tuple[np.ndarray, RankDecision]:
+    """An orthonormal basis of the null space of a scaled matrix, and the rank decision behind it."""
+    if not matrix.size:
+        return np.eye(matrix.shape[1]), decide_rank(np.zeros(0), matrix.shape, 1.0, TOLERANCE, name)
+    _, values, right = np.linalg.svd(matrix, full_matrices=True)
+    decision = decide_rank(values, matrix.shape, max(float(values[0]), EMPTY), TOLERANCE, name)
+    return right[decision.rank :].T, decision
+
+
+@dataclass(frozen=True, eq=False)
+class Freedom:
+    """What a derivative array leaves open, the differential unknowns being given.
+
+    loose: positions of differential unknowns whose derivative, and of algebraic ones whose value, is not determined.
+    start_values: how many values of differential unknowns may be chosen freely.
+    """
+
+    loose: np.ndarray
+    start_values: int
+
+
+def freedom(jacobian: JetJacobian, order: int, differential: np.ndarray, algebraic: np.ndarray) -> Freedom:
+    """What derivative arrays up to an order leave open."""
+    n = jacobian.size
+    whole = jacobian.part(order, 0, np.arange(jacobian.count), np.arange(n))
+    given = np.setdiff1d(np.arange(whole.shape[1]), differential)
+    rest, states_given = null_space(whole[:, given], "derivative array, states given")
+    moved = np.zeros(whole.shape[1], dtype=bool)
+    moved[given] = np.linalg.norm(rest, axis=1) > STILL
+    wanted = np.concatenate([n + differential, algebraic])
+    # Whether all are determined is a matter of ranks; which are not, of null vectors.
+    others = np.setdiff1d(given, wanted)
+    if states_given.rank == len(wanted) + rank_of(whole[:, others], "derivative array, the rest").rank:
+        moved[wanted] = False
+    loose = np.concatenate([differential[moved[n + differential]], algebraic[moved[algebraic]]])
+    free = len(differential) + states_given.rank - rank_of(whole, "whole derivative array").rank
+    return Freedom(np.sort(loose), free)
+
+
+def index_from_blocks(s: Signature, blocks: list[Block], found: list[Fullness]) -> int | None:
+    """The index of a block-triangular system from those of its blocks.
+
+    A block that needs ν differentiations to determine y' needs ν + k - 1 for y^(k), and with them derivatives of the
+    unknowns of earlier blocks; the need is passed back from the last block to the first.
+    """
+    own = [fullness_.index for fullness_ in found]
+    if any(index is None for index in own):
+        return None
+    block_of_equation, block_of_unknown = np.empty(s.count, dtype=int), np.empty(s.size, dtype=int)
+    for k, block in enumerate(blocks):
+        block_of_equation[block.equations], block_of_unknown[block.unknowns] = k, k
+    uses: list[list[tuple[int, int]]] = [[] for _ in blocks]
+    for row, column, order in zip(s.rows, s.columns, s.orders):
+        if block_of_equation[row] != block_of_unknown[column]:
+            uses[block_of_equation[row]].append((int(block_of_unknown[column]), int(order)))
+    wanted = np.ones(len(blocks), dtype=int)
+    times = np.zeros(len(blocks), dtype=int)
+    for k in range(len(blocks) - 1, -1, -1):
+        times[k] = int(own[k] or 0) + wanted[k] - 1
+        for other, order in uses[k]:
+            wanted[other] = max(wanted[other], times[k] + order)
+    return int(times.max(initial=0))

@@ -1,0 +1,78 @@
+"""Where systems change their nature, and that well-behaved ones get no warning."""
+
+import casadi as ca
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+from daedalus.analysis.structure.regimes import split_product
+
+
+def test_factors_come_out_of_products_quotients_powers_and_signs():
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    assert [str(f) for f in split_product(-x * (y - 1) ** 2 / (1 + x**2))] == ["x", "(y-1)"]
+    assert split_product(ca.SX(3)) == []
+    assert split_product(ca.exp(x)) == []
+    assert [str(f) for f in split_product(x**2 + 2 * x * x)] == ["x"]
+    assert len(split_product(ca.sin(x) + 1)) == 1
+
+
+def warnings_of(write, at=None):
+    m = dd.Model("m")
+    write(m)
+    return dd.analyse(m, at=at).warnings
+
+
+def test_a_factor_that_is_an_input():
+    def write(m):
+        x, u = m.state("x", start=1.0), m.input("u")
+        m.equation((u - 3) * m.der(x) + x)
+
+    assert warnings_of(write) == ["an ODE while u != 3, an algebraic equation at u = 3"]
+
+
+def test_a_factor_that_no_solution_meets():
+    def write(m):
+        x = m.state("x", start=1.0)
+        m.equation(x * m.der(x), 1)
+
+    assert warnings_of(write) == ["no solution was found on x = 0: x_dot cannot be determined there"]
+
+
+def test_a_constraint_that_becomes_singular():
+    def write(m):
+        x, z = m.state("x", start=1.0), m.algebraic("z", start=1.0)
+        m.equation(m.der(x), z)
+        m.equation(z**2, x)
+
+    assert warnings_of(write) == ["a DAE of index 1 while z != 0, singular in z at z = 0"]
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        lambda x, r: (1 + x**2) * r + x,
+        lambda x, r: ca.exp(x) * r - 1,
+        lambda x, r: (2 + ca.cos(x)) * r - x,
+        lambda x, r: r / x - 1,
+    ],
+)
+def test_factors_that_never_vanish_are_silent(equation):
+    def write(m):
+        x = m.state("x", start=1.0)
+        m.equation(equation(x, m.der(x)))
+
+    assert warnings_of(write) == []
+
+
+def test_parameters_are_no_regimes():
+    m = dd.Model("m")
+    x, mass = m.state("x", start=1.0), m.parameter("mass", 2.0)
+    m.equation(mass * m.der(x) + x)
+    assert dd.analyse(m).warnings == []
+
+
+@pytest.mark.parametrize("name", ["cart_pendulum", "double_pendulum", "pleiades", "lotka_volterra"])
+def test_well_behaved_systems_get_no_warning(name):
+    known = catalogue.load(name)
+    assert dd.analyse(known.model, inputs=known.inputs).warnings == []
