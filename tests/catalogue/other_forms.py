@@ -131,6 +131,52 @@ def gyroscope(number: Callable) -> Form:
     return Form(rhs, np.concatenate([tilt.reshape(9), momentum]), names)
 
 
+def rolling_disc(number: Callable) -> Form:
+    """y = (x, y, θ, ψ, φ, ω): R = R_z(ψ) R_x(θ) R_z(φ), ω along the horizontal, the steepest line and the axle.
+
+    With the force of the plane eliminated from m v' = F + m g and L' = −r e_2 × F in that turning frame.
+    """
+    mass, radius, gravity = (number(v) for v in (2.0, 0.3, 9.81))
+    across, about, far = (number(v) * mass * radius * radius for v in (0.25, 0.5, 1.0))
+
+    def rhs(y: np.ndarray) -> np.ndarray:
+        (_, _, lean, heading, _), (a, b, c) = y[:5], y[5:8]
+        turn = b / sin(lean)
+        along = turn * cos(lean)
+        forward, down = -radius * c, radius * a * sin(lean)
+        return np.array(
+            [
+                forward * cos(heading) + down * sin(heading),
+                forward * sin(heading) - down * cos(heading),
+                a,
+                turn,
+                c - along,
+                (across * along * b - (about + far) * b * c - mass * gravity * radius * cos(lean)) / (across + far),
+                (about * c - across * along) * a / across,
+                far * a * b / (about + far),
+            ]
+        )
+
+    def names(y: np.ndarray) -> dict:
+        lean, heading, roll = y[2:5]
+        one, two = (heading + roll) / 2, (heading - roll) / 2
+        c, s = cos(lean / 2), sin(lean / 2)
+        body = np.array([[cos(roll), sin(roll), 0 * roll], [-sin(roll), cos(roll), 0 * roll], [0 * roll] * 2 + [1]])
+        # Columns: horizontal, steepest line and axle in the world; the centre moves at (−r ω_3, 0, r ω_1) in them.
+        axle = np.array([sin(heading) * sin(lean), -cos(heading) * sin(lean), cos(lean)])
+        level = np.array([cos(heading), sin(heading), 0 * heading])
+        return {
+            "disc.position": np.array([y[0], y[1], radius * sin(lean)]),
+            "disc.velocity": radius * (y[5] * axle - y[7] * level),
+            "disc.quaternion": np.array([c * cos(one), s * cos(two), s * sin(two), c * sin(one)]),
+            "disc.angular_velocity": body.dot(y[5:8]),
+        }
+
+    zero = number(0.0)
+    lean = 2 * arctan2(number(0.7), number(1.0))
+    return Form(rhs, np.array([zero, zero, lean, zero, zero, zero, zero, number(-8.0)]), names)
+
+
 def quaternion_of(rotation: np.ndarray) -> np.ndarray:
     """q qᵀ, up to a factor 4, is linear in R: the row with the largest diagonal entry is q up to its sign."""
     (a, b, c), (d, e, f), (g, h, i) = rotation
@@ -245,6 +291,7 @@ FORMS = {
         double_pendulum,
         quadrotor,
         gyroscope,
+        rolling_disc,
         pleiades,
         van_der_pol,
         lotka_volterra,

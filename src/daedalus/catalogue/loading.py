@@ -35,6 +35,7 @@ SYSTEMS = (
     "slider_crank",
     "four_bar",
     "gyroscope",
+    "rolling_disc",
     "rod_chain",
     "andrews",
     "car_axis",

@@ -147,7 +147,7 @@ def _not_explicit(fact: str) -> SolverError:
         "This model has no explicit form x' = f(t, x, u, p).",
         fact,
         because="explicit methods need every derivative and algebraic variable as an expression.",
-        remedy="an implicit method, or solve the equation by hand for the unknown",
+        remedy="solve the equation by hand for the unknown; implicit methods are not in this version",
     )
 
 
