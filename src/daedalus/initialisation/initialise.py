@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.initialisation.closure import closure_at_guess
 from daedalus.initialisation.conflicts import explain
 from daedalus.initialisation.freedom import Freedom, freedom
 from daedalus.initialisation.given_and_guessed import LETTERS, Wanted, brought_along, read_wanted
@@ -184,6 +185,7 @@ def _start(search: Search, given: np.ndarray, outcome: Outcome, notes: list[str]
         found.undetermined,
         outcome.iterations,
         list(dict.fromkeys(notes)),
+        closure_at_guess(search),
     )
 
 

@@ -49,6 +49,8 @@ class Start(OperatingPoint):
     residual: what is left of every equation and hidden constraint, by name. origin: "given", "guessed" or "computed".
     free: one dict a direction that was free, the change of each name in it. undetermined: names that no equation
     determines although all states are known. iterations: Newton steps. notes: what was done beside the usual.
+    closure: how far each joint, constraint or invariant was from holding at the guess, before anything moved: the
+    length of what was left of it, by name.
 
     Example
     -------
@@ -77,6 +79,7 @@ class Start(OperatingPoint):
         undetermined: Sequence[str] = (),
         iterations: int = 0,
         notes: Sequence[str] = (),
+        closure: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__(system, vectors)
         self._names = tuple(label for label in _state_names(system))
@@ -86,6 +89,7 @@ class Start(OperatingPoint):
         self.undetermined = tuple(undetermined)
         self.iterations = iterations
         self.notes = tuple(notes)
+        self.closure = dict(closure or {})
         self._frozen = True
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -120,7 +124,7 @@ class Start(OperatingPoint):
 
     def __reduce__(self) -> tuple[Any, ...]:
         words = self.origin._words
-        state = (self.residual, self.free, self.undetermined, self.iterations, self.notes)
+        state = (self.residual, self.free, self.undetermined, self.iterations, self.notes, self.closure)
         return type(self), (self.system, self.vectors, words, *state)
 
     def count(self, word: str) -> int:

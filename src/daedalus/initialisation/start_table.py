@@ -9,6 +9,9 @@ from daedalus.initialisation.wording import listed, number
 if TYPE_CHECKING:
     from daedalus.initialisation.start import Start
 
+# Constraints that are off by less at the guess are not mentioned.
+CLOSED = 1e-9
+
 
 def start_table(start: Start, most: int) -> str:
     """The table, cut after `most` rows."""
@@ -29,6 +32,11 @@ def start_table(start: Start, most: int) -> str:
     if start.residual:
         worst = max(start.residual, key=lambda name: abs(start.residual[name]))
         text.append(f"  largest residual {number(start.largest_residual, 3)} in {worst}")
+    open_ = {name: gap for name, gap in start.closure.items() if gap > CLOSED}
+    if open_:
+        worst_first = sorted(open_, key=lambda name: -open_[name])
+        gaps = [f"{name} {number(open_[name], 3)}" for name in worst_first]
+        text.append(f"  the guess was off by: {listed(gaps)}")
     if start.free:
         many = len(start.free)
         names = list(dict.fromkeys(name for direction in start.free for name in _states_in(start, direction)))

@@ -72,27 +72,21 @@ def solve_accelerations(
     system: System,
 ) -> Accelerations:
     """Solve M v' = f + Gᵀ λ, G v' = γ; M must be positive definite along what the constraints leave free."""
-    # Velocities in units of their inertia, rows of G of length one: ranks then do not depend on units.
-    size = np.sqrt(np.abs(np.diag(mass)))
-    scale = 1 / np.where(size > 0, size, 1.0)
-    scaled = jacobian * scale
-    rows = np.linalg.norm(scaled, axis=1)
-    rows = np.where(rows > 0, rows, 1.0)
-    left, values, basis = np.linalg.svd(scaled / rows[:, None])
-    rank = int(np.sum(values > RANK_TOLERANCE * max(1.0, values.max(initial=0.0))))
+    parts = _free_motions(mass, jacobian)
+    scale, rows, left, values, basis, inertia = parts
+    rank = len(values)
     free = basis[rank:].T
-    particular = basis[:rank].T @ ((left[:, :rank].T @ (right / rows)) / values[:rank])
-    inertia = mass * scale[:, None] * scale
+    particular = basis[:rank].T @ ((left[:, :rank].T @ (right / rows)) / values)
     push = force * scale
     reduced = free.T @ inertia @ free
-    _check_inertia(reduced, free, rates)
+    _check_inertia(parts, rates)
     solution = particular + free @ np.linalg.solve(reduced, free.T @ (push - inertia @ particular))
     reaction = inertia @ solution - push
-    lam = left[:, :rank] @ ((basis[:rank] @ reaction) / values[:rank]) / rows
+    lam = left[:, :rank] @ ((basis[:rank] @ reaction) / values) / rows
     found = scale * solution
     gap = float(np.max(np.abs(jacobian @ found - right) / rows, initial=0.0))
     labels = dict(zip((*rates, *multipliers), (*found.tolist(), *lam.tolist())))
-    redundant = _redundant(scaled / rows[:, None], rank, multipliers)
+    redundant = _redundant(jacobian * scale / rows[:, None], rank, multipliers)
     return Accelerations(found, lam, redundant, gap, labels, _shapes(labels, system))
 
 
@@ -102,19 +96,50 @@ def _shapes(labels: Mapping[str, float], system: System) -> dict[str, tuple[int,
     return {name: system.place(name).shape for name in names}
 
 
-def _check_inertia(reduced: np.ndarray, free: np.ndarray, rates: tuple[str, ...]) -> None:
-    if not reduced.size:
-        return
-    moments, directions = np.linalg.eigh(reduced)
-    # Diagonal entries of M are scaled to one.
-    if moments[0] > RANK_TOLERANCE:
-        return
+def weakest_motion(mass: np.ndarray, jacobian: np.ndarray) -> tuple[float, list[int]]:
+    """The smallest inertia of a motion that the constraints allow, scaled, and the velocities that take part in it.
+
+    Example
+    -------
+    >>> weakest_motion(np.diag([1.0, 0.0]), np.zeros((0, 2)))
+    (0.0, [1])
+    """
+    return _weakest(_free_motions(mass, jacobian))
+
+
+def _free_motions(mass: np.ndarray, jacobian: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Scales of velocities and rows, the singular value decomposition of G, cut at its rank, and M, both scaled."""
+    # Velocities in units of their inertia, rows of G of length one: ranks then do not depend on units.
+    size = np.sqrt(np.abs(np.diag(mass)))
+    scale = 1 / np.where(size > 0, size, 1.0)
+    scaled = jacobian * scale
+    rows = np.linalg.norm(scaled, axis=1)
+    rows = np.where(rows > 0, rows, 1.0)
+    left, values, basis = np.linalg.svd(scaled / rows[:, None])
+    rank = int(np.sum(values > RANK_TOLERANCE * max(1.0, values.max(initial=0.0))))
+    return scale, rows, left, values[:rank], basis, mass * scale[:, None] * scale
+
+
+def _weakest(parts: tuple[np.ndarray, ...]) -> tuple[float, list[int]]:
+    *_, values, basis, inertia = parts
+    free = basis[len(values) :].T
+    if not free.size:
+        return np.inf, []
+    moments, directions = np.linalg.eigh(free.T @ inertia @ free)
     share = np.abs(free @ directions[:, 0])
-    names = [rates[k] for k in np.argsort(-share, kind="stable") if share[k] > 0.1 * share.max()]
+    return float(moments[0]), [int(k) for k in np.argsort(-share, kind="stable") if share[k] > 0.1 * share.max()]
+
+
+def _check_inertia(parts: tuple[np.ndarray, ...], rates: tuple[str, ...]) -> None:
+    moment, places = _weakest(parts)
+    # Diagonal entries of M are scaled to one.
+    if moment > RANK_TOLERANCE:
+        return
+    names = [rates[k] for k in places]
     raise SingularModelError(
         "The mass matrix does not determine the accelerations here.",
         [
-            f"smallest eigenvalue {moments[0]:.3g} of the mass matrix, scaled, along what the constraints leave free",
+            f"smallest eigenvalue {moment:.3g} of the mass matrix, scaled, along what the constraints leave free",
             f"undetermined: {', '.join(names[:6])}{', …' if len(names) > 6 else ''}",
         ],
         because="no kinetic energy belongs to a motion that the constraints allow.",

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import casadi as ca
 
-from daedalus.errors import ModelError
+from daedalus.errors import ModelError, SingularModelError
 from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.notebook import Equation, Notebook
 from daedalus.model.written_mechanics import WrittenMechanics
@@ -38,6 +38,7 @@ def equations_of_motion(book: Notebook, written: WrittenMechanics) -> list[Equat
         residual = left[name] if right[name].is_zero() else left[name] - right[name]
         _check_moved(book, name, residual)
         equations.append(Equation(f"motion of {name}", column(residual)))
+    _check_inertia(book, written, equations)
     for velocity in written.velocities.values():
         if velocity.norm:
             equations.append(Equation(velocity.norm, 0.5 * (ca.sumsqr(book._symbols[velocity.position]) - 1)))
@@ -48,13 +49,31 @@ def equations_of_motion(book: Notebook, written: WrittenMechanics) -> list[Equat
 def _check_moved(book: Notebook, name: str, residual: ca.SX) -> None:
     """Refuse a coordinate whose equation of motion is empty."""
     for k in range(residual.numel()):
-        if residual[k].is_constant():
+        if residual[k].is_zero():
             label = book._variables[name].label(k)
             raise ModelError(
                 f"Nothing moves {label}.",
-                f"the equation of motion of {label} folded to the constant {float(residual[k]):g}",
+                f"the equation of motion of {label} folded to the constant 0",
                 because="no kinetic or potential energy, dissipation or constraint contains it.",
                 remedy=f"m.kinetic_energy(...) with the rate of {label}",
+            )
+
+
+def _check_inertia(book: Notebook, written: WrittenMechanics, motions: list[Equation]) -> None:
+    """Refuse a coordinate whose acceleration enters no equation of motion, and which no constraint holds."""
+    present = {symbol_key(s) for equation in motions for s in ca.symvar(equation.residual)}
+    held = {book._known[symbol_key(s)][:2] for c in written.constraints.values() for s in ca.symvar(c.expression)}
+    for name in written.coordinates:
+        for k in range(book._variables[name].size):
+            if symbol_key(book._derivative_scalar(name, k, 2)) in present or (name, k) in held:
+                continue
+            label = book._variables[name].label(k)
+            raise SingularModelError(
+                f"The mass matrix is singular: no kinetic energy belongs to {label}.",
+                f"the rate of {label} enters no kinetic energy, and {label} no constraint",
+                because="the acceleration of every coordinate follows from its inertia.",
+                remedy=f'm.kinetic_energy(...) with the rate of {label}, or m.state("{name}", ...) and m.equation(...) '
+                "for a part without mass",
             )
 
 

@@ -19,6 +19,7 @@ from daedalus.simulation.plant import Plant
 from daedalus.simulation.progress import ProgressBar, wants_progress
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.settings import Settings, settings_of
+from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
 from daedalus.simulation.solvable import check_on_invariants, solvable_system
 from daedalus.simulation.stop_reason import remedy, stop_reason
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
@@ -68,7 +69,8 @@ def simulate(
     on_stop: what to do when a run ends early: "return" what was computed, or "raise" a SolverError that carries it as
         `error.trajectory`. Ctrl-C ends a run early too.
 
-    A run that meets NaN or blows up ends with the time and the variable in `tr.stop_reason`, and keeps its data.
+    A run that meets NaN or blows up ends with the time and the variable in `tr.stop_reason`, and keeps its data. Where
+    that is so because the mass matrix is singular at the start, a SingularModelError names the part.
 
     Example
     -------
@@ -102,7 +104,10 @@ def simulate(
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
-    trajectory = Trajectory(plant, drive, p, run.t, run.x, run.status, partial(explain, run, settings, drive), run)
+    status = run.status
+    if status in SUSPECT:
+        check_start_mass(model, system, t0, x0, p)
+    trajectory = Trajectory(plant, drive, p, run.t, run.x, status, partial(explain, run, settings, drive), run)
     if on_stop != "return" and _raises(on_stop) and not trajectory.success:
         raise_stopped(trajectory)
     return trajectory

@@ -10,6 +10,7 @@ from daedalus.model.system import System
 from daedalus.reduction.explicit_form import explicit_form
 from daedalus.simulation.inputs import Drive
 from daedalus.simulation.plant import Plant
+from daedalus.simulation.singular_mass import check_general_mass
 
 
 def solvable_system(model: Model | System) -> System:
@@ -35,6 +36,8 @@ def _made_solvable(model: Model | System, system: System) -> System:
             raise
         from daedalus.reduction.reduce import reduce
 
+        if not model._mechanics.constraints:
+            check_general_mass(model)
         reduced = reduce(model)
         found = reduced.freeze()
         found.prepared["notes"] = tuple(str(reduced.reduction).splitlines()[1:2])
