@@ -19,7 +19,7 @@ def evaluate(session: Session) -> Iterator[Row]:
         yield session.compare(f"{title}, simulate", OURS, SCIPY, error, target=10.0)
         # numbalsoda takes an address and arrays, as a prepared run does; simulate takes names and makes a trajectory.
         yield session.compare(f"{title}, prepared", PREPARED, NUMBALSODA, error, target=1.0)
-        yield session.compare(f"{title}, simulate", OURS, NUMBALSODA, error, target=None, note="names and trajectory")
+        yield session.compare(f"{title}, simulate", OURS, NUMBALSODA, error, target=1.0, note="names and trajectory")
         if missing:
             yield session.compare(
                 f"{title}, prepared", PREPARED, CYRK, error, target=1.0, note="in place of numbalsoda"

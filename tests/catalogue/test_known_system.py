@@ -15,6 +15,10 @@ from daedalus.reduction.explicit_form import explicit_form
 every_system = pytest.mark.parametrize("name", catalogue.names())
 
 
+# References with fewer trusted digits than the usual twelve, each with its reason in its own file.
+FEWER_DIGITS = {"andrews": 8, "slider_crank": 10, "pendulum_3d": 11, "four_bar": 11, "rod_chain": 11, "car_axis": 11}
+
+
 @every_system
 def test_it_is_complete(name):
     known = catalogue.load(name)
@@ -53,7 +57,7 @@ def test_its_reference_can_be_compared_with_a_run(name):
     known = catalogue.load(name)
     system = known.model.freeze()
     assert known.reference.time == known.span[1]
-    assert known.reference.digits >= (12 if known.index == 0 else 8)
+    assert known.reference.digits >= FEWER_DIGITS.get(name, 12)
     for key, value in known.reference.items():
         assert np.shape(value) == system.place(key).shape
         assert np.all(np.isfinite(value))
