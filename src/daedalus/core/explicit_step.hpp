@@ -62,6 +62,7 @@ DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void combine(double h, const double* x, con
 
 template <class T>
 struct Named {
+    static constexpr bool is_explicit = true;
     static constexpr double memory = T::memory, shrink = T::shrink, grow = T::grow;
     static constexpr int degree(const Integration&) { return T::degree; }
     static constexpr int control_order(const Integration&) { return T::control_order; }

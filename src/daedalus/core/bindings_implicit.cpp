@@ -1,0 +1,138 @@
+// The seam for implicit models: functions, patterns and indices in, one checked description out.
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "python_implicit.hpp"
+
+namespace daedalus {
+
+namespace {
+
+using Integers = std::vector<long long>;
+
+[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
+
+void check_columns(const Integers& colind, const Integers& rows, long long columns, long long n, const char* name) {
+    bool fits = static_cast<long long>(colind.size()) == columns + 1 && colind.front() == 0 &&
+                colind.back() == static_cast<long long>(rows.size()) && std::is_sorted(colind.begin(), colind.end());
+    for (const long long row : rows) fits = fits && row >= 0 && row < n;
+    for (std::size_t c = 0; fits && c + 1 < colind.size(); ++c)
+        for (long long k = colind[c] + 1; k < colind[c + 1]; ++k)
+            fits = fits && rows[std::size_t(k)] > rows[std::size_t(k - 1)];
+    if (!fits) refuse(std::string("the pattern of ") + name + " is not in compressed columns");
+}
+
+// One pattern that holds both Jacobians, and where their nonzeros stand in it.
+void unite(ImplicitModel& model, const Integers& dot_colind, const Integers& dot_rows, const Integers& all_colind,
+           const Integers& all_rows) {
+    Pattern& matrix = model.matrix;
+    matrix.n = model.unknowns;
+    matrix.colind.assign(1, 0);
+    model.dot_place.resize(dot_rows.size()), model.all_place.resize(all_rows.size());
+    for (long long c = 0; c < model.unknowns; ++c) {
+        long long a = all_colind[std::size_t(c)], d = c < model.states ? dot_colind[std::size_t(c)] : 0;
+        const long long a_end = all_colind[std::size_t(c) + 1], d_end = c < model.states ? dot_colind[std::size_t(c) + 1] : 0;
+        while (a < a_end || d < d_end) {
+            const long long row_a = a < a_end ? all_rows[std::size_t(a)] : model.unknowns;
+            const long long row_d = d < d_end ? dot_rows[std::size_t(d)] : model.unknowns;
+            const long long place = matrix.nonzeros();
+            matrix.rows.push_back(std::min(row_a, row_d));
+            if (row_a <= row_d) model.all_place[std::size_t(a++)] = place;
+            if (row_d <= row_a) model.dot_place[std::size_t(d++)] = place;
+        }
+        matrix.colind.push_back(matrix.nonzeros());
+    }
+}
+
+const Function& function_of(nb::handle object, const char* role) {
+    const PythonFunction* function = nullptr;
+    if (!nb::try_cast(object, function) || !function)
+        throw nb::type_error((std::string(role) + " must be a Function").c_str());
+    return function->core;
+}
+
+void check_sizes(const Function& function, const ImplicitModel& model, const Integers& outputs, const char* role) {
+    const Integers& in = function.size_in;
+    if (in.size() != 6 || in[0] != 1 || in[1] != model.states || in[2] != model.states ||
+        in[3] != model.unknowns - model.states || function.size_out != outputs)
+        refuse(std::string(role) + " must map (t, xdot, x, z, u, p) to the sizes of the patterns");
+}
+
+std::vector<int> small_numbers(const Integers& given, long long n, int otherwise, long long low, const char* name) {
+    if (given.empty()) return std::vector<int>(static_cast<std::size_t>(n), otherwise);
+    if (static_cast<long long>(given.size()) != n) refuse(std::string(name) + " must have one entry an unknown");
+    std::vector<int> result;
+    for (const long long entry : given) {
+        if (entry < low || entry > 20) refuse(std::string(name) + " has an entry out of range");
+        result.push_back(static_cast<int>(entry));
+    }
+    return result;
+}
+
+void construct_model(PythonImplicitModel* self, nb::object residual, nb::object jacobian, long long states,
+                     long long unknowns, Integers dot_colind, Integers dot_rows, Integers all_colind,
+                     Integers all_rows, Integers index, Integers level) {
+    if (states < 0 || unknowns < states) refuse("there are more states than unknowns");
+    check_columns(dot_colind, dot_rows, states, unknowns, "dF/dx'");
+    check_columns(all_colind, all_rows, unknowns, unknowns, "dF/d(x, z)");
+    ImplicitModel model;
+    model.states = states, model.unknowns = unknowns;
+    model.residual = &function_of(residual, "residual"), model.jacobian = &function_of(jacobian, "jacobian");
+    check_sizes(*model.residual, model, {unknowns}, "residual");
+    check_sizes(*model.jacobian, model, {(long long)dot_rows.size(), (long long)all_rows.size()}, "jacobian");
+    model.index = small_numbers(index, unknowns, 1, 1, "index");
+    model.level = small_numbers(level, unknowns, 0, 0, "level");
+    model.higher_index = std::any_of(model.index.begin(), model.index.end(), [](int k) { return k > 1; });
+    unite(model, dot_colind, dot_rows, all_colind, all_rows);
+    new (self) PythonImplicitModel{std::move(model), std::move(residual), std::move(jacobian)};
+}
+
+void read_matrix(nb::handle object, int stages, double (&out)[most_stages][most_stages]) {
+    const Doubles numbers(object);
+    if (numbers.size() != stages * stages) refuse("the matrices of a collocation table must be (s, s)");
+    for (int i = 0; i < stages; ++i)
+        for (int j = 0; j < stages; ++j) out[i][j] = numbers.data()[i * stages + j];
+}
+
+void read_row(nb::handle object, int count, double* out) {
+    const Doubles numbers(object);
+    if (numbers.size() != count) refuse("a row of a collocation table has the wrong length");
+    for (int i = 0; i < count; ++i) out[i] = numbers.data()[i];
+}
+
+void construct_table(CollocationTable* self, nb::object c, nb::object inverse, nb::object from, nb::object to,
+                     nb::object gamma, nb::object alpha, nb::object beta, nb::object powers, double weight,
+                     nb::object error) {
+    CollocationTable table;
+    const long long stages = Doubles(c).size();
+    if (stages < 1 || stages > most_stages) refuse("a collocation table has 1 to 9 stages");
+    table.stages = static_cast<int>(stages), table.pairs = table.stages / 2, table.has_real = table.stages % 2 == 1;
+    read_row(c, table.stages, table.c);
+    read_matrix(inverse, table.stages, table.inverse);
+    read_matrix(from, table.stages, table.from);
+    read_matrix(to, table.stages, table.to);
+    read_matrix(powers, table.stages, table.powers);
+    if (table.has_real) read_row(gamma, 1, &table.gamma);
+    read_row(alpha, table.pairs, table.alpha);
+    read_row(beta, table.pairs, table.beta);
+    read_row(error, table.stages, table.error);
+    table.weight = weight;
+    new (self) CollocationTable(table);
+}
+
+}  // namespace
+
+void bind_implicit(nb::module_& module) {
+    using namespace nb::literals;
+    nb::class_<PythonImplicitModel>(module, "ImplicitModel")
+        .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
+             "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list());
+    nb::class_<CollocationTable>(module, "Collocation")
+        .def("__init__", construct_table, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,
+             "powers"_a, "weight"_a, "error"_a)
+        .def_prop_ro("stages", [](const CollocationTable& self) { return self.stages; });
+}
+
+}  // namespace daedalus

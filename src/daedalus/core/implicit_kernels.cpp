@@ -1,0 +1,40 @@
+// The steppers of the implicit methods, compiled once for each instruction set (DAEDALUS_ISA).
+#include "kernels.hpp"
+#include "radau.hpp"
+#include "stepper.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+Kernels implicit_kernels(Method method) noexcept;
+
+namespace {
+
+template <class M, class State, class Table>
+Kernels implicit() noexcept {
+    Kernels found;
+    found.advance = advance<M>;
+    found.make = [](const ImplicitModel& model, const ImplicitCalls& calls, const void* table) -> void* {
+        return static_cast<ImplicitState*>(new State(model, calls, *static_cast<const Table*>(table)));
+    };
+    found.destroy = [](void* implicit) noexcept { delete static_cast<State*>(static_cast<ImplicitState*>(implicit)); };
+    found.work = [](const void* implicit) noexcept {
+        const auto* state = static_cast<const ImplicitState*>(implicit);
+        return ImplicitWork{state->jacobians, state->factorisations, state->newton, state->newton_failures};
+    };
+    return found;
+}
+
+}  // namespace
+
+Kernels implicit_kernels(Method method) noexcept {
+    switch (method) {
+        case Method::radau: return implicit<Radau, RadauState, CollocationTable>();
+        default: return {};
+    }
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus
