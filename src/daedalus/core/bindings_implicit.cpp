@@ -86,6 +86,8 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
     model.level = small_numbers(level, unknowns, 0, 0, "level");
     model.higher_index = std::any_of(model.index.begin(), model.index.end(), [](int k) { return k > 1; });
     unite(model, dot_colind, dot_rows, all_colind, all_rows);
+    for (long long row = 0; row < unknowns; ++row)
+        if (std::find(dot_rows.begin(), dot_rows.end(), row) == dot_rows.end()) model.constraints.push_back(row);
     new (self) PythonImplicitModel{std::move(model), std::move(residual), std::move(jacobian)};
 }
 

@@ -19,6 +19,7 @@ struct ImplicitModel {
     // Variables of index k are divided by h^(k-1) in the linear solves, and their errors multiplied by it (Hairer,
     // Lubich, Roche 1989); equations are multiplied by h^level.
     std::vector<int> index, level;
+    std::vector<long long> constraints;  // equations without x'
     bool higher_index = false;
 };
 

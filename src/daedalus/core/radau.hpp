@@ -73,6 +73,9 @@ struct Radau {
         }
         const double epsilon = std::numeric_limits<double>::epsilon();
         m.newton_tolerance = s.fixed_step > 0 ? 1 : std::fmax(10 * epsilon / m.rtol, std::fmin(0.03, std::sqrt(m.rtol)));
+        // A constraint violated by d makes velocities jump by d/h and multipliers by d/h^2 in the next step.
+        if (m.model.higher_index && s.fixed_step <= 0)
+            m.newton_tolerance = std::fmax(10 * epsilon / m.rtol, 0.1 * m.newton_tolerance);
     }
 
     static double first_step(Integration& s) noexcept {
@@ -352,8 +355,10 @@ private:
         return error;
     }
 
+    // What is left of a constraint at t_n is no error of this step, and 1/h^2 would magnify it.
     static void filter(RadauState& m) noexcept {
         const CollocationTable& table = m.table;
+        for (std::size_t k = 0; k < m.model.constraints.size(); ++k) m.error[m.model.constraints[k]] = 0;
         if (table.has_real) {
             for (long long i = 0; i < m.unknowns; ++i) m.error[i] = -m.error[i];
             m.solver.solve(m.error);
