@@ -40,6 +40,43 @@ class Function:
     def evaluate_many(self, *arguments: ArrayLike) -> tuple[Array, ...]: ...
     def time_per_call(self, *arguments: ArrayLike, repetitions: int = 1000) -> float: ...
 
+class ImplicitModel:
+    def __init__(
+        self,
+        residual: Function,
+        jacobian: Function,
+        states: int,
+        unknowns: int,
+        dot_colind: Sequence[int],
+        dot_rows: Sequence[int],
+        all_colind: Sequence[int],
+        all_rows: Sequence[int],
+        index: Sequence[int] = (),
+        level: Sequence[int] = (),
+    ) -> None: ...
+    def consistent(
+        self, t: float, row: ArrayLike, u: ArrayLike, p: ArrayLike, rtol: float = 1e-9, *, atol: ArrayLike
+    ) -> Array | None: ...
+
+class Collocation:
+    def __init__(
+        self,
+        c: ArrayLike,
+        inverse: ArrayLike,
+        from_: ArrayLike,
+        to: ArrayLike,
+        gamma: ArrayLike,
+        alpha: ArrayLike,
+        beta: ArrayLike,
+        powers: ArrayLike,
+        slope: ArrayLike,
+        better: ArrayLike,
+        weight: float,
+        error: ArrayLike,
+    ) -> None: ...
+    @property
+    def stages(self) -> int: ...
+
 class Table:
     def __init__(self, times: ArrayLike, values: ArrayLike, slots: Sequence[int], linear: bool = False) -> None: ...
 
@@ -84,6 +121,9 @@ class Run:
         "step_too_small",
         "not_finite",
         "chattering",
+        "newton_failed",
+        "singular",
+        "inconsistent",
     ]: ...
     @property
     def stop_time(self) -> float: ...
@@ -98,6 +138,14 @@ class Run:
     @property
     def rhs_calls(self) -> int: ...
     @property
+    def jacobians(self) -> int: ...
+    @property
+    def factorisations(self) -> int: ...
+    @property
+    def newton(self) -> int: ...
+    @property
+    def newton_failures(self) -> int: ...
+    @property
     def seconds(self) -> float: ...
     @property
     def last_step(self) -> float: ...
@@ -106,8 +154,8 @@ class Run:
     def dense(self) -> tuple[Array, Array, Array]: ...
 
 def integrate(
-    rhs: Function,
-    method: str | Tableau,
+    rhs: Function | ImplicitModel,
+    method: str | Tableau | Collocation,
     t0: float,
     t1: float,
     x0: ArrayLike,
@@ -129,6 +177,7 @@ def integrate(
     occurrences: Sequence[int] = ...,
     resets: Function | None = None,
     projection: Function | None = None,
+    restart: Function | None = None,
     keep_steps: bool = True,
     progress: Callable[[float], object] | None = None,
     cancel: Cancel | None = None,

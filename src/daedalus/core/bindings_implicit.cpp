@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "python_implicit.hpp"
+#include "run.hpp"
 
 namespace daedalus {
 
@@ -84,10 +85,13 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
     check_sizes(*model.jacobian, model, {(long long)dot_rows.size(), (long long)all_rows.size()}, "jacobian");
     model.index = small_numbers(index, unknowns, 1, 1, "index");
     model.level = small_numbers(level, unknowns, 0, 0, "level");
-    model.higher_index = std::any_of(model.index.begin(), model.index.end(), [](int k) { return k > 1; });
+    for (const int k : model.index) model.deepest = std::max(model.deepest, k);
+    model.higher_index = model.deepest > 1;
     unite(model, dot_colind, dot_rows, all_colind, all_rows);
     for (long long row = 0; row < unknowns; ++row)
         if (std::find(dot_rows.begin(), dot_rows.end(), row) == dot_rows.end()) model.constraints.push_back(row);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(states); ++c)
+        model.has_derivative.push_back(dot_colind[c + 1] > dot_colind[c]);
     new (self) PythonImplicitModel{std::move(model), std::move(residual), std::move(jacobian)};
 }
 
@@ -105,8 +109,8 @@ void read_row(nb::handle object, int count, double* out) {
 }
 
 void construct_table(CollocationTable* self, nb::object c, nb::object inverse, nb::object from, nb::object to,
-                     nb::object gamma, nb::object alpha, nb::object beta, nb::object powers, double weight,
-                     nb::object error) {
+                     nb::object gamma, nb::object alpha, nb::object beta, nb::object powers, nb::object slope,
+                     nb::object better, double weight, nb::object error) {
     CollocationTable table;
     const long long stages = Doubles(c).size();
     if (stages < 1 || stages > most_stages) refuse("a collocation table has 1 to 9 stages");
@@ -120,8 +124,42 @@ void construct_table(CollocationTable* self, nb::object c, nb::object inverse, n
     read_row(alpha, table.pairs, table.alpha);
     read_row(beta, table.pairs, table.beta);
     read_row(error, table.stages, table.error);
+    read_row(slope, table.stages + 1, table.slope);
+    const Doubles rows(better);
+    if (rows.size() != (stages + 1) * stages) refuse("the matrices of a collocation table must be (s, s)");
+    for (int j = 0; j <= table.stages; ++j)
+        for (int i = 0; i < table.stages; ++i) table.better[j][i] = rows.data()[j * stages + i];
     table.weight = weight;
     new (self) CollocationTable(table);
+}
+
+// z and x' of a row made consistent with x; None where none were found.
+nb::object consistent(const PythonImplicitModel& self, double t, nb::handle row, nb::handle u, nb::handle p,
+                      double rtol, nb::handle atol) {
+    const Doubles start(row), inputs(u), parameters(p), absolute(atol);
+    const Function& residual = *self.core.residual;
+    if (start.size() != self.core.unknowns + self.core.states || inputs.size() != residual.size_in[4] ||
+        parameters.size() != residual.size_in[5] || absolute.size() != start.size())
+        refuse("consistent: a vector has the wrong size");
+    KeptException kept;
+    CollocationTable table;
+    table.stages = 1, table.has_real = true;
+    Request request;
+    request.implicit = &self.core, request.implicit_table = &table, request.implicit_degree = 1;
+    request.method = Method::radau;
+    request.t0 = request.t1 = t;
+    request.x0 = start.span(), request.u = inputs.span(), request.p = parameters.span(), request.atol = absolute.span();
+    request.rtol = rtol, request.keeper = &kept;
+    const Kernels kernels = choose_kernels(request.method);
+    Storage<double> out(start.span());
+    bool found = false;
+    {
+        nb::gil_scoped_release nogil;
+        Workspace workspace(request, kernels);
+        found = kernels.consistent(workspace.state(), out.data());
+    }
+    rethrow(kept);
+    return found ? to_numpy(std::move(out), {static_cast<std::size_t>(start.size())}) : nb::none();
 }
 
 }  // namespace
@@ -130,10 +168,11 @@ void bind_implicit(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<PythonImplicitModel>(module, "ImplicitModel")
         .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
-             "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list());
+             "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list())
+        .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a);
     nb::class_<CollocationTable>(module, "Collocation")
         .def("__init__", construct_table, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,
-             "powers"_a, "weight"_a, "error"_a)
+             "powers"_a, "slope"_a, "better"_a, "weight"_a, "error"_a)
         .def_prop_ro("stages", [](const CollocationTable& self) { return self.stages; });
 }
 

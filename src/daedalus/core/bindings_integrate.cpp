@@ -88,7 +88,7 @@ void choose_implicit_method(nb::handle method, Ingredients& kept) {
     if (!nb::isinstance<CollocationTable>(method)) refuse("an implicit model needs an implicit method");
     const CollocationTable& table = nb::cast<const CollocationTable&>(method);
     request.method = Method::radau;
-    request.implicit_table = &table, request.implicit_degree = table.stages;
+    request.implicit_table = &table, request.implicit_degree = table.stages + 1;
 }
 
 void choose_method(nb::handle method, Ingredients& kept) {

@@ -16,6 +16,8 @@ struct CollocationTable {
     double from[most_stages][most_stages] = {}, to[most_stages][most_stages] = {};
     double gamma = 0, alpha[most_pairs] = {}, beta[most_pairs] = {};
     double powers[most_stages][most_stages] = {};  // coefficient j + 1 of the polynomial is sum_i powers_ji Z_i
+    // The same with the slope at the beginning interpolated too, one degree more: h x'_n times slope_j, plus the sum.
+    double slope[most_stages + 1] = {}, better[most_stages + 1][most_stages] = {};
     // The estimate weight x'_n h + sum_i error_i Z_i has order `stages`; it is filtered by the real factor, or where
     // there is none by the first complex one.
     double weight = 0, error[most_stages] = {};

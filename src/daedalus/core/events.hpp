@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "consistent_restart.hpp"
 #include "guards.hpp"
-#include "implicit.hpp"
 #include "integration.hpp"
 #include "step_control.hpp"
 

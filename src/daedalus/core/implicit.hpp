@@ -1,4 +1,4 @@
-// What every implicit method shares: residuals, Jacobians, norms, and a consistent restart after a jump.
+// What every implicit method shares: residuals, Jacobians, matrices and norms.
 #pragma once
 
 #include <cmath>
@@ -12,9 +12,6 @@
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
-
-// Corrections of z and x' behind a jump, and how often each may be halved.
-inline constexpr int most_corrections = 20, most_halvings = 8;
 
 // The part of an implicit run that does not depend on the method.
 struct ImplicitState {
@@ -30,7 +27,7 @@ struct ImplicitState {
     double* row_scale;     // powers of h
     double* column_scale;
     double* weights;       // one over the tolerance of each unknown
-    double* spare;         // two vectors of unknowns
+    double* spare;         // three vectors of unknowns
     double* spare_row;     // a row (x, z, x')
     LinearSolver<double> solver;
 
@@ -45,13 +42,13 @@ struct ImplicitState {
           jacobian(calls.jacobian),
           restart(calls.restart),
           has_restart(calls.has_restart),
-          memory(static_cast<long long>(m.dot_place.size() + m.all_place.size()) + 7 * padded(m.unknowns) + extra),
+          memory(static_cast<long long>(m.dot_place.size() + m.all_place.size()) + 8 * padded(m.unknowns) + extra),
           dot(memory.carve(static_cast<long long>(m.dot_place.size()))),
           all(memory.carve(static_cast<long long>(m.all_place.size()))),
           row_scale(memory.carve(m.unknowns)),
           column_scale(memory.carve(m.unknowns)),
           weights(memory.carve(m.unknowns)),
-          spare(memory.carve(2 * m.unknowns)),
+          spare(memory.carve(3 * m.unknowns)),
           spare_row(memory.carve(m.unknowns + m.states)),
           solver(m.matrix) {}
 };
@@ -147,81 +144,6 @@ inline long long worst_component(const ImplicitState& m, const double* values) n
     for (long long i = 1; i < m.unknowns; ++i)
         if (std::fabs(values[i] * m.weights[i]) > std::fabs(values[worst] * m.weights[worst])) worst = i;
     return worst;
-}
-
-// Behind a jump x stays, and z and x' follow from F = 0 by a damped Newton method; a model of higher index asks the
-// function that came with it. False where no consistent values were found: y is as before then.
-inline bool solve_restart(Integration& s, double* y) noexcept {
-    ImplicitState& m = implicit_of(s);
-    m.restarted = true;
-    if (m.has_restart) {
-        s.stage_time = s.t;
-        if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
-        m.restart.arg[1] = y, m.restart.res[0] = m.spare_row;
-        const int failed = evaluate(m.restart);
-        s.abort_called |= failed == aborted;
-        long long component = 0;
-        if (failed || first_not_finite(m.spare_row, s.n, component)) return false;
-        copy(m.spare_row, s.n, y);
-        return true;
-    }
-    if (m.model.higher_index) return true;
-    const long long n = m.unknowns, nx = m.states;
-    double *now = m.spare_row, *change = m.spare, *trial = m.spare + n;
-    copy(y, s.n, now);
-    for (long long i = 0; i < n; ++i) m.weights[i] = 1 / (s.atol[i] + s.rtol * std::fabs(now[i]));
-    bool finite = residual_at(s, m, s.t, now + n, now, change);
-    if (!finite) return false;
-    for (int round = 0; round < most_corrections; ++round) {
-        if (!jacobian_at(s, m, s.t, now + n, now)) return false;
-        // The unknowns are x' in the columns of x, and z.
-        double* values = m.solver.values();
-        const ImplicitModel& model = m.model;
-        const long long first_z = model.matrix.colind[static_cast<std::size_t>(nx)];
-        for (long long k = 0; k < model.matrix.nonzeros(); ++k) values[k] = 0;
-        for (std::size_t k = 0; k < model.dot_place.size(); ++k) values[model.dot_place[k]] = m.dot[k];
-        for (std::size_t k = 0; k < model.all_place.size(); ++k)
-            if (model.all_place[k] >= first_z) values[model.all_place[k]] = m.all[k];
-        ++m.factorisations;
-        if (!m.solver.factor(nullptr, nullptr)) return false;
-        m.solver.solve(change);
-        double size = 0;
-        for (long long i = 0; i < n; ++i) {
-            const double part = change[i] * m.weights[i];
-            size += part * part;
-        }
-        size = std::sqrt(size / static_cast<double>(n > 0 ? n : 1));
-        if (!std::isfinite(size)) return false;
-        const double before = size;
-        // Halved until the next correction, with the present factor, is no longer than this one.
-        double part = 1;
-        for (int halving = 0;; ++halving) {
-            for (long long i = 0; i < nx; ++i) now[n + i] -= part * change[i];
-            for (long long i = nx; i < n; ++i) now[i] -= part * change[i];
-            finite = residual_at(s, m, s.t, now + n, now, trial);
-            double after = std::numeric_limits<double>::infinity();
-            if (finite) {
-                double* next = trial;
-                m.solver.solve(next);
-                double sum = 0;
-                for (long long i = 0; i < n; ++i) {
-                    const double entry = next[i] * m.weights[i];
-                    sum += entry * entry;
-                }
-                after = std::sqrt(sum / static_cast<double>(n > 0 ? n : 1));
-            }
-            if (after <= before || halving == most_halvings) break;
-            for (long long i = 0; i < nx; ++i) now[n + i] += part * change[i];
-            for (long long i = nx; i < n; ++i) now[i] += part * change[i];
-            part *= 0.5;
-        }
-        if (!residual_at(s, m, s.t, now + n, now, change)) return false;
-        if (size * part <= 1e-3) {
-            copy(now, s.n, y);
-            return true;
-        }
-    }
-    return false;
 }
 
 }  // namespace DAEDALUS_ISA

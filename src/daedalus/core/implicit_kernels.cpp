@@ -23,6 +23,7 @@ Kernels implicit() noexcept {
         const auto* state = static_cast<const ImplicitState*>(implicit);
         return ImplicitWork{state->jacobians, state->factorisations, state->newton, state->newton_failures};
     };
+    found.consistent = solve_restart;
     return found;
 }
 

@@ -19,8 +19,10 @@ struct ImplicitModel {
     // Variables of index k are divided by h^(k-1) in the linear solves, and their errors multiplied by it (Hairer,
     // Lubich, Roche 1989); equations are multiplied by h^level.
     std::vector<int> index, level;
-    std::vector<long long> constraints;  // equations without x'
+    std::vector<long long> constraints;   // equations without x'
+    std::vector<char> has_derivative;     // which x have a derivative in any equation
     bool higher_index = false;
+    int deepest = 1;  // the largest index
 };
 
 }  // namespace daedalus

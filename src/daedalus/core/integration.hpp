@@ -133,6 +133,7 @@ struct Kernels {
     void* (*make)(const ImplicitModel& model, const ImplicitCalls& calls, const void* table) = nullptr;
     void (*destroy)(void* implicit) noexcept = nullptr;
     ImplicitWork (*work)(const void* implicit) noexcept = nullptr;
+    bool (*consistent)(Integration& s, double* y) noexcept = nullptr;
 };
 
 inline namespace DAEDALUS_ISA {

@@ -17,7 +17,7 @@ namespace {
 
 template <class T>
 Kernels named() noexcept {
-    return {advance<Named<T>>, dense_of_step<Named<T>>, T::rows, T::degree, nullptr, nullptr, nullptr};
+    return {advance<Named<T>>, dense_of_step<Named<T>>, T::rows, T::degree, nullptr, nullptr, nullptr, nullptr};
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ Kernels kernels(Method method) noexcept {
         case Method::general: break;
         default: return implicit_kernels(method);
     }
-    return {advance<General>, dense_of_step<General>, 0, 0, nullptr, nullptr, nullptr};
+    return {advance<General>, dense_of_step<General>, 0, 0, nullptr, nullptr, nullptr, nullptr};
 }
 
 }  // namespace DAEDALUS_ISA

@@ -19,6 +19,9 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
+// Steps that differ by rounding only share their factors.
+inline constexpr double same_step = 1e-12;
+
 struct RadauState : ImplicitState {
     const CollocationTable& table;
     std::unique_ptr<LinearSolver<std::complex<double>>> pairs[most_pairs];
@@ -29,6 +32,8 @@ struct RadauState : ImplicitState {
     double* rate;      // one derivative x'
     double* error;     // the estimate
     std::complex<double>* complex_part;
+    double* polynomial;        // (stages, unknowns): of the last step, for starting values
+    double* polynomial_begin;  // the state it began at
 
     bool jacobian_known = false, jacobian_fresh = false, factored = false;
     double factored_step = 0;
@@ -45,10 +50,11 @@ struct RadauState : ImplicitState {
     int failures_in_a_row = 0;
 
     RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationTable& t)
-        : ImplicitState(m, calls, (3 * t.stages + 5) * padded(m.unknowns)), table(t) {
+        : ImplicitState(m, calls, (4 * t.stages + 6) * padded(m.unknowns)), table(t) {
         const long long n = m.unknowns;
         z = memory.carve(t.stages * n), change = memory.carve(t.stages * n), turned = memory.carve(t.stages * n);
         stage = memory.carve(n), rate = memory.carve(m.states), error = memory.carve(n);
+        polynomial = memory.carve(t.stages * n), polynomial_begin = memory.carve(n);
         complex_part = reinterpret_cast<std::complex<double>*>(memory.carve(2 * n));
         for (int k = 0; k < t.pairs; ++k) pairs[k] = std::make_unique<LinearSolver<std::complex<double>>>(m.matrix);
     }
@@ -57,17 +63,19 @@ struct RadauState : ImplicitState {
 struct Radau {
     static constexpr bool is_explicit = false;
     static RadauState& of(Integration& s) { return static_cast<RadauState&>(implicit_of(s)); }
-    static int degree(Integration& s) { return of(s).table.stages; }
+    static int degree(Integration& s) { return of(s).table.stages + 1; }
 
     static void prepare(Integration& s) noexcept {
         RadauState& m = of(s);
         const int stages = m.table.stages;
         // The estimate has order s + 1 and the method 2 s: a looser internal tolerance gives the error asked for.
         if (s.fixed_step > 0) {
-            m.rtol = 1e-12, m.atol_factor = 1e-12 / std::fmax(s.rtol, 1e-12);
+            m.rtol = 1e-15, m.atol_factor = 1e-15 / std::fmax(s.rtol, 1e-12);
             m.most_iterations = 30;
         } else {
-            m.rtol = 0.1 * std::pow(s.rtol, (stages + 1.0) / (2.0 * stages));
+            // At index 3 positions have order s + 1 only, and nothing is gained.
+            const bool third = m.model.deepest > 2;
+            m.rtol = third ? 0.3 * s.rtol : 0.03 * std::pow(s.rtol, (stages + 1.0) / (2.0 * stages));
             m.atol_factor = s.rtol > 0 ? m.rtol / s.rtol : 1;
             m.most_iterations = 7 + 2 * std::max(stages - 3, 0);
         }
@@ -144,31 +152,37 @@ struct Radau {
             s.taken = solve_stages(s, m, h, cut) == Newton::converged;
             if (!s.taken) ++m.newton_failures;
         }
+        m.jacobian_known = m.jacobian_known && m.rate_of_newton <= 1e-2;
         if (!s.taken) s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
         write_end(s, m, h);
     }
 
-    // Coefficients of (x, z) and of x' as its derivative.
+    // The polynomial through the stages, and x' as its derivative. At index 1 the slopes of the stages and the one at
+    // the beginning give x with one order more, which still ends at w_new: the weight of the first node is zero.
     static void dense(Integration& s) noexcept {
         RadauState& m = of(s);
-        const long long n = m.unknowns, nx = m.states;
-        const int stages = m.table.stages;
+        const CollocationTable& table = m.table;
+        const long long n = m.unknowns, nx = m.states, smooth = m.model.higher_index ? 0 : nx;
+        const int stages = table.stages;
         const double h = s.t_new - s.t;
         double* c = s.coefficients;
         copy(s.x, n, c);
-        for (int j = 0; j < stages; ++j) {
+        multiply(table.powers, stages, n, m.z, m.polynomial);
+        for (int j = 0; j <= stages; ++j) {
             double* row = c + (j + 1) * s.lanes;
-            for (long long i = 0; i < n; ++i) {
-                double sum = 0;
-                for (int k = 0; k < stages; ++k) sum += m.table.powers[j][k] * m.z[k * n + i];
-                row[i] = sum;
+            for (long long i = smooth; i < n; ++i) row[i] = j < stages ? m.polynomial[j * n + i] : 0;
+            for (long long i = 0; i < smooth; ++i) {
+                double sum = m.model.has_derivative[static_cast<std::size_t>(i)] ? table.slope[j] * h * s.x[n + i] : 0;
+                for (int k = 0; k < stages; ++k) sum += table.better[j][k] * m.z[k * n + i];
+                row[i] = m.model.has_derivative[static_cast<std::size_t>(i)] ? sum : j < stages ? m.polynomial[j * n + i] : 0;
             }
         }
-        for (int j = 0; j < stages; ++j)
+        for (int j = 0; j <= stages; ++j)
             for (long long i = 0; i < nx; ++i) c[j * s.lanes + n + i] = (j + 1) / h * c[(j + 1) * s.lanes + i];
-        for (long long i = 0; i < nx; ++i) c[stages * s.lanes + n + i] = 0;
+        for (long long i = 0; i < nx; ++i) c[(stages + 1) * s.lanes + n + i] = 0;
         m.polynomial_known = true;
         m.polynomial_time = s.t, m.polynomial_step = h;
+        copy(s.x, n, m.polynomial_begin);
     }
 
 private:
@@ -187,7 +201,7 @@ private:
             m.jacobian_known = m.jacobian_fresh = true;
             m.factored = false;
         }
-        if (m.factored && m.factored_step == h) return true;
+        if (m.factored && std::fabs(m.factored_step - h) <= same_step * std::fabs(h)) return true;
         const CollocationTable& table = m.table;
         scale_by_index(m, std::fabs(h));
         m.factored = !table.has_real || factor_matrix(m, m.solver, table.gamma / h);
@@ -223,9 +237,9 @@ private:
             const double theta = (time - m.polynomial_time) / m.polynomial_step;
             double* row = m.z + k * n;
             for (long long i = 0; i < n; ++i) {
-                double sum = s.coefficients[stages * s.lanes + i];
-                for (int j = stages - 1; j >= 0; --j) sum = sum * theta + s.coefficients[j * s.lanes + i];
-                row[i] = sum - s.x[i];
+                double sum = m.polynomial[(stages - 1) * n + i];
+                for (int j = stages - 2; j >= 0; --j) sum = sum * theta + m.polynomial[j * n + i];
+                row[i] = sum * theta + (m.polynomial_begin[i] - s.x[i]);
             }
         }
     }

@@ -27,6 +27,8 @@ class Method:
     index_2: str = "-"
     index_3: str = "-"
     title: str = ""
+    family: str = "runge-kutta"  # what of the core runs it: runge-kutta, radau, bdf, rosenbrock, tableau
+    highest_index: int = 3  # that it solves as written; explicit methods run reduced models
 
 
 def _explicit(name: str, order: int, adaptive: bool, title: str) -> Method:
@@ -34,6 +36,13 @@ def _explicit(name: str, order: int, adaptive: bool, title: str) -> Method:
     # with projection onto the constraints; x and z then have the order of the method.
     reduced = f"{order} reduced"
     return Method(name, order, True, adaptive, str(order), f"{order} z explicit", reduced, reduced, title)
+
+
+def _radau(stages: int) -> Method:
+    # Hairer, Lubich, Roche 1989: x and z at index 1, x and z at index 2, positions, velocities and multipliers at 3.
+    s, order = stages, 2 * stages - 1
+    orders = (f"{order} z {order}", f"{order} z {s}", f"q {s + 1} v {s} z {s - 1}")
+    return Method(f"radau{order}", order, False, True, str(order), *orders, f"Radau IIA, {s} stages", "radau")
 
 
 METHODS = {
@@ -48,12 +57,13 @@ METHODS = {
         _explicit("dopri5", 5, True, "Dormand and Prince 1980, 5(4)"),
         _explicit("tsit5", 5, True, "Tsitouras 2011, 5(4)"),
         _explicit("dop853", 8, True, "Dormand and Prince 8(5,3), Hairer, Nørsett and Wanner 1993"),
+        *(_radau(stages) for stages in (2, 3, 5)),
     )
 }
 
 # Written in the contract for later; named here so that the error says more than "unknown".
 IMPLICIT = {
-    "implicit_euler", "trapezoidal", "bdf", "rodas5p", "rattle", "radau3", "radau5", "radau9",
+    "implicit_euler", "trapezoidal", "bdf", "rodas5p", "rattle",
     *(f"gauss{k}" for k in range(1, 7)),
 }  # fmt: skip
 
@@ -94,7 +104,7 @@ def methods() -> MethodTable:
     >>> dd.methods()["dop853"].order
     8
     >>> [m.name for m in dd.methods() if m.adaptive]
-    ['bs3', 'dopri5', 'tsit5', 'dop853']
+    ['bs3', 'dopri5', 'tsit5', 'dop853', 'radau3', 'radau5', 'radau9']
     """
     return MethodTable()
 
@@ -119,6 +129,8 @@ def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Cho
         return Choice(name, name, True, f"auto: {name}, explicit, for rtol = {rtol:g}")
     if method not in METHODS:
         raise _unknown_method(method)
+    if not METHODS[method].explicit:
+        return _implicit(METHODS[method], step)
     if METHODS[method].adaptive:
         if step is None:
             return Choice(method, method, True, "as asked")
@@ -126,6 +138,19 @@ def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Cho
     if step is None:
         raise _no_step(method)
     return Choice(method, _core_tableau(method), False, "as asked")
+
+
+def is_implicit(method: object) -> bool:
+    """Whether `method=` names an implicit method."""
+    known = METHODS.get(method) if isinstance(method, str) else None
+    return known is not None and not known.explicit
+
+
+def _implicit(method: Method, step: float | None) -> Choice:
+    from daedalus.simulation.tableaux.collocation_transform import core_collocation
+
+    core = core_collocation((method.order + 1) // 2)
+    return Choice(method.name, core, step is None, "as asked" if step is None else "as asked, at fixed step")
 
 
 def _from_tableau(method: object, step: float | None) -> Choice:

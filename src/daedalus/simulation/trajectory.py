@@ -13,8 +13,9 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.system import System
+from daedalus.simulation.implicit_plant import plant_for_rows
 from daedalus.simulation.inputs import Drive
-from daedalus.simulation.plant import Plant, plant_of
+from daedalus.simulation.plant import Plant
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.stop_reason import SUCCESS
 
@@ -312,4 +313,4 @@ def _restore(
     dense: Dense,
 ) -> Trajectory:
     """A trajectory from its plain parts, as pickles hold them."""
-    return Trajectory(plant_of(system), drive, parameters, times, x, status, outcome, dense)
+    return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, status, outcome, dense)

@@ -1,7 +1,7 @@
 """The numbers with which the core runs Radau IIA: the inverse of A made block-diagonal, and the error estimate.
 
-With T⁻¹ A⁻¹ T = diag(γ, (α −β; β α), …) the stages of a step are solved in one real and some complex systems of the size
-of the model (J. C. Butcher, BIT 16, 1976; T. A. Bickart, SIAM J. Numer. Anal. 14, 1977). The estimate compares with a
+With T⁻¹ A⁻¹ T = diag(γ, (α −β; β α), …) the stages of a step are solved in one real and some complex systems of the
+size of the model (J. C. Butcher, BIT 16, 1976; T. A. Bickart, SIAM J. Numer. Anal. 14, 1977). The estimate compares with a
 quadrature of order s over the nodes 0, c_1, …, c_s in which x'(t_n) has the weight γ₀ (E. Hairer, G. Wanner, Solving
 Ordinary Differential Equations II, IV.8); with an even number of stages no eigenvalue is real, γ₀ is |μ|⁻¹ of the first
 complex pair then.
@@ -28,6 +28,8 @@ class CollocationTransform:
     alpha: np.ndarray
     beta: np.ndarray
     powers: np.ndarray
+    slope: np.ndarray
+    better: np.ndarray
     weight: float
     error: np.ndarray
 
@@ -59,12 +61,16 @@ def collocation_transform(stages: int) -> CollocationTransform:
     to = np.linalg.inv(from_)
     gamma, alpha, beta = values[real].real, values[order].real, values[order].imag
     powers = np.linalg.inv(np.vander(c, stages + 1, increasing=True)[:, 1:])
+    # u' through the slopes at 0 and at the stages, integrated: coefficient j + 1 of u is coefficient j of u' / (j + 1).
+    through = np.linalg.inv(np.vander(np.concatenate([[0.0], c]), stages + 1, increasing=True))
+    through /= np.arange(1, stages + 2)[:, None]
+    slope, better = through[:, 0], through[:, 1:] @ inverse
     weight = 1 / gamma[0] if real else 1 / abs(values[order[0]])
     quadrature = np.vander(c, stages, increasing=True).T
     moments = 1 / np.arange(1, stages + 1)
     moments[0] -= weight
     error = (np.linalg.solve(quadrature, moments) - b) @ inverse
-    return CollocationTransform(c, inverse, from_, to, gamma, alpha, beta, powers, float(weight), error)
+    return CollocationTransform(c, inverse, from_, to, gamma, alpha, beta, powers, slope, better, float(weight), error)
 
 
 @cache
@@ -73,4 +79,6 @@ def core_collocation(stages: int) -> Any:
     from daedalus._core import Collocation
 
     t = collocation_transform(stages)
-    return Collocation(t.c, t.inverse, t.from_, t.to, t.gamma, t.alpha, t.beta, t.powers, t.weight, t.error)
+    return Collocation(
+        t.c, t.inverse, t.from_, t.to, t.gamma, t.alpha, t.beta, t.powers, t.slope, t.better, t.weight, t.error
+    )
