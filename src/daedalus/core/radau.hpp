@@ -46,6 +46,7 @@ struct RadauState : ImplicitState {
     bool first = true, after_failure = false;
     double accepted_step = 0, accepted_error = 1;
     double rtol = 0, atol_factor = 1, newton_tolerance = 0;
+    double rounding = 0;  // corrections below this that stop shrinking are rounding errors
     int most_iterations = 7;
     int failures_in_a_row = 0;
 
@@ -79,11 +80,12 @@ struct Radau {
             m.atol_factor = s.rtol > 0 ? m.rtol / s.rtol : 1;
             m.most_iterations = 7 + 2 * std::max(stages - 3, 0);
         }
-        const double epsilon = std::numeric_limits<double>::epsilon();
-        m.newton_tolerance = s.fixed_step > 0 ? 1 : std::fmax(10 * epsilon / m.rtol, std::fmin(0.03, std::sqrt(m.rtol)));
+        const double floor = 10 * std::numeric_limits<double>::epsilon() / m.rtol;
+        m.newton_tolerance = std::fmax(floor, std::fmin(0.03, std::sqrt(m.rtol)));
         // A constraint violated by d makes velocities jump by d/h and multipliers by d/h^2 in the next step.
-        if (m.model.higher_index && s.fixed_step <= 0)
-            m.newton_tolerance = std::fmax(10 * epsilon / m.rtol, 0.1 * m.newton_tolerance);
+        if (m.model.higher_index) m.newton_tolerance = std::fmax(floor, 2e-3);
+        if (s.fixed_step > 0) m.newton_tolerance = 1;
+        m.rounding = s.fixed_step > 0 ? 1e4 : std::fmax(m.newton_tolerance, m.model.higher_index ? 2e-3 : 2e-2);
     }
 
     static double first_step(Integration& s) noexcept {
@@ -323,16 +325,16 @@ private:
                 if (theta < 0.99) {
                     m.contraction = theta / (1 - theta);
                     const double left = m.contraction * size * std::pow(theta, most - 1 - round) / m.newton_tolerance;
-                    if (!fixed && left >= 1) {
+                    if (!fixed && left >= 1 && size > m.rounding) {
                         const double excess = std::clamp(left, 1e-4, 20.0);
                         cut = 0.8 * std::pow(excess, -1.0 / (4.0 + most - 1 - round));
                         return Newton::diverged;
                     }
-                } else if (!fixed || size > 1e4) {
+                } else if (size > m.rounding) {
                     cut = 0.5;
                     return Newton::diverged;
                 } else {
-                    return Newton::converged;  // at the level of rounding
+                    return Newton::converged;
                 }
             }
             before = std::fmax(size, std::numeric_limits<double>::min());
