@@ -39,12 +39,9 @@ public:
     bool factor(const double* row_scale, const double* column_scale) noexcept {
         ++factorisations;
         measuring_ = true;
-        if (dense_) {
-            ++orderings;
-            return dense_lu_.factor(values_.data(), row_scale, column_scale);
-        }
-        const bool done = sparse_lu_.factor(values_.data(), row_scale, column_scale);
-        orderings = sparse_lu_.orderings;
+        const bool done = dense_ ? dense_lu_.factor(values_.data(), row_scale, column_scale)
+                                 : sparse_lu_.factor(values_.data(), row_scale, column_scale);
+        orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
         return done;
     }
 
@@ -82,14 +79,14 @@ private:
         double omega = error_.measure(values_.data(), b, right_.data());
         measuring_ = !(omega <= acceptable);
         if (!measuring_) return;
-        const bool pivots_to_blame = !(omega <= alarming) && !dense_ && !sparse_lu_.fresh();
+        const bool pivots_to_blame = !(omega <= alarming) && !(dense_ ? dense_lu_.fresh() : sparse_lu_.fresh());
         omega = refine(b, omega);
         if (!pivots_to_blame) return;
-        if (omega <= acceptable) return sparse_lu_.forget_pivots();
+        if (omega <= acceptable) return dense_ ? dense_lu_.forget_pivots() : sparse_lu_.forget_pivots();
         // Refinement on stale pivots was not enough: new ones, here and now.
         for (std::int32_t i = 0; i < matrix_.n; ++i) first_answer_[i] = b[i], b[i] = right_[i];
-        const bool chosen = sparse_lu_.choose_again(values_.data());
-        orderings = sparse_lu_.orderings;
+        const bool chosen = dense_ ? dense_lu_.choose_again(values_.data()) : sparse_lu_.choose_again(values_.data());
+        orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
         if (chosen) {
             substitute(b);
             refine(b, error_.measure(values_.data(), b, right_.data()));
