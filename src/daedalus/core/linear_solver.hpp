@@ -23,7 +23,8 @@ template <class Number>
 class LinearSolver {
 public:
     explicit LinearSolver(const Pattern& pattern, MatrixForm form = MatrixForm::best)
-        : dense_(form == MatrixForm::dense || (form == MatrixForm::best && better_dense(pattern))) {
+        : dense_(form == MatrixForm::best ? better_dense(pattern)
+                                         : form == MatrixForm::dense && pattern.n <= largest_dense) {
         if (!matrix_.make(pattern) || !values_.make(matrix_.nonzeros) || !right_.make(matrix_.n) ||
             !first_answer_.make(matrix_.n) || !error_.make(matrix_) ||
             !(dense_ ? dense_lu_.make(matrix_) : sparse_lu_.make(matrix_)))
