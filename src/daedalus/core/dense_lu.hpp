@@ -2,7 +2,8 @@
 //
 //   P A = L U,   pivots compared as if every row had size one (scaled partial pivoting; Golub, Van Loan, section 3.5.2)
 //
-// The pivots are kept for the next values as long as no multiplier becomes large: looking for them costs more than eliminating.
+// The pivots are kept for the next values as long as no multiplier becomes large: looking for them costs more than
+// eliminating.
 // Columns are padded to full vector lanes; complex ones hold their real parts, then their imaginary parts.
 #pragma once
 
@@ -22,7 +23,8 @@ class DenseLu {
 public:
     [[nodiscard]] bool make(const ColumnTable& matrix) noexcept {
         n_ = matrix.n, lanes_ = padded(n_), nonzeros_ = matrix.nonzeros;
-        const bool made = place_.make(nonzeros_) && order_.make(lanes_) && position_.make(n_) && a_.make(planes * lanes_ * n_) &&
+        const bool made = place_.make(nonzeros_) && order_.make(lanes_) && position_.make(n_) &&
+                          a_.make(planes * lanes_ * n_) &&
                           multipliers_.make(planes * lanes_) && work_.make(planes * lanes_) && inverse_.make(n_) &&
                           rows_.make(lanes_) && weights_.make(lanes_) && sizes_.make(n_);
         if (!made) return false;
@@ -193,8 +195,8 @@ private:
         return good;
     }
 
-    // The row of the largest weighted entry from row k on (to 40 bits): the row is written into the last bits of the size, so
-    // that the maximum carries it along.
+    // The row of the largest weighted entry from row k on (to 40 bits): the row is written into the last bits of the
+    // size, so that the maximum carries it along.
     DAEDALUS_INLINE long long largest_row(const double* a, long long k, long long lanes) const noexcept {
         constexpr long long row_bits = (1 << 12) - 1;
         Wide best{};
@@ -259,7 +261,7 @@ private:
         double sum = 0;
         for (long long j = 0; j < k; ++j)
             sum += magnitude(get(column(j), row, lanes_)) * magnitude(get(column(k), j, lanes_));
-        return 64 * std::numeric_limits<double>::epsilon() * sum;
+        return 512 * std::numeric_limits<double>::epsilon() * sum;
     }
 
     template <class L>

@@ -1,10 +1,10 @@
 // Solves A x = b for one pattern and many values: the linear algebra under every implicit method.
 //
-// Small or full matrices are eliminated densely, others in sparse tables. The first answer of every factorisation is measured; a
-// bad one is refined,
+// Small or full matrices are eliminated densely, others in sparse tables. The first answer of every factorisation is
+// measured; a bad one is refined,
 //   x <- x + A^-1 (b - A x),
-// and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). If kept pivots are to blame,
-// they are chosen again on the present values.
+// and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). If kept pivots are to
+// blame, they are chosen again on the present values.
 #pragma once
 
 #include <limits>
@@ -36,7 +36,7 @@ public:
     // The nonzeros in the order of the pattern, to be filled before factor() and left alone until the next factor().
     Number* values() noexcept { return values_.data(); }
 
-    // Factors R A C, with diagonal scales R and C (none: ones). False: singular or not finite, or no memory for new pivots.
+    // Factors R A C, with diagonal scales R and C (none: ones). False: singular, not finite, or no memory for pivots.
     bool factor(const double* row_scale, const double* column_scale) noexcept {
         ++factorisations;
         measuring_ = true;
@@ -62,7 +62,8 @@ public:
     long long factorisations = 0, orderings = 0;
 
 private:
-    // Rounding alone stays below the first; above it, refinement has something to gain. Above the second, kept pivots are to blame.
+    // Rounding alone stays below the first; above it, refinement has something to gain. Above the second, kept pivots
+    // are to blame.
     static constexpr double acceptable = 64 * std::numeric_limits<double>::epsilon();
     static constexpr double alarming = 1e-11;
     static constexpr int most_refinements = 3;
