@@ -1,7 +1,7 @@
 // Chooses the pivots of a sparse matrix so that elimination stays sparse and stays accurate.
 //
-// Among the entries a_ij of the matrix left over, that with the least Markowitz cost (r_i - 1)(c_j - 1) is taken if it is
-// not small in its row, |a_ij| >= 0.1 max_k |a_ik|, so that nothing grows by more than 11 a step. Only the few shortest
+// Among the entries a_ij of the matrix left over, that with the least Markowitz cost (r_i - 1)(c_j - 1) is taken if it
+// is not small in its row, |a_ij| >= 0.1 max_k |a_ik|, so that nothing grows by more than 11 a step. Only the few shortest
 // lines are looked at (Zlatev 1980; Duff, Erisman, Reid, Direct Methods for Sparse Matrices, 2nd ed., ch. 7 and 10). A
 // column without a candidate leaves the search until it changes (Suhl and Suhl 1990).
 #pragma once
