@@ -256,16 +256,16 @@ private:
 
     // The variable that the equation which was not finite is solved for: one whose derivative it has, else its last one.
     static Status blame(Integration& s, const RosenbrockState& m) noexcept {
-        const Pattern& matrix = m.model.matrix;
+        const ImplicitModel& model = m.model;
+        const long long *colind = model.matrix.colind.data(), *rows = model.matrix.rows.data();
+        const auto dots = static_cast<long long>(model.dot_place.size());
         s.culprit = {0, Culprit::What::derivative};
-        long long column = 0;
-        for (long long k = 0; k < matrix.nonzeros(); ++k) {
-            while (k >= matrix.colind[static_cast<std::size_t>(column + 1)]) ++column;
-            if (matrix.rows[static_cast<std::size_t>(k)] != m.bad_row) continue;
-            s.culprit.component = column;
-            const auto& places = m.model.dot_place;
-            if (std::find(places.begin(), places.end(), k) != places.end()) break;
-        }
+        for (long long c = 0; c < m.unknowns; ++c)
+            for (long long k = colind[c]; k < colind[c + 1]; ++k)
+                if (rows[k] == m.bad_row) s.culprit.component = c;
+        for (long long c = 0, d = 0; c < m.states; ++c)
+            for (; d < dots && model.dot_place.data()[d] < colind[c + 1]; ++d)
+                if (rows[model.dot_place.data()[d]] == m.bad_row) s.culprit.component = c;
         return Status::not_finite;
     }
 
