@@ -70,6 +70,45 @@ def stiff_tracking() -> System:
     return m.freeze()
 
 
+def transistor_amplifier() -> System:
+    """Eight voltages; the capacitances stand in a singular matrix and the voltage of the source changes with time.
+
+    P. Rentrop, M. Roche, G. Steinebach, 1989; Test Set for Initial Value Problem Solvers, release 2.4.
+    """
+    m = dd.Model("transistor_amplifier")
+    y = m.state("y", 8, start=[0.0, 3.0, 3.0, 6.0, 3.0, 3.0, 6.0, 0.0])
+    capacity = 1e-6 * np.arange(1, 6)
+    source, supply, R0, R = 0.1 * ca.sin(200 * np.pi * m.time), 6.0, 1000.0, 9000.0
+
+    def through(voltage: ca.SX) -> ca.SX:
+        return 1e-6 * (ca.exp(voltage / 0.026) - 1)
+
+    first, second, d = through(y[1] - y[2]), through(y[4] - y[5]), m.der(y)
+    m.equation(capacity[0] * (d[1] - d[0]), (y[0] - source) / R0)
+    m.equation(capacity[0] * (d[0] - d[1]), (2 * y[1] - supply) / R + 0.01 * first)
+    m.equation(-capacity[1] * d[2], y[2] / R - first)
+    m.equation(capacity[2] * (d[4] - d[3]), (y[3] - supply) / R + 0.99 * first)
+    m.equation(capacity[2] * (d[3] - d[4]), (2 * y[4] - supply) / R + 0.01 * second)
+    m.equation(-capacity[3] * d[5], y[5] / R - second)
+    m.equation(capacity[4] * (d[7] - d[6]), (y[6] - supply) / R + 0.99 * second)
+    m.equation(capacity[4] * (d[6] - d[7]), y[7] / R)
+    return m.freeze()
+
+
+AMPLIFIER_END = np.array(
+    [
+        -0.5562145012262709e-2,
+        0.3006522471903042e1,
+        0.2849958788608128e1,
+        0.2926422536206241e1,
+        0.2704617865010554e1,
+        0.2761837778393145e1,
+        0.4770927631616772e1,
+        0.1236995868091548e1,
+    ]
+)
+
+
 def bouncing() -> System:
     """A ball whose force is an algebraic variable."""
     m = dd.Model("bouncing")

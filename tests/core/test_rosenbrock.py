@@ -133,6 +133,15 @@ def test_published_end_values(name, problem, atol):
 
 
 @pytest.mark.parametrize("name", ORDERS)
+def test_transistor_amplifier(name):
+    system = problems.transistor_amplifier()
+    y0, _ = start_of(system)
+    run = integrate(implicit_model(system), name, 0.2, y0, rtol=1e-7, atol=np.full(16, 1e-9))
+    assert run.status == "finished"
+    np.testing.assert_allclose(run.x[-1, :8], problems.AMPLIFIER_END, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ORDERS)
 def test_the_derivative_at_the_steps_satisfies_the_equations(name):
     """x' comes from the last stage without an evaluation: F stays far below the size of its terms."""
     known = catalogue.load("robertson")
@@ -250,11 +259,12 @@ def test_a_drift_of_the_wrong_size_is_refused():
         _core.ImplicitModel(wrong, jacobian, 1, 2, *patterns, drift=wrong)
 
 
-def test_agrees_with_collocation():
-    """An independent method on a system with inputs, jumps of them and an algebraic variable."""
+@pytest.mark.parametrize("linear", [True, False])
+def test_agrees_with_collocation(linear):
+    """An independent method where an input bends, or jumps and z with it."""
     model = implicit_model(problems.driven())
-    ramp = _core.Table(problems.TABLE_TIMES, problems.TABLE_VALUES[:, None], [0], linear=True)
-    settings = {"rtol": 1e-9, "atol": np.full(3, 1e-11), "tables": [ramp]}
+    table = _core.Table(problems.TABLE_TIMES, problems.TABLE_VALUES[:, None], [0], linear=linear)
+    settings = {"rtol": 1e-9, "atol": np.full(3, 1e-11), "tables": [table]}
     start = np.array([1, 0.5, 0.5])
     rodas = integrate(model, "rodas5p", 3.0, start, u=np.zeros(1), **settings)
     radau = _core.integrate(model, core_collocation(3), 0.0, 3.0, start, np.zeros(1), NONE, **settings)

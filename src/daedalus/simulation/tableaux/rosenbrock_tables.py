@@ -7,8 +7,8 @@ One step from w = (x, z) of M x' = f(t, w), with J = ∂f/∂w and M constant:
 `rodas4`: E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, 2nd edition 1996, section VI.4 (RODAS), six
 stages, order 4(3). `rodas5p`: G. Steinebach, Construction of Rosenbrock–Wanner method Rodas5P and numerical benchmarks
 within the Julia Differential Equations package, BIT Numerical Mathematics 63:27, 2023, eight stages, order 5(4), made
-to lose little of it on Prothero and Robinson's problem. Both are L-stable and stiffly accurate, the error estimate is the
-last k, and the dense output, of one order less, is
+to lose little of it on Prothero and Robinson's problem. Both are L-stable and stiffly accurate, the error estimate is
+the last k, and the dense output, of one order less, is
 
     w(t + θ h) = (1 − θ) w + θ (w_new + (1 − θ) Σ_r θ^(r−1) Σ_j H_rj k_j)
 """
