@@ -53,6 +53,7 @@ class ImplicitModel:
         all_rows: Sequence[int],
         index: Sequence[int] = (),
         level: Sequence[int] = (),
+        drift: Function | None = None,
     ) -> None: ...
     def consistent(
         self, t: float, row: ArrayLike, u: ArrayLike, p: ArrayLike, rtol: float = 1e-9, *, atol: ArrayLike
@@ -96,6 +97,23 @@ class Tableau:
     def order(self) -> int: ...
     @property
     def adaptive(self) -> bool: ...
+
+class Rosenbrock:
+    def __init__(
+        self,
+        alpha: ArrayLike,
+        gamma: ArrayLike,
+        a: ArrayLike,
+        c: ArrayLike,
+        end: ArrayLike,
+        error: ArrayLike,
+        powers: ArrayLike,
+        order: int,
+    ) -> None: ...
+    @property
+    def stages(self) -> int: ...
+    @property
+    def order(self) -> int: ...
 
 class Cancel:
     def __init__(self) -> None: ...
@@ -181,7 +199,7 @@ class LinearSolver:
 
 def integrate(
     rhs: Function | ImplicitModel,
-    method: str | Tableau | Collocation,
+    method: str | Tableau | Collocation | Rosenbrock,
     t0: float,
     t1: float,
     x0: ArrayLike,

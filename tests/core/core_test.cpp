@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "linear_solver.hpp"
+#include "rosenbrock_table.hpp"
 #include "run.hpp"
 
 using namespace daedalus;
@@ -51,12 +52,34 @@ int square(const double** arg, double** res, long long*, double*, int) {
 }
 int nothing(const double**, double**, long long*, double*, int) { return 0; }
 
+// 0 = x' - z, 0 = z + x - u: (t, x', x, z, u, p) -> F; dF/dx' and dF/d(x, z); (..., u') -> dF/du u'.
+int relaxing(const double** arg, double** res, long long*, double*, int) {
+    res[0][0] = arg[1][0] - arg[3][0], res[0][1] = arg[3][0] + arg[2][0] - arg[4][0];
+    return 0;
+}
+int relaxing_jacobian(const double**, double** res, long long*, double*, int) {
+    res[0][0] = 1, res[1][0] = 1, res[1][1] = -1, res[1][2] = 1;
+    return 0;
+}
+int relaxing_drift(const double** arg, double** res, long long*, double*, int) {
+    res[0][0] = 0, res[0][1] = -arg[6][0];
+    return 0;
+}
+int below_half(const double** arg, double** res, long long*, double*, int) {
+    res[0][0] = arg[1][0] - 0.5;
+    return 0;
+}
+int lift(const double** arg, double** res, long long*, double*, int) {
+    res[0][0] = arg[1][0] + 0.5, res[0][1] = 0, res[0][2] = 0;
+    return 0;
+}
+
 struct Model {
     Function function;
     Model(MachineCode code, std::initializer_list<long long> in, long long out) {
         function.name = "model";
         function.size_in = in, function.size_out = {out};
-        function.sz_arg = 4, function.sz_res = 1;
+        function.sz_arg = 7, function.sz_res = 2;
         function.machine_code = code;
     }
 };
@@ -186,6 +209,60 @@ void stops() {
     CHECK(run(limited).status == Status::cancelled);
 }
 
+// Rodas3: A. Sandu et al., Benchmarking stiff ODE solvers for atmospheric chemistry problems II, Atmos. Environ. 31 (1997).
+RosenbrockTable rodas3() {
+    RosenbrockTable table;
+    table.stages = 4, table.degree = 1, table.order = 3;
+    const double alpha[] = {0, 0, 1, 1}, gamma[] = {0.5, 1.5, 0, 0}, end[] = {2, 0, 1, 1};
+    for (int i = 0; i < 4; ++i) table.alpha[i] = alpha[i], table.gamma[i] = gamma[i], table.end[i] = end[i];
+    for (int i = 0; i < 4; ++i) table.powers[0][i] = end[i];
+    table.a[2][0] = 2, table.a[3][0] = 2, table.a[3][2] = 1;
+    table.c[1][0] = 4, table.c[2][0] = 1, table.c[2][1] = -1;
+    table.c[3][0] = 1, table.c[3][1] = -1, table.c[3][2] = -8 / 3.;
+    table.error[3] = 1;
+    return table;
+}
+
+void rosenbrock() {
+    const Model residual(relaxing, {1, 1, 1, 1, 1, 0}, 2), drift(relaxing_drift, {1, 1, 1, 1, 1, 0, 1}, 2);
+    Model jacobian(relaxing_jacobian, {1, 1, 1, 1, 1, 0}, 1);
+    jacobian.function.size_out = {1, 3};
+    ImplicitModel model;
+    model.residual = &residual.function, model.jacobian = &jacobian.function;
+    model.states = 1, model.unknowns = 2;
+    model.matrix.n = 2, model.matrix.colind = {0, 2, 4}, model.matrix.rows = {0, 1, 0, 1};
+    model.dot_place = {0}, model.all_place = {1, 2, 3}, model.index = {1, 1}, model.level = {0, 0};
+    const RosenbrockTable numbers = rodas3();
+    const Table ramp{{0, 1, 3}, {0, 2, 2}, {0}, true};
+    const std::vector<const Table*> tables{&ramp};
+    const std::vector<double> x0{1, -1, -1}, u{0}, tolerances{1e-9, 1e-9, 1e-9};
+    Request request;
+    request.implicit = &model, request.implicit_table = &numbers, request.implicit_degree = 1;
+    request.method = Method::rosenbrock, request.t1 = 2, request.rtol = 1e-9, request.atol = tolerances;
+    request.x0 = x0, request.u = u, request.tables = tables;
+    // x = 2 (t - 1) + 3 exp(-t) up to t = 1, then towards 2.
+    const double end = 2 + (3 * std::exp(-1) - 2) * std::exp(-1);
+    for (const Function* moves : {&drift.function, static_cast<const Function*>(nullptr)}) {
+        model.drift = moves;
+        const Record record = run(request);
+        const double* last = record.step_x.data() + 3 * (record.step_count - 1);
+        CHECK(record.status == Status::finished && record.implicit.jacobians >= record.steps);
+        CHECK(near(last[0], end, 1e-7) && near(last[1], 2 - end, 1e-7) && near(last[2], 2 - end, 1e-7));
+    }
+    Request fixed = request;
+    fixed.fixed_step = 0.01;
+    CHECK(run(fixed).steps == 200);
+    const Model guards(below_half, {1, 3, 1, 0}, 1), resets(lift, {1, 3, 1, 0}, 3);
+    const std::vector<long long> falling{-1}, cut{1}, once{1};
+    const std::vector<const Table*> none;
+    Request events = request;
+    events.tables = none, events.guards = &guards.function, events.resets = &resets.function;
+    events.directions = falling, events.actions = cut, events.occurrences = once;
+    const Record record = run(events);
+    CHECK(record.status == Status::finished && record.event_count == 2);
+    CHECK(near(record.event_t.data()[0], std::log(2), 1e-7) && near(record.event_t.data()[1], 2 * std::log(2), 1e-7));
+}
+
 void swap_while_running() {
     Model model(oscillator, {1, 2, 0, 0}, 2);
     const std::vector<double> x0{1, 0};
@@ -267,6 +344,7 @@ int main() {
     inputs();
     events();
     stops();
+    rosenbrock();
     swap_while_running();
     every_linear_system();
     std::printf(failures ? "%d checks failed\n" : "all checks passed\n", failures);

@@ -54,6 +54,14 @@ const Function& function_of(nb::handle object, const char* role) {
     return function->core;
 }
 
+// The inputs of a drift are those of the residual, and u'.
+void check_drift(const ImplicitModel& model) {
+    Integers expected = model.residual->size_in;
+    expected.push_back(expected[4]);
+    if (model.drift->size_in != expected || model.drift->size_out != model.residual->size_out)
+        refuse("drift must map (t, xdot, x, z, u, p, udot) to the size of the residual");
+}
+
 void check_sizes(const Function& function, const ImplicitModel& model, const Integers& outputs, const char* role) {
     const Integers& in = function.size_in;
     if (in.size() != 6 || in[0] != 1 || in[1] != model.states || in[2] != model.states ||
@@ -74,7 +82,7 @@ std::vector<int> small_numbers(const Integers& given, long long n, int otherwise
 
 void construct_model(PythonImplicitModel* self, nb::object residual, nb::object jacobian, long long states,
                      long long unknowns, Integers dot_colind, Integers dot_rows, Integers all_colind,
-                     Integers all_rows, Integers index, Integers level) {
+                     Integers all_rows, Integers index, Integers level, nb::object drift) {
     if (states < 0 || unknowns < states) refuse("there are more states than unknowns");
     check_columns(dot_colind, dot_rows, states, unknowns, "dF/dx'");
     check_columns(all_colind, all_rows, unknowns, unknowns, "dF/d(x, z)");
@@ -83,6 +91,10 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
     model.residual = &function_of(residual, "residual"), model.jacobian = &function_of(jacobian, "jacobian");
     check_sizes(*model.residual, model, {unknowns}, "residual");
     check_sizes(*model.jacobian, model, {(long long)dot_rows.size(), (long long)all_rows.size()}, "jacobian");
+    if (!drift.is_none()) {
+        model.drift = &function_of(drift, "drift");
+        check_drift(model);
+    }
     model.index = small_numbers(index, unknowns, 1, 1, "index");
     model.level = small_numbers(level, unknowns, 0, 0, "level");
     for (const int k : model.index) model.deepest = std::max(model.deepest, k);
@@ -92,7 +104,7 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
         if (std::find(dot_rows.begin(), dot_rows.end(), row) == dot_rows.end()) model.constraints.push_back(row);
     for (std::size_t c = 0; c < static_cast<std::size_t>(states); ++c)
         model.has_derivative.push_back(dot_colind[c + 1] > dot_colind[c]);
-    new (self) PythonImplicitModel{std::move(model), std::move(residual), std::move(jacobian)};
+    new (self) PythonImplicitModel{std::move(model), std::move(residual), std::move(jacobian), std::move(drift)};
 }
 
 void read_matrix(nb::handle object, int stages, double (&out)[most_stages][most_stages]) {
@@ -168,12 +180,14 @@ void bind_implicit(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<PythonImplicitModel>(module, "ImplicitModel")
         .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
-             "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list())
+             "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),
+             "drift"_a = nb::none())
         .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a);
     nb::class_<CollocationTable>(module, "Collocation")
         .def("__init__", construct_table, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,
              "powers"_a, "slope"_a, "better"_a, "weight"_a, "error"_a)
         .def_prop_ro("stages", [](const CollocationTable& self) { return self.stages; });
+    bind_rosenbrock(module);
 }
 
 }  // namespace daedalus

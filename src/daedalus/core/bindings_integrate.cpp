@@ -85,6 +85,12 @@ double positive(const std::optional<double>& value, double otherwise, const char
 void choose_implicit_method(nb::handle method, Ingredients& kept) {
     Request& request = kept.request;
     kept.tableau = nb::borrow(method);
+    if (nb::isinstance<RosenbrockTable>(method)) {
+        const RosenbrockTable& table = nb::cast<const RosenbrockTable&>(method);
+        request.method = Method::rosenbrock;
+        request.implicit_table = &table, request.implicit_degree = table.degree;
+        return;
+    }
     if (!nb::isinstance<CollocationTable>(method)) refuse("an implicit model needs an implicit method");
     const CollocationTable& table = nb::cast<const CollocationTable&>(method);
     request.method = Method::radau;

@@ -17,8 +17,8 @@ inline namespace DAEDALUS_ISA {
 struct ImplicitState {
     const ImplicitModel& model;
     const long long states, unknowns;
-    Call residual, jacobian, restart;
-    bool has_restart = false;
+    Call residual, jacobian, restart, drift;
+    bool has_restart = false, has_drift = false;
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
 
     Arena memory;
@@ -41,7 +41,9 @@ struct ImplicitState {
           residual(calls.residual),
           jacobian(calls.jacobian),
           restart(calls.restart),
+          drift(calls.drift),
           has_restart(calls.has_restart),
+          has_drift(calls.has_drift),
           memory(static_cast<long long>(m.dot_place.size() + m.all_place.size()) + 8 * padded(m.unknowns) + extra),
           dot(memory.carve(static_cast<long long>(m.dot_place.size()))),
           all(memory.carve(static_cast<long long>(m.all_place.size()))),

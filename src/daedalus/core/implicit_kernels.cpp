@@ -1,6 +1,7 @@
 // The steppers of the implicit methods, compiled once for each instruction set (DAEDALUS_ISA).
 #include "kernels.hpp"
 #include "radau.hpp"
+#include "rosenbrock.hpp"
 #include "stepper.hpp"
 
 namespace daedalus {
@@ -32,6 +33,7 @@ Kernels implicit() noexcept {
 Kernels implicit_kernels(Method method) noexcept {
     switch (method) {
         case Method::radau: return implicit<Radau, RadauState, CollocationTable>();
+        case Method::rosenbrock: return implicit<Rosenbrock, RosenbrockState, RosenbrockTable>();
         default: return {};
     }
 }

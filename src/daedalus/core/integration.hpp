@@ -70,8 +70,8 @@ struct Guards {
 
 // The functions of an implicit model, connected to a run.
 struct ImplicitCalls {
-    Call residual, jacobian, restart;
-    bool has_restart = false;
+    Call residual, jacobian, restart, drift;
+    bool has_restart = false, has_drift = false;
 };
 
 struct Integration {
@@ -122,7 +122,7 @@ struct ImplicitWork {
     long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0;
 };
 
-enum class Method { tsit5, dopri5, dop853, bs3, general, radau };
+enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock };
 
 // What one instruction set offers for one method.
 struct Kernels {

@@ -6,12 +6,15 @@
 #include "collocation_table.hpp"
 #include "implicit_model.hpp"
 #include "python_function.hpp"
+#include "rosenbrock_table.hpp"
 
 namespace daedalus {
 
 struct PythonImplicitModel {
     ImplicitModel core;
-    nb::object residual, jacobian;  // kept alive
+    nb::object residual, jacobian, drift;  // kept alive
 };
+
+void bind_rosenbrock(nb::module_& module);
 
 }  // namespace daedalus

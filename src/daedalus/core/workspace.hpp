@@ -60,7 +60,7 @@ public:
         const int degree = dense_degree(request, kernels);
         const long long guards = request.guards ? static_cast<long long>(request.directions.size()) : 0;
         const long long lanes = padded(n);
-        const long long total = lanes * (4 + rows + degree + 1) + padded(static_cast<long long>(request.u.size())) +
+        const long long total = lanes * (4 + rows + degree + 1) + 2 * padded(static_cast<long long>(request.u.size())) +
                                 guards * (5 + guard_samples + n);
         allocate(total);
 
@@ -83,6 +83,7 @@ public:
         std::copy(request.x0.begin(), request.x0.end(), s.x);
 
         s.inputs.u = carve(padded(static_cast<long long>(request.u.size())));
+        s.inputs.rates = carve(padded(static_cast<long long>(request.u.size())));
         std::copy(request.u.begin(), request.u.end(), s.inputs.u);
         for (const Table* table : request.tables) tables_.push_back(activate(*table));
         s.inputs.tables = tables_.data(), s.inputs.count = static_cast<long long>(tables_.size());
@@ -129,13 +130,18 @@ private:
         return call;
     }
 
-    // F and its Jacobian take (t, x', x, z, u, p).
+    // F and its Jacobian take (t, x', x, z, u, p), the drift u' too.
     void add_implicit(const Request& request) {
         ImplicitCalls calls;
         calls.residual = connect_implicit(own(rhs_, *request.implicit->residual, request), request);
         calls.jacobian = connect_implicit(own(jacobian_caller_, *request.implicit->jacobian, request), request);
         calls.has_restart = request.restart != nullptr;
         if (request.restart) calls.restart = connect(own(restart_caller_, *request.restart, request), request);
+        calls.has_drift = request.implicit->drift != nullptr;
+        if (calls.has_drift) {
+            calls.drift = connect_implicit(own(drift_caller_, *request.implicit->drift, request), request);
+            calls.drift.arg[6] = state_.inputs.rates;
+        }
         state_.implicit = kernels_.make(*request.implicit, calls, request.implicit_table);
     }
     Call connect_implicit(Caller& caller, const Request& request) {
@@ -171,7 +177,8 @@ private:
         guards.roots = roots_.data();
     }
 
-    std::unique_ptr<Caller> rhs_, jacobian_caller_, restart_caller_, guard_caller_, reset_caller_, projection_caller_;
+    std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_;
+    std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_;
     std::vector<double> stops_;
     Kernels kernels_;
     std::vector<ActiveTable> tables_;
