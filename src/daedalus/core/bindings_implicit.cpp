@@ -124,6 +124,11 @@ void construct_table(CollocationTable* self, nb::object c, nb::object inverse, n
     new (self) CollocationTable(table);
 }
 
+void construct_bdf(BdfSettings* self, int max_order, bool algebraic_in_error_test) {
+    if (max_order < 1 || max_order > bdf_orders) refuse("max_order must be 1 to 5");
+    new (self) BdfSettings{max_order, algebraic_in_error_test};
+}
+
 }  // namespace
 
 void bind_implicit(nb::module_& module) {
@@ -135,6 +140,10 @@ void bind_implicit(nb::module_& module) {
         .def("__init__", construct_table, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,
              "powers"_a, "weight"_a, "error"_a)
         .def_prop_ro("stages", [](const CollocationTable& self) { return self.stages; });
+    nb::class_<BdfSettings>(module, "Bdf")
+        .def("__init__", construct_bdf, "max_order"_a = bdf_orders, "algebraic_in_error_test"_a = true)
+        .def_ro("max_order", &BdfSettings::max_order)
+        .def_ro("algebraic_in_error_test", &BdfSettings::algebraic_in_error_test);
 }
 
 }  // namespace daedalus
