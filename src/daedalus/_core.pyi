@@ -66,6 +66,28 @@ class Cancel:
     @property
     def is_set(self) -> bool: ...
 
+class ImplicitModel:
+    def __init__(
+        self,
+        residual: Function,
+        jacobian: Function,
+        states: int,
+        unknowns: int,
+        dot_colind: Sequence[int],
+        dot_rows: Sequence[int],
+        all_colind: Sequence[int],
+        all_rows: Sequence[int],
+        index: Sequence[int] = ...,
+        level: Sequence[int] = ...,
+    ) -> None: ...
+
+class Bdf:
+    def __init__(self, max_order: int = 5, algebraic_in_error_test: bool = True) -> None: ...
+    @property
+    def max_order(self) -> int: ...
+    @property
+    def algebraic_in_error_test(self) -> bool: ...
+
 class Run:
     @property
     def t(self) -> Array: ...
@@ -84,6 +106,9 @@ class Run:
         "step_too_small",
         "not_finite",
         "chattering",
+        "newton_failed",
+        "singular",
+        "inconsistent",
     ]: ...
     @property
     def stop_time(self) -> float: ...
@@ -98,6 +123,14 @@ class Run:
     @property
     def rhs_calls(self) -> int: ...
     @property
+    def jacobians(self) -> int: ...
+    @property
+    def factorisations(self) -> int: ...
+    @property
+    def newton(self) -> int: ...
+    @property
+    def newton_failures(self) -> int: ...
+    @property
     def seconds(self) -> float: ...
     @property
     def last_step(self) -> float: ...
@@ -106,8 +139,8 @@ class Run:
     def dense(self) -> tuple[Array, Array, Array]: ...
 
 def integrate(
-    rhs: Function,
-    method: str | Tableau,
+    rhs: Function | ImplicitModel,
+    method: str | Tableau | Bdf,
     t0: float,
     t1: float,
     x0: ArrayLike,
@@ -129,6 +162,7 @@ def integrate(
     occurrences: Sequence[int] = ...,
     resets: Function | None = None,
     projection: Function | None = None,
+    restart: Function | None = None,
     keep_steps: bool = True,
     progress: Callable[[float], object] | None = None,
     cancel: Cancel | None = None,

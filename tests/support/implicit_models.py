@@ -1,6 +1,7 @@
 """A model as the core's implicit methods take it: 0 = F(t, x', x, z, u, p), with its Jacobians and patterns."""
 
 import casadi as ca
+import numpy as np
 
 import daedalus as dd
 from daedalus import _core
@@ -20,3 +21,8 @@ def implicit_model(model: dd.Model, index=(), level=()) -> _core.ImplicitModel:
     states = system.sizes["x"]
     unknowns = states + system.sizes["z"]
     return _core.ImplicitModel(residual.core, jacobian.core, states, unknowns, *patterns, list(index), list(level))
+
+
+def integrate(model: _core.ImplicitModel, method: object, span: float, start: object, **options: object) -> _core.Run:
+    """A run from t = 0 without inputs and parameters; start is the row (x, z, x')."""
+    return _core.integrate(model, method, 0.0, span, np.array(start, float), np.zeros(0), np.zeros(0), **options)
