@@ -115,7 +115,7 @@ struct Bdf {
 private:
     enum class Newton { converged, diverged, not_finite, singular };
     static constexpr int most_iterations = 4;
-    static constexpr double widest_ratio = 0.25;  // of alpha to the one in the factor: from 0.6 to 1 / 0.6
+    static constexpr double nearest_ratio = 2.0 / 3;  // of alpha to the one in the factor, or one over it
 
     // At order 1 steps are short: what was planned before the restart may be far too long.
     static bool restart_is_shorter(Integration& s, BdfState& m) noexcept {
@@ -162,9 +162,8 @@ private:
     static Newton solve(Integration& s, BdfState& m) noexcept {
         predict(m.past, m, m.step, s.x_new);
         const double ratio = m.factored ? m.step.alpha / m.factored_alpha : 0;
-        const double nearest = (1 - widest_ratio) / (1 + widest_ratio);
         m.fresh = false;
-        if (!(ratio >= nearest && ratio <= 1 / nearest)) {
+        if (!(ratio >= nearest_ratio && ratio <= 1 / nearest_ratio)) {
             if (!factor(s, m)) return Newton::singular;
         } else if (std::fabs(m.step.alpha - m.last_alpha) > 1e-6 * std::fabs(m.last_alpha)) {
             m.contraction = 100;

@@ -19,8 +19,8 @@ struct BdfErrors {
     double test = 0;                // at most 1 in a step that counts
     double lower = 0, present = 0;  // E_(k-1), E_k
     int order = 1;                  // the better one of k and k - 1
-    double chosen() const { return order_lowered ? lower : present; }
     bool order_lowered = false;
+    double chosen() const { return order_lowered ? lower : present; }
 };
 
 // What controls order and step from one step to the next.
@@ -77,12 +77,13 @@ inline double choose_next(BdfControl& control, const BdfHistory& past, const Bdf
     control.order = k;
     if (e.order_lowered) {
         control.order = k - 1, error = e.lower;
-    } else if (k < control.max_order && past.order == k && past.even_steps > k + 1) {
+    } else if (k < control.max_order && past.order == k && past.even_steps >= k) {
         const double* next = past.phi[k + 1];
+        const double scale = c.beta[k] * c.psi[k] / past.psi[k];
         double sum = 0;
         DAEDALUS_SIMD_SUM(sum)
         for (long long i = 0; i < n; ++i) {
-            const double part = (past.change[i] - next[i]) * weights[i];
+            const double part = (past.change[i] - scale * next[i]) * weights[i];
             sum += part * part;
         }
         const double higher = std::sqrt(share * sum) / (k + 2);

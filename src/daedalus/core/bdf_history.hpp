@@ -37,7 +37,7 @@ struct BdfCoefficients {
     int order = 1;
     double h = 0, alpha = 0;
     double psi[bdf_orders + 1] = {};    // as they will be at the end of the step
-    double beta[bdf_orders + 2] = {};   // scale the differences to this step
+    double beta[bdf_orders + 1] = {};   // scale the differences to this step
     double gamma[bdf_orders + 1] = {};  // weights of the predicted derivative
     double sigma[bdf_orders + 1] = {};  // constants of the error estimates
     double error = 0;                   // the larger one of the formula's and the interpolation's error constant
@@ -59,7 +59,6 @@ inline BdfCoefficients coefficients_of_step(const double (&psi)[bdf_orders + 1],
         c.sigma[i] = i * c.sigma[i - 1] * fraction;
     }
     c.psi[order] = reach;
-    c.beta[order + 1] = 1;
     c.alpha = harmonic / h;
     c.error = std::fmax(std::fabs(fraction - harmonic + fractions), fraction);
     return c;

@@ -36,7 +36,8 @@ DAEDALUS_COLD long long unknown_of_singular(ImplicitState& m) noexcept {
     long long empty = -1;
     for (long long c = m.unknowns - 1; c >= 0; --c) {
         double sum = 0;
-        for (long long k = pattern.colind[static_cast<std::size_t>(c)]; k < pattern.colind[static_cast<std::size_t>(c) + 1]; ++k) {
+        const auto column = static_cast<std::size_t>(c);
+        for (long long k = pattern.colind[column]; k < pattern.colind[column + 1]; ++k) {
             sum += std::fabs(values[k]);
             rows[pattern.rows[static_cast<std::size_t>(k)]] += std::fabs(values[k]);
         }
