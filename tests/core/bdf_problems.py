@@ -58,6 +58,15 @@ def hyperbola() -> Problem:
     return Problem(m, [1, 1, -1], 4.0, np.array([0.2, 0.04, -0.04]))
 
 
+def attracted() -> Problem:
+    """x' = z with z = -5 (x - sin t) + cos t: errors of the start are forgotten, and x = sin t remains."""
+    m = dd.Model("attracted")
+    x, z = m.state("x"), m.algebraic("z")
+    m.equation(m.der(x), z)
+    m.equation(z, -5 * (x - ca.sin(m.time)) + ca.cos(m.time))
+    return Problem(m, [0, 1, 1], 8.0, np.array([np.sin(8.0)]))
+
+
 def van_der_pol() -> Problem:
     """The stiff oscillator; end values of the Test Set for IVP Solvers."""
     m = dd.Model("van der pol")
@@ -109,4 +118,4 @@ def heat(points: int) -> Problem:
     m.equation(m.der(x), points**2 * (padded[:-2] - 2 * padded[1:-1] + padded[2:]))
     start = np.zeros(2 * points)
     start[points] = points**2
-    return Problem(m, list(start), 1.0, 1 - np.arange(1, points + 1) / (points + 1))
+    return Problem(m, list(start), 3.0, 1 - np.arange(1, points + 1) / (points + 1))

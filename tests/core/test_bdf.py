@@ -16,11 +16,11 @@ def end_error(run, exact):
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 5])
 def test_order_of_convergence_with_equal_steps(order):
     # Tolerances that nothing exceeds: only max_step limits the steps, and only max_order the order.
-    problem = problems.hyperbola()
+    problem = problems.attracted()
     lengths, errors = [0.08, 0.04, 0.02], []
     for length in lengths:
-        run = problem.integrate(_core.Bdf(order), rtol=1e-2, atol=1e-2, max_step=length, first_step=1e-7)
-        errors.append(end_error(run, problem.exact[:2]))
+        run = problem.integrate(_core.Bdf(order), rtol=1e-2, atol=1e-2, max_step=length)
+        errors.append(end_error(run, problem.exact))
     slopes = np.diff(np.log(errors)) / np.diff(np.log(lengths))
     assert slopes.min() > order - 0.3
     assert slopes.max() < order + 1.1
@@ -142,7 +142,7 @@ def test_dense_output_joins_and_has_the_accuracy_of_the_steps():
     assert z == pytest.approx((1 + times) ** -2, rel=1e-5)
     assert slope == pytest.approx(-((1 + times) ** -2), rel=1e-2)
     # The rows hold the derivative of the formula, which satisfies the equations.
-    assert run.x[:, 2] == pytest.approx(-run.x[:, 1], rel=1e-6)
+    assert run.x[:, 2] == pytest.approx(-run.x[:, 1], rel=1e-5)
 
 
 def test_samples_between_steps():

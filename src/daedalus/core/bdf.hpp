@@ -55,7 +55,8 @@ struct Bdf {
     static void prepare(Integration& s) noexcept {
         BdfState& m = of(s);
         // Newton's error must not disturb the estimates; multipliers magnify it by 1 / h.
-        m.tolerance = m.model.higher_index ? 0.03 : 0.33;
+        m.tolerance = m.model.higher_index ? 0.003 : 0.33;
+        m.control.deaf_below = m.model.higher_index ? 0.3 : 0;
     }
 
     // Between a change of half a tolerance and a change of a hundredth of the state.
@@ -88,6 +89,7 @@ struct Bdf {
         const bool even = m.past.order == m.step.order && same_step(m.step.h, m.past.step, s.t_new);
         m.past.even_steps = even ? std::min(m.past.even_steps + 1, bdf_orders + 2) : 1;
         s.h = m.step.h * choose_next(m.control, m.past, m.step, errors, m.error_weights, m.share, m.unknowns);
+        if (m.model.higher_index) avoid_short_end(s);
         m.pending = s.accepted = true;
         return Status::going;
     }
@@ -116,6 +118,13 @@ private:
     enum class Newton { converged, diverged, not_finite, singular };
     static constexpr int most_iterations = 4;
     static constexpr double nearest_ratio = 2.0 / 3;  // of alpha to the one in the factor, or one over it
+
+    // A last step much shorter than those before would magnify in the multipliers what is left of the constraints: the
+    // way to the stop is divided evenly instead.
+    static void avoid_short_end(Integration& s) noexcept {
+        const double left = std::fabs(interval_end(s) - s.t_new), length = std::fabs(s.h);
+        if (left > length && left < 2 * length) s.h = 0.5 * (interval_end(s) - s.t_new);
+    }
 
     // At order 1 steps are short: what was planned before the restart may be far too long.
     static bool restart_is_shorter(Integration& s, BdfState& m) noexcept {
