@@ -1,4 +1,4 @@
-"""Problems for BDF with solutions that are published or known, as (model, row at the start, end, exact values there)."""
+"""Problems for BDF whose solutions are published or known: model, row at the start, end, exact values there."""
 
 from __future__ import annotations
 
@@ -59,12 +59,13 @@ def hyperbola() -> Problem:
 
 
 def attracted() -> Problem:
-    """x' = z with z = -5 (x - sin t) + cos t: errors of the start are forgotten, and x = sin t remains."""
+    """x' = z with z = -5 (x - g) + g', g = e^(-t/2): errors of the start are forgotten, and x = g remains."""
     m = dd.Model("attracted")
     x, z = m.state("x"), m.algebraic("z")
     m.equation(m.der(x), z)
-    m.equation(z, -5 * (x - ca.sin(m.time)) + ca.cos(m.time))
-    return Problem(m, [0, 1, 1], 8.0, np.array([np.sin(8.0)]))
+    g = ca.exp(-m.time / 2)
+    m.equation(z, -5 * (x - g) - g / 2)
+    return Problem(m, [1, -0.5, -0.5], 8.0, np.exp([-4.0]))
 
 
 def van_der_pol() -> Problem:

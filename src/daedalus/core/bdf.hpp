@@ -103,6 +103,7 @@ struct Bdf {
         if (m.past.order == 0) begin_from(m, h);
         s.taken = true;
         if (solve(s, m) == Newton::converged) return;
+        ++m.newton_failures;
         evaluate_polynomial(s.coefficients, bdf_orders, s.lanes, h / m.whole_step, s.x_new);
         predict(m.past, m, m.step, m.spare_row);
         for (long long i = 0; i < m.unknowns; ++i) m.past.change[i] = s.x_new[i] - m.spare_row[i];
@@ -188,7 +189,10 @@ private:
         m.fresh = true;
         m.contraction = 20;
         m.factored = jacobian_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new);
-        if (!m.factored) return false;
+        if (!m.factored) {
+            note_failure(s, 0, m.solver.values(), m.model.matrix.nonzeros());
+            return false;
+        }
         scale_by_index(m, std::fabs(m.step.h));
         m.factored_alpha = m.step.alpha;
         m.factored = factor_matrix(m, m.solver, m.step.alpha);
@@ -259,8 +263,11 @@ private:
         s.culprit = {worst_component(m, m.correction), Culprit::What::nothing};
         if (outcome == Newton::diverged) return Status::newton_failed;
         if (outcome == Newton::singular) {
-            s.culprit.component = unknown_of_singular(m);
-            return Status::singular;
+            bool finite = true;
+            s.culprit.component = unknown_of_singular(m, finite);
+            if (finite) return Status::singular;
+            s.culprit.what = Culprit::What::derivative;
+            return Status::not_finite;
         }
         long long row = 0;
         s.culprit.what = Culprit::What::state;

@@ -26,14 +26,14 @@ DAEDALUS_COLD long long unknown_of_equation(const ImplicitState& m, long long eq
     return any;
 }
 
-// An unknown that no equation depends on at this point, or that of an equation which depends on nothing; -1 where the
-// reason is not that simple.
-DAEDALUS_COLD long long unknown_of_singular(ImplicitState& m) noexcept {
+// An unknown with a derivative that is not finite, one that no equation depends on at this point, or that of an equation
+// which depends on nothing; -1 where the reason is not that simple.
+DAEDALUS_COLD long long unknown_of_singular(ImplicitState& m, bool& finite) noexcept {
     const Pattern& pattern = m.model.matrix;
     const double* values = m.solver.values();
     double* rows = m.spare;
     for (long long i = 0; i < m.unknowns; ++i) rows[i] = 0;
-    long long empty = -1;
+    long long empty = -1, wild = -1;
     for (long long c = m.unknowns - 1; c >= 0; --c) {
         double sum = 0;
         const auto column = static_cast<std::size_t>(c);
@@ -41,8 +41,11 @@ DAEDALUS_COLD long long unknown_of_singular(ImplicitState& m) noexcept {
             sum += std::fabs(values[k]);
             rows[pattern.rows[static_cast<std::size_t>(k)]] += std::fabs(values[k]);
         }
-        if (sum == 0 || !std::isfinite(sum)) empty = c;
+        if (sum == 0) empty = c;
+        if (!std::isfinite(sum)) wild = c;
     }
+    finite = wild < 0;
+    if (!finite) return wild;
     for (long long i = 0; i < m.unknowns && empty < 0; ++i)
         if (rows[i] == 0) empty = unknown_of_equation(m, i);
     return empty;
