@@ -121,6 +121,13 @@ class Cancel:
     @property
     def is_set(self) -> bool: ...
 
+class Bdf:
+    def __init__(self, max_order: int = 5, algebraic_in_error_test: bool = True) -> None: ...
+    @property
+    def max_order(self) -> int: ...
+    @property
+    def algebraic_in_error_test(self) -> bool: ...
+
 class Run:
     @property
     def t(self) -> Array: ...
@@ -199,7 +206,7 @@ class LinearSolver:
 
 def integrate(
     rhs: Function | ImplicitModel,
-    method: str | Tableau | Collocation | Rosenbrock,
+    method: str | Tableau | Collocation | Rosenbrock | Bdf,
     t0: float,
     t1: float,
     x0: ArrayLike,

@@ -61,7 +61,7 @@ def test_order_on_ordinary_systems_with_time(name, sign):
 @pytest.mark.parametrize("name", ORDERS)
 def test_order_of_x_and_z_at_index_1(name, drift):
     """With dF/dt as a function of the model, and by the core's own difference quotient."""
-    model = implicit_model(problems.index_1(), drift)
+    model = implicit_model(problems.index_1(), drift=drift)
     counts, ends, inside = [40, 80, 160], [], []
     for count in counts:
         run = integrate(model, name, 4.0, np.ones(3), step=4 / count)
@@ -73,7 +73,7 @@ def test_order_of_x_and_z_at_index_1(name, drift):
 
 def driven_errors(name, drift, count):
     table = _core.Table(problems.TABLE_TIMES, problems.TABLE_VALUES[:, None], [0], linear=True)
-    model = implicit_model(problems.driven(), drift)
+    model = implicit_model(problems.driven(), drift=drift)
     run = integrate(model, name, 2.5, np.array([1, 0.5, 0.5]), u=np.zeros(1), tables=[table], step=0.1 / count)
     assert run.status == "finished"
     assert run.steps == 25 * count
@@ -161,7 +161,7 @@ def test_work_is_counted_exactly(name, stages):
     model = implicit_model(problems.index_1())
     run = integrate(model, name, 4.0, np.ones(3), step=0.1)
     assert (run.steps, run.rhs_calls, run.jacobians, run.factorisations) == (40, 40 * stages, 40, 40)
-    without = integrate(implicit_model(problems.index_1(), None), name, 4.0, np.ones(3), step=0.1)
+    without = integrate(implicit_model(problems.index_1(), drift=None), name, 4.0, np.ones(3), step=0.1)
     assert without.rhs_calls == 40 * (stages + 1)
     system = catalogue.load("robertson").model.freeze()
     y0, p = start_of(system)

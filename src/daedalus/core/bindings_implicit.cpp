@@ -172,6 +172,9 @@ nb::object consistent(const PythonImplicitModel& self, double t, nb::handle row,
     }
     rethrow(kept);
     return found ? to_numpy(std::move(out), {static_cast<std::size_t>(start.size())}) : nb::none();
+void construct_bdf(BdfSettings* self, int max_order, bool algebraic_in_error_test) {
+    if (max_order < 1 || max_order > bdf_orders) refuse("max_order must be 1 to 5");
+    new (self) BdfSettings{max_order, algebraic_in_error_test};
 }
 
 }  // namespace
@@ -188,6 +191,10 @@ void bind_implicit(nb::module_& module) {
              "powers"_a, "slope"_a, "better"_a, "weight"_a, "error"_a)
         .def_prop_ro("stages", [](const CollocationTable& self) { return self.stages; });
     bind_rosenbrock(module);
+    nb::class_<BdfSettings>(module, "Bdf")
+        .def("__init__", construct_bdf, "max_order"_a = bdf_orders, "algebraic_in_error_test"_a = true)
+        .def_ro("max_order", &BdfSettings::max_order)
+        .def_ro("algebraic_in_error_test", &BdfSettings::algebraic_in_error_test);
 }
 
 }  // namespace daedalus

@@ -91,6 +91,12 @@ void choose_implicit_method(nb::handle method, Ingredients& kept) {
         request.implicit_table = &table, request.implicit_degree = table.degree;
         return;
     }
+    if (nb::isinstance<BdfSettings>(method)) {
+        if (request.fixed_step > 0) refuse("BDF chooses its steps itself: step must be None; limit them with max_step");
+        request.method = Method::bdf;
+        request.implicit_table = &nb::cast<const BdfSettings&>(method), request.implicit_degree = bdf_orders;
+        return;
+    }
     if (!nb::isinstance<CollocationTable>(method)) refuse("an implicit model needs an implicit method");
     const CollocationTable& table = nb::cast<const CollocationTable&>(method);
     request.method = Method::radau;

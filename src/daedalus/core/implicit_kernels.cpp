@@ -1,4 +1,5 @@
 // The steppers of the implicit methods, compiled once for each instruction set (DAEDALUS_ISA).
+#include "bdf.hpp"
 #include "kernels.hpp"
 #include "radau.hpp"
 #include "rosenbrock.hpp"
@@ -34,6 +35,7 @@ Kernels implicit_kernels(Method method) noexcept {
     switch (method) {
         case Method::radau: return implicit<Radau, RadauState, CollocationTable>();
         case Method::rosenbrock: return implicit<Rosenbrock, RosenbrockState, RosenbrockTable>();
+        case Method::bdf: return implicit<Bdf, BdfState, BdfSettings>();
         default: return {};
     }
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "bdf_settings.hpp"
 #include "collocation_table.hpp"
 #include "implicit_model.hpp"
 #include "python_function.hpp"

@@ -244,7 +244,7 @@ inline Status attempt_implicit(Integration& s) noexcept {
     // A step shortened by a stop says nothing against the length that was planned.
     if (reaches_end && std::fabs(s.h) < std::fabs(planned)) s.h = planned;
     s.dense_known = false;
-    ensure_dense<M>(s);
+    if constexpr (!requires { M::dense_on_demand; }) ensure_dense<M>(s);
     return complete<M>(s);
 }
 
