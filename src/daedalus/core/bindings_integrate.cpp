@@ -85,6 +85,13 @@ double positive(const std::optional<double>& value, double otherwise, const char
 void choose_implicit_method(nb::handle method, Ingredients& kept) {
     Request& request = kept.request;
     kept.tableau = nb::borrow(method);
+    if (nb::isinstance<ImplicitTable>(method)) {
+        const ImplicitTable& table = nb::cast<const ImplicitTable&>(method);
+        if (table.error.empty() && request.fixed_step <= 0) refuse("a tableau without b_hat needs a step");
+        request.method = Method::implicit_tableau;
+        request.implicit_table = &table, request.implicit_degree = table.degree();
+        return;
+    }
     if (!nb::isinstance<CollocationTable>(method)) refuse("an implicit model needs an implicit method");
     const CollocationTable& table = nb::cast<const CollocationTable&>(method);
     request.method = Method::radau;

@@ -1,4 +1,5 @@
 // The steppers of the implicit methods, compiled once for each instruction set (DAEDALUS_ISA).
+#include "implicit_tableau.hpp"
 #include "kernels.hpp"
 #include "radau.hpp"
 #include "stepper.hpp"
@@ -31,6 +32,7 @@ Kernels implicit() noexcept {
 Kernels implicit_kernels(Method method) noexcept {
     switch (method) {
         case Method::radau: return implicit<Radau, RadauState, CollocationTable>();
+        case Method::implicit_tableau: return implicit<ImplicitTableau, ImplicitTableauState, ImplicitTable>();
         default: return {};
     }
 }

@@ -5,6 +5,7 @@
 
 #include "collocation_table.hpp"
 #include "implicit_model.hpp"
+#include "implicit_table.hpp"
 #include "python_function.hpp"
 
 namespace daedalus {
