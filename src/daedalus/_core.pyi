@@ -60,6 +60,59 @@ class Tableau:
     @property
     def adaptive(self) -> bool: ...
 
+class ImplicitModel:
+    def __init__(
+        self,
+        residual: Function,
+        jacobian: Function,
+        states: int,
+        unknowns: int,
+        dot_colind: Sequence[int],
+        dot_rows: Sequence[int],
+        all_colind: Sequence[int],
+        all_rows: Sequence[int],
+        index: Sequence[int] = ...,
+        level: Sequence[int] = ...,
+    ) -> None: ...
+
+class Collocation:
+    def __init__(
+        self,
+        c: ArrayLike,
+        inverse: ArrayLike,
+        from_: ArrayLike,
+        to: ArrayLike,
+        gamma: ArrayLike,
+        alpha: ArrayLike,
+        beta: ArrayLike,
+        powers: ArrayLike,
+        weight: float,
+        error: ArrayLike,
+    ) -> None: ...
+    @property
+    def stages(self) -> int: ...
+
+class ImplicitTableau:
+    def __init__(
+        self,
+        A: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        x_dense: ArrayLike,
+        z_dense: ArrayLike,
+        b_hat: ArrayLike | None = None,
+        order: int = 1,
+        error_order: int = 0,
+    ) -> None: ...
+    @property
+    def stages(self) -> int: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def adaptive(self) -> bool: ...
+    @property
+    def groups(self) -> list[int]: ...
+
 class Cancel:
     def __init__(self) -> None: ...
     def set(self) -> None: ...
@@ -84,6 +137,9 @@ class Run:
         "step_too_small",
         "not_finite",
         "chattering",
+        "newton_failed",
+        "singular",
+        "inconsistent",
     ]: ...
     @property
     def stop_time(self) -> float: ...
@@ -98,6 +154,14 @@ class Run:
     @property
     def rhs_calls(self) -> int: ...
     @property
+    def jacobians(self) -> int: ...
+    @property
+    def factorisations(self) -> int: ...
+    @property
+    def newton(self) -> int: ...
+    @property
+    def newton_failures(self) -> int: ...
+    @property
     def seconds(self) -> float: ...
     @property
     def last_step(self) -> float: ...
@@ -106,8 +170,8 @@ class Run:
     def dense(self) -> tuple[Array, Array, Array]: ...
 
 def integrate(
-    rhs: Function,
-    method: str | Tableau,
+    rhs: Function | ImplicitModel,
+    method: str | Tableau | Collocation | ImplicitTableau,
     t0: float,
     t1: float,
     x0: ArrayLike,
@@ -129,6 +193,7 @@ def integrate(
     occurrences: Sequence[int] = ...,
     resets: Function | None = None,
     projection: Function | None = None,
+    restart: Function | None = None,
     keep_steps: bool = True,
     progress: Callable[[float], object] | None = None,
     cancel: Cancel | None = None,

@@ -1,4 +1,4 @@
-"""Implicit tableaux on F(t, x', x, z) = 0: orders by index, invariants, adaptive steps, events, the nilpotent system."""
+"""Implicit tableaux on F(t, x', x, z) = 0: orders by index, invariants, pairs, events, the nilpotent system."""
 
 from functools import cache
 
@@ -48,7 +48,9 @@ def measured(name, method, counts, span, parts, *arguments, behind=0.0):
     system, model = known(name, *arguments)
     at_steps, between = [], []
     for count in counts:
-        run = integrate(model, core_implicit_tableau(tableau_of(method)), span, system.exact(0.0).ravel(), step=span / count)
+        run = integrate(
+            model, core_implicit_tableau(tableau_of(method)), span, system.exact(0.0).ravel(), step=span / count
+        )
         assert run.status == "finished"
         assert run.steps == count
         t = np.linspace(0, span, 7 * count + 3)

@@ -1,4 +1,4 @@
-"""From a Tableau to the table that the integrator core runs: an explicit one, or one whose stages Newton's method solves.
+"""From a Tableau to the table that the integrator core runs: an explicit one, or one whose stages are solved for.
 
 An inconsistent tableau is refused here.
 """

@@ -1,15 +1,15 @@
 """With which order a Runge–Kutta method solves a DAE of index 1, 2 or 3, or why it must not be used there.
 
-The stages solve F(t + c_i h, K_i, x + h Σ a_ij K_j, Z_i) = 0. The orders follow from the tableau: p is its order, q the largest
-number with C(q), r with D(r), and R(∞) is what a step makes of an error in z.
+The stages solve F(t + c_i h, K_i, x + h Σ a_ij K_j, Z_i) = 0. The orders follow from the tableau: p is its order, q the
+largest number with C(q), r with D(r), and R(∞) is what a step makes of an error in z.
 
 Index 1: eliminating z leaves the same method for an ODE, at the stages and at the end, so x and z both have order p.
-Index 2, A invertible, |R(∞)| < 1: z has order q; x has order min(p, 2q, q + r + 1) where the method ends in its last stage
-and min(p, q + 1) where not (E. Hairer, C. Lubich, M. Roche, The Numerical Solution of Differential-Algebraic Systems by
-Runge–Kutta Methods, 1989, sections 4 and 5; E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, VII.4). The same
-holds where only the first stage is explicit and q is at least 2 (L. Jay, BIT 33, 1993).
-Index 3, A invertible, |R(∞)| < 1, ending in the last stage, q at least 2: positions and velocities have order q, multipliers
-q - 1; with Radau IIA positions have order q + 1 (the same book, section 6).
+Index 2, A invertible, |R(∞)| < 1: z has order q; x has order min(p, 2q, q + r + 1) where the method ends in its last
+stage and min(p, q + 1) where not (E. Hairer, C. Lubich, M. Roche, The Numerical Solution of Differential-Algebraic
+Systems by Runge–Kutta Methods, 1989, sections 4 and 5; E. Hairer, G. Wanner, Solving Ordinary Differential Equations
+II, VII.4). The same holds where only the first stage is explicit and q is at least 2 (L. Jay, BIT 33, 1993).
+Index 3, A invertible, |R(∞)| < 1, ending in the last stage, q at least 2: positions and velocities have order q,
+multipliers q - 1; with Radau IIA positions have order q + 1 (the same book, section 6).
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ def _refusal(T: Tableau) -> str:
     if not _is_invertible(inner):
         return "A is singular beyond an explicit first stage: the stages do not determine z"
     if first_explicit and not T.is_stiffly_accurate:
-        return "its first stage is explicit and it does not end in its last stage: the end does not obey the constraints"
+        return (
+            "its first stage is explicit and it does not end in its last stage: the end does not obey the constraints"
+        )
     limit = float(np.real(T.stability(np.inf)))
     if not abs(limit) < 1 - 1e-9:
         return _undamped(limit)
