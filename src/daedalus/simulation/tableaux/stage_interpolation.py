@@ -1,9 +1,9 @@
 """Polynomials between the ends of a step from what its stages computed: the dense output of implicit tableaux.
 
-x(t + θh) = x + h Σ b_j(θ) K_j with Σ_j b_j(θ) c_j^(k-1) = θ^k / k for k = 1, …, m and b_j(1) = b_j. With s different nodes
-and a method of order s or more, m = s makes it the collocation polynomial (E. Hairer, S. P. Nørsett, G. Wanner, Solving
-Ordinary Differential Equations I, II.7); with fewer conditions the smallest weights are taken. z runs through its values
-at both ends and at the stages.
+x(t + θh) = x + h Σ b_j(θ) K_j with Σ_j b_j(θ) c_j^(k-1) = θ^k / k for k = 1, …, m and b_j(1) = b_j. With s different
+nodes and a method of order s or more, m = s makes it the collocation polynomial (E. Hairer, S. P. Nørsett, G. Wanner,
+Solving Ordinary Differential Equations I, II.7); with fewer conditions the smallest weights are taken. z runs through
+its values at both ends and at the stages.
 """
 
 from __future__ import annotations
