@@ -32,7 +32,7 @@ Kernels implicit() noexcept {
 Kernels implicit_kernels(Method method) noexcept {
     switch (method) {
         case Method::radau: return implicit<Radau, RadauState, CollocationTable>();
-        case Method::implicit_tableau: return implicit<ImplicitTableau, ImplicitTableauState, ImplicitTable>();
+        case Method::implicit_tableau: return implicit<ImplicitTableau, StepState, ImplicitTable>();
         default: return {};
     }
 }

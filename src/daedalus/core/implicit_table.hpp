@@ -31,6 +31,7 @@ struct ImplicitTable {
     bool ends_in_last_stage = false;     // stiffly accurate: z and x' at the end are those of the last stage
     bool begins_with_known_slope = false;  // the first stage is the beginning of the step
     std::vector<double> to_end;          // b A^-1, by which z at the end follows from the stages; empty if A is singular
+    std::vector<double> last_slope;      // weights of the stages in x' at the end of the polynomial of x
     double gamma = 0;                    // the estimate is filtered by (F_x' + h gamma F_x | F_z)^-1
     bool last_matrix_filters = false;    // that matrix is the one of the last stage
 
@@ -91,6 +92,10 @@ inline void complete_table(ImplicitTable& table) {
     table.ends_in_last_stage = miss <= 1e-12 * std::max(size, 1.0) && !table.groups.back().known;
     table.begins_with_known_slope = table.groups.front().known && table.c[0] == 0;
     table.to_end = weights_to_end(table);
+    table.last_slope.assign(static_cast<std::size_t>(s), 0.0);
+    for (int k = 0; k < table.x_degree; ++k)
+        for (int j = 0; j < s; ++j)
+            table.last_slope[static_cast<std::size_t>(j)] += (k + 1) * table.x_weights[static_cast<std::size_t>(k * s + j)];
     table.last_matrix_filters = table.groups.back().count == 1 && !table.groups.back().known;
     double trace = 0;
     for (int i = 0; i < s; ++i) trace += table.entry(i, i);

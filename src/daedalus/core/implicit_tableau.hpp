@@ -3,44 +3,33 @@
 //   F(t + c_i h, K_i, x + h sum_j a_ij K_j, Z_i) = 0,   x_new = x + h sum_j b_j K_j
 //
 // A method that ends in its last stage takes z and x' at the end from there. For any other they are solved from
-// F(t_new, x', x_new, z) = 0, so that z has the order of x where the index is 1; where that cannot be solved for them (a higher
-// index, or derivatives that the equations do not give) they follow from the stages by z_new = z + b A^-1 (Z - z), as in
-// E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, section VI.1. The estimate h sum_j (b - b_hat)_j K_j of a pair
-// is filtered by (F_x' + h gamma F_x | F_z)^-1 F_x', which takes away what stiff components add to it (M. E. Hosea,
+// F(t_new, x', x_new, z) = 0, so that z has the order of x where the index is 1; where that cannot be solved for them (a
+// higher index, or derivatives that the equations do not give) they follow from the stages by z_new = z + b A^-1 (Z - z), as
+// in E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, section VI.1. The estimate h sum_j (b - b_hat)_j K_j of
+// a pair is filtered by (F_x' + h gamma F_x | F_z)^-1 F_x', which takes away what stiff components add to it (M. E. Hosea,
 // L. F. Shampine, Appl. Numer. Math. 20 (1996)).
 #pragma once
 
-#include "dense_output.hpp"
-#include "stage_newton.hpp"
+#include "stage_start.hpp"
 #include "step_control.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-struct ImplicitTableauState : StageState {
-    // The last polynomial, for starting values.
-    bool polynomial_known = false;
-    double polynomial_time = 0, polynomial_step = 0;
-    bool solves_first = true;  // the first stage's slope is not known from the step before
-    double rtol = 0, atol_factor = 1;
-
-    using StageState::StageState;
-};
-
 struct ImplicitTableau {
     static constexpr bool is_explicit = false;
     static constexpr double memory = 0.04, shrink = 0.2, grow = 5.0;  // of the controller, as for dopri5
-    static ImplicitTableauState& of(Integration& s) { return static_cast<ImplicitTableauState&>(implicit_of(s)); }
-    static const ImplicitTableauState& of(const Integration& s) {
-        return *static_cast<const ImplicitTableauState*>(static_cast<const ImplicitState*>(s.implicit));
+    static StepState& of(Integration& s) { return static_cast<StepState&>(implicit_of(s)); }
+    static const StepState& of(const Integration& s) {
+        return *static_cast<const StepState*>(static_cast<const ImplicitState*>(s.implicit));
     }
     static int degree(Integration& s) { return of(s).table.degree(); }
     static int control_order(const Integration& s) { return of(s).table.control_order; }
 
     // Fixed steps: stages to rounding. Otherwise to a hundredth of the tolerance, which no estimate notices.
     static void prepare(Integration& s) noexcept {
-        ImplicitTableauState& m = of(s);
+        StepState& m = of(s);
         const double epsilon = std::numeric_limits<double>::epsilon();
         const bool fixed = s.fixed_step > 0;
         m.rtol = fixed ? 4 * epsilon : s.rtol;
@@ -51,8 +40,8 @@ struct ImplicitTableau {
     }
 
     static double first_step(Integration& s) noexcept {
-        ImplicitTableauState& m = of(s);
-        weigh(s, m, 1);
+        StepState& m = of(s);
+        weigh_stages(s, m, 1);
         double slope = 0, size = 0;
         for (long long i = 0; i < m.states; ++i) {
             slope = std::fmax(slope, std::fabs(s.x[m.unknowns + i] * m.weights[i]));
@@ -67,10 +56,10 @@ struct ImplicitTableau {
 
     // One attempt from t to t_new; going: look at s.accepted. On rejection s.h is the next length to try.
     static Status attempt(Integration& s) noexcept {
-        ImplicitTableauState& m = of(s);
+        StepState& m = of(s);
         const double h = s.t_new - s.t;
         s.accepted = false;
-        Newton outcome = solve_stages(s, m);
+        Newton outcome = solve_step(s, m);
         if (s.abort_called) return Status::aborted;
         if (outcome != Newton::converged) return shorter(s, m, outcome);
         combine(s, m);
@@ -93,8 +82,8 @@ struct ImplicitTableau {
 
     // The step to t_new whatever its error: at fixed step, and where an event cuts a step short.
     static void take(Integration& s) noexcept {
-        ImplicitTableauState& m = of(s);
-        Newton outcome = solve_stages(s, m);
+        StepState& m = of(s);
+        Newton outcome = solve_step(s, m);
         if (outcome == Newton::converged) {
             combine(s, m);
             outcome = find_end(s, m);
@@ -107,7 +96,7 @@ struct ImplicitTableau {
 
     // x' is the derivative of the polynomial of x.
     static void dense(Integration& s) noexcept {
-        ImplicitTableauState& m = of(s);
+        StepState& m = of(s);
         const ImplicitTable& table = m.table;
         const long long n = m.unknowns, nx = m.states, lanes = s.lanes;
         const int stages = table.stages, degree = table.degree();
@@ -133,129 +122,68 @@ struct ImplicitTableau {
     }
 
 private:
-    // At fixed step a state passes zero without leaving the scale of what it moves by.
-    static void weigh(const Integration& s, ImplicitTableauState& m, double h) noexcept {
-        set_weights(s, m, s.x, m.rtol, m.atol_factor, std::fabs(h));
-        if (s.fixed_step <= 0 || m.model.higher_index) return;
-        for (long long i = 0; i < m.unknowns; ++i) {
-            const double moved = i < m.states ? std::fabs(h * s.x[m.unknowns + i]) : 0;
-            const double scale = m.atol_factor * s.atol[i] + m.rtol * std::fmax(std::fabs(s.x[i]), moved);
-            m.weights[i] = 1 / std::fmax(scale, 1e-150);
-        }
-    }
-
-    // The last polynomial prolonged, or nothing but the beginning of the step.
-    static void start_values(Integration& s, ImplicitTableauState& m, int first, int count, bool prolongs) noexcept {
-        const long long n = m.unknowns, nx = m.states;
-        for (int i = first; i < first + count; ++i) {
-            double* row = m.rows + i * n;
-            copy(s.x + n, nx, row);
-            copy(s.x + nx, n - nx, row + nx);
-            if (!prolongs) continue;
-            const double theta = (stage_time(s, m, i) - m.polynomial_time) / m.polynomial_step;
-            evaluate_polynomial(s.coefficients, m.table.degree(), s.lanes, theta, s.stage);
-            copy(s.stage + n, nx, row);
-            copy(s.stage + nx, n - nx, row + nx);
-        }
-    }
-
-    // Tries the prolonged polynomial, then the plain start.
-    static Newton solve_from_start(Integration& s, ImplicitTableauState& m, const Stages& part) noexcept {
-        Newton outcome = Newton::diverged;
-        for (int round = m.polynomial_known ? 0 : 1; round < 2; ++round) {
-            start_values(s, m, part.first, part.count, round == 0);
-            outcome = solve_part(s, m, part);
-            if (outcome == Newton::converged || s.abort_called) break;
-        }
-        return outcome;
-    }
-
-    static Newton solve_stages(Integration& s, ImplicitTableauState& m) noexcept {
-        const ImplicitTable& table = m.table;
-        const long long n = m.unknowns, nx = m.states;
-        if (m.restarted) m.polynomial_known = m.restarted = false, m.solves_first = true;
-        m.step = s.t_new - s.t;
-        weigh(s, m, m.step);
-        for (std::size_t g = 0; g < table.groups.size(); ++g) {
-            const StageGroup& group = table.groups[g];
-            const Stages part{group.first, group.count, group.known, &m.matrices[g]};
-            for (int i = 0; i < group.count; ++i) {
-                double* base = m.base + i * nx;
-                copy(s.x, nx, base);
-                for (int j = 0; j < group.first; ++j) {
-                    const double factor = m.step * table.entry(group.first + i, j);
-                    if (factor == 0) continue;
-                    for (long long k = 0; k < nx; ++k) base[k] += factor * m.rows[j * n + k];
-                }
-            }
-            if (g == 0 && table.begins_with_known_slope) {
-                const Newton outcome = first_slope(s, m, part);
-                if (outcome != Newton::converged) return outcome;
-                continue;
-            }
-            const Newton outcome = solve_from_start(s, m, part);
-            if (outcome != Newton::converged) return outcome;
-        }
-        return Newton::converged;
-    }
-
-    // A first stage at the beginning of the step: x' and z are there, and are solved for only behind a jump. Where the
-    // equations do not give them (a higher index) they are taken as they are.
-    static Newton first_slope(Integration& s, ImplicitTableauState& m, const Stages& part) noexcept {
-        start_values(s, m, part.first, 1, false);
-        if (!m.solves_first || m.model.higher_index) return Newton::converged;
-        const Newton outcome = solve_part(s, m, part);
-        if (outcome == Newton::singular && !s.abort_called) {
-            start_values(s, m, part.first, 1, false);
-            return Newton::converged;
-        }
-        return outcome;
-    }
-
-    static void combine(Integration& s, ImplicitTableauState& m) noexcept {
+    static void combine(Integration& s, StepState& m) noexcept {
         const ImplicitTable& table = m.table;
         for (long long i = 0; i < m.states; ++i) {
             double sum = 0;
-            for (int j = 0; j < table.stages; ++j) sum += table.b[static_cast<std::size_t>(j)] * m.rows[j * m.unknowns + i];
+            for (int j = 0; j < table.stages; ++j)
+                sum += table.b[static_cast<std::size_t>(j)] * m.rows[j * m.unknowns + i];
             s.x_new[i] = s.x[i] + m.step * sum;
         }
     }
 
     // z and x' at the end of the step.
-    static Newton find_end(Integration& s, ImplicitTableauState& m) noexcept {
+    static Newton find_end(Integration& s, StepState& m) noexcept {
         const ImplicitTable& table = m.table;
         const long long n = m.unknowns, nx = m.states;
         const int last = table.stages - 1;
         m.solves_first = false;
         if (table.ends_in_last_stage) return write_end(s, m, last);
         double* end = m.rows + table.stages * n;
-        // From the stages: the answer for a higher index, else what Newton starts from.
-        for (long long i = 0; i < n; ++i) {
-            const double before = i < nx ? s.x[n + i] : s.x[i];
-            double sum = table.to_end.empty() ? m.rows[last * n + i] : before;
-            for (std::size_t j = 0; j < table.to_end.size(); ++j)
-                sum += table.to_end[j] * (m.rows[static_cast<long long>(j) * n + i] - before);
-            end[i] = sum;
+        Newton outcome = Newton::singular;
+        if (!m.model.higher_index) {
+            // The beginning and the stages prolonged, then the stages alone.
+            copy(s.x_new, nx, m.base);
+            for (const bool carries : {true, false}) {
+                for (long long i = 0; i < n; ++i) end[i] = carries ? carried(s, m, i) : prolonged(m, i);
+                m.strained = false;
+                outcome = solve_part(s, m, {table.stages, 1, true, nullptr});
+                if ((outcome == Newton::converged && !m.strained) || outcome == Newton::singular || s.abort_called) break;
+            }
         }
-        if (m.model.higher_index) return write_end(s, m, table.stages);
-        copy(end, n, m.error);
-        copy(s.x_new, nx, m.base);
-        Newton outcome = solve_part(s, m, {table.stages, 1, true, nullptr});
         if (outcome == Newton::singular && !s.abort_called) {
-            copy(m.error, n, end);
+            for (long long i = 0; i < n; ++i) end[i] = carried(s, m, i);
             outcome = Newton::converged;
         }
         return outcome == Newton::converged ? write_end(s, m, table.stages) : outcome;
     }
 
-    static Newton write_end(Integration& s, const ImplicitTableauState& m, int row) noexcept {
+    static double prolonged(const StepState& m, long long i) noexcept {
+        double sum = 0;
+        for (int j = 0; j < m.table.stages; ++j)
+            sum += m.table.last_slope[static_cast<std::size_t>(j)] * m.rows[j * m.unknowns + i];
+        return sum;
+    }
+
+    // z + b A^-1 (Z - z), and the same for x'.
+    static double carried(const Integration& s, const StepState& m, long long i) noexcept {
+        const ImplicitTable& table = m.table;
+        const double before = i < m.states ? s.x[m.unknowns + i] : s.x[i];
+        if (table.to_end.empty()) return m.rows[(table.stages - 1) * m.unknowns + i];
+        double sum = before;
+        for (int j = 0; j < table.stages; ++j)
+            sum += table.to_end[static_cast<std::size_t>(j)] * (m.rows[j * m.unknowns + i] - before);
+        return sum;
+    }
+
+    static Newton write_end(Integration& s, const StepState& m, int row) noexcept {
         const long long n = m.unknowns, nx = m.states;
         copy(m.rows + row * n, nx, s.x_new + n);
         copy(m.rows + row * n + nx, n - nx, s.x_new + nx);
         return Newton::converged;
     }
 
-    static double estimate(Integration& s, ImplicitTableauState& m) noexcept {
+    static double estimate(Integration& s, StepState& m) noexcept {
         const ImplicitTable& table = m.table;
         const long long n = m.unknowns, nx = m.states;
         if (table.error.empty()) return 0;
@@ -280,8 +208,8 @@ private:
         return weighted_norm(m, m.error);
     }
 
-    // m.error <- (e_x, e_z) with (F_x' + h gamma F_x) e_x + h gamma F_z e_z = F_x' raw, by the last Jacobians. False: singular.
-    static bool filter(ImplicitTableauState& m, const double* raw) noexcept {
+    // m.error <- (e_x, e_z) with (F_x' + h gamma F_x) e_x + h gamma F_z e_z = F_x' raw, by the last Jacobians.
+    static bool filter(StepState& m, const double* raw) noexcept {
         const ImplicitModel& model = m.model;
         const double scaled = m.step * m.table.gamma;
         if (!m.table.last_matrix_filters) {
@@ -310,13 +238,14 @@ private:
     }
 
     // After stages without a solution: a shorter step.
-    static Status shorter(Integration& s, ImplicitTableauState& m, Newton outcome) noexcept {
+    static Status shorter(Integration& s, StepState& m, Newton outcome) noexcept {
         ++s.rejected;
         ++m.newton_failures;
         s.h = (outcome == Newton::not_finite ? cut_if_not_finite : 0.5) * (s.t_new - s.t);
         s.after_rejection = true;
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
-        if (outcome != Newton::not_finite) return outcome == Newton::singular ? Status::singular : Status::newton_failed;
+        if (outcome == Newton::singular) return Status::singular;
+        if (outcome == Newton::diverged) return Status::newton_failed;
         if (s.culprit.component < 0) s.culprit.component = 0;
         s.culprit.what = Culprit::What::derivative;
         return Status::not_finite;

@@ -53,10 +53,11 @@ struct StageState : ImplicitState {
     double tolerance = 1;            // of what is left in the unknowns, in weighted norm
     double rounding = 0;             // corrections below this that do not shrink are rounding
     int most_rounds = 30;
+    bool strained = false;           // a correction had to be damped, or left more than a quarter of itself
     double step = 0;
 
-    StageState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTable& t)
-        : ImplicitState(m, calls, (t.stages + 9 * largest_group(t) + 3) * padded(m.unknowns)),
+    StageState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTable& t, long long extra)
+        : ImplicitState(m, calls, (t.stages + 9 * largest_group(t) + 3) * padded(m.unknowns) + extra),
           table(t),
           most(largest_group(t)),
           matrices(std::make_unique<GroupMatrix[]>(t.groups.size())) {
@@ -119,7 +120,8 @@ inline bool stage_residuals(Integration& s, StageState& m, const Stages& part, c
 inline void scatter_row(StageState& m, const Stages& part, int i, double* values) noexcept {
     const ImplicitModel& model = m.model;
     const long long first_z = model.matrix.colind[static_cast<std::size_t>(m.states)];
-    const auto alls = static_cast<long long>(model.all_place.size()), dots = static_cast<long long>(model.dot_place.size());
+    const auto alls = static_cast<long long>(model.all_place.size());
+    const auto dots = static_cast<long long>(model.dot_place.size());
     const long long nonzeros = model.matrix.nonzeros();
     for (int j = 0; j < part.count; ++j) {
         const double factor = m.step * coupling(m, part, i, j);
@@ -197,6 +199,7 @@ inline void correction(StageState& m, const Stages& part, const double* residual
 inline Newton solve_part(Integration& s, StageState& m, const Stages& part) noexcept {
     const long long size = part.count * m.unknowns;
     double* u = m.rows + part.first * m.unknowns;
+    s.culprit = {};
     if (!stage_residuals(s, m, part, u, m.residuals)) {
         long long entry = 0;
         if (first_not_finite(m.residuals, size, entry)) s.culprit = {entry % m.unknowns, Culprit::What::derivative};
@@ -225,11 +228,13 @@ inline Newton solve_part(Integration& s, StageState& m, const Stages& part) noex
                     return Newton::converged;
                 }
             }
+            m.strained = true;
             if (halving == most_halvings) return finite ? Newton::diverged : Newton::not_finite;
         }
         copy(m.trial, size, u);
         if (damping == 1) {
             const double theta = length > 0 ? after / length : 0;
+            m.strained |= theta > 0.25 && length > m.rounding;
             if (theta / (1 - theta) * after <= m.tolerance) {
                 for (long long k = 0; k < size; ++k) u[k] += m.next[k];
                 return Newton::converged;
