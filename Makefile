@@ -47,7 +47,7 @@ sanitize:
 	@mkdir -p build/sanitize
 	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -fno-omit-frame-pointer -fsanitize=address,undefined \
 	  -fno-sanitize-recover=all -Wall -Wextra -Wpedantic -Werror -pthread -Isrc/daedalus/core \
-	  tests/core/core_test.cpp $(KERNELS) \
+	  tests/core/core_test.cpp $(KERNELS) src/daedalus/core/stage_pattern.cpp \
 	  -o build/sanitize/core_test
 	build/sanitize/core_test
 	@# Code for AVX2 must not leak through shared inline functions into the code for any processor.

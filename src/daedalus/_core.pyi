@@ -115,6 +115,27 @@ class Rosenbrock:
     @property
     def order(self) -> int: ...
 
+class ImplicitTableau:
+    def __init__(
+        self,
+        A: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        x_dense: ArrayLike,
+        z_dense: ArrayLike,
+        b_hat: ArrayLike | None = None,
+        order: int = 1,
+        error_order: int = 0,
+    ) -> None: ...
+    @property
+    def stages(self) -> int: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def adaptive(self) -> bool: ...
+    @property
+    def groups(self) -> list[int]: ...
+
 class Cancel:
     def __init__(self) -> None: ...
     def set(self) -> None: ...
@@ -206,7 +227,7 @@ class LinearSolver:
 
 def integrate(
     rhs: Function | ImplicitModel,
-    method: str | Tableau | Collocation | Rosenbrock | Bdf,
+    method: str | Tableau | Collocation | Rosenbrock | Bdf | ImplicitTableau,
     t0: float,
     t1: float,
     x0: ArrayLike,

@@ -172,9 +172,48 @@ nb::object consistent(const PythonImplicitModel& self, double t, nb::handle row,
     }
     rethrow(kept);
     return found ? to_numpy(std::move(out), {static_cast<std::size_t>(start.size())}) : nb::none();
+}
+
 void construct_bdf(BdfSettings* self, int max_order, bool algebraic_in_error_test) {
     if (max_order < 1 || max_order > bdf_orders) refuse("max_order must be 1 to 5");
     new (self) BdfSettings{max_order, algebraic_in_error_test};
+}
+
+std::vector<double> numbers_of(nb::handle object, long long count, const char* name) {
+    const Doubles given(object);
+    if (given.size() != count) refuse(std::string(name) + " must have " + std::to_string(count) + " entries");
+    for (long long i = 0; i < count; ++i)
+        if (!std::isfinite(given.data()[i])) refuse("the numbers of a tableau must be finite");
+    return {given.data(), given.data() + count};
+}
+
+// Rows of weights for theta, theta^2, ...
+int read_weights(nb::handle object, long long columns, std::vector<double>& out, const char* name) {
+    const Doubles given(object);
+    if (given.dimensions() != 2 || given.length(1) != columns || given.length(0) < 1 || given.length(0) > 40)
+        refuse(std::string(name) + " must be (degree, " + std::to_string(columns) + ")");
+    out = numbers_of(object, given.size(), name);
+    return static_cast<int>(given.length(0));
+}
+
+void construct_tableau(ImplicitTable* self, nb::object a, nb::object b, nb::object c, nb::object x_dense,
+                       nb::object z_dense, nb::object b_hat, int order, int error_order) {
+    ImplicitTable table;
+    const long long stages = Doubles(b).size();
+    if (stages < 1 || stages > 1000) refuse("a tableau has 1 to 1000 stages");
+    if (order < 1) refuse("the order must be at least 1");
+    table.stages = static_cast<int>(stages), table.order = order;
+    table.a = numbers_of(a, stages * stages, "A");
+    table.b = numbers_of(b, stages, "b"), table.c = numbers_of(c, stages, "c");
+    table.x_degree = read_weights(x_dense, stages, table.x_weights, "x_dense");
+    table.z_degree = read_weights(z_dense, stages + 1, table.z_weights, "z_dense");
+    if (!b_hat.is_none()) {
+        table.error = numbers_of(b_hat, stages, "b_hat");
+        for (std::size_t j = 0; j < table.error.size(); ++j) table.error[j] = table.b[j] - table.error[j];
+    }
+    table.control_order = std::max(1, std::min(order, error_order > 0 ? error_order : order - 1) + 1);
+    complete_table(table);
+    new (self) ImplicitTable(std::move(table));
 }
 
 }  // namespace
@@ -195,6 +234,17 @@ void bind_implicit(nb::module_& module) {
         .def("__init__", construct_bdf, "max_order"_a = bdf_orders, "algebraic_in_error_test"_a = true)
         .def_ro("max_order", &BdfSettings::max_order)
         .def_ro("algebraic_in_error_test", &BdfSettings::algebraic_in_error_test);
+    nb::class_<ImplicitTable>(module, "ImplicitTableau")
+        .def("__init__", construct_tableau, "A"_a, "b"_a, "c"_a, "x_dense"_a, "z_dense"_a, "b_hat"_a = nb::none(),
+             "order"_a = 1, "error_order"_a = 0)
+        .def_prop_ro("stages", [](const ImplicitTable& self) { return self.stages; })
+        .def_prop_ro("order", [](const ImplicitTable& self) { return self.order; })
+        .def_prop_ro("adaptive", [](const ImplicitTable& self) { return !self.error.empty(); })
+        .def_prop_ro("groups", [](const ImplicitTable& self) {
+            std::vector<int> counts;
+            for (const StageGroup& group : self.groups) counts.push_back(group.known ? 0 : group.count);
+            return counts;
+        });
 }
 
 }  // namespace daedalus

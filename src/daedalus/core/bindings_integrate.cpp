@@ -97,6 +97,13 @@ void choose_implicit_method(nb::handle method, Ingredients& kept) {
         request.implicit_table = &nb::cast<const BdfSettings&>(method), request.implicit_degree = bdf_orders;
         return;
     }
+    if (nb::isinstance<ImplicitTable>(method)) {
+        const ImplicitTable& table = nb::cast<const ImplicitTable&>(method);
+        if (table.error.empty() && request.fixed_step <= 0) refuse("a tableau without b_hat needs a step");
+        request.method = Method::implicit_tableau;
+        request.implicit_table = &table, request.implicit_degree = table.degree();
+        return;
+    }
     if (!nb::isinstance<CollocationTable>(method)) refuse("an implicit model needs an implicit method");
     const CollocationTable& table = nb::cast<const CollocationTable&>(method);
     request.method = Method::radau;

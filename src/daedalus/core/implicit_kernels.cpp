@@ -1,5 +1,6 @@
 // The steppers of the implicit methods, compiled once for each instruction set (DAEDALUS_ISA).
 #include "bdf.hpp"
+#include "implicit_tableau.hpp"
 #include "kernels.hpp"
 #include "radau.hpp"
 #include "rosenbrock.hpp"
@@ -36,6 +37,7 @@ Kernels implicit_kernels(Method method) noexcept {
         case Method::radau: return implicit<Radau, RadauState, CollocationTable>();
         case Method::rosenbrock: return implicit<Rosenbrock, RosenbrockState, RosenbrockTable>();
         case Method::bdf: return implicit<Bdf, BdfState, BdfSettings>();
+        case Method::implicit_tableau: return implicit<ImplicitTableau, StepState, ImplicitTable>();
         default: return {};
     }
 }

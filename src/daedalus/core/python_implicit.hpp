@@ -6,6 +6,7 @@
 #include "bdf_settings.hpp"
 #include "collocation_table.hpp"
 #include "implicit_model.hpp"
+#include "implicit_table.hpp"
 #include "python_function.hpp"
 #include "rosenbrock_table.hpp"
 

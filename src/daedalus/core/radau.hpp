@@ -20,7 +20,7 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 // Steps that differ by rounding only share their factors.
-inline constexpr double same_step = 1e-12;
+inline constexpr double same_length = 1e-12;
 
 struct RadauState : ImplicitState {
     const CollocationTable& table;
@@ -203,7 +203,7 @@ private:
             m.jacobian_known = m.jacobian_fresh = true;
             m.factored = false;
         }
-        if (m.factored && std::fabs(m.factored_step - h) <= same_step * std::fabs(h)) return true;
+        if (m.factored && std::fabs(m.factored_step - h) <= same_length * std::fabs(h)) return true;
         const CollocationTable& table = m.table;
         scale_by_index(m, std::fabs(h));
         m.factored = !table.has_real || factor_matrix(m, m.solver, table.gamma / h);

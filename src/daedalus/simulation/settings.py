@@ -11,7 +11,8 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.system import System
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
-from daedalus.simulation.methods import METHODS, choose_method, is_implicit
+from daedalus.simulation.fitting_method import check_fits
+from daedalus.simulation.methods import choose_method, is_implicit
 from daedalus.simulation.plant import Plant, plant_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _checked(system: System, method: str | Tableau, rtol: float, atol: object, l
     implicit = is_implicit(method)
     plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
     if isinstance(plant, ImplicitPlant):
-        check_index(plant, choice.name)
+        check_fits(plant, method)
     tolerance = row_tolerance(system, atol) if implicit else absolute_tolerance(system, atol)
     call = {"atol": tolerance, **{k: v for k, v in numbers.items() if v is not None}}
     if system.invariants and plant.projection is not None:
@@ -76,21 +77,6 @@ def _checked(system: System, method: str | Tableau, rtol: float, atol: object, l
     chosen = (choice.core, choice.name, choice.reason)
     core = plant.model if isinstance(plant, ImplicitPlant) else plant_of(system).rhs.core
     return Settings(plant, core, *chosen, numbers["max_steps"], numbers["time_limit"], call)
-
-
-def check_index(plant: ImplicitPlant, method: str) -> None:
-    """Refuse a method for an index that it cannot solve."""
-    highest, found = METHODS[method].highest_index, plant.index.largest
-    if found <= highest:
-        return
-    labels = [*plant.system.labels["x"], *plant.system.labels["z"]]
-    deep = [labels[k] for k in np.flatnonzero(plant.index.index > highest)]
-    raise InputError(
-        f"The method {method!r} does not solve a model of index {found}.",
-        f"{', '.join(deep[:6])} {'has' if len(deep) == 1 else 'have'} an index above {highest}",
-        because="its order would be lost, or the error of each step would not shrink with it.",
-        remedy='dd.simulate(dd.reduce(m), ...), or method="auto"',
-    )
 
 
 def row_tolerance(system: System, atol: object) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The numbers with which the core runs Radau IIA: the inverse of A made block-diagonal, and the error estimate.
 
-With T⁻¹ A⁻¹ T = diag(γ, (α −β; β α), …) the stages of a step are solved in one real and some complex systems of the
-size of the model (J. C. Butcher, BIT 16, 1976; T. A. Bickart, SIAM J. Numer. Anal. 14, 1977). The estimate compares with a
+With T⁻¹ A⁻¹ T = diag(γ, (α −β; β α), …) the stages are solved in one real and some complex systems of the size
+of the model (J. C. Butcher, BIT 16, 1976; T. A. Bickart, SIAM J. Numer. Anal. 14, 1977). The estimate compares with a
 quadrature of order s over the nodes 0, c_1, …, c_s in which x'(t_n) has the weight γ₀ (E. Hairer, G. Wanner, Solving
 Ordinary Differential Equations II, IV.8); with an even number of stages no eigenvalue is real, γ₀ is |μ|⁻¹ of the first
 complex pair then.
