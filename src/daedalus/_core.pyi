@@ -81,6 +81,23 @@ class ImplicitModel:
         level: Sequence[int] = ...,
     ) -> None: ...
 
+class Collocation:
+    def __init__(
+        self,
+        c: ArrayLike,
+        inverse: ArrayLike,
+        from_: ArrayLike,
+        to: ArrayLike,
+        gamma: ArrayLike,
+        alpha: ArrayLike,
+        beta: ArrayLike,
+        powers: ArrayLike,
+        weight: float,
+        error: ArrayLike,
+    ) -> None: ...
+    @property
+    def stages(self) -> int: ...
+
 class Bdf:
     def __init__(self, max_order: int = 5, algebraic_in_error_test: bool = True) -> None: ...
     @property
@@ -140,7 +157,7 @@ class Run:
 
 def integrate(
     rhs: Function | ImplicitModel,
-    method: str | Tableau | Bdf,
+    method: str | Tableau | Collocation | Bdf,
     t0: float,
     t1: float,
     x0: ArrayLike,
