@@ -1,9 +1,9 @@
 // BDF of orders 1 to 5 with variable order, variable step and fixed leading coefficient, for 0 = F(t, x', x, z).
 //
-//   F(t_new, x'_pred + alpha (x - x_pred), x, z) = 0   by Newton with a factor of (alpha dF/dx' + dF/d(x, z)) that is kept
+//   F(t_new, x'_pred + alpha (x - x_pred), x, z) = 0   by Newton with a kept factor of alpha dF/dx' + dF/d(x, z)
 //
-// A factor made for another alpha still serves while the ratio r = alpha / alpha_then is near one, with corrections times
-// 2 / (1 + r) (Brenan, Campbell, Petzold, section 5.2.2). A restart begins at order 1.
+// A factor made for another alpha still serves while the ratio r = alpha / alpha_then is near one, with corrections
+// times 2 / (1 + r) (Brenan, Campbell, Petzold, section 5.2.2). A restart begins at order 1.
 #pragma once
 
 #include <algorithm>

@@ -3,10 +3,10 @@
 //   psi_i = t_n - t_(n-1-i),   phi_0 = w_n,   phi_i = psi_0 ... psi_(i-1) [w_n, ..., w_(n-i)]
 //   w_pred = sum_i beta_i phi_i,   w'_pred = sum_i gamma_i beta_i phi_i,   w' = w'_pred + alpha (w - w_pred)
 //
-// with alpha = (1 + 1/2 + ... + 1/k) / h whatever the steps before: K. R. Jackson, R. Sacks-Davis, ACM Trans. Math. Softw.
-// 6 (1980); K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in
-// Differential-Algebraic Equations, section 5.2. The differences stay as they are until the step is over: an attempt that
-// fails, or that an event cuts short, leaves nothing to undo.
+// with alpha = (1 + 1/2 + ... + 1/k) / h whatever the steps before: K. R. Jackson, R. Sacks-Davis, ACM Trans. Math.
+// Softw. 6 (1980); K. E. Brenan, S. L. Campbell, L. R. Petzold, Numerical Solution of Initial-Value Problems in
+// Differential-Algebraic Equations, section 5.2. The differences stay as they are until the step is over: an attempt
+// that fails, or that an event cuts short, leaves nothing to undo.
 #pragma once
 
 #include <algorithm>

@@ -26,8 +26,8 @@ DAEDALUS_COLD long long unknown_of_equation(const ImplicitState& m, long long eq
     return any;
 }
 
-// An unknown with a derivative that is not finite, one that no equation depends on at this point, or that of an equation
-// which depends on nothing; -1 where the reason is not that simple.
+// An unknown with a derivative that is not finite, one that no equation depends on at this point, or that of an
+// equation which depends on nothing; -1 where the reason is not that simple.
 DAEDALUS_COLD long long unknown_of_singular(ImplicitState& m, bool& finite) noexcept {
     const Pattern& pattern = m.model.matrix;
     const double* values = m.solver.values();

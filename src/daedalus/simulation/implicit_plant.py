@@ -62,17 +62,31 @@ class ImplicitPlant(Plant):
         return compile_function(residual), compile_function(ca.Function("jacobian", arguments, list(self.jacobians)))
 
     @cached_property
+    def drift(self) -> Compiled:
+        """∂F/∂t + ∂F/∂u u' as a function of (t, x', x, z, u, p, u')."""
+        residual, u = self.system.residual, self.system.symbol("u")
+        slopes = ca.SX.sym("udot", u.numel())
+        moved = ca.jacobian(residual, self.system.symbol("t")) + ca.mtimes(ca.jacobian(residual, u), slopes)
+        arguments = [self.system.symbol(letter) for letter in ARGUMENTS]
+        return compile_function(ca.Function("drift", [*arguments, slopes], [ca.densify(moved)]))
+
+    @cached_property
     def model(self) -> Any:
         """What the core integrates."""
         return self.core_model(*(function.core for function in self.functions))
 
-    def core_model(self, residual: Any, jacobian: Any) -> Any:
-        """The description for the core around two of its functions."""
+    @cached_property
+    def model_with_drift(self) -> Any:
+        """The same for methods that need the time derivative of F."""
+        return self.core_model(*(function.core for function in self.functions), self.drift.core)
+
+    def core_model(self, residual: Any, jacobian: Any, drift: Any = None) -> Any:
+        """The description for the core around its functions; without a drift the core takes differences in t."""
         dot, whole = (matrix.sparsity() for matrix in self.jacobians)
         n = self.system.sizes["x"]
         patterns = (list(dot.colind()), list(dot.row()), list(whole.colind()), list(whole.row()))
         scales = (self.index.index.tolist(), self.index.level.tolist()) if self.index.largest > 1 else ([], [])
-        return _core.ImplicitModel(residual, jacobian, n, n + self.system.sizes["z"], *patterns, *scales)
+        return _core.ImplicitModel(residual, jacobian, n, n + self.system.sizes["z"], *patterns, *scales, drift=drift)
 
     @cached_property
     def without_derivative(self) -> np.ndarray:

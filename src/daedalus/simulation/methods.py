@@ -77,17 +77,24 @@ METHODS = {
         _implicit_tableau("implicit_euler", 1, False, "implicit Euler", "1", _STAGE_ORDER_1),
         _implicit_tableau("trapezoidal", 2, False, "trapezoidal rule, Lobatto IIIA", why=_UNDAMPED.format(-1)),
         *(
-            _implicit_tableau(
-                f"gauss{s}", 2 * s, False, f"Gauss–Legendre, {s} stages", why=_UNDAMPED.format((-1) ** s)
-            )
+            _implicit_tableau(f"gauss{s}", 2 * s, False, f"Gauss–Legendre, {s} stages", why=_UNDAMPED.format((-1) ** s))
             for s in range(1, 7)
         ),
         *(_radau(stages) for stages in (2, 3, 5)),
         _rosenbrock("rodas4", 4, "Hairer and Wanner 1996, Rosenbrock 4(3)"),
         _rosenbrock("rodas5p", 5, "Steinebach 2023, Rosenbrock 5(4)"),
         Method(
-            "bdf", 5, False, True, "1 to 5", "1 to 5 z 1 to 5", "1 to 5", "-",
-            "BDF of variable order and step (Brenan, Campbell, Petzold 1996)", "bdf", 2,
+            "bdf",
+            5,
+            False,
+            True,
+            "1 to 5",
+            "1 to 5 z 1 to 5",
+            "1 to 5",
+            "-",
+            "BDF of variable order and step (Brenan, Campbell, Petzold 1996)",
+            "bdf",
+            2,
             "BDF with varying steps does not converge for index 3 (Gear, Leimkuhler, Gupta 1985).",
         ),
     )
@@ -186,7 +193,7 @@ def _implicit(method: Method, step: float | None) -> Choice:
         raise InputError(
             "BDF takes no fixed step.",
             because="its order and step are chosen together.",
-            remedy="max_step=..., or a one-step method such as \"radau5\"",
+            remedy='max_step=..., or a one-step method such as "radau5"',
         )
     return Choice(method.name, _core_implicit(method), step is None, "as asked" if step is None else AT_FIXED_STEP)
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.system import System
-from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.fitting_method import check_fits
-from daedalus.simulation.methods import choose_method, is_implicit
+from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
+from daedalus.simulation.methods import METHODS, choose_method, is_implicit
 from daedalus.simulation.plant import Plant, plant_of
 
 if TYPE_CHECKING:
@@ -75,8 +75,15 @@ def _checked(system: System, method: str | Tableau, rtol: float, atol: object, l
     if system.events:
         call.update(_events(plant))
     chosen = (choice.core, choice.name, choice.reason)
-    core = plant.model if isinstance(plant, ImplicitPlant) else plant_of(system).rhs.core
+    core = _core_model(plant, choice.name)
     return Settings(plant, core, *chosen, numbers["max_steps"], numbers["time_limit"], call)
+
+
+def _core_model(plant: Plant, method: str) -> Any:
+    if not isinstance(plant, ImplicitPlant):
+        return plant_of(plant.system).rhs.core
+    needs_drift = method in METHODS and METHODS[method].family == "rosenbrock"
+    return plant.model_with_drift if needs_drift else plant.model
 
 
 def row_tolerance(system: System, atol: object) -> np.ndarray:
