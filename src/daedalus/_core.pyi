@@ -170,6 +170,7 @@ class Run:
         "newton_failed",
         "singular",
         "inconsistent",
+        "stiff",
     ]: ...
     @property
     def stop_time(self) -> float: ...
@@ -251,6 +252,7 @@ def integrate(
     projection: Function | None = None,
     restart: Function | None = None,
     keep_steps: bool = True,
+    watch_stiffness: bool = False,
     progress: Callable[[float], object] | None = None,
     cancel: Cancel | None = None,
 ) -> Run: ...

@@ -253,7 +253,7 @@ PythonRun integrate(nb::handle rhs, nb::handle method, double t0, double t1, nb:
                     nb::handle save_at, std::vector<nb::object> tables, nb::handle guards,
                     std::vector<long long> directions, std::vector<long long> actions,
                     std::vector<long long> occurrences, nb::handle resets, nb::handle projection, nb::handle restart,
-                    bool keep_steps, nb::object progress, const Cancel* cancel) {
+                    bool keep_steps, bool watch_stiffness, nb::object progress, const Cancel* cancel) {
     PythonRun run;
     run.ingredients = std::make_unique<Ingredients>();
     Ingredients& kept = *run.ingredients;
@@ -275,7 +275,7 @@ PythonRun integrate(nb::handle rhs, nb::handle method, double t0, double t1, nb:
     std::optional<Doubles> samples;
     if (!save_at.is_none()) request.save_at = samples.emplace(save_at).span();
     request.samples_only = run.samples_only = !save_at.is_none();
-    request.keep_steps = keep_steps;
+    request.keep_steps = keep_steps, request.watch_stiffness = watch_stiffness;
     check_save_at(request);
 
     kept.directions = std::move(directions);
@@ -298,7 +298,7 @@ void bind_integrate(nb::module_& module) {
                "max_step"_a = nb::none(), "max_steps"_a = nb::none(), "time_limit"_a = nb::none(),
                "save_at"_a = nb::none(), "tables"_a = nb::list(), "guards"_a = nb::none(), "directions"_a = nb::list(),
                "actions"_a = nb::list(), "occurrences"_a = nb::list(), "resets"_a = nb::none(),
-               "projection"_a = nb::none(), "restart"_a = nb::none(), "keep_steps"_a = true,
+               "projection"_a = nb::none(), "restart"_a = nb::none(), "keep_steps"_a = true, "watch_stiffness"_a = false,
                "progress"_a = nb::none(), "cancel"_a = nb::none());
     module.attr("instruction_set") = has_avx2() ? "avx2" : "baseline";
 }

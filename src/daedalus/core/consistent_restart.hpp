@@ -79,11 +79,12 @@ inline bool ask_restart(Integration& s, ImplicitState& m, double* y) noexcept {
     return true;
 }
 
-// Makes the row y consistent; false where no values were found, and y is as before then.
-inline bool solve_restart(Integration& s, double* y) noexcept {
+// Makes the row y consistent; false where no values were found, and y is as before then. Where only an input jumped,
+// the states of a model of higher index stay, and the first step finds z.
+inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
     ImplicitState& m = implicit_of(s);
     m.restarted = true;
-    if (m.has_restart) return ask_restart(s, m, y);
+    if (m.has_restart && moved) return ask_restart(s, m, y);
     if (m.model.higher_index) return true;
     copy(y, s.n, m.spare_row);
     for (int round = 0; round < most_corrections; ++round) {

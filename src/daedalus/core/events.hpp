@@ -183,7 +183,7 @@ inline Status fire(Integration& s) noexcept {
                 return Status::not_finite;
             }
             copy(row, s.n, s.x);
-            if (s.implicit && !solve_restart(s, s.x)) return s.abort_called ? Status::aborted : Status::inconsistent;
+            if (s.implicit && !solve_restart(s, s.x, true)) return s.abort_called ? Status::aborted : Status::inconsistent;
             moved = true;
         }
         push_event(s.recorder.events, guard, s.t, s.stage, s.x, s.n);

@@ -26,7 +26,7 @@ Kernels implicit() noexcept {
         const auto* state = static_cast<const ImplicitState*>(implicit);
         return ImplicitWork{state->jacobians, state->factorisations, state->newton, state->newton_failures};
     };
-    found.consistent = solve_restart;
+    found.consistent = [](Integration& s, double* y) noexcept { return solve_restart(s, y, true); };
     return found;
 }
 

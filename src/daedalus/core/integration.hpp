@@ -28,6 +28,7 @@ enum class Status {
     newton_failed,  // at the shortest step
     singular,       // the matrix of the method, at the shortest step
     inconsistent,   // no values of z and x' behind a jump
+    stiff,          // an explicit method is held back by stability, with most of the way to go
     aborted,        // a callback asked to stop
 };
 
@@ -105,6 +106,8 @@ struct Integration {
     long long grid_index = 0, grid_count = 0;
     double log_error_before = 0;
     bool after_rejection = false, abort_called = false;
+    bool watch_stiffness = false;
+    int stiff_steps = 0, easy_steps = 0;
     bool accepted = false, taken = true;  // how an implicit attempt ended
     void* implicit = nullptr;             // what the implicit method remembers
 

@@ -104,7 +104,7 @@ inline Status next_interval(Integration& s) noexcept {
     restart(s);
     // Inputs may jump here, and z and x' with them: the row of this time keeps the later values.
     if (s.implicit) {
-        if (!solve_restart(s, s.x)) return s.abort_called ? Status::aborted : Status::inconsistent;
+        if (!solve_restart(s, s.x, false)) return s.abort_called ? Status::aborted : Status::inconsistent;
         Rows& rows = s.recorder.steps;
         if (rows.count > 0 && rows.t[rows.count - 1] == s.t) copy(s.x, s.n, rows.x + (rows.count - 1) * s.n);
     }
@@ -217,6 +217,28 @@ inline bool plan_step(Integration& s) noexcept {
     return reaches_end;
 }
 
+// Whether stability and not accuracy limits the step: h |lambda| from two slopes at the end of the step stays beyond the
+// edge of the stability region (Shampine; Hairer, Wanner, Solving Ordinary Differential Equations II, section IV.2), and
+// more steps of this length are to come than an implicit method would need.
+inline constexpr int stiff_enough = 15, easy_enough = 6;
+inline constexpr double many_steps = 300;
+
+template <class M>
+inline bool is_stiff(Integration& s) noexcept {
+    if constexpr (requires { M::stability_edge; }) {
+        ensure_end_slope<M>(s);
+        if (M::stiffness(s) > M::stability_edge) {
+            s.easy_steps = 0;
+            ++s.stiff_steps;
+        } else if (s.stiff_steps > 0 && ++s.easy_steps == easy_enough) {
+            s.stiff_steps = s.easy_steps = 0;
+        }
+        return s.stiff_steps >= stiff_enough && std::fabs(s.t1 - s.t_new) > many_steps * std::fabs(s.t_new - s.t);
+    } else {
+        return false;
+    }
+}
+
 template <class M>
 inline Status attempt_adaptive(Integration& s) noexcept {
     const bool reaches_end = plan_step(s);
@@ -231,6 +253,7 @@ inline Status attempt_adaptive(Integration& s) noexcept {
     // A step shortened by a stop says nothing against the length that was planned.
     const double wish = taken * growth_after_acceptance<M>(s, error);
     s.h = reaches_end && std::fabs(wish) < std::fabs(s.h) ? s.h : wish;
+    if (s.watch_stiffness && is_stiff<M>(s)) return Status::stiff;
     return complete<M>(s);
 }
 

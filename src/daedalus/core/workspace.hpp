@@ -35,6 +35,7 @@ struct Request {
     long long max_steps = std::numeric_limits<long long>::max();
     bool samples_only = false;  // save_at was given
     bool keep_steps = true;
+    bool watch_stiffness = false;
     std::span<const double> save_at;
     std::span<const Table* const> tables;
     const Function* guards = nullptr;
@@ -72,6 +73,7 @@ public:
         s.rtol = request.rtol;
         s.fixed_step = request.fixed_step, s.first_step = request.first_step;
         s.max_step = request.max_step, s.max_steps = request.max_steps;
+        s.watch_stiffness = request.watch_stiffness;
         s.stops = stops_.data(), s.stop_count = static_cast<long long>(stops_.size());
 
         double* atol = carve(lanes);

@@ -78,15 +78,18 @@ class ImplicitPlant(Plant):
     @cached_property
     def model_with_drift(self) -> Any:
         """The same for methods that need the time derivative of F."""
-        return self.core_model(*(function.core for function in self.functions), self.drift.core)
+        residual, jacobian = self.functions
+        return self.core_model(residual.core, jacobian.core, self.drift.core)
 
     def core_model(self, residual: Any, jacobian: Any, drift: Any = None) -> Any:
         """The description for the core around its functions; without a drift the core takes differences in t."""
         dot, whole = (matrix.sparsity() for matrix in self.jacobians)
         n = self.system.sizes["x"]
         patterns = (list(dot.colind()), list(dot.row()), list(whole.colind()), list(whole.row()))
-        scales = (self.index.index.tolist(), self.index.level.tolist()) if self.index.largest > 1 else ([], [])
-        return _core.ImplicitModel(residual, jacobian, n, n + self.system.sizes["z"], *patterns, *scales, drift=drift)
+        index, level = self.index.index.tolist(), self.index.level.tolist()
+        if self.index.largest == 1:
+            index = level = []
+        return _core.ImplicitModel(residual, jacobian, n, n + self.system.sizes["z"], *patterns, index, level, drift)
 
     @cached_property
     def without_derivative(self) -> np.ndarray:

@@ -72,6 +72,8 @@ def _checked(system: System, method: str | Tableau, rtol: float, atol: object, l
     call = {"atol": tolerance, **{k: v for k, v in numbers.items() if v is not None}}
     if system.invariants and plant.projection is not None:
         call["projection"] = plant.projection.core
+    if method == "auto":
+        call["watch_stiffness"] = True
     if system.events:
         call.update(_events(plant))
     chosen = (choice.core, choice.name, choice.reason)

@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InconsistentStartError, InputError, SolverError
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import given_start, parameter_values
 from daedalus.simulation.implicit_plant import ImplicitPlant
@@ -19,10 +19,11 @@ from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import Drive, read_inputs
 from daedalus.simulation.plant import Plant
 from daedalus.simulation.progress import ProgressBar, wants_progress
+from daedalus.simulation.restart import with_restart
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
-from daedalus.simulation.solvable import check_on_invariants, system_to_run
+from daedalus.simulation.solvable import check_on_invariants, implicit_choice, system_to_run
 from daedalus.simulation.stop_reason import remedy, stop_reason
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 
@@ -85,6 +86,7 @@ def simulate(
     (-1.0, 'dop853')
     """
     system, method, why = system_to_run(model, method, rtol)
+    given = (span, start, inputs, parameters)
     t0, t1 = read_span(span)
     p = parameter_values(system, parameters)
     system, drive = read_inputs(system, {} if inputs is None else inputs, (t0, t1))
@@ -93,6 +95,8 @@ def simulate(
     x0 = system.default_start
     if isinstance(plant, ImplicitPlant):
         x0 = first_row(model, plant, drive, start, inputs or {}, t0, p)
+        if plant.index.largest > 1 and any(event.resets for event in system.events):
+            settings = with_restart(settings, model)
     elif start is not None:
         x0 = read_start(plant, drive, start, t0, p, settings)
     if system.invariants:
@@ -109,12 +113,32 @@ def simulate(
         if isinstance(bar, ProgressBar):
             bar.close()
     status = run.status
+    if status == "stiff":
+        limits = (step, max_step, first_step, max_steps, time_limit)
+        return _solved_anew(model, run, given, rtol, atol, limits, save_at, progress, on_stop, cancel)
     if status in SUSPECT:
         check_start_mass(model, system, t0, x0, p)
     trajectory = Trajectory(plant, drive, p, run.t, run.x, status, partial(explain, run, settings, drive, why), run)
     if on_stop != "return" and _raises(on_stop) and not trajectory.success:
         raise_stopped(trajectory)
     return trajectory
+
+
+def _solved_anew(
+    model: Model | System, run: Any, given: tuple[Any, ...], rtol: float, atol: object, limits: tuple[Any, ...],
+    save_at: Any, progress: Any, on_stop: str, cancel: Any,
+) -> Trajectory:  # fmt: skip
+    """The whole run by an implicit method, after an explicit one was held back by stability."""
+    steps = "step" if run.steps == 1 else "steps"
+    found = f"stability held the explicit method to steps of {abs(run.last_step):.2g} from t = {run.stop_time:.3g} on"
+    name, why = implicit_choice(as_system(model), f"{found}, seen after {run.steps} {steps}", rtol)
+    span, start, inputs, parameters = given
+    step, max_step, _, max_steps, time_limit = limits
+    trajectory = simulate(
+        model, span, start, inputs, parameters, name, rtol, atol, step, save_at, max_step,  # type: ignore[arg-type]
+        max_steps=max_steps, time_limit=time_limit, progress=progress, on_stop=on_stop, cancel=cancel,
+    )  # fmt: skip
+    return trajectory.with_note(why)
 
 
 def _raises(on_stop: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,6 +141,12 @@ class Trajectory(Samples):
     def notes(self) -> tuple[str, ...]:
         """What was decided on the way, such as why this method."""
         return self.outcome.notes
+
+    def with_note(self, note: str) -> Trajectory:
+        """The same with another reason for its method."""
+        outcome = replace(self.outcome, notes=(note, *self.outcome.notes[1:]))
+        arrays = (self._parameters, self._times, self._x)
+        return Trajectory(self._plant, self._drive, *arrays, self.status, outcome, self._source)
 
     @cached_property
     def events(self) -> list[EventRecord]:
