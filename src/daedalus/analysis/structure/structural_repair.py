@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.interval_arithmetic import range_over
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.consistent_jet import Jet
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 
 if TYPE_CHECKING:
@@ -262,13 +264,27 @@ def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca
         return expression
     slopes = ca.densify(ca.gradient(expression, ca.vertcat(*own)))
     order = len(array.y) - 1
+    points = random_arguments(array, jet, order, 3)
     function = ca.Function("slopes", array.arguments(order), [slopes])
-    samples = np.array([function(*a).full().ravel() for a in random_arguments(array, jet, order, 3)])
+    samples = np.array([function(*a).full().ravel() for a in points])
     size = max(float(np.abs(samples).max(initial=0.0)), 1.0)
-    dead = [s for s, largest in zip(own, np.abs(samples).max(axis=0)) if largest <= 1e-12 * size]
-    if not dead:
+    small = np.flatnonzero(np.abs(samples).max(axis=0) <= 1e-12 * size).tolist()
+    if small and np.any(samples[:, small]):
+        # Small beside the others may still be true: only what rounding explains is zero.
+        small = [k for k in small if _is_rounding(ca.Function("slope", array.arguments(order), [slopes[k]]), points)]
+    if not small:
         return expression
-    return ca.substitute(expression, ca.vertcat(*dead), ca.SX.zeros(len(dead)))
+    return ca.substitute(expression, ca.vertcat(*(own[k] for k in small)), ca.SX.zeros(len(small)))
+
+
+def _is_rounding(slope: ca.Function, points: list[list[Any]]) -> bool:
+    """Whether zero lies within the rounding of an expression at all points, by interval arithmetic."""
+    columns = [np.array([np.atleast_1d(a[k]) for a in points], dtype=float) for k in range(slope.n_in())]
+    try:
+        found = range_over(slope, columns, columns)
+    except SolverError:  # an operation without bounds
+        return True
+    return bool(np.all((found.low[0] <= 0) & (found.high[0] >= 0)))
 
 
 def _constant(array: DerivativeArray, expression: ca.SX, jet: Jet) -> float | None:
