@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -10,7 +11,9 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.system import System
-from daedalus.reduction.given_inputs import with_inputs
+from daedalus.reduction.differentiate import given_input_counts
+from daedalus.reduction.first_order import to_first_order
+from daedalus.reduction.given_inputs import check_smooth, with_inputs
 from daedalus.reduction.plan import Plan, plan_reduction
 from daedalus.reduction.position_and_velocity import with_both_levels
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
@@ -73,11 +76,13 @@ def reduce(
     check_model(model, "reduce")
     _check_arguments(index, stabilise, alpha)
     original = model.freeze()
-    book = with_inputs(written_out(model), inputs or {})
-    if stabilise == "ggl":
-        return with_both_levels(book, original)
-    plan = plan_reduction(book, index)
-    return _written(plan, original, stabilise, alpha)
+    written = written_out(model)
+    book = with_inputs(written, inputs or {})
+    plan = plan_reduction(to_first_order(book) if stabilise == "ggl" else book, index if stabilise != "ggl" else 1)
+    counts = given_input_counts(written, inputs or {}, plan.labels, plan.signature)
+    check_smooth(written, inputs or {}, counts)
+    plan = replace(plan, inputs={**plan.inputs, **counts})
+    return with_both_levels(plan, original) if stabilise == "ggl" else _written(plan, original, stabilise, alpha)
 
 
 def _check_arguments(index: object, stabilise: object, alpha: object) -> None:

@@ -17,10 +17,12 @@ from daedalus.analysis.structure.consistent_jet import Jet, consistent_jet, jet_
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
-from daedalus.errors import DaedalusError, ModelError, SingularModelError
+from daedalus.errors import DaedalusError, SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system import System
+from daedalus.reduction.differentiate import DifferentiatedInputError
 from daedalus.reduction.offsets import Unknown, jet_of, unknown_label
 
 # Scaled blocks whose smallest singular value is below this share of the largest are singular.
@@ -214,13 +216,16 @@ def _check_signals(book: Model, array: DerivativeArray, equations: ca.SX) -> Non
     labels = array.labels
     rates = [labels[symbol_key(s)] for s in ca.symvar(equations) if symbol_key(s) not in book._known]
     if rates:
-        raise ModelError(
+        error = DifferentiatedInputError(
             f"The derivative of an input would be needed: {', '.join(rates[:6])}.",
             "the equations are combined so that derivatives of unknowns cancel, and this one stays",
             because="a signal from outside may jump, and its derivative would be an impulse.",
             remedy="dd.reduce(m, inputs={name: expression of m.time}), or make it a state with an equation for its "
             "derivative",
         )
+        origins = [split_derivative(split_index(rate)[0]) for rate in rates]
+        error.needed = {name: max(n for own, n in origins if own == name) for name, _ in origins}
+        raise error
 
 
 def _repeated(system: System, structure: Structure) -> SingularModelError:

@@ -13,10 +13,10 @@ from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
+from daedalus.simulation.differentiated_inputs import driven_system
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.settings import settings_of
 from daedalus.simulation.simulate import explain, raise_stopped, read_save_at, read_span, read_start
-from daedalus.simulation.solvable import solvable_system
 from daedalus.simulation.stop_reason import SUCCESS
 from daedalus.simulation.trajectory import Trajectory
 
@@ -52,10 +52,10 @@ class PreparedRun:
         save_at: Any,
         options: dict[str, Any],
     ) -> None:
-        system = solvable_system(model)
         self._t0, self._t1 = read_span(span)
+        system, left = driven_system(model, inputs, (self._t0, self._t1))
         self._p = parameter_values(system, parameters)
-        self.system, self._drive = read_inputs(system, inputs or {}, (self._t0, self._t1))
+        self.system, self._drive = read_inputs(system, left, (self._t0, self._t1))
         if self._drive.callbacks:
             raise InputError(
                 "A prepared run takes no Python functions.",

@@ -14,13 +14,14 @@ from daedalus.errors import InconsistentStartError, InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.model.values import given_start, parameter_values
+from daedalus.simulation.differentiated_inputs import driven_system
 from daedalus.simulation.inputs import Drive, read_inputs
 from daedalus.simulation.plant import Plant
 from daedalus.simulation.progress import ProgressBar, wants_progress
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
-from daedalus.simulation.solvable import check_on_invariants, solvable_system
+from daedalus.simulation.solvable import check_on_invariants
 from daedalus.simulation.stop_reason import remedy, stop_reason
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 
@@ -57,7 +58,8 @@ def simulate(
     span: the end time (from 0), or (begin, end); backwards too.
     start: start values by name over those of the model, or `tr.at(t)` of another run.
     inputs: a value for every input: a number or vector, a function of time, an expression in the model's symbols, or
-        a table `dd.signal(times, values)`. Integration restarts at every time of a table.
+        a table `dd.signal(times, values)`. Integration restarts at every time of a table. An input that a constraint
+        differentiates needs derivatives: a number, an expression, or a function that can be read as a formula.
     parameters: values by name over those of the model.
     method: a name of `dd.methods()` or a `dd.Tableau`; "auto" chooses by the tolerance.
     rtol, atol: the local error of each component is kept below atol + rtol |x|; a single atol counts in nominal values,
@@ -82,10 +84,10 @@ def simulate(
     >>> round(float(tr["x"][-1]), 8), tr.method
     (-1.0, 'dop853')
     """
-    system = solvable_system(model)
     t0, t1 = read_span(span)
+    system, left = driven_system(model, inputs, (t0, t1))
     p = parameter_values(system, parameters)
-    system, drive = read_inputs(system, {} if inputs is None else inputs, (t0, t1))
+    system, drive = read_inputs(system, left, (t0, t1))
     settings = settings_of(system, method, rtol, atol, step, max_step, first_step, max_steps, time_limit)
     plant = settings.plant
     x0 = system.default_start

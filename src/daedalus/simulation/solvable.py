@@ -7,6 +7,7 @@ import numpy as np
 from daedalus.errors import InconsistentStartError, SingularModelError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
+from daedalus.reduction.differentiate import DifferentiatedInputError
 from daedalus.reduction.explicit_form import explicit_form
 from daedalus.simulation.inputs import Drive
 from daedalus.simulation.plant import Plant
@@ -20,11 +21,16 @@ def solvable_system(model: Model | System) -> System:
     """
     system = as_system(model)
     known = system.prepared.get("solvable")
-    if known is not None:
-        return known
-    with system.lock:
-        system.prepared["solvable"] = _made_solvable(model, system)
-    return system.prepared["solvable"]
+    if known is None:
+        with system.lock:
+            try:
+                known = _made_solvable(model, system)
+            except DifferentiatedInputError as error:
+                known = error
+            system.prepared["solvable"] = known
+    if isinstance(known, DifferentiatedInputError):
+        raise known
+    return known
 
 
 def _made_solvable(model: Model | System, system: System) -> System:

@@ -14,11 +14,11 @@ from daedalus import _core
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.model import Model
 from daedalus.model.system import System
+from daedalus.simulation.differentiated_inputs import driven_system
 from daedalus.simulation.ensemble import Ensemble
 from daedalus.simulation.files import recorded_names, unit_of
 from daedalus.simulation.progress import wants_progress
 from daedalus.simulation.simulate import read_span, simulate
-from daedalus.simulation.solvable import solvable_system
 from daedalus.simulation.trajectory import Trajectory
 
 # Times kept when save_at is not given: enough for a smooth plot.
@@ -59,13 +59,13 @@ def sweep(
     >>> en["x"].dims
     ('k', 'x_start', 'time')
     """
-    system = solvable_system(model)
+    t0, t1 = read_span(span)
+    system, left = driven_system(model, options.get("inputs"), (t0, t1))
     axes = _read_axes(system, over, combine)
     grid = _case_grid(axes, combine)
-    t0, t1 = read_span(span)
     save_at = options.pop("save_at", None)
     times = np.linspace(t0, t1, DEFAULT_SAMPLES) if save_at is None else np.asarray(save_at, dtype=float)
-    options = {**options, "save_at": times, "progress": False}
+    options = {**options, "inputs": left, "save_at": times, "progress": False}
     cancel = _core.Cancel()
 
     def run(case: dict[str, float]) -> Trajectory | str:

@@ -33,6 +33,8 @@ MOST_REPAIRS = 12
 SINGULAR = 1e-9
 # Entries below this are zero but for rounding.
 EMPTY = 1e-13
+# A sum is zero that lies within this many times the bounds of its own rounding.
+ROUNDED = 1e3
 # Above this size regularity is judged by sparse factors and an estimate of the condition.
 DENSE = 200
 LARGEST_CONDITION = 1e13
@@ -270,8 +272,18 @@ def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca
     size = max(float(np.abs(samples).max(initial=0.0)), 1.0)
     small = np.flatnonzero(np.abs(samples).max(axis=0) <= 1e-12 * size).tolist()
     if small and np.any(samples[:, small]):
-        # Small beside the others may still be true: only what rounding explains is zero.
-        small = [k for k in small if _is_rounding(ca.Function("slope", array.arguments(order), [slopes[k]]), points)]
+        # Small beside steep others may still be true: it counts as zero only if it is small at the jet too, and if
+        # rounding explains it. A constant has been rounded before.
+        here = np.abs(function(*jet.arguments(order)).full().ravel())
+        small = [
+            k
+            for k in small
+            if not here[k] > 1e-12 * here.max()
+            and (
+                slopes[k].is_constant()
+                or _is_rounding(ca.Function("slope", array.arguments(order), [slopes[k]]), points)
+            )
+        ]
     if not small:
         return expression
     return ca.substitute(expression, ca.vertcat(*(own[k] for k in small)), ca.SX.zeros(len(small)))
@@ -284,7 +296,9 @@ def _is_rounding(slope: ca.Function, points: list[list[Any]]) -> bool:
         found = range_over(slope, columns, columns)
     except SolverError:  # an operation without bounds
         return True
-    return bool(np.all((found.low[0] <= 0) & (found.high[0] >= 0)))
+    # Coefficients are rounded as well as sums, hence the wider bounds.
+    slack = ROUNDED * (found.high[0] - found.low[0])
+    return bool(np.all((found.low[0] - slack <= 0) & (found.high[0] + slack >= 0)))
 
 
 def _constant(array: DerivativeArray, expression: ca.SX, jet: Jet) -> float | None:
