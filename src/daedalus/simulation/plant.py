@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 import casadi as ca
@@ -69,11 +70,13 @@ class Plant:
     @cached_property
     def invariant_labels(self) -> list[str]:
         """The name of every entry of `invariants`."""
-        return [
-            element_label(name, () if value.is_scalar() else (value.numel(),), k)
-            for name, value in self.system.invariants.items()
-            for k in range(value.numel())
-        ]
+        return labels_of(self.system.invariants)
+
+    @cached_property
+    def watched(self) -> Compiled:
+        """What solutions keep at zero without being held to it, below each other."""
+        kept = concatenate(self.system.watched.values())
+        return self._compiled("watched", self.form.applied(self.system, kept))
 
     @cached_property
     def constraints(self) -> Compiled:
@@ -110,6 +113,15 @@ class Plant:
         if k is None:
             raise InputError(f"{name} does not exist.", f"{stem} has shape {shape}")
         return slice(place.start + k, place.start + k + 1), ()
+
+
+def labels_of(expressions: Mapping[str, ca.SX]) -> list[str]:
+    """The name of every entry of expressions below each other."""
+    return [
+        element_label(name, () if value.is_scalar() else (value.numel(),), k)
+        for name, value in expressions.items()
+        for k in range(value.numel())
+    ]
 
 
 def plant_of(system: System) -> Plant:
