@@ -14,6 +14,7 @@ from daedalus.errors import InconsistentStartError, InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.model.values import given_start, parameter_values
+from daedalus.simulation.consistent_start import consistent_start
 from daedalus.simulation.differentiated_inputs import driven_system
 from daedalus.simulation.inputs import Drive, read_inputs
 from daedalus.simulation.plant import Plant
@@ -21,7 +22,6 @@ from daedalus.simulation.progress import ProgressBar, wants_progress
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
-from daedalus.simulation.solvable import check_on_invariants
 from daedalus.simulation.stop_reason import remedy, stop_reason
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 
@@ -94,7 +94,8 @@ def simulate(
     if start is not None:
         x0 = read_start(plant, drive, start, t0, p, settings)
     if system.invariants:
-        check_on_invariants(plant, drive, t0, x0, p, rtol)
+        x0, done = consistent_start(model, plant, drive, t0, x0, p, rtol, (start, inputs, parameters))
+        drive = drive._replace(notes=(*drive.notes, *done)) if done else drive
     call = settings.call
     bar = None if progress is False else _progress(progress, t0, t1, system.name)
     if save_at is not None or drive.tables or cancel is not None or bar is not None:

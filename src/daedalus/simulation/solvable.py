@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from daedalus.errors import InconsistentStartError, SingularModelError
+from daedalus.errors import SingularModelError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.reduction.differentiate import DifferentiatedInputError
 from daedalus.reduction.explicit_form import explicit_form
-from daedalus.simulation.inputs import Drive
-from daedalus.simulation.plant import Plant
 from daedalus.simulation.singular_mass import check_general_mass
 
 
@@ -49,20 +45,3 @@ def _made_solvable(model: Model | System, system: System) -> System:
         found.prepared["notes"] = tuple(str(reduced.reduction).splitlines()[1:2])
         return found
     return system
-
-
-def check_on_invariants(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> None:
-    """Refuse a start that violates what the model keeps: constraints left by a reduction, unit quaternions."""
-    values = plant.invariants.core(np.array([t0]), x0, drive.at(np.array([t0]))[0], p)[0]
-    worst = int(np.argmax(np.abs(values)))
-    scale = max(1.0, float(np.max(np.abs(x0), initial=0.0)))
-    if np.abs(values[worst]) <= max(1e-8, 10 * rtol) * scale:
-        return
-    names = plant.invariant_labels
-    off = [f"{names[k]} is off by {abs(values[k]):.3g}" for k in np.argsort(-np.abs(values))[:3] if values[k] != 0]
-    raise InconsistentStartError(
-        "The start violates what the model keeps.",
-        off,
-        because="a given start is never moved.",
-        remedy="start=dd.initialise(m, {...}), which finds a consistent start near yours",
-    )
