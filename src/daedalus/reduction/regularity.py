@@ -232,13 +232,35 @@ def _repeated(system: System, structure: Structure) -> SingularModelError:
     repair = structure.folded[0]
     names = [system.equation_labels[i] for i in repair.involved]
     contradiction = bool(repair.constant)
+    facts = [f"{', '.join(names[:8])}: a combination of them says 0 = {repair.constant:g}"]
+    because = "two equations then constrain the same unknowns and leave others undetermined."
+    remedy = f"remove one of {', '.join(names[:4])}; dd.analyse(m) tells what is redundant"
+    loose, multipliers = ([], []) if contradiction else _left_open(system)
+    if multipliers:
+        facts.append(f"the motion is determined without one of them; not unique: {', '.join(multipliers[:8])}")
+    elif loose:
+        facts.append(f"left undetermined: {', '.join(loose[:8])}")
+        remedy = f"write something new in the place of one of {', '.join(names[:4])}"
     return SingularModelError(
         "The model cannot be reduced: "
         + ("equations contradict each other." if contradiction else "an equation follows from the others."),
-        f"{', '.join(names[:8])}: a combination of them says 0 = {repair.constant:g}",
-        because="two equations then constrain the same unknowns and leave others undetermined.",
-        remedy=f"remove one of {', '.join(names[:4])}; dd.analyse(m) tells what is redundant",
+        facts,
+        because=because,
+        remedy=remedy,
     )
+
+
+def _left_open(system: System) -> tuple[list[str], list[str]]:
+    """What an analysis says is undetermined, and which multipliers are not unique; nothing for large systems."""
+    if system.sizes["x"] + system.sizes["z"] > LARGEST_AT_START:
+        return [], []
+    from daedalus.analysis.analyse import analyse
+
+    try:
+        report = analyse(system)
+    except DaedalusError:
+        return [], []
+    return list(report.undetermined), list(report.non_unique_multipliers)
 
 
 def _irreparable(book: Model, unknowns: list[Unknown], singular: list[Block], labels: list[str]) -> SingularModelError:

@@ -102,7 +102,7 @@ class Samples:
         return self._plant.rhs.core.evaluate_many(*self._arguments())[0]
 
     def violations(self) -> dict[str, float]:
-        """The largest violation over these times of each equation without derivatives, invariant and watched constraint."""
+        """The largest violation of each equation without derivatives, invariant or watched constraint."""
         plant = self._plant
         found: dict[str, float] = {}
         if plant.constraint_rows:
