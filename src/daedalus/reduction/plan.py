@@ -30,6 +30,8 @@ from daedalus.reduction.regularity import (
 )
 from daedalus.reduction.rewriting import ReducedModel, as_state, rewritten, row_labels, scalar_rows
 
+SINGULAR_THERE = "their matrix is singular there"
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -115,8 +117,7 @@ def _notes_at_start(
         return []
     return [
         f"at the start {_listed([labels[i] for i in block.equations])} cannot be solved for "
-        f"{_listed([unknown_label(book, unknowns[j], int(s.d[j])) for j in block.unknowns])}: "
-        "their matrix is singular there"
+        f"{_listed([unknown_label(book, unknowns[j], int(s.d[j])) for j in block.unknowns])}: " + SINGULAR_THERE
         for block in singular_at(jacobian, point)
     ]
 

@@ -23,7 +23,7 @@ from daedalus.reduction.given_inputs import smooth_instead
 from daedalus.reduction.reduce import reduce
 from daedalus.reduction.rewriting import times_text
 from daedalus.simulation.inputs import EQUAL_DEPTH, MOST_LOOPS, input_place, traced_input
-from daedalus.simulation.solvable import solvable_system
+from daedalus.simulation.solvable import notes_of, solvable_system
 
 
 def driven_system(
@@ -92,8 +92,7 @@ def _reduced(model: Model, smooth: dict[str, ca.SX]) -> System:
                 return found
         reduced = reduce(model, inputs=smooth)
         found = reduced.freeze()
-        lines = str(reduced.reduction).splitlines()[1:]
-        found.prepared["notes"] = (*lines[:1], *(line for line in lines[1:] if line.startswith("  input ")))
+        found.prepared["notes"] = notes_of(reduced.reduction)
         kept.insert(0, (smooth, found))
         del kept[MOST_LOOPS:]
     return found

@@ -7,6 +7,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.reduction.differentiate import DifferentiatedInputError
 from daedalus.reduction.explicit_form import explicit_form
+from daedalus.reduction.rewriting import Reduction
 from daedalus.simulation.singular_mass import check_general_mass
 
 
@@ -29,6 +30,13 @@ def solvable_system(model: Model | System) -> System:
     return known
 
 
+def notes_of(reduction: Reduction) -> tuple[str, ...]:
+    """What a run tells of the reduction it began with."""
+    lines = str(reduction).splitlines()[1:]
+    told = ("  input ", "  redundant constraints", "  the multipliers ")
+    return (*lines[:1], *(line for line in lines[1:] if line.startswith(told)))
+
+
 def _made_solvable(model: Model | System, system: System) -> System:
     # An input may close a loop that makes the system solvable, so only a failure without inputs is decisive.
     try:
@@ -42,6 +50,6 @@ def _made_solvable(model: Model | System, system: System) -> System:
             check_general_mass(model)
         reduced = reduce(model)
         found = reduced.freeze()
-        found.prepared["notes"] = tuple(str(reduced.reduction).splitlines()[1:2])
+        found.prepared["notes"] = notes_of(reduced.reduction)
         return found
     return system
