@@ -154,8 +154,8 @@ def test_10_a_coordinate_has_no_mass():
         "The mass matrix is singular: no kinetic energy belongs to q[1].\n"
         "  the rate of q[1] enters no kinetic energy, and q[1] no constraint\n"
         "  Because the acceleration of every coordinate follows from its inertia.\n"
-        '  Try: m.kinetic_energy(...) with the rate of q[1], or m.state("q", ...) and m.equation(...) for a part without '
-        "mass"
+        '  Try: m.kinetic_energy(...) with the rate of q[1], or m.state("q", ...) and m.equation(...) for a part '
+        "without mass"
     )
 
 

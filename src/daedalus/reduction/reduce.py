@@ -41,7 +41,8 @@ def reduce(
 
     Parameters
     ----------
-    model: any square model. Where its pattern misleads, equations are combined first, and the record says so.
+    model: any square model. Where its pattern misleads, equations are combined first, or combinations of unknowns get
+        names of their own; the record says so. Of redundant constraints of a mechanism independent ones are chosen.
     index: 1, or 0 to turn algebraic variables into states as well.
     stabilise: what keeps a run on the constraints.
         "projection": they are invariants of the model, and `simulate` moves every step back onto them.

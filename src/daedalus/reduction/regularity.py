@@ -42,6 +42,10 @@ class Point:
     values: dict[int, float]
 
 
+class MisleadingStructureError(SingularModelError):
+    """The structure misleads, and no combination of the equations repairs it."""
+
+
 class SystemJacobian:
     """J_ij = ∂f_i/∂x_j^(d_j - c_i) as a function of the symbols in it."""
 
@@ -55,6 +59,7 @@ class SystemJacobian:
         self.symbols = ca.symvar(total)
         self.blocks = blocks_in_order(s, tight=True)
         self._pattern = total.sparsity()
+        self.matrix = total
         self._function = ca.Function("J", [concatenate(self.symbols)], [total])
 
     def singular_blocks(self, values: np.ndarray) -> set[int]:
@@ -263,14 +268,16 @@ def _left_open(system: System) -> tuple[list[str], list[str]]:
     return list(report.undetermined), list(report.non_unique_multipliers)
 
 
-def _irreparable(book: Model, unknowns: list[Unknown], singular: list[Block], labels: list[str]) -> SingularModelError:
+def _irreparable(
+    book: Model, unknowns: list[Unknown], singular: list[Block], labels: list[str]
+) -> MisleadingStructureError:
     equations = [labels[i] for block in singular for i in block.equations]
     names = [unknown_label(book, unknowns[j]) for block in singular for j in block.unknowns]
-    return SingularModelError(
+    return MisleadingStructureError(
         "The model cannot be reduced: its structure misleads.",
         [
             f"the equations {', '.join(equations[:8])} do not determine {', '.join(names[:8])}",
-            "their matrix is singular whatever the values are, and no combination of the equations helps",
+            "their matrix is singular whatever the values are, and no combination of equations or of unknowns helps",
         ],
         because="how often each equation is differentiated is read from which unknowns stand in it.",
         remedy="combine the equations by hand so that derivatives cancel; dd.analyse(m) names what is redundant",

@@ -12,7 +12,7 @@ import numpy as np
 
 from daedalus.errors import DaedalusError, InconsistentStartError
 from daedalus.initialisation.initialise import initialise
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.simulation.inputs import Drive
 from daedalus.simulation.plant import Plant
@@ -34,7 +34,10 @@ def consistent_start(
         return x0, ()
     start, inputs, parameters = given
     try:
-        found = initialise(model, start, inputs=inputs, parameters=parameters, time=t0)
+        own = {*(v.name for v in as_system(model).variables)}
+        added = [v.name for v in plant.system.variables if v.name not in own]
+        whole = plant.system.prepared.get("reduced model", model) if added else model
+        found = initialise(whole, start, inputs=inputs, parameters=parameters, time=t0)
         moved = np.array([found[label] for label in plant.system.labels["x"]], dtype=float)
     except InconsistentStartError as error:
         raise _refused(error, off) from None

@@ -50,6 +50,8 @@ def _made_solvable(model: Model | System, system: System) -> System:
             check_general_mass(model)
         reduced = reduce(model)
         found = reduced.freeze()
+        # Unknowns that the reduction added have no start in the model itself.
+        found.prepared["reduced model"] = reduced
         found.prepared["notes"] = notes_of(reduced.reduction)
         return found
     return system

@@ -200,7 +200,7 @@ def _combined(
     matrix = ca.densify(jacobian[block.equations.tolist(), block.unknowns.tolist()])
     order = max(len(array.y) - 1, 1)
     arguments = random_arguments(array, jet, order, 1)[0]
-    u = _left_null_vector(matrix, ca.Function("block", array.arguments(order), [matrix])(*arguments).full())
+    u = left_null_vector(matrix, ca.Function("block", array.arguments(order), [matrix])(*arguments).full())
     if u is None:
         return None
     involved = [k for k, entry in enumerate(u) if not entry.is_zero()]
@@ -227,7 +227,7 @@ def _combined(
     return Repair(replaced, tuple(int(r) for r in rows), total, int(s.c[rows].max()) - least, constant)
 
 
-def _left_null_vector(matrix: ca.SX, shadow: np.ndarray) -> list[ca.SX] | None:
+def left_null_vector(matrix: ca.SX, shadow: np.ndarray) -> list[ca.SX] | None:
     """u with uᵀ M = 0 by elimination on Mᵀ; the numbers in `shadow`, taken at random values, choose the pivots."""
     rows = [[matrix[j, i] for j in range(matrix.shape[0])] for i in range(matrix.shape[1])]
     numbers = shadow.T.copy()
@@ -281,7 +281,7 @@ def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca
             if not here[k] > 1e-12 * here.max()
             and (
                 slopes[k].is_constant()
-                or _is_rounding(ca.Function("slope", array.arguments(order), [slopes[k]]), points)
+                or is_rounding(ca.Function("slope", array.arguments(order), [slopes[k]]), points)
             )
         ]
     if not small:
@@ -289,7 +289,7 @@ def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca
     return ca.substitute(expression, ca.vertcat(*(own[k] for k in small)), ca.SX.zeros(len(small)))
 
 
-def _is_rounding(slope: ca.Function, points: list[list[Any]]) -> bool:
+def is_rounding(slope: ca.Function, points: list[list[Any]]) -> bool:
     """Whether zero lies within the rounding of an expression at all points, by interval arithmetic."""
     columns = [np.array([np.atleast_1d(a[k]) for a in points], dtype=float) for k in range(slope.n_in())]
     try:
