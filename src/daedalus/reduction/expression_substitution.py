@@ -81,7 +81,7 @@ def _substituted(
     new = rewritten(work, {})
     names = {j: _declared(new, work, unknowns[j], unknowns[leader]) for j in ratios}
     along = Differentiation(new, unknowns_of(new), NOTHING_SOLVED)
-    leading = new._derivative_scalar(*unknowns[leader], low[leader])
+    leading = _symbol(new, unknowns[leader], low[leader])
     whole = {j: new._symbols[names[j]] + ratios[j] * leading for j in ratios}
     equations = elements(residual)
     for i in rows:
@@ -91,12 +91,17 @@ def _substituted(
         put = concatenate(whole[j] for j in old)
         for _ in range(top - int(s.c[i])):
             put = along.derivative(put)
-        symbols = concatenate(work._derivative_scalar(*unknowns[j], int(s.d[j] - s.c[i])) for j in old)
+        symbols = concatenate(_symbol(work, unknowns[j], int(s.d[j] - s.c[i])) for j in old)
         equations[i] = _without_vanishing(new, ca.substitute(equations[i], symbols, put))
-    definitions = [new._derivative_scalar(*unknowns[j], low[j]) - whole[j] for j in ratios]
+    definitions = [_symbol(new, unknowns[j], low[j]) - whole[j] for j in ratios]
     write_rows(new, [*labels, *(f"definition of {name}" for name in names.values())], [*equations, *definitions])
     told = "; ".join(f"{names[j]} stands for {_text(work, unknowns, j, low[j], leader, low[leader])}" for j in ratios)
     return new, f"{told}: the derivatives enter through fewer combinations than unknowns"
+
+
+def _symbol(book: Model, unknown: Unknown, order: int) -> ca.SX:
+    name, k = unknown
+    return book._derivative_scalar(name, k, order)
 
 
 def _orders_allow(
