@@ -112,6 +112,8 @@ def _orders_allow(
     for symbol in ca.symvar(concatenate(ratios)) if ratios else ():
         name, k, order = work._known[symbol_key(symbol)]
         j = place.get((name, k))
+        if name != "t" and work._variables[name].kind == "input":
+            return False  # the coefficients are differentiated, and a signal has no derivative
         if j is not None and order > int(s.d[j]) - top - (1 if j in chosen else 0):
             return False
     return True
