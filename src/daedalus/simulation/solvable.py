@@ -33,7 +33,7 @@ def solvable_system(model: Model | System) -> System:
 def notes_of(reduction: Reduction) -> tuple[str, ...]:
     """What a run tells of the reduction it began with."""
     lines = str(reduction).splitlines()[1:]
-    told = ("  input ", "  redundant constraints", "  the multipliers ")
+    told = ("  input ", "  redundant constraints", "  the multipliers ", "  at the start ")
     return (*lines[:1], *(line for line in lines[1:] if line.startswith(told)))
 
 
