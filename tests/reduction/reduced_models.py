@@ -73,5 +73,5 @@ def text_of(call, kind):
     """The text of the error that a call raises."""
     with pytest.raises(kind) as caught:
         call()
-    assert type(caught.value) is kind
+    assert isinstance(caught.value, kind)
     return str(caught.value)

@@ -1,5 +1,7 @@
 """Drift off the constraints: Baumgarte's damping bounds it, the rule for alpha, and what happens without."""
 
+import pickle
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -98,3 +100,21 @@ def test_alpha_must_be_given_where_none_can_be_found():
     assert text.startswith("No rate of damping could be chosen.\n")
     assert "alpha=10.0" in text
     assert dd.reduce(m, stabilise="baumgarte", alpha=1.0).reduction.alpha == 1.0
+
+
+def test_drift_lists_constraints_that_nothing_holds():
+    """Without projection the run leaves the constraint; Baumgarte's damping keeps it near; both are measured."""
+    found = {}
+    for stabilise in ("projection", "baumgarte", None):
+        tr = dd.simulate(dd.reduce(pendulum(), stabilise=stabilise), 10.0)
+        found[stabilise] = tr.drift()
+        assert list(found[stabilise]) == ["rod", "rod, differentiated once"]
+        assert pickle.loads(pickle.dumps(tr)).drift() == found[stabilise]
+        left = np.abs(np.sum(tr["p"] ** 2, axis=1) - 1).max()
+        assert found[stabilise]["rod"] == pytest.approx(left, rel=1e-6, abs=1e-15)
+    assert found["projection"]["rod"] < 1e-14 < 1e-8 < found["baumgarte"]["rod"] < 0.1 * found[None]["rod"]
+
+
+def test_what_is_an_equation_already_is_not_listed_twice():
+    assert dd.reduce(pendulum(), stabilise="ggl").freeze().watched == {}
+    assert list(dd.reduce(pendulum(), stabilise=None).freeze().watched) == ["rod", "rod, differentiated once"]

@@ -60,11 +60,35 @@ def test_a_start_off_the_constraint_is_refused_with_the_distance():
     with pytest.raises(dd.InconsistentStartError) as caught:
         dd.simulate(pendulum(), 1.0, start={"q": [0.9, 0.0]})
     assert str(caught.value) == (
-        "The start violates what the model keeps.\n"
-        "  rod is off by 0.095\n"
-        "  Because a given start is never moved.\n"
-        "  Try: start=dd.initialise(m, {...}), which finds a consistent start near yours"
+        "rod (length = 1) and the given q = (0.9, 0) disagree by 0.1.\n"
+        "  rod: ((q[0]^2 + q[1]^2)/length - length)/2 = 0 is left at -0.095\n"
+        "  the nearest values that fit: q = (1, 0)\n"
+        "  Because given values are kept as they are, and no values of the others make up for it.\n"
+        '  Try: start=dd.initialise(m, {...}, free=["q[0]"]), which becomes 1, or free=["q[1]"], which becomes '
+        '0.43589, or parameters={"length": 0.9}'
     )
+
+
+def test_values_that_were_not_given_follow_from_the_constraint():
+    """Only the height is free to move: the start is completed by dd.initialise, and the record says so."""
+    m = dd.Model("pendulum")
+    q = m.coordinate("q", 2, start=[0.6, None], rate=[0.0, None])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.constraint("rod", (ca.sumsqr(q) - 1) / 2)
+    tr = dd.simulate(m, 0.1)
+    assert abs(tr["q"][0, 1]) == pytest.approx(0.8)
+    assert any(
+        note.startswith("start values that were not given follow from the constraints: q[1] = ") for note in tr.notes
+    )
+
+
+def test_a_moment_of_another_run_is_moved_onto_the_constraints():
+    m = pendulum()
+    first = dd.simulate(m, 3.0, rtol=1e-4)
+    between = 0.5 * (first.time[20] + first.time[21])
+    tr = dd.simulate(m, (between, between + 0.5), start=first.at(between), rtol=1e-9)
+    assert max(tr.drift().values()) < 1e-14
+    assert any(note.endswith("onto the constraints") for note in tr.notes)
 
 
 def test_a_repeated_call_reduces_once():

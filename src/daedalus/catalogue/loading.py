@@ -30,6 +30,7 @@ SYSTEMS = (
     "small_dae",
     "robertson",
     "chemical_akzo",
+    "transistor_amplifier",
     "pendulum_3d",
     "delta_robot",
     "slider_crank",

@@ -60,6 +60,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         guards,
         _reset_matrix(book, symbols["x"]),
         book._invariants,
+        book._watched(),
     )
 
 

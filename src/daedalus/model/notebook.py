@@ -162,6 +162,10 @@ class Notebook:
                 for notes in (self._known, self._owner.labels, _OWNERS):
                     notes.pop(symbol_key(scalar), None)  # type: ignore[attr-defined]
 
+    def _watched(self) -> dict[str, ca.SX]:
+        """What solutions keep at zero without being held to it; a reduced model has such constraints."""
+        return {}
+
     def _all_equations(self) -> dict[str, Equation]:
         """The written equations and those that other doors derive from what was written there."""
         return self._equations

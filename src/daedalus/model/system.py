@@ -88,6 +88,7 @@ class System:
         guards: ca.SX,
         resets: ca.SX,
         invariants: Mapping[str, ca.SX] | None = None,
+        watched: Mapping[str, ca.SX] | None = None,
     ) -> None:
         self.name = name
         self.variables = tuple(variables)
@@ -100,6 +101,7 @@ class System:
         self._guards = guards
         self._resets = resets
         self._invariants = dict(invariants or {})
+        self._watched = dict(watched or {})
         # Prepared functions by stage, filled by the verbs; never part of identity or files.
         self.prepared: dict[Any, Any] = {}
         self.lock = threading.RLock()
@@ -139,6 +141,11 @@ class System:
     def invariants(self) -> dict[str, ca.SX]:
         """What solutions keep at zero beside the equations, by name: the length of a unit quaternion less one."""
         return {name: ca.SX(value) for name, value in self._invariants.items()}
+
+    @property
+    def watched(self) -> dict[str, ca.SX]:
+        """What solutions keep at zero but nothing holds them to, by name: constraints of a reduction that may drift."""
+        return {name: ca.SX(value) for name, value in self._watched.items()}
 
     @cached_property
     def function(self) -> ca.Function:
@@ -297,7 +304,8 @@ class System:
     def to_record(self) -> dict[str, Any]:
         """The whole system as plain data (JSON), expressions serialised by CasADi."""
         expressions = [
-            self._residual, self._guards, self._resets, *self._outputs.values(), *self._invariants.values()
+            self._residual, self._guards, self._resets,
+            *self._outputs.values(), *self._invariants.values(), *self._watched.values(),
         ]  # fmt: skip
         function = ca.Function("system", self._arguments(), expressions)
         return {
@@ -307,6 +315,7 @@ class System:
             "equations": list(self.equation_labels),
             "outputs": list(self._outputs),
             "invariants": list(self._invariants),
+            "watched": list(self._watched),
             "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
             "expressions": function.serialize(),
         }
@@ -317,7 +326,8 @@ class System:
         function = ca.Function.deserialize(record["expressions"])
         symbols = function.sx_in()
         residual, guards, resets, *rest = (ca.densify(e) for e in function.call(symbols))
-        outputs, invariants = rest[: len(record["outputs"])], rest[len(record["outputs"]) :]
+        outputs, rest = rest[: len(record["outputs"])], rest[len(record["outputs"]) :]
+        invariants, watched = rest[: len(record["invariants"])], rest[len(record["invariants"]) :]
         return System(
             record["name"],
             [Variable.from_record(v) for v in record["variables"]],
@@ -333,6 +343,7 @@ class System:
             guards,
             resets,
             dict(zip(record["invariants"], invariants)),
+            dict(zip(record.get("watched", ()), watched)),
         )
 
     @cached_property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import casadi as ca
 import numpy as np
 
@@ -10,7 +12,13 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.reduction.offsets import Flow, Unknown
-from daedalus.reduction.rewriting import times_text
+from daedalus.reduction.rewriting import row_labels, scalar_rows, times_text
+
+
+class DifferentiatedInputError(ModelError):
+    """An input that the reduction needs derivatives of was left open; `needed` says how often each."""
+
+    needed: dict[str, int]
 
 
 class Differentiation:
@@ -110,7 +118,7 @@ def check_inputs(counts: dict[str, int], labels: list[str], book: Model, residua
     name = next(iter(needed))
     rows = sorted(set(ca.jacobian_sparsity(residual, column(book._symbols[name])).row()))
     where = [labels[i] for i in rows if s.c[i]]
-    raise ModelError(
+    error = DifferentiatedInputError(
         f"The input {name} would have to be differentiated {times_text(needed[name])}.",
         [
             f"it stands in {', '.join(where[:6])}, which {'is' if len(where) == 1 else 'are'} differentiated",
@@ -120,3 +128,22 @@ def check_inputs(counts: dict[str, int], labels: list[str], book: Model, residua
         remedy=f'dd.reduce(m, inputs={{"{name}": expression of m.time}}), or make {name} a state with an equation for '
         "its derivative",
     )
+    error.needed = needed
+    raise error
+
+
+def given_input_counts(book: Model, names: Iterable[str], labels: list[str], s: Signature) -> dict[str, int]:
+    """How often inputs that were given as expressions are differentiated: as often as the equations they stood in.
+
+    Equations that were combined (their name changed) count with all inputs of the combined ones.
+    """
+    rows = concatenate(scalar_rows(book))
+    old = row_labels(book)
+    combined = {i for i, name in enumerate(old) if labels[i] != name}
+    named = [[j for j, name in enumerate(old) if j in combined or name in labels[i]] for i in combined]
+    counts = {}
+    for name in names:
+        own = set(ca.jacobian_sparsity(rows, column(book._symbols[name])).row())
+        own |= {i for i, parts in zip(combined, named) if own.intersection(parts)}
+        counts[name] = max((int(s.c[i]) for i in own), default=0)
+    return counts

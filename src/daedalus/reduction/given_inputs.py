@@ -11,7 +11,16 @@ from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.model.signals import Signal
-from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted
+from daedalus.reduction.linearity import steps_with
+from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted, times_text
+
+
+def smooth_instead(name: str, times: int) -> str:
+    """What to give instead of something that has no derivatives: as many filters as there are differentiations."""
+    function = f'a smooth function of time, inputs={{"{name}": lambda t: ...}}'
+    if times == 1:
+        return f"{function}, or a filter, m.equation(T * m.der(y) + y, {name}) with the state y in the place of {name}"
+    return f"{function}, or {times} filters T * m.der(y) + y = {name} one behind the other in the place of {name}"
 
 
 def with_inputs(book: ReducedModel, inputs: Mapping[str, object]) -> ReducedModel:
@@ -25,6 +34,20 @@ def with_inputs(book: ReducedModel, inputs: Mapping[str, object]) -> ReducedMode
     substituted(twin, old, concatenate(given.values()))
     twin._outputs.update(given)
     return twin
+
+
+def check_smooth(book: Model, expressions: Mapping[str, object], counts: Mapping[str, int]) -> None:
+    """Refuse what jumps or has a kink where it is differentiated: the impulse would be lost without a word."""
+    moving = [v.name for v in book._variables.values() if v.kind == "state"]
+    unknowns = concatenate([book._time, *(ca.vec(book._symbols[name]) for name in moving)])
+    for name in expressions:
+        if counts.get(name) and steps_with(_expression(book, name, expressions[name]), unknowns, kinks=True):
+            raise InputError(
+                f"The input {name} jumps or has a kink, and the model differentiates it {times_text(counts[name])}.",
+                "its expression contains a comparison, sign, floor, abs, min or max",
+                because="the derivative at a jump is an impulse, at a kink a jump, and neither is in the formula.",
+                remedy=smooth_instead(name, counts[name]),
+            )
 
 
 def _expression(book: Model, name: str, value: object) -> ca.SX:

@@ -15,18 +15,23 @@ _STEPS = frozenset(
 )
 
 
+# Operations that have a kink: their derivative jumps.
+_KINKS = frozenset({ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX})
+
+
 def is_linear(expressions: ca.SX, unknowns: ca.SX, slopes: ca.SX) -> bool:
     """Whether `expressions`, whose derivatives by the unknowns are `slopes`, are linear in the unknowns."""
-    return not ca.depends_on(slopes, unknowns) and not _steps_with(expressions, unknowns)
+    return not ca.depends_on(slopes, unknowns) and not steps_with(expressions, unknowns)
 
 
-def _steps_with(expressions: ca.SX, unknowns: ca.SX) -> bool:
-    """Whether a step anywhere inside depends on an unknown."""
+def steps_with(expressions: ca.SX, unknowns: ca.SX, kinks: bool = False) -> bool:
+    """Whether a step anywhere inside depends on an unknown; with `kinks` a kink counts too."""
+    sharp = _STEPS | _KINKS if kinks else _STEPS
     own = {symbol_key(s) for s in elements(unknowns)}
     others = [s for s in ca.symvar(expressions) if symbol_key(s) not in own]
     function = ca.Function("steps", [unknowns, concatenate(others)], [expressions])
     operations = [function.instruction_id(k) for k in range(function.n_instructions())]
-    if _STEPS.isdisjoint(operations):
+    if sharp.isdisjoint(operations):
         return False
     # Follow the unknowns through the instructions, from work slot to work slot.
     touched: dict[int, bool] = {}
@@ -38,7 +43,7 @@ def _steps_with(expressions: ca.SX, unknowns: ca.SX) -> bool:
             depends = sources[0] == 0
         else:
             depends = operation != ca.OP_CONST and any(touched[slot] for slot in sources)
-        if depends and operation in _STEPS:
+        if depends and operation in sharp:
             return True
         touched[function.instruction_output(k)[0]] = depends
     return False

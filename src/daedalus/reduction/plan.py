@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -12,6 +12,7 @@ from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.reduction.differentiate import Differentiation, check_inputs, differentiated_inputs
+from daedalus.reduction.expression_substitution import MOST_SUBSTITUTIONS, with_substitution
 from daedalus.reduction.offsets import (
     Flow,
     Unknown,
@@ -22,6 +23,7 @@ from daedalus.reduction.offsets import (
     unknowns_of,
 )
 from daedalus.reduction.regularity import (
+    MisleadingStructureError,
     SystemJacobian,
     always_singular,
     repaired_equations,
@@ -29,6 +31,8 @@ from daedalus.reduction.regularity import (
     start_point,
 )
 from daedalus.reduction.rewriting import ReducedModel, as_state, rewritten, row_labels, scalar_rows
+
+SINGULAR_THERE = "their matrix is singular there"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +65,11 @@ class Plan:
         return self.flow.order.get(j, int(self.signature.d[j]))
 
 
-def plan_reduction(book: ReducedModel, index: int = 1) -> Plan:
-    """Find out what has to be differentiated; refuses models that are singular and inputs that have no derivative."""
+def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -> Plan:
+    """Find out what has to be differentiated; refuses models that are singular and inputs that have no derivative.
+
+    `substitutions` counts the expressions that got a name of their own on the way here.
+    """
     system = book.freeze()
     unknowns, labels = unknowns_of(book), row_labels(book)
     algebraic = {v.name: as_state(v) for v in book._variables.values() if v.kind == "algebraic"}
@@ -76,7 +83,14 @@ def plan_reduction(book: ReducedModel, index: int = 1) -> Plan:
     jacobian = SystemJacobian(work, residual, s, unknowns)
     singular = always_singular(work, jacobian)
     if singular:
-        residual, named = repaired_equations(work, system, unknowns, singular, labels, structural)
+        try:
+            residual, named = repaired_equations(work, system, unknowns, singular, labels, structural)
+        except MisleadingStructureError:
+            other = with_substitution(work, residual, found, unknowns, labels)
+            if other is None or substitutions >= MOST_SUBSTITUTIONS:
+                raise
+            plan = plan_reduction(other[0], index, substitutions + 1)
+            return replace(plan, index=structural, notes=(other[1], *plan.notes))
         notes = [f"{new}, which contains fewer derivatives" for old, new in zip(labels, named) if old != new]
         labels = named
         s = raised_offsets(signature_of(work, residual, unknowns, labels), unknowns, floors)
@@ -115,8 +129,7 @@ def _notes_at_start(
         return []
     return [
         f"at the start {_listed([labels[i] for i in block.equations])} cannot be solved for "
-        f"{_listed([unknown_label(book, unknowns[j], int(s.d[j])) for j in block.unknowns])}: "
-        "their matrix is singular there"
+        f"{_listed([unknown_label(book, unknowns[j], int(s.d[j])) for j in block.unknowns])}: " + SINGULAR_THERE
         for block in singular_at(jacobian, point)
     ]
 

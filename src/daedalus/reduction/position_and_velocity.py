@@ -14,15 +14,13 @@ from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.names import suggest_name
 from daedalus.model.system import System
 from daedalus.model.variables import make_variable
-from daedalus.reduction.first_order import to_first_order
-from daedalus.reduction.plan import Plan, plan_reduction
+from daedalus.reduction.plan import Plan
 from daedalus.reduction.reduced_form import record, reduced_notebook
 from daedalus.reduction.rewriting import ReducedModel, by_equation, level_name, times_text, write_rows
 
 
-def with_both_levels(book: ReducedModel, original: System) -> ReducedModel:
-    """The model with constraint and differentiated constraint as equations, and a multiplier for each."""
-    plan = plan_reduction(to_first_order(book))
+def with_both_levels(plan: Plan, original: System) -> ReducedModel:
+    """The planned model with constraint and differentiated constraint as equations, and a multiplier for each."""
     twice = _constraints_on_positions(plan)
     n = reduced_notebook(plan)
     names = [level_name(plan.labels[i], 1) for i in twice]

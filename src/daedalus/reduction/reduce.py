@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 
-from daedalus.errors import InputError
+from daedalus.errors import InputError, SingularModelError
 from daedalus.model.model import Model
 from daedalus.model.system import System
-from daedalus.reduction.given_inputs import with_inputs
-from daedalus.reduction.plan import Plan, plan_reduction
+from daedalus.reduction.differentiate import given_input_counts
+from daedalus.reduction.first_order import to_first_order
+from daedalus.reduction.given_inputs import check_smooth, with_inputs
+from daedalus.reduction.independent_constraints import without_redundant
+from daedalus.reduction.plan import SINGULAR_THERE, Plan, plan_reduction
 from daedalus.reduction.position_and_velocity import with_both_levels
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
 from daedalus.reduction.rewriting import ReducedModel, by_equation, check_model, level_name, written_out
@@ -37,7 +41,8 @@ def reduce(
 
     Parameters
     ----------
-    model: any square model. Where its pattern misleads, equations are combined first, and the record says so.
+    model: any square model. Where its pattern misleads, equations are combined first, or combinations of unknowns get
+        names of their own; the record says so. Of redundant constraints of a mechanism independent ones are chosen.
     index: 1, or 0 to turn algebraic variables into states as well.
     stabilise: what keeps a run on the constraints.
         "projection": they are invariants of the model, and `simulate` moves every step back onto them.
@@ -73,11 +78,34 @@ def reduce(
     check_model(model, "reduce")
     _check_arguments(index, stabilise, alpha)
     original = model.freeze()
-    book = with_inputs(written_out(model), inputs or {})
-    if stabilise == "ggl":
-        return with_both_levels(book, original)
-    plan = plan_reduction(book, index)
-    return _written(plan, original, stabilise, alpha)
+    level = 1 if stabilise == "ggl" else index
+    plan = _planned(model, inputs or {}, level, stabilise == "ggl")
+    return with_both_levels(plan, original) if stabilise == "ggl" else _written(plan, original, stabilise, alpha)
+
+
+def _planned(model: Model, inputs: Mapping[str, object], index: int, first_order: bool) -> Plan:
+    """The plan for a model with inputs put in; where constraints repeat each other, for independent ones."""
+    written = written_out(model)
+    try:
+        plan = _plan(written, inputs, index, first_order)
+        doubtful = bool(model._mechanics.constraints) and any(note.endswith(SINGULAR_THERE) for note in plan.notes)
+        found = without_redundant(model, written) if doubtful else None
+    except SingularModelError:
+        found = without_redundant(model, written) if model._mechanics.constraints else None
+        if found is None:
+            raise
+    if found is None:
+        return plan
+    plan = _plan(found[0], inputs, index, first_order)
+    return replace(plan, notes=(*found[1], *plan.notes))
+
+
+def _plan(written: ReducedModel, inputs: Mapping[str, object], index: int, first_order: bool) -> Plan:
+    book = with_inputs(written, inputs)
+    plan = plan_reduction(to_first_order(book) if first_order else book, index)
+    counts = given_input_counts(written, inputs, plan.labels, plan.signature)
+    check_smooth(written, inputs, counts)
+    return replace(plan, inputs={**plan.inputs, **counts})
 
 
 def _check_arguments(index: object, stabilise: object, alpha: object) -> None:

@@ -72,7 +72,7 @@ def record(
         inputs=plan.inputs,
         states=system.labels["x"],
         algebraic=system.labels["z"],
-        constraints=tuple(n._kept),
+        constraints=tuple(name for name in n._kept if name not in plan.book._kept),
         degrees_of_freedom=int(s.d.sum() - s.c.sum()),
         notes=tuple(notes),
     )

@@ -17,10 +17,12 @@ from daedalus.analysis.structure.consistent_jet import Jet, consistent_jet, jet_
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
-from daedalus.errors import DaedalusError, ModelError, SingularModelError
+from daedalus.errors import DaedalusError, SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system import System
+from daedalus.reduction.differentiate import DifferentiatedInputError
 from daedalus.reduction.offsets import Unknown, jet_of, unknown_label
 
 # Scaled blocks whose smallest singular value is below this share of the largest are singular.
@@ -40,6 +42,10 @@ class Point:
     values: dict[int, float]
 
 
+class MisleadingStructureError(SingularModelError):
+    """The structure misleads, and no combination of the equations repairs it."""
+
+
 class SystemJacobian:
     """J_ij = ∂f_i/∂x_j^(d_j - c_i) as a function of the symbols in it."""
 
@@ -53,6 +59,7 @@ class SystemJacobian:
         self.symbols = ca.symvar(total)
         self.blocks = blocks_in_order(s, tight=True)
         self._pattern = total.sparsity()
+        self.matrix = total
         self._function = ca.Function("J", [concatenate(self.symbols)], [total])
 
     def singular_blocks(self, values: np.ndarray) -> set[int]:
@@ -214,36 +221,63 @@ def _check_signals(book: Model, array: DerivativeArray, equations: ca.SX) -> Non
     labels = array.labels
     rates = [labels[symbol_key(s)] for s in ca.symvar(equations) if symbol_key(s) not in book._known]
     if rates:
-        raise ModelError(
+        error = DifferentiatedInputError(
             f"The derivative of an input would be needed: {', '.join(rates[:6])}.",
             "the equations are combined so that derivatives of unknowns cancel, and this one stays",
             because="a signal from outside may jump, and its derivative would be an impulse.",
             remedy="dd.reduce(m, inputs={name: expression of m.time}), or make it a state with an equation for its "
             "derivative",
         )
+        origins = [split_derivative(split_index(rate)[0]) for rate in rates]
+        error.needed = {name: max(n for own, n in origins if own == name) for name, _ in origins}
+        raise error
 
 
 def _repeated(system: System, structure: Structure) -> SingularModelError:
     repair = structure.folded[0]
     names = [system.equation_labels[i] for i in repair.involved]
     contradiction = bool(repair.constant)
+    facts = [f"{', '.join(names[:8])}: a combination of them says 0 = {repair.constant:g}"]
+    because = "two equations then constrain the same unknowns and leave others undetermined."
+    remedy = f"remove one of {', '.join(names[:4])}; dd.analyse(m) tells what is redundant"
+    loose, multipliers = ([], []) if contradiction else _left_open(system)
+    if multipliers:
+        facts.append(f"the motion is determined without one of them; not unique: {', '.join(multipliers[:8])}")
+    elif loose:
+        facts.append(f"left undetermined: {', '.join(loose[:8])}")
+        remedy = f"write something new in the place of one of {', '.join(names[:4])}"
     return SingularModelError(
         "The model cannot be reduced: "
         + ("equations contradict each other." if contradiction else "an equation follows from the others."),
-        f"{', '.join(names[:8])}: a combination of them says 0 = {repair.constant:g}",
-        because="two equations then constrain the same unknowns and leave others undetermined.",
-        remedy=f"remove one of {', '.join(names[:4])}; dd.analyse(m) tells what is redundant",
+        facts,
+        because=because,
+        remedy=remedy,
     )
 
 
-def _irreparable(book: Model, unknowns: list[Unknown], singular: list[Block], labels: list[str]) -> SingularModelError:
+def _left_open(system: System) -> tuple[list[str], list[str]]:
+    """What an analysis says is undetermined, and which multipliers are not unique; nothing for large systems."""
+    if system.sizes["x"] + system.sizes["z"] > LARGEST_AT_START:
+        return [], []
+    from daedalus.analysis.analyse import analyse
+
+    try:
+        report = analyse(system)
+    except DaedalusError:
+        return [], []
+    return list(report.undetermined), list(report.non_unique_multipliers)
+
+
+def _irreparable(
+    book: Model, unknowns: list[Unknown], singular: list[Block], labels: list[str]
+) -> MisleadingStructureError:
     equations = [labels[i] for block in singular for i in block.equations]
     names = [unknown_label(book, unknowns[j]) for block in singular for j in block.unknowns]
-    return SingularModelError(
+    return MisleadingStructureError(
         "The model cannot be reduced: its structure misleads.",
         [
             f"the equations {', '.join(equations[:8])} do not determine {', '.join(names[:8])}",
-            "their matrix is singular whatever the values are, and no combination of the equations helps",
+            "their matrix is singular whatever the values are, and no combination of equations or of unknowns helps",
         ],
         because="how often each equation is differentiated is read from which unknowns stand in it.",
         remedy="combine the equations by hand so that derivatives cancel; dd.analyse(m) names what is redundant",

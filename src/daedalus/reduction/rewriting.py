@@ -129,6 +129,10 @@ class ReducedModel(Model):
         """The constraints and their derivatives that solutions keep at zero, whether or not they are stabilised."""
         return {name: ca.SX(value) for name, value in self._kept.items()}
 
+    def _watched(self) -> dict[str, ca.SX]:
+        held = {*self._invariants, *self._equations}
+        return {name: value for name, value in self._kept.items() if name not in held}
+
     # -- files: the kept constraints travel behind all other expressions ---------------------------------------
 
     def _layout(self) -> dict[str, Any]:

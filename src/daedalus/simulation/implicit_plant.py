@@ -138,6 +138,11 @@ class ImplicitPlant(Plant):
         return self._compiled("invariants", concatenate(self.system.invariants.values()))
 
     @cached_property
+    def watched(self) -> Compiled:
+        """What solutions keep at zero without being held to it, below each other."""
+        return self._compiled("watched", concatenate(self.system.watched.values()))
+
+    @cached_property
     def constraints(self) -> Compiled:
         """The equations without a derivative."""
         return self._compiled("constraints", self.system.residual[self.constraint_rows])

@@ -71,11 +71,11 @@ def read_inputs(system: System, values: Mapping[str, object], span: tuple[float,
     feedback: dict[str, ca.SX] = {}
     notes: list[str] = []
     for name, value in given.items():
-        place = _input_place(system, name)
+        place = input_place(system, name)
         if isinstance(value, ca.SX) and not value.is_constant():
             feedback[name] = _checked_expression(system, place, value)
         elif callable(value) and not isinstance(value, Signal):
-            expression, reason = _traced(system, place, value, span)
+            expression, reason = traced_input(system, place, value, span)
             if expression is None:
                 plain[name] = value
                 notes.append(f"input {name} is called as a Python function: {reason}")
@@ -88,7 +88,8 @@ def read_inputs(system: System, values: Mapping[str, object], span: tuple[float,
     return closed, _drive(closed, plain, span, tuple(notes))
 
 
-def _input_place(system: System, name: str) -> Place:
+def input_place(system: System, name: str) -> Place:
+    """Where an input lives; other names are refused."""
     names = [v.name for v in system.of_kind("input")]
     try:
         place = system.place(name)
@@ -124,7 +125,7 @@ def _checked_expression(system: System, place: Place, value: ca.SX) -> ca.SX:
     return flat
 
 
-def _traced(
+def traced_input(
     system: System, place: Place, function: Callable[..., Any], span: tuple[float, float]
 ) -> tuple[ca.SX | None, str]:
     """A function of time as an expression; the same code with the same captured values is traced once a system."""

@@ -30,6 +30,7 @@ class Plant:
     readout: Any
     projection: Any
     invariants: Any
+    watched: Any
     constraints: Any
 
     def __init__(self, system: System) -> None:
@@ -39,11 +40,7 @@ class Plant:
     @cached_property
     def invariant_labels(self) -> list[str]:
         """The name of every entry of `invariants`."""
-        return [
-            element_label(name, () if value.is_scalar() else (value.numel(),), k)
-            for name, value in self.system.invariants.items()
-            for k in range(value.numel())
-        ]
+        return labels_of(self.system.invariants)
 
     @cached_property
     def constraint_rows(self) -> list[int]:
@@ -127,10 +124,25 @@ class ExplicitPlant(Plant):
         return self._compiled("invariants", self.form.applied(self.system, kept))
 
     @cached_property
+    def watched(self) -> Compiled:
+        """What solutions keep at zero without being held to it, below each other."""
+        kept = concatenate(self.system.watched.values())
+        return self._compiled("watched", self.form.applied(self.system, kept))
+
+    @cached_property
     def constraints(self) -> Compiled:
         """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
         rows = self.constraint_rows
         return self._compiled("constraints", self.form.applied(self.system, self.system.residual[rows]))
+
+
+def labels_of(expressions: Mapping[str, ca.SX]) -> list[str]:
+    """The name of every entry of expressions below each other."""
+    return [
+        element_label(name, () if value.is_scalar() else (value.numel(),), k)
+        for name, value in expressions.items()
+        for k in range(value.numel())
+    ]
 
 
 def plant_of(system: System) -> ExplicitPlant:

@@ -18,8 +18,8 @@ from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.settings import settings_of
 from daedalus.simulation.simulate import explain, raise_stopped, read_save_at, read_span, read_start
-from daedalus.simulation.solvable import system_to_run
 from daedalus.simulation.stop_reason import SUCCESS
+from daedalus.simulation.system_to_run import system_to_run
 from daedalus.simulation.trajectory import Trajectory
 
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
@@ -58,10 +58,11 @@ class PreparedRun:
         method, rtol, atol = options.pop("method", "auto"), options.pop("rtol", 1e-6), options.pop("atol", 1e-9)
         if options:
             raise InputError(f"dd.prepare takes no {', '.join(options)}.", remedy="the options of dd.simulate")
-        system, method, self._why = system_to_run(model, method, rtol)
         self._t0, self._t1 = read_span(span)
+        span = self._t0, self._t1
+        system, left, method, self._why = system_to_run(model, inputs, span, method, rtol)
         self._p = parameter_values(system, parameters)
-        self.system, self._drive = read_inputs(system, inputs or {}, (self._t0, self._t1))
+        self.system, self._drive = read_inputs(system, left, span)
         if self._drive.callbacks:
             raise InputError(
                 "A prepared run takes no Python functions.",
@@ -74,7 +75,7 @@ class PreparedRun:
         self._x0 = self.system.default_start
         self._rows = partial(first_row, model, plant, self._drive) if isinstance(plant, ImplicitPlant) else None
         if self._rows is not None:
-            self._x0 = self._rows(start, inputs or {}, self._t0, self._p)
+            self._x0 = self._rows(start, left, self._t0, self._p)
         elif start is not None:
             self._x0 = read_start(plant, self._drive, start, self._t0, self._p, self._settings)
         self._call = dict(self._settings.call)

@@ -10,7 +10,7 @@ import numpy as np
 from daedalus.compilation import Compiled
 from daedalus.errors import InputError
 from daedalus.simulation.inputs import Drive
-from daedalus.simulation.plant import ExplicitPlant, Plant, by_shape
+from daedalus.simulation.plant import ExplicitPlant, Plant, by_shape, labels_of
 
 
 class Samples:
@@ -104,7 +104,7 @@ class Samples:
         return self._plant.rhs.core.evaluate_many(*self._arguments())[0]
 
     def violations(self) -> dict[str, float]:
-        """The largest violation of each equation without derivatives and of each invariant over these times."""
+        """The largest violation of each equation without derivatives, invariant or watched constraint."""
         plant = self._plant
         found: dict[str, float] = {}
         if plant.constraint_rows:
@@ -112,6 +112,8 @@ class Samples:
             found.update(zip(labels, self._largest(plant.constraints)))
         if plant.system.invariants:
             found.update(zip(plant.invariant_labels, self._largest(plant.invariants)))
+        if plant.system.watched:
+            found.update(zip(labels_of(plant.system.watched), self._largest(plant.watched)))
         return found
 
     def _largest(self, function: Compiled) -> list[float]:

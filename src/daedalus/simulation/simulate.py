@@ -14,6 +14,7 @@ from daedalus.errors import InconsistentStartError, InputError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import given_start, parameter_values
+from daedalus.simulation.consistent_start import check_on_invariants, consistent_start
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import Drive, read_inputs
@@ -23,8 +24,8 @@ from daedalus.simulation.restart import with_restart
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
-from daedalus.simulation.solvable import check_on_invariants, implicit_choice, system_to_run
 from daedalus.simulation.stop_reason import remedy, stop_reason
+from daedalus.simulation.system_to_run import implicit_choice, system_to_run
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def simulate(
     span: the end time (from 0), or (begin, end); backwards too.
     start: start values by name over those of the model, or `tr.at(t)` of another run.
     inputs: a value for every input: a number or vector, a function of time, an expression in the model's symbols, or
-        a table `dd.signal(times, values)`. Integration restarts at every time of a table.
+        a table `dd.signal(times, values)`. Integration restarts at every time of a table. An input that a constraint
+        differentiates needs derivatives: a number, an expression, or a function that can be read as a formula.
     parameters: values by name over those of the model.
     method: a name of `dd.methods()` or a `dd.Tableau`; "auto" chooses by the tolerance.
     rtol, atol: the local error of each component is kept below atol + rtol |x|; a single atol counts in nominal values,
@@ -85,22 +87,25 @@ def simulate(
     >>> round(float(tr["x"][-1]), 8), tr.method
     (-1.0, 'dop853')
     """
-    system, method, why = system_to_run(model, method, rtol)
     given = (span, start, inputs, parameters)
     t0, t1 = read_span(span)
+    system, left, method, why = system_to_run(model, inputs, (t0, t1), method, rtol)
     p = parameter_values(system, parameters)
-    system, drive = read_inputs(system, {} if inputs is None else inputs, (t0, t1))
+    system, drive = read_inputs(system, left, (t0, t1))
     settings = settings_of(system, method, rtol, atol, step, max_step, first_step, max_steps, time_limit)
     plant = settings.plant
     x0 = system.default_start
     if isinstance(plant, ImplicitPlant):
-        x0 = first_row(model, plant, drive, start, inputs or {}, t0, p)
+        x0 = first_row(model, plant, drive, start, left, t0, p)
         if plant.index.largest > 1 and any(event.resets for event in system.events):
             settings = with_restart(settings, model)
     elif start is not None:
         x0 = read_start(plant, drive, start, t0, p, settings)
-    if system.invariants:
+    if system.invariants and isinstance(plant, ImplicitPlant):
         check_on_invariants(plant, drive, t0, x0, p, rtol)
+    elif system.invariants:
+        x0, done = consistent_start(model, plant, drive, t0, x0, p, rtol, (start, inputs, parameters))
+        drive = drive._replace(notes=(*drive.notes, *done)) if done else drive
     call = settings.call
     bar = None if progress is False else _progress(progress, t0, t1, system.name)
     if save_at is not None or drive.tables or cancel is not None or bar is not None:

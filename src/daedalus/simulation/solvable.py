@@ -2,46 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from daedalus.errors import InconsistentStartError, SingularModelError, SolverError
+from daedalus.errors import SingularModelError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
+from daedalus.reduction.differentiate import DifferentiatedInputError
 from daedalus.reduction.explicit_form import explicit_form
-from daedalus.simulation.inputs import Drive
-from daedalus.simulation.methods import is_implicit
-from daedalus.simulation.plant import Plant
+from daedalus.reduction.rewriting import Reduction
 from daedalus.simulation.singular_mass import check_general_mass
-from daedalus.simulation.variable_index import variable_index
-
-if TYPE_CHECKING:
-    from daedalus.simulation.tableaux.tableau import Tableau
-
-
-def system_to_run(model: Model | System, method: str | Tableau, rtol: float) -> tuple[System, str | Tableau, str]:
-    """The system to run, the method, and why this method where that was left open.
-
-    Explicit methods run the system of `solvable_system`, implicit ones the model as it is written. "auto" is explicit
-    where x' and z are formulas of x, after a reduction of the index if need be, and implicit otherwise.
-    """
-    if method != "auto":
-        return (as_system(model) if is_implicit(method) else solvable_system(model)), method, ""
-    known = as_system(model).prepared.get("without formulas")
-    if known is None:
-        try:
-            return solvable_system(model), method, ""
-        except SolverError as error:
-            known = as_system(model).prepared["without formulas"] = "; ".join(error.facts)
-    return as_system(model), *implicit_choice(as_system(model), known, rtol)
-
-
-def implicit_choice(system: System, reason: str, rtol: float) -> tuple[str, str]:
-    """The implicit method for a system, and the reason in words."""
-    # Order 9 pays its five stages back at tight tolerances, but loses more orders at index 3.
-    name = "radau9" if rtol < 1e-7 and variable_index(system).largest < 3 else "radau5"
-    return name, f"auto: {name}, implicit, because {reason}"
 
 
 def solvable_system(model: Model | System) -> System:
@@ -51,11 +18,23 @@ def solvable_system(model: Model | System) -> System:
     """
     system = as_system(model)
     known = system.prepared.get("solvable")
-    if known is not None:
-        return known
-    with system.lock:
-        system.prepared["solvable"] = _made_solvable(model, system)
-    return system.prepared["solvable"]
+    if known is None:
+        with system.lock:
+            try:
+                known = _made_solvable(model, system)
+            except DifferentiatedInputError as error:
+                known = error
+            system.prepared["solvable"] = known
+    if isinstance(known, DifferentiatedInputError):
+        raise known
+    return known
+
+
+def notes_of(reduction: Reduction) -> tuple[str, ...]:
+    """What a run tells of the reduction it began with."""
+    lines = str(reduction).splitlines()[1:]
+    told = ("  input ", "  redundant constraints", "  the multipliers ", "  at the start ")
+    return (*lines[:1], *(line for line in lines[1:] if line.startswith(told)))
 
 
 def _made_solvable(model: Model | System, system: System) -> System:
@@ -72,23 +51,8 @@ def _made_solvable(model: Model | System, system: System) -> System:
         reduced = reduce(model)
         found = reduced.freeze()
         explicit_form(found)
-        found.prepared["notes"] = tuple(str(reduced.reduction).splitlines()[1:2])
+        # Unknowns that the reduction added have no start in the model itself.
+        found.prepared["reduced model"] = reduced
+        found.prepared["notes"] = notes_of(reduced.reduction)
         return found
     return system
-
-
-def check_on_invariants(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> None:
-    """Refuse a start that violates what the model keeps: constraints left by a reduction, unit quaternions."""
-    values = plant.invariants.core(np.array([t0]), x0, drive.at(np.array([t0]))[0], p)[0]
-    worst = int(np.argmax(np.abs(values)))
-    scale = max(1.0, float(np.max(np.abs(x0), initial=0.0)))
-    if np.abs(values[worst]) <= max(1e-8, 10 * rtol) * scale:
-        return
-    names = plant.invariant_labels
-    off = [f"{names[k]} is off by {abs(values[k]):.3g}" for k in np.argsort(-np.abs(values))[:3] if values[k] != 0]
-    raise InconsistentStartError(
-        "The start violates what the model keeps.",
-        off,
-        because="a given start is never moved.",
-        remedy="start=dd.initialise(m, {...}), which finds a consistent start near yours",
-    )

@@ -18,7 +18,7 @@ from daedalus.simulation.ensemble import Ensemble
 from daedalus.simulation.files import recorded_names, unit_of
 from daedalus.simulation.progress import wants_progress
 from daedalus.simulation.simulate import read_span, simulate
-from daedalus.simulation.solvable import system_to_run
+from daedalus.simulation.system_to_run import system_to_run
 from daedalus.simulation.trajectory import Trajectory
 
 # Times kept when save_at is not given: enough for a smooth plot.
@@ -59,14 +59,15 @@ def sweep(
     >>> en["x"].dims
     ('k', 'x_start', 'time')
     """
-    system, method, _ = system_to_run(model, options.get("method", "auto"), options.get("rtol", 1e-6))
+    t0, t1 = read_span(span)
+    asked = options.get("method", "auto"), options.get("rtol", 1e-6)
+    system, left, method, _ = system_to_run(model, options.get("inputs"), (t0, t1), *asked)
     options = {**options, "method": method}
     axes = _read_axes(system, over, combine)
     grid = _case_grid(axes, combine)
-    t0, t1 = read_span(span)
     save_at = options.pop("save_at", None)
     times = np.linspace(t0, t1, DEFAULT_SAMPLES) if save_at is None else np.asarray(save_at, dtype=float)
-    options = {**options, "save_at": times, "progress": False}
+    options = {**options, "inputs": left, "save_at": times, "progress": False}
     cancel = _core.Cancel()
 
     def run(case: dict[str, float]) -> Trajectory | str:

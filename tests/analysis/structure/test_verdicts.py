@@ -42,6 +42,34 @@ TABLE += [
         ),
         id="nilpotent_3",
     ),
+    pytest.param(
+        "transistor_amplifier",
+        {},
+        Verdict(
+            "fully implicit DAE",
+            1,
+            5,
+            structural_index=0,
+            is_linear=False,
+            directly_solvable=False,
+            hidden=(
+                "(y[0] - 0.1*sin(628.318530718*t))/R[0] + y[1]/R[1] + (y[1] - Ub)/R[2]",
+                "(y[3] - Ub)/R[4] + alpha*beta*(exp((y[1] - y[2])/UF) - 1) + y[4]/R[5]",
+                "(y[6] - Ub)/R[8] + alpha*beta*(exp((y[4] - y[5])/UF) - 1) + y[7]/R[9] = 0",
+            ),
+            warnings=("the pattern of the equations misleads (structural index 0): currents[1] combined",),
+        ),
+        id="transistor_amplifier",
+    ),
+    *(
+        pytest.param(
+            name,
+            {},
+            Verdict("semi-explicit DAE", 1, freedom, structural_index=1, algebraic=(algebraic,)),
+            id=name,
+        )
+        for name, freedom, algebraic in [("robertson", 2, "y[2]"), ("chemical_akzo", 5, "y[5]")]
+    ),
     *(
         pytest.param(name, {}, Verdict(kind, 0, freedom, structural_index=0, directly_solvable=True), id=name)
         for name, kind, freedom in [

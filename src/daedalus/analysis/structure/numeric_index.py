@@ -24,6 +24,8 @@ TOLERANCE = 1e-10
 STILL = 1e-6
 # Rows whose entries are all below this share of the usual ones are zero but for rounding.
 EMPTY = 1e-13
+# Slopes below this share of the largest in their equation are zero but for rounding.
+ROUNDING = 1e-13
 # Units are balanced in systems up to this size; larger ones keep the nominal values.
 LARGEST_BALANCED = 400
 
@@ -65,6 +67,8 @@ class JetJacobian:
         units, speed = size, 1.0
         if array.size <= LARGEST_BALANCED:
             first = matrix[: array.count].toarray() * np.tile(size, order + 2)
+            # What is zero but for rounding, such as the slope λ of λ q at λ = 1e-15, must not set a unit.
+            first[np.abs(first) < ROUNDING * np.abs(first).max(axis=1, keepdims=True, initial=0.0)] = 0.0
             scaled = equilibrate(first[:, array.size : 2 * array.size], first[:, : array.size])
             units, speed = size * scaled.columns, scaled.speed
         matrix = matrix.multiply(np.concatenate([units * speed**k for k in range(order + 2)])).tocsr()

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.interval_arithmetic import range_over
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.consistent_jet import Jet
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ MOST_REPAIRS = 12
 SINGULAR = 1e-9
 # Entries below this are zero but for rounding.
 EMPTY = 1e-13
+# A sum is zero that lies within this many times the bounds of its own rounding.
+ROUNDED = 1e3
 # Above this size regularity is judged by sparse factors and an estimate of the condition.
 DENSE = 200
 LARGEST_CONDITION = 1e13
@@ -196,7 +200,7 @@ def _combined(
     matrix = ca.densify(jacobian[block.equations.tolist(), block.unknowns.tolist()])
     order = max(len(array.y) - 1, 1)
     arguments = random_arguments(array, jet, order, 1)[0]
-    u = _left_null_vector(matrix, ca.Function("block", array.arguments(order), [matrix])(*arguments).full())
+    u = left_null_vector(matrix, ca.Function("block", array.arguments(order), [matrix])(*arguments).full())
     if u is None:
         return None
     involved = [k for k, entry in enumerate(u) if not entry.is_zero()]
@@ -223,7 +227,7 @@ def _combined(
     return Repair(replaced, tuple(int(r) for r in rows), total, int(s.c[rows].max()) - least, constant)
 
 
-def _left_null_vector(matrix: ca.SX, shadow: np.ndarray) -> list[ca.SX] | None:
+def left_null_vector(matrix: ca.SX, shadow: np.ndarray) -> list[ca.SX] | None:
     """u with uᵀ M = 0 by elimination on Mᵀ; the numbers in `shadow`, taken at random values, choose the pivots."""
     rows = [[matrix[j, i] for j in range(matrix.shape[0])] for i in range(matrix.shape[1])]
     numbers = shadow.T.copy()
@@ -262,13 +266,39 @@ def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca
         return expression
     slopes = ca.densify(ca.gradient(expression, ca.vertcat(*own)))
     order = len(array.y) - 1
+    points = random_arguments(array, jet, order, 3)
     function = ca.Function("slopes", array.arguments(order), [slopes])
-    samples = np.array([function(*a).full().ravel() for a in random_arguments(array, jet, order, 3)])
+    samples = np.array([function(*a).full().ravel() for a in points])
     size = max(float(np.abs(samples).max(initial=0.0)), 1.0)
-    dead = [s for s, largest in zip(own, np.abs(samples).max(axis=0)) if largest <= 1e-12 * size]
-    if not dead:
+    small = np.flatnonzero(np.abs(samples).max(axis=0) <= 1e-12 * size).tolist()
+    if small and np.any(samples[:, small]):
+        # Small beside steep others may still be true: it counts as zero only if it is small at the jet too, and if
+        # rounding explains it. A constant has been rounded before.
+        here = np.abs(function(*jet.arguments(order)).full().ravel())
+        small = [
+            k
+            for k in small
+            if not here[k] > 1e-12 * here.max()
+            and (
+                slopes[k].is_constant()
+                or is_rounding(ca.Function("slope", array.arguments(order), [slopes[k]]), points)
+            )
+        ]
+    if not small:
         return expression
-    return ca.substitute(expression, ca.vertcat(*dead), ca.SX.zeros(len(dead)))
+    return ca.substitute(expression, ca.vertcat(*(own[k] for k in small)), ca.SX.zeros(len(small)))
+
+
+def is_rounding(slope: ca.Function, points: list[list[Any]]) -> bool:
+    """Whether zero lies within the rounding of an expression at all points, by interval arithmetic."""
+    columns = [np.array([np.atleast_1d(a[k]) for a in points], dtype=float) for k in range(slope.n_in())]
+    try:
+        found = range_over(slope, columns, columns)
+    except SolverError:  # an operation without bounds
+        return True
+    # Coefficients are rounded as well as sums, hence the wider bounds.
+    slack = ROUNDED * (found.high[0] - found.low[0])
+    return bool(np.all((found.low[0] - slack <= 0) & (found.high[0] + slack >= 0)))
 
 
 def _constant(array: DerivativeArray, expression: ca.SX, jet: Jet) -> float | None:

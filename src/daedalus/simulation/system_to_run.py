@@ -1,0 +1,46 @@
+"""Which system is run for a model, and by which method where that was left open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from daedalus.errors import SolverError
+from daedalus.model.model import Model, as_system
+from daedalus.model.system import System
+from daedalus.simulation.differentiated_inputs import driven_system
+from daedalus.simulation.methods import is_implicit
+from daedalus.simulation.variable_index import variable_index
+
+if TYPE_CHECKING:
+    from daedalus.simulation.tableaux.tableau import Tableau
+
+Inputs = Mapping[str, object]
+
+
+def system_to_run(
+    model: Model | System, inputs: Inputs | None, span: tuple[float, float], method: str | Tableau, rtol: float
+) -> tuple[System, Inputs, str | Tableau, str]:
+    """The system, the inputs that it still takes, the method, and why this method where that was left open.
+
+    Explicit methods run the system solved for x' and z, its index reduced if need be; implicit ones the model as it is
+    written. "auto" is explicit where x' and z follow from x by formulas or linear solves, and implicit otherwise.
+    """
+    if is_implicit(method):
+        return as_system(model), inputs or {}, method, ""
+    if method != "auto":
+        return *driven_system(model, inputs, span), method, ""
+    known = as_system(model).prepared.get("without formulas")
+    if known is None:
+        try:
+            return *driven_system(model, inputs, span), method, ""
+        except SolverError as error:
+            known = as_system(model).prepared["without formulas"] = "; ".join(error.facts)
+    return as_system(model), inputs or {}, *implicit_choice(as_system(model), known, rtol)
+
+
+def implicit_choice(system: System, reason: str, rtol: float) -> tuple[str, str]:
+    """The implicit method for a system, and the reason in words."""
+    # Order 9 pays its five stages back at tight tolerances, but loses more orders at index 3.
+    name = "radau9" if rtol < 1e-7 and variable_index(system).largest < 3 else "radau5"
+    return name, f"auto: {name}, implicit, because {reason}"

@@ -1,0 +1,169 @@
+"""Ten mistakes that users make, from the model to the message: what is wrong, the facts, why, and what to try."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+
+
+def message(call, kind):
+    """The text of the error that a call raises, which must be of a kind."""
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+def pendulum(start=(1.0, 0.0)):
+    m = dd.Model("pendulum")
+    p = m.coordinate("p", 2, start=list(start), rate=[0.0, 0.0])
+    length = m.parameter("L", 1.0)
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(p)))
+    m.potential_energy(9.81 * p[1])
+    m.constraint("rod", ca.norm_2(p) - length)
+    return m
+
+
+def test_1_an_equation_is_missing():
+    m = dd.Model("motor")
+    current, speed, voltage = m.state("current", start=0.0), m.state("speed", start=0.0), m.algebraic("voltage")
+    m.equation(0.1 * m.der(current), voltage - 2 * current - 0.5 * speed, name="circuit")
+    m.equation(0.01 * m.der(speed), 0.5 * current, name="shaft")
+    assert message(lambda: dd.simulate(m, 1.0), dd.ModelError) == (
+        "The model has one equation too few.\n"
+        "  3 unknowns, 2 equations; undetermined: voltage\n"
+        "  Because the equations that contain them are used up by other unknowns.\n"
+        "  Try: m.equation(...) for each of them, or declare what comes from outside as m.input(...)"
+    )
+
+
+def test_2_two_equations_say_the_same():
+    m = dd.Model("split")
+    x, a, b = m.state("x", start=1.0), m.algebraic("a"), m.algebraic("b")
+    m.equation(m.der(x), a - b, name="balance")
+    m.equation(a + b, x, name="split")
+    m.equation(2 * a + 2 * b, 2 * x, name="again")
+    assert message(lambda: dd.simulate(m, 1.0), dd.SingularModelError) == (
+        "The model cannot be reduced: an equation follows from the others.\n"
+        "  split, again: a combination of them says 0 = 0\n"
+        "  left undetermined: x, a, b\n"
+        "  Because two equations then constrain the same unknowns and leave others undetermined.\n"
+        "  Try: write something new in the place of one of split, again"
+    )
+
+
+def test_3_given_values_contradict_a_constraint():
+    assert message(lambda: dd.initialise(pendulum((0.9, 0.0))), dd.InconsistentStartError) == (
+        "rod (L = 1) and the given p = (0.9, 0) disagree by 0.1.\n"
+        "  rod: sqrt(p[0]^2 + p[1]^2) - L = 0 is left at -0.1\n"
+        "  the nearest values that fit: p = (1, 0)\n"
+        "  Because given values are kept as they are, and no values of the others make up for it.\n"
+        '  Try: free=["p[0]"], which becomes 1, or free=["p[1]"], which becomes 0.43589, or parameters={"L": 0.9}'
+    )
+
+
+def test_4_a_run_begins_off_the_constraints():
+    m = pendulum()
+    text = message(lambda: dd.simulate(m, 1.0, start={"p": [0.9, 0.0]}), dd.InconsistentStartError)
+    assert text == (
+        "rod (L = 1) and the given p = (0.9, 0) disagree by 0.1.\n"
+        "  rod: sqrt(p[0]^2 + p[1]^2) - L = 0 is left at -0.1\n"
+        "  the nearest values that fit: p = (1, 0)\n"
+        "  Because given values are kept as they are, and no values of the others make up for it.\n"
+        '  Try: start=dd.initialise(m, {...}, free=["p[0]"]), which becomes 1, or free=["p[1]"], which becomes '
+        '0.43589, or parameters={"L": 0.9}'
+    )
+    # The line that is offered works, as do the others.
+    mended = dd.simulate(m, 1.0, start=dd.initialise(m, {"p": [0.9, 0.0]}, free=["p[0]"]))
+    assert mended["p"][0] == pytest.approx([1.0, 0.0])
+    assert dd.simulate(m, 1.0, start={"p": [0.9, 0.0]}, parameters={"L": 0.9}).success
+    # A velocity that leaves the constraint is named too.
+    text = message(lambda: dd.simulate(m, 1.0, start={"p_dot": [0.5, 0.0]}), dd.InconsistentStartError)
+    assert text.startswith("rod differentiated once and the given p[1] = 0, p_dot[0] = 0.5 disagree by 0.5.")
+    assert text.endswith('Try: start=dd.initialise(m, {...}, free=["p_dot[0]"]), which becomes 0')
+
+
+def test_5_a_name_is_misspelt():
+    assert message(lambda: dd.simulate(pendulum(), 1.0, parameters={"l": 2.0}), dd.InputError) == (
+        "The model 'pendulum' has no variable 'l'.\n"
+        "  it has rod, L, p, p_dot, p_ddot\n"
+        "  Because only what was declared has a name.\n"
+        "  Try: 'L'"
+    )
+
+
+def test_6_nothing_determines_the_motion():
+    """Example (22) of the lecture: two forces for one constraint leave the motion itself open."""
+    m = catalogue.load("small_dae", example="savin_22").model
+    assert message(lambda: dd.simulate(m, 1.0), dd.ModelError).startswith(
+        "The model has one equation too few.\n  4 unknowns, 3 equations; undetermined: force"
+    )
+    assert sorted(dd.analyse(m).undetermined) == ["force1", "force2", "x1", "x2"]
+
+
+def test_7_an_input_is_differentiated_in_the_equations():
+    m = dd.Model("tracking")
+    x, u = m.state("x", start=0.0), m.input("u")
+    assert message(lambda: m.equation(m.der(x), m.der(u) - x), dd.ModelError) == (
+        "u has no derivative in this model.\n"
+        "  u is an input\n"
+        "  Because only states have derivatives that the equations may use.\n"
+        '  Try: m.state("u", ...) if its derivative is part of the equations'
+    )
+
+
+def test_8_a_constraint_is_written_twice():
+    """Its force is not unique but the motion is: the run goes on, and tells."""
+    m = pendulum()
+    m.constraint("again", ca.sumsqr(m["p"]) - m["L"] ** 2)
+    tr = dd.simulate(m, 1.0, rtol=1e-9)
+    assert tr["p"][-1] == pytest.approx(dd.simulate(pendulum(), 1.0, rtol=1e-9)["p"][-1], abs=1e-9)
+    told = [note.strip() for note in tr.notes]
+    assert "redundant constraints: again follows from the others (1 of 2 are independent)" in told
+    assert any(note.startswith("the multipliers rod, again are not unique") for note in told)
+    report = dd.analyse(m)
+    assert set(report.redundant) >= {"rod", "again"}
+    assert set(report.non_unique_multipliers) == {"rod", "again"}
+
+
+def test_9_a_constraint_follows_a_held_table():
+    m = dd.Model("crane")
+    x, force, path = m.state("x", start=0.0, rate=0.0), m.algebraic("force"), m.input("path")
+    m.equation(2.0 * m.der(m.der(x)), force, name="trolley")
+    m.equation(x, path, name="rail")
+    table = dd.signal([0.0, 1.0], [0.0, 0.5])
+    assert message(lambda: dd.simulate(m, 2.0, inputs={"path": table}), dd.InputError) == (
+        "The input path is a held table, and the model differentiates it twice.\n"
+        "  signal(2 times from 0 to 1, hold)\n"
+        "  it stands in rail, which is differentiated\n"
+        "  Because each step of the table would become an impulse.\n"
+        '  Try: a smooth function of time, inputs={"path": lambda t: ...}, or 2 filters T * m.der(y) + y = path one '
+        "behind the other in the place of path"
+    )
+    tr = dd.simulate(m, 2.0, inputs={"path": lambda t: 0.25 * (1 - np.cos(t))}, rtol=1e-9)
+    assert tr["force"][-1] == pytest.approx(0.5 * np.cos(2.0), abs=1e-9)
+
+
+def test_10_a_coordinate_has_no_mass():
+    m = dd.Model("springs")
+    q = m.coordinate("q", 2, start=[0.1, 0.0], rate=[0.0, 0.0])
+    m.kinetic_energy(0.5 * m.rate(q)[0] ** 2)
+    m.potential_energy(q[0] ** 2 + (q[1] - q[0]) ** 2)
+    assert message(lambda: dd.simulate(m, 1.0), dd.SingularModelError) == (
+        "The mass matrix is singular: no kinetic energy belongs to q[1].\n"
+        "  the rate of q[1] enters no kinetic energy, and q[1] no constraint\n"
+        "  Because the acceleration of every coordinate follows from its inertia.\n"
+        '  Try: m.kinetic_energy(...) with the rate of q[1], or m.state("q", ...) and m.equation(...) for a part '
+        "without mass"
+    )
+
+
+def test_every_message_has_four_parts():
+    """What is wrong; the facts; why; what to try."""
+    m = pendulum((0.9, 0.0))
+    for call in (lambda: dd.initialise(m), lambda: dd.simulate(m, 1.0), lambda: dd.simulate(m, 1.0, start={"q": 1.0})):
+        lines = message(call, dd.DaedalusError).splitlines()
+        assert len(lines) >= 4
+        assert lines[-2].startswith("  Because ")
+        assert lines[-1].startswith("  Try: ")
