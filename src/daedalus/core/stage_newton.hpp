@@ -1,8 +1,8 @@
 // Full Newton on a group of stages: derivatives K_i of x and values Z_i of z are the unknowns, every matrix is new.
 //
-// Corrections are halved until the natural monotonicity test holds: the next correction, with the same matrix, is shorter
-// by (1 - lambda / 4) at least (P. Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3). The correction
-// that the test computed is added at the end, so a linear model costs one matrix a step.
+// Corrections are halved until the natural monotonicity test holds: the next correction, with the same matrix, is
+// shorter by (1 - lambda / 4) at least (P. Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3). The
+// correction that the test computed is added at the end, so a linear model costs one matrix a step.
 #pragma once
 
 #include <algorithm>
