@@ -18,6 +18,9 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
+// How often one correction may be halved.
+inline constexpr int most_dampings = 8;
+
 enum class Newton { converged, diverged, not_finite, singular };
 
 struct FreeStagePattern {
@@ -229,7 +232,7 @@ inline Newton solve_part(Integration& s, StageState& m, const Stages& part) noex
                 }
             }
             m.strained = true;
-            if (halving == most_halvings) return finite ? Newton::diverged : Newton::not_finite;
+            if (halving == most_dampings) return finite ? Newton::diverged : Newton::not_finite;
         }
         copy(m.trial, size, u);
         if (damping == 1) {
