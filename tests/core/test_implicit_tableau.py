@@ -223,6 +223,19 @@ def test_adaptive_steps_at_index_1_control_z_too():
     assert (errors[-1] < 2e-3).all()
 
 
+def test_adaptive_steps_at_index_2():
+    system, model = known("index_two")
+    errors = []
+    for rtol in (1e-4, 1e-6, 1e-8):
+        run = integrate(
+            model, core_tableau(dd.tableau("trbdf2")), 0.5, system.exact(0.0).ravel(), rtol=rtol, atol=np.full(5, rtol)
+        )
+        assert run.status == "finished"
+        errors.append(np.abs(run.x[-1] / system.exact(0.5) - 1)[:3])
+    assert (slopes([1e4, 1e6, 1e8], errors) > 0.6).all()
+    assert errors[-1].max() < 1e-5
+
+
 @pytest.mark.parametrize("method", ["gauss3", "sdirk3", "trapezoidal", "lobatto_iiic3"])
 def test_an_event_ends_the_step_where_the_guard_is_zero(method):
     """x' = 1 + z, z = x: the step is redone to the located time, so x there is exact to its own error."""

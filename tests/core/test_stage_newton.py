@@ -151,6 +151,44 @@ def test_a_far_start_is_reached_by_damping():
     assert run.x[-1, :2] == pytest.approx([0.5 * 5 + 0.125, 5.5], abs=1e-12)
 
 
+@pytest.mark.parametrize("stages", [4, 6, 8, 12, 20])
+def test_a_long_step_stays_on_its_branch(stages):
+    """z² r⁶ = 1 has a negative solution too, and six steps an orbit are long: x must be as without z."""
+    rows = []
+    for algebraic in (True, False):
+        system = systems.orbit(algebraic)
+        method = core_tableau(dd.gauss_legendre(stages))
+        run = integrate(implicit_model(system.model), method, 6.0, system.exact(0.0).ravel(), step=1.0)
+        assert run.status == "finished"
+        rows.append(run.x)
+    assert (rows[0][:, 4] > 0).all()
+    assert rows[0][:, :4] == pytest.approx(rows[1][:, :4], abs=1e-10)
+
+
+@pytest.mark.parametrize("method", ["gauss2", "trapezoidal", "sdirk3", "radau5", "lobatto_iiic3"])
+def test_inputs_that_jump_are_met_by_steps_of_their_own(method):
+    """x' = z and z + z³ = u + u³ with u = 1, -2, 3: a step ends at each jump, and z follows it there."""
+    m = dd.Model("driven")
+    x, z, u = m.state("x"), m.algebraic("z"), m.input("u")
+    m.equation(m.der(x), z)
+    m.equation(z + z**3, u + u**3)
+    table = _core.Table([0, 0.33, 0.7], [1, -2, 3], [0])
+    start, nothing = np.array([0.0, 1.0, 1.0]), np.zeros(0)
+    run = _core.integrate(
+        implicit_model(m),
+        core_tableau(dd.tableau(method)),
+        0.0,
+        1.0,
+        start,
+        np.zeros(1),
+        nothing,
+        step=0.1,
+        tables=[table],
+    )
+    assert {0.33, 0.7} <= set(run.t)
+    assert run.x[-1] == pytest.approx([0.33 - 2 * 0.37 + 3 * 0.3, 3, 3], abs=1e-12)
+
+
 def test_a_model_that_leaves_its_domain_is_stopped_with_the_equation():
     m = dd.Model("root")
     x, y = m.state("x"), m.state("y")

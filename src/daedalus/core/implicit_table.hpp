@@ -2,8 +2,8 @@
 //
 //   F(t + c_i h, K_i, x + h sum_j a_ij K_j, Z_i) = 0,   x_new = x + h sum_j b_j K_j
 //
-// Stages that need each other form a group, which is solved at once: all of them for Gauss methods, each one by itself for
-// diagonally implicit ones, and for Lobatto IIIA the first one by itself and then the others.
+// Stages that need each other form a group, which is solved at once: all of them for Gauss methods, each one by
+// itself for diagonally implicit ones, and for Lobatto IIIA the first one by itself and then the others.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct ImplicitTable {
     std::vector<StageGroup> groups;
     bool ends_in_last_stage = false;     // stiffly accurate: z and x' at the end are those of the last stage
     bool begins_with_known_slope = false;  // the first stage is the beginning of the step
-    std::vector<double> to_end;          // b A^-1, by which z at the end follows from the stages; empty if A is singular
+    std::vector<double> to_end;          // b A^-1, carries z from the stages to the end; empty if A is singular
     std::vector<double> last_slope;      // weights of the stages in x' at the end of the polynomial of x
     double gamma = 0;                    // the estimate is filtered by (F_x' + h gamma F_x | F_z)^-1
     bool last_matrix_filters = false;    // that matrix is the one of the last stage
@@ -93,9 +93,8 @@ inline void complete_table(ImplicitTable& table) {
     table.begins_with_known_slope = table.groups.front().known && table.c[0] == 0;
     table.to_end = weights_to_end(table);
     table.last_slope.assign(static_cast<std::size_t>(s), 0.0);
-    for (int k = 0; k < table.x_degree; ++k)
-        for (int j = 0; j < s; ++j)
-            table.last_slope[static_cast<std::size_t>(j)] += (k + 1) * table.x_weights[static_cast<std::size_t>(k * s + j)];
+    for (std::size_t k = 0; k < table.x_weights.size(); ++k)
+        table.last_slope[k % table.b.size()] += static_cast<double>(k / table.b.size() + 1) * table.x_weights[k];
     table.last_matrix_filters = table.groups.back().count == 1 && !table.groups.back().known;
     double trace = 0;
     for (int i = 0; i < s; ++i) trace += table.entry(i, i);

@@ -3,11 +3,11 @@
 //   F(t + c_i h, K_i, x + h sum_j a_ij K_j, Z_i) = 0,   x_new = x + h sum_j b_j K_j
 //
 // A method that ends in its last stage takes z and x' at the end from there. For any other they are solved from
-// F(t_new, x', x_new, z) = 0, so that z has the order of x where the index is 1; where that cannot be solved for them (a
-// higher index, or derivatives that the equations do not give) they follow from the stages by z_new = z + b A^-1 (Z - z), as
-// in E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, section VI.1. The estimate h sum_j (b - b_hat)_j K_j of
-// a pair is filtered by (F_x' + h gamma F_x | F_z)^-1 F_x', which takes away what stiff components add to it (M. E. Hosea,
-// L. F. Shampine, Appl. Numer. Math. 20 (1996)).
+// F(t_new, x', x_new, z) = 0, so that z has the order of x where the index is 1; where that cannot be solved for them
+// (a higher index, or derivatives that the equations do not give) they follow from the stages by z_new = z + b A^-1
+// (Z - z), as in E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, section VI.1. The estimate h sum_j
+// (b - b_hat)_j K_j of a pair is filtered by (F_x' + h gamma F_x | F_z)^-1 F_x', which takes away what stiff
+// components add to it (M. E. Hosea, L. F. Shampine, Appl. Numer. Math. 20 (1996)).
 #pragma once
 
 #include "stage_start.hpp"
@@ -137,18 +137,25 @@ private:
         const ImplicitTable& table = m.table;
         const long long n = m.unknowns, nx = m.states;
         const int last = table.stages - 1;
-        m.solves_first = false;
         if (table.ends_in_last_stage) return write_end(s, m, last);
         double* end = m.rows + table.stages * n;
         Newton outcome = Newton::singular;
         if (!m.model.higher_index) {
             // The beginning and the stages prolonged, then the stages alone.
             copy(s.x_new, nx, m.base);
+            bool found = false;
             for (const bool carries : {true, false}) {
                 for (long long i = 0; i < n; ++i) end[i] = carries ? carried(s, m, i) : prolonged(m, i);
                 m.strained = false;
                 outcome = solve_part(s, m, {table.stages, 1, true, nullptr});
-                if ((outcome == Newton::converged && !m.strained) || outcome == Newton::singular || s.abort_called) break;
+                const bool converged = outcome == Newton::converged, straight = converged && !m.strained;
+                if (straight || (converged && !found)) copy(end, n, m.error);
+                found |= converged;
+                if (straight || outcome == Newton::singular || s.abort_called) break;
+            }
+            if (found) {
+                copy(m.error, n, end);
+                outcome = Newton::converged;
             }
         }
         if (outcome == Newton::singular && !s.abort_called) {

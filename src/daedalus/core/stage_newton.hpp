@@ -1,8 +1,8 @@
 // Full Newton on a group of stages: derivatives K_i of x and values Z_i of z are the unknowns, every matrix is new.
 //
-// Corrections are halved until the natural monotonicity test holds: the next correction, with the same matrix, is shorter
-// by (1 - lambda / 4) at least (P. Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3). The correction
-// that the test computed is added at the end, so a linear model costs one matrix a step.
+// Corrections are halved until the natural monotonicity test holds: the next correction, with the same matrix, is
+// shorter by (1 - lambda / 4) at least (P. Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3). The
+// correction that the test computed is added at the end, so a linear model costs one matrix a step.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,9 @@
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
+
+// How often one correction may be halved.
+inline constexpr int most_dampings = 8;
 
 enum class Newton { converged, diverged, not_finite, singular };
 
@@ -229,7 +232,7 @@ inline Newton solve_part(Integration& s, StageState& m, const Stages& part) noex
                 }
             }
             m.strained = true;
-            if (halving == most_halvings) return finite ? Newton::diverged : Newton::not_finite;
+            if (halving == most_dampings) return finite ? Newton::diverged : Newton::not_finite;
         }
         copy(m.trial, size, u);
         if (damping == 1) {

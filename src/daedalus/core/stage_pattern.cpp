@@ -5,7 +5,8 @@
 
 namespace daedalus {
 
-const StagePattern* make_stage_pattern(const ImplicitModel& model, const ImplicitTable& table, const StageGroup& group) {
+const StagePattern* make_stage_pattern(const ImplicitModel& model, const ImplicitTable& table,
+                                       const StageGroup& group) {
     auto made = std::make_unique<StagePattern>();
     const Pattern& one = model.matrix;
     const auto count = static_cast<std::size_t>(group.count), nonzeros = static_cast<std::size_t>(one.nonzeros());
@@ -19,7 +20,8 @@ const StagePattern* make_stage_pattern(const ImplicitModel& model, const Implici
         for (long long column = 0; column < one.n; ++column) {
             for (std::size_t i = 0; i < count; ++i) {
                 // Other stages see this one through x alone.
-                const bool coupled = table.entry(group.first + static_cast<int>(i), group.first + static_cast<int>(j)) != 0;
+                const int row = group.first + static_cast<int>(i), other = group.first + static_cast<int>(j);
+                const bool coupled = table.entry(row, other) != 0;
                 if (i != j && (!coupled || column >= model.states)) continue;
                 const auto begin = static_cast<std::size_t>(one.colind[static_cast<std::size_t>(column)]);
                 const auto end = static_cast<std::size_t>(one.colind[static_cast<std::size_t>(column) + 1]);

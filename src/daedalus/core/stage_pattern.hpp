@@ -1,7 +1,7 @@
 // The pattern of Newton's matrix for a group of stages that are solved at once.
 //
-// Block (i, j) is delta_ij (dF/dx' | dF/dz) + h a_ij (dF/dx | 0), everything at stage i; the unknowns are K_j in the columns
-// of x, and Z_j.
+// Block (i, j) is delta_ij (dF/dx' | dF/dz) + h a_ij (dF/dx | 0), everything at stage i; the unknowns are K_j in the
+// columns of x, and Z_j.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
-// From where Newton starts on the stages of a step, and by which road it gets to the solution that belongs to the start.
+// From where Newton starts on the stages of a step, and by which road it gets to the solution that continues the run.
 //
-// Equations such as z^2 = x have several solutions, and a correction that had to be damped may have led to another one. So the
-// polynomial of the step before is prolonged; where it leads astray, the stages start from the values at the beginning of the
-// step; where those are too far away too, at fixed step, the solution is followed from short steps to the whole one.
+// Equations such as z^2 = x have several solutions, and a correction that had to be damped may have led to another
+// one. So the polynomial of the step before is prolonged; where it leads astray, the stages start from the values at
+// the beginning of the step; where those are too far away too, at fixed step, the solution is followed from short
+// steps to the whole one.
 #pragma once
 
 #include "dense_output.hpp"
@@ -18,7 +19,7 @@ struct StepState : StageState {
     double polynomial_time = 0, polynomial_step = 0;
     double* reached;           // (stages, unknowns): the stages of a shorter step
     double reach = 1;          // the stages' differences to the beginning grow by this from there
-    bool solves_first = true;  // the first stage's slope is not known from the step before
+    double restart_time = 0;   // here the first stage's slope is not known from a step before
     double rtol = 0, atol_factor = 1;
 
     StepState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTable& t)
@@ -58,7 +59,7 @@ inline void start_values(Integration& s, StepState& m, const Stages& part, Start
 // equations do not give them (a higher index) they are taken as they are.
 inline Newton first_slope(Integration& s, StepState& m, const Stages& part) noexcept {
     start_values(s, m, part, Start::plain);
-    if (!m.solves_first || m.model.higher_index) return Newton::converged;
+    if (s.t != m.restart_time || m.model.higher_index) return Newton::converged;
     const Newton outcome = solve_part(s, m, part);
     m.strained = false;
     if (outcome != Newton::singular || s.abort_called) return outcome;
@@ -96,8 +97,8 @@ inline Newton solve_stages(Integration& s, StepState& m, Start start) noexcept {
     return outcome;
 }
 
-// From the longest part of the step that plain start values lead to without damping, on to the whole step: the stages of a
-// longer step are about as much further from the beginning as it is longer.
+// From the longest part of the step that plain start values lead to without damping, on to the whole step: the stages
+// of a longer step are about as much further from the beginning as it is longer.
 inline bool follow(Integration& s, StepState& m) noexcept {
     constexpr int most_attempts = 40;
     const double end = s.t_new, whole = end - s.t, shortest = 1.0 / 256;
@@ -126,7 +127,7 @@ inline bool follow(Integration& s, StepState& m) noexcept {
 }
 
 inline Newton solve_step(Integration& s, StepState& m) noexcept {
-    if (m.restarted) m.polynomial_known = m.restarted = false, m.solves_first = true;
+    if (m.restarted) m.polynomial_known = m.restarted = false, m.restart_time = s.t;
     const bool prolongs = m.polynomial_known;
     Newton outcome = Newton::diverged;
     for (const Start start : {Start::prolonged, Start::plain}) {
