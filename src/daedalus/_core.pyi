@@ -1,7 +1,7 @@
 """Types of the integrator core, the compiled module behind simulation and compilation."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,6 +104,32 @@ class Run:
     @property
     def events(self) -> list[tuple[int, float, Array, Array]]: ...
     def dense(self) -> tuple[Array, Array, Array]: ...
+
+class LinearSolver:
+    def __init__(
+        self,
+        n: int,
+        colind: Sequence[int],
+        rows: Sequence[int],
+        complex: bool = False,
+        form: Literal["best", "dense", "sparse"] = "best",
+    ) -> None: ...
+    def factor(
+        self, values: ArrayLike, row_scale: ArrayLike | None = None, column_scale: ArrayLike | None = None
+    ) -> bool: ...
+    def solve(self, b: ArrayLike) -> NDArray[Any]: ...
+    def time_factor(self, repetitions: int) -> float: ...
+    def time_solve(self, b: ArrayLike, repetitions: int) -> float: ...
+    @property
+    def dense(self) -> bool: ...
+    @property
+    def factorisations(self) -> int: ...
+    @property
+    def orderings(self) -> int: ...
+    @property
+    def fill(self) -> int: ...
+    @property
+    def operations(self) -> int: ...
 
 def integrate(
     rhs: Function,

@@ -8,8 +8,7 @@
 #include <limits>
 
 #include "arithmetic.hpp"
-#include "block.hpp"
-#include "pattern.hpp"
+#include "column_table.hpp"
 
 namespace daedalus {
 
@@ -18,18 +17,14 @@ inline namespace DAEDALUS_ISA {
 template <class Number>
 class BackwardError {
 public:
-    [[nodiscard]] bool make(const Pattern& pattern) noexcept {
-        n_ = pattern.n;
-        if (!begin_.make(n_ + 1) || !rows_.make(pattern.nonzeros()) || !residual_.make(n_) || !size_.make(n_) ||
-            !row_sum_.make(n_))
-            return false;
-        for (long long c = 0; c <= n_; ++c) begin_[c] = static_cast<std::int32_t>(pattern.colind[c]);
-        for (long long p = 0; p < pattern.nonzeros(); ++p) rows_[p] = static_cast<std::int32_t>(pattern.rows[p]);
-        return true;
+    [[nodiscard]] bool make(const ColumnTable& matrix) noexcept {
+        matrix_ = &matrix, n_ = matrix.n;
+        return residual_.make(n_) && size_.make(n_) && row_sum_.make(n_);
     }
 
     // Measures x and leaves b - A x in residual().
     double measure(const Number* values, const Number* x, const Number* b) noexcept {
+        const std::int32_t *begin = matrix_->begin.data(), *rows = matrix_->rows.data();
         double largest_x = 0;
         for (long long i = 0; i < n_; ++i) {
             residual_[i] = b[i], size_[i] = magnitude(b[i]), row_sum_[i] = 0;
@@ -38,8 +33,8 @@ public:
         for (long long c = 0; c < n_; ++c) {
             const Number xc = x[c];
             const double xc_size = magnitude(xc);
-            for (std::int32_t p = begin_[c]; p < begin_[c + 1]; ++p) {
-                const long long i = rows_[p];
+            for (std::int32_t p = begin[c]; p < begin[c + 1]; ++p) {
+                const long long i = rows[p];
                 const double a_size = magnitude(values[p]);
                 residual_[i] = difference(residual_[i], product(values[p], xc));
                 size_[i] += a_size * xc_size;
@@ -61,8 +56,8 @@ public:
     Number* residual() noexcept { return residual_.data(); }
 
 private:
+    const ColumnTable* matrix_ = nullptr;
     long long n_ = 0;
-    Block<std::int32_t> begin_, rows_;
     Block<Number> residual_;
     Block<double> size_, row_sum_;
 };

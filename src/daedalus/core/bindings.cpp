@@ -11,4 +11,5 @@ NB_MODULE(_core, module) {
     daedalus::bind_implicit(module);
     daedalus::bind_run(module);
     daedalus::bind_integrate(module);
+    daedalus::bind_linear(module);
 }

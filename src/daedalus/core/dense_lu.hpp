@@ -11,7 +11,7 @@
 
 #include "arithmetic.hpp"
 #include "block.hpp"
-#include "pattern.hpp"
+#include "column_table.hpp"
 
 namespace daedalus {
 
@@ -22,16 +22,16 @@ class DenseLu {
 public:
     static constexpr long long planes = is_complex<Number> ? 2 : 1;
 
-    [[nodiscard]] bool make(const Pattern& pattern) noexcept {
-        n_ = pattern.n, lanes_ = padded(n_), nonzeros_ = pattern.nonzeros();
+    [[nodiscard]] bool make(const ColumnTable& matrix) noexcept {
+        n_ = matrix.n, lanes_ = padded(n_), nonzeros_ = matrix.nonzeros;
         const bool made = place_.make(nonzeros_) && order_.make(lanes_) && a_.make(planes * lanes_ * n_) &&
                           multipliers_.make(planes * lanes_) && work_.make(planes * lanes_) && inverse_.make(n_) &&
                           rows_.make(lanes_) && columns_.make(lanes_) && largest_.make(lanes_);
         if (!made) return false;
         full_ = nonzeros_ == n_ * n_;
         for (long long c = 0; c < n_; ++c)
-            for (long long p = pattern.colind[c]; p < pattern.colind[c + 1]; ++p)
-                place_[p] = static_cast<std::int32_t>(c * planes * lanes_ + pattern.rows[p]);
+            for (long long p = matrix.begin[c]; p < matrix.begin[c + 1]; ++p)
+                place_[p] = static_cast<std::int32_t>(c * planes * lanes_ + matrix.rows[p]);
         return true;
     }
 
@@ -44,15 +44,19 @@ public:
     }
 
     // A x = b in place.
-    void solve(Number* b) const noexcept {
+    void solve(Number* b) noexcept {
         with_lanes(lanes_, [&](auto lanes) {
             substitute(lanes, b);
             return 0;
         });
     }
 
+    long long fill() const noexcept { return n_ * n_; }
+    long long operations() const noexcept { return (n_ - 1) * n_ / 2 + (n_ - 1) * n_ * (2 * n_ - 1) / 6; }
+
 private:
-    double* column(long long c) const noexcept { return const_cast<double*>(a_.data()) + c * planes * lanes_; }
+    double* column(long long c) noexcept { return a_.data() + c * planes * lanes_; }
+    const double* column(long long c) const noexcept { return a_.data() + c * planes * lanes_; }
 
     void load(const Number* values) noexcept {
         double* a = a_.data();
@@ -207,17 +211,17 @@ private:
         }
     }
 
-    // What rounding can leave of an entry that is zero: n eps sum |l| |u| of its products.
+    // What rounding can leave of an entry that is zero: some eps sum |l| |u| of its products.
     DAEDALUS_COLD double noise_of(long long k, long long row) const noexcept {
         double sum = 0;
         for (long long j = 0; j < k; ++j) sum += size_at(column(j), row, lanes_) * size_at(column(k), j, lanes_);
-        return static_cast<double>(n_) * std::numeric_limits<double>::epsilon() * sum;
+        return 64 * std::numeric_limits<double>::epsilon() * sum;
     }
 
     template <class L>
-    void substitute(L, Number* b) const noexcept {
+    void substitute(L, Number* b) noexcept {
         const long long n = n_, lanes = L::count(lanes_);
-        double* y = const_cast<double*>(work_.data());
+        double* y = work_.data();
         for (long long i = 0; i < n; ++i) set(y, i, lanes, scaled(b[order_[i]], rows_[order_[i]]));
         for (long long k = 0; k + 1 < n; ++k) {
             const Number yk = get(y, k, lanes);
