@@ -84,6 +84,10 @@ class Run:
         "step_too_small",
         "not_finite",
         "chattering",
+        "newton_failed",
+        "singular",
+        "inconsistent",
+        "not_projected",
     ]: ...
     @property
     def stop_time(self) -> float: ...
@@ -97,6 +101,8 @@ class Run:
     def rejected(self) -> int: ...
     @property
     def rhs_calls(self) -> int: ...
+    @property
+    def factorisations(self) -> int: ...
     @property
     def seconds(self) -> float: ...
     @property
@@ -131,8 +137,36 @@ class LinearSolver:
     @property
     def operations(self) -> int: ...
 
+class LinearModel:
+    def __init__(
+        self, function: Function, states: int, unknowns: int, colind: Sequence[int], rows: Sequence[int]
+    ) -> None: ...
+    @property
+    def function(self) -> Function: ...
+    @property
+    def states(self) -> int: ...
+    @property
+    def unknowns(self) -> int: ...
+    def with_function(self, function: Function) -> LinearModel: ...
+    def evaluate_many(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> tuple[Array, Array]: ...
+    def work(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> dict[str, int]: ...
+
+class Projection:
+    def __init__(
+        self,
+        model: LinearModel,
+        positions: Function | None,
+        position_rows: Sequence[int],
+        velocities: Function | None,
+        velocity_rows: Sequence[int],
+        motion: Function | None,
+        others: Function | None,
+        nominal: ArrayLike,
+    ) -> None: ...
+    def evaluate_many(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> tuple[Array]: ...
+
 def integrate(
-    rhs: Function,
+    rhs: Function | LinearModel,
     method: str | Tableau,
     t0: float,
     t1: float,
@@ -154,7 +188,7 @@ def integrate(
     actions: Sequence[int] = ...,
     occurrences: Sequence[int] = ...,
     resets: Function | None = None,
-    projection: Function | None = None,
+    projection: Function | Projection | None = None,
     keep_steps: bool = True,
     progress: Callable[[float], object] | None = None,
     cancel: Cancel | None = None,

@@ -19,6 +19,7 @@ const char* status_name(Status status) {
         case Status::newton_failed: return "newton_failed";
         case Status::singular: return "singular";
         case Status::inconsistent: return "inconsistent";
+        case Status::not_projected: return "not_projected";
         default: return "unknown";
     }
 }

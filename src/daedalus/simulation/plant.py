@@ -1,8 +1,10 @@
-"""The machine code of one explicit system: right-hand side, readout, guards, resets, each made on first use."""
+"""The machine code of one system: right-hand side, readout, guards, resets, each made on first use."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -10,76 +12,64 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
-from daedalus.model.names import element_label, flat_index, split_index
+from daedalus.model.names import flat_index, split_index
 from daedalus.model.system import System
-from daedalus.reduction.explicit_form import explicit_form
+from daedalus.reduction.constraint_rows import invariant_labels
+from daedalus.reduction.explicit_form import LargeBlock, explicit_form
 from daedalus.simulation.projection import projection
+from daedalus.simulation.sparse_projection import projection_by_solves
 
 
-class Plant:
-    """Compiled functions of (t, x, u, p) for a system x' = f(t, x, u, p)."""
+class Plant(ABC):
+    """What a run needs of a system: functions of (t, x, u, p), each with the object that the core takes as `core`."""
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.form = explicit_form(system)
         self.notes: tuple[str, ...] = system.prepared.get("notes", ())
 
-    def _compiled(self, name: str, expression: ca.SX) -> Compiled:
-        arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    def _compiled(self, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
+        arguments = [*(self.system.symbol(letter) for letter in ("t", "x", "u", "p")), *more]
         return compile_function(ca.Function(name, arguments, [ca.densify(expression)]))
 
     @cached_property
-    def rhs(self) -> Compiled:
+    @abstractmethod
+    def rhs(self) -> Any:
         """x' = f(t, x, u, p)."""
-        return self._compiled("rhs", self.form.xdot)
 
     @cached_property
-    def guards(self) -> Compiled:
+    @abstractmethod
+    def guards(self) -> Any:
         """The guards of the events."""
-        return self._compiled("guards", self.form.applied(self.system, self.system.guards))
 
     @cached_property
-    def resets(self) -> Compiled:
+    @abstractmethod
+    def resets(self) -> Any:
         """The states after each event, one event after the other."""
-        after = self.form.applied(self.system, self.system.resets)
-        return self._compiled("resets", ca.vec(after.T))
 
     @cached_property
-    def readout(self) -> Compiled:
+    @abstractmethod
+    def readout(self) -> Any:
         """Algebraic variables, then the outputs below each other."""
-        outputs = concatenate(self.system.outputs.values())
-        return self._compiled("readout", ca.vertcat(self.form.z, self.form.applied(self.system, outputs)))
 
     @cached_property
-    def projection(self) -> Compiled | None:
-        """The state moved onto the invariants; None where there are none, or too many to be kept so."""
-        try:
-            projected = projection(self.system, self.form)
-        except SolverError as error:
-            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
-            return None
-        return None if projected is None else self._compiled("projection", projected)
+    @abstractmethod
+    def projection(self) -> Any:
+        """The state moved onto the invariants; None where there are none, or none that can be kept so."""
 
     @cached_property
-    def invariants(self) -> Compiled:
+    @abstractmethod
+    def invariants(self) -> Any:
         """What solutions keep at zero, below each other."""
-        kept = concatenate(self.system.invariants.values())
-        return self._compiled("invariants", self.form.applied(self.system, kept))
+
+    @cached_property
+    @abstractmethod
+    def constraints(self) -> Any:
+        """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
 
     @cached_property
     def invariant_labels(self) -> list[str]:
         """The name of every entry of `invariants`."""
-        return [
-            element_label(name, () if value.is_scalar() else (value.numel(),), k)
-            for name, value in self.system.invariants.items()
-            for k in range(value.numel())
-        ]
-
-    @cached_property
-    def constraints(self) -> Compiled:
-        """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
-        rows = self.constraint_rows
-        return self._compiled("constraints", self.form.applied(self.system, self.system.residual[rows]))
+        return invariant_labels(self.system)
 
     @cached_property
     def constraint_rows(self) -> list[int]:
@@ -112,13 +102,80 @@ class Plant:
         return slice(place.start + k, place.start + k + 1), ()
 
 
+class ExplicitPlant(Plant):
+    """Compiled formulas x' = f(t, x, u, p), z = g(t, x, u, p)."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
+        self.form = explicit_form(system)
+
+    @cached_property
+    def rhs(self) -> Compiled:
+        """x' = f(t, x, u, p)."""
+        return self._compiled("rhs", self.form.xdot)
+
+    @cached_property
+    def guards(self) -> Compiled:
+        """The guards of the events."""
+        return self._compiled("guards", self.form.applied(self.system, self.system.guards))
+
+    @cached_property
+    def resets(self) -> Compiled:
+        """The states after each event, one event after the other."""
+        after = self.form.applied(self.system, self.system.resets)
+        return self._compiled("resets", ca.vec(after.T))
+
+    @cached_property
+    def readout(self) -> Compiled:
+        """Algebraic variables, then the outputs below each other."""
+        outputs = concatenate(self.system.outputs.values())
+        return self._compiled("readout", ca.vertcat(self.form.z, self.form.applied(self.system, outputs)))
+
+    @cached_property
+    def projection(self) -> Any:
+        """The state moved onto the invariants; None where there are none, or too many to be kept so."""
+        # A reset may lead far off the constraints: the way back is the impulse that the matrix of the model gives.
+        if any(event.resets for event in self.system.events) and self.system.invariants:
+            found = projection_by_solves(self.system)
+            if found is not None:
+                return found
+        try:
+            projected = projection(self.system, self.form)
+        except SolverError as error:
+            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
+            return None
+        return None if projected is None else self._compiled("projection", projected)
+
+    @cached_property
+    def invariants(self) -> Compiled:
+        """What solutions keep at zero, below each other."""
+        kept = concatenate(self.system.invariants.values())
+        return self._compiled("invariants", self.form.applied(self.system, kept))
+
+    @cached_property
+    def constraints(self) -> Compiled:
+        """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
+        rows = self.constraint_rows
+        return self._compiled("constraints", self.form.applied(self.system, self.system.residual[rows]))
+
+
 def plant_of(system: System) -> Plant:
     """The plant of a system, made once and kept with it."""
     plant = system.prepared.get("plant")
     if plant is None:
         with system.lock:
-            plant = system.prepared.setdefault("plant", Plant(system))
+            plant = system.prepared.setdefault("plant", _plant(system))
     return plant
+
+
+def _plant(system: System) -> Plant:
+    """Formulas where x' and z have them, else a linear solve at each evaluation."""
+    try:
+        return ExplicitPlant(system)
+    except LargeBlock:
+        from daedalus.simulation.linear_plant import LinearPlant
+
+        return LinearPlant(system)
 
 
 def by_shape(flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

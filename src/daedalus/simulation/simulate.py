@@ -124,7 +124,7 @@ def explain(run: Any, settings: Settings, drive: Drive) -> Outcome:
     return Outcome(
         stop_reason=stop_reason(run, settings.plant.system, settings.max_steps, settings.time_limit),
         method=settings.method,
-        work=Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, seconds=run.seconds),
+        work=Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, factorisations=run.factorisations, seconds=run.seconds),
         notes=(settings.reason, *drive.notes, *settings.plant.notes),
         events=tuple(run.events),
     )
@@ -219,10 +219,13 @@ def _progress(progress: object, t0: float, t1: float, title: str) -> Any:
 
 def _with_callbacks(core: Any, drive: Drive) -> Any:
     """The right-hand side with Python functions among the inputs evaluated around it."""
-    wrapped = _core.Function("rhs", list(core.size_in), list(core.size_out), 0, 0, 0, 0)
+    if isinstance(core, _core.LinearModel):
+        return core.with_function(_with_callbacks(core.function, drive))
+    wrapped = _core.Function(core.name, list(core.size_in), list(core.size_out), 0, 0, 0, 0)
 
-    def call(t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
-        return core(t, x, drive.fill(float(t[0]), u), p)[0]
+    def call(t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> Any:
+        values = core(t, x, drive.fill(float(t[0]), u), p)
+        return values[0] if len(values) == 1 else values
 
     wrapped.set_python(call)
     return wrapped

@@ -7,7 +7,8 @@ import numpy as np
 from daedalus.errors import InconsistentStartError, SingularModelError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
-from daedalus.reduction.explicit_form import explicit_form
+from daedalus.reduction.explicit_form import LargeBlock, explicit_form
+from daedalus.reduction.linear_form import linear_form
 from daedalus.simulation.inputs import Drive
 from daedalus.simulation.plant import Plant
 from daedalus.simulation.singular_mass import check_general_mass
@@ -30,7 +31,7 @@ def solvable_system(model: Model | System) -> System:
 def _made_solvable(model: Model | System, system: System) -> System:
     # An input may close a loop that makes the system solvable, so only a failure without inputs is decisive.
     try:
-        explicit_form(system)
+        _check_determined(system)
     except SingularModelError:
         if not isinstance(model, Model):
             raise
@@ -43,6 +44,14 @@ def _made_solvable(model: Model | System, system: System) -> System:
         found.prepared["notes"] = tuple(str(reduced.reduction).splitlines()[1:2])
         return found
     return system
+
+
+def _check_determined(system: System) -> None:
+    """Raise where x' and z do not follow from the equations as they stand."""
+    try:
+        explicit_form(system)
+    except LargeBlock:
+        linear_form(system)
 
 
 def check_on_invariants(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> None:

@@ -24,6 +24,10 @@ def stop_reason(run: Any, system: System, max_steps: int | None, time_limit: flo
         return sentences[run.status]
     if run.status == "event":
         return f"event {system.events[run.events[-1][0]].name!r} ended the run at {t}"
+    if run.status == "singular":
+        return f"the matrix that gives the derivatives and algebraic variables is singular at {t}"
+    if run.status == "not_projected":
+        return f"no state near the one reached obeys the constraints at {t}"
     name = culprit_name(run, system)
     if run.status == "not_finite":
         return f"{name} is not finite at {t}"
@@ -47,5 +51,7 @@ def remedy(status: str) -> str:
         "time_limit": "a larger time_limit, or a looser rtol",
         "step_too_small": "a shorter span if the solution blows up; an event where the right-hand side jumps",
         "not_finite": "other start values; a division by zero or a root of a negative number is likely",
+        "singular": "another start or shorter span: two constraints become dependent, or a mass vanishes",
+        "not_projected": "a smaller rtol, or a reset that stays near the constraints",
         "chattering": "a reset that moves the guard away from zero, or a terminal event",
     }.get(status, "dd.simulate(..., on_stop='return') to keep what was computed")
