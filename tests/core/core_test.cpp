@@ -1,4 +1,5 @@
 // The core without Python, for `make sanitize`: every method, inputs, events, stops and dense output.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -6,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "linear_solver.hpp"
 #include "run.hpp"
 
 using namespace daedalus;
@@ -196,6 +198,66 @@ void swap_while_running() {
     other.join();
 }
 
+// A chain of masses between constraints, with an empty diagonal in every third row: [[M, G'], [G, 0]].
+Pattern chain_pattern(long long links) {
+    Pattern pattern;
+    pattern.n = 3 * links;
+    for (long long c = 0; c < pattern.n; ++c) {
+        pattern.colind.push_back(pattern.nonzeros());
+        for (long long i = std::max(0LL, c - 3); i <= std::min(pattern.n - 1, c + 3); ++i)
+            if ((i == c && c % 3 != 2) || (i != c && (i % 3 == 2) != (c % 3 == 2))) pattern.rows.push_back(i);
+    }
+    pattern.colind.push_back(pattern.nonzeros());
+    return pattern;
+}
+
+template <class Number>
+void fill(const Pattern& pattern, double spread, unsigned seed, Number* values) {
+    for (long long p = 0; p < pattern.nonzeros(); ++p) {
+        seed = seed * 1664525u + 1013904223u;
+        const double unit = seed / 4294967296.0, size = (1 + unit) * std::pow(10, spread * (unit - 0.5));
+        if constexpr (is_complex<Number>)
+            values[p] = {size * std::cos(9 * unit), size * std::sin(9 * unit)};
+        else
+            values[p] = seed & 1024 ? size : -size;
+    }
+}
+
+template <class Number>
+void linear_systems(MatrixForm form) {
+    for (const long long links : {1, 2, 5, 9, 40}) {
+        const Pattern pattern = chain_pattern(links);
+        LinearSolver<Number> solver(pattern, form);
+        ColumnTable table;
+        BackwardError<Number> error;
+        CHECK(table.make(pattern) && error.make(table));
+        std::vector<Number> b(static_cast<std::size_t>(pattern.n), Number(1)), x;
+        std::vector<double> scale(b.size(), 8.0);
+        for (const double spread : {0.0, 0.1, 4.0, 8.0, 0.0})
+            for (unsigned seed = 1; seed < 6; ++seed) {
+                fill(pattern, spread, seed, solver.values());
+                CHECK(solver.factor(seed & 1 ? scale.data() : nullptr, seed & 2 ? scale.data() : nullptr));
+                for (int i = 0; i < 2; ++i) {
+                    x = b;
+                    solver.solve(x.data());
+                    CHECK(error.measure(solver.values(), x.data(), b.data()) < 1e-11);
+                }
+            }
+        solver.values()[pattern.nonzeros() - 1] = NAN;
+        CHECK(!solver.factor(nullptr, nullptr));
+        for (long long p = 0; p < pattern.nonzeros(); ++p) solver.values()[p] = 0;
+        CHECK(!solver.factor(nullptr, nullptr));
+        CHECK(solver.factorisations == 27 && solver.orderings <= 27);
+    }
+}
+
+void every_linear_system() {
+    for (const MatrixForm form : {MatrixForm::dense, MatrixForm::sparse}) {
+        linear_systems<double>(form);
+        linear_systems<Complex>(form);
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -206,6 +268,7 @@ int main() {
     events();
     stops();
     swap_while_running();
+    every_linear_system();
     std::printf(failures ? "%d checks failed\n" : "all checks passed\n", failures);
     return failures != 0;
 }

@@ -69,7 +69,8 @@ public:
 
     bool factor(nb::object values, nb::object row_scale, nb::object column_scale) {
         const Doubles numbers(flat(values));
-        if (numbers.size() != width() * pattern_.nonzeros()) throw nb::value_error("expected one value for each nonzero");
+        if (numbers.size() != width() * pattern_.nonzeros())
+            throw nb::value_error("expected one value for each nonzero");
         std::copy_n(numbers.data(), numbers.size(), kernels_.values(solver_));
         take(row_scale, row_scale_), take(column_scale, column_scale_);
         factored_ = factor_again();

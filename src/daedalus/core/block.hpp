@@ -36,7 +36,8 @@ public:
         const long long room = size > 2 * size_ ? size : 2 * size_;
         Block bigger;
         if (!bigger.make(room)) return false;
-        if (size_ > 0) std::memcpy(static_cast<void*>(bigger.data_), data_, static_cast<std::size_t>(size_) * sizeof(Number));
+        const std::size_t bytes = static_cast<std::size_t>(size_) * sizeof(Number);
+        if (bytes > 0) std::memcpy(static_cast<void*>(bigger.data_), data_, bytes);
         swap(bigger);
         return true;
     }

@@ -1,10 +1,10 @@
 // Solves A x = b for one pattern and many values: the linear algebra under every implicit method.
 //
-// Small or full matrices are eliminated densely, others in sparse tables. The first answer of every factorisation is measured; a
-// bad one is refined,
+// Small or full matrices are eliminated densely, others in sparse tables. The first answer of every factorisation is
+// measured; a bad one is refined,
 //   x <- x + A^-1 (b - A x),
-// and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). If kept pivots are to blame,
-// they are chosen again on the present values.
+// and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). If kept pivots are to
+// blame, they are chosen again on the present values.
 #pragma once
 
 #include <limits>
@@ -23,7 +23,8 @@ template <class Number>
 class LinearSolver {
 public:
     explicit LinearSolver(const Pattern& pattern, MatrixForm form = MatrixForm::best)
-        : dense_(form == MatrixForm::dense || (form == MatrixForm::best && better_dense(pattern))) {
+        : dense_(form == MatrixForm::best ? better_dense(pattern)
+                                         : form == MatrixForm::dense && pattern.n <= largest_dense) {
         if (!matrix_.make(pattern) || !values_.make(matrix_.nonzeros) || !right_.make(matrix_.n) ||
             !first_answer_.make(matrix_.n) || !error_.make(matrix_) ||
             !(dense_ ? dense_lu_.make(matrix_) : sparse_lu_.make(matrix_)))
@@ -35,16 +36,13 @@ public:
     // The nonzeros in the order of the pattern, to be filled before factor() and left alone until the next factor().
     Number* values() noexcept { return values_.data(); }
 
-    // Factors R A C, with diagonal scales R and C (none: ones). False: singular or not finite, or no memory for new pivots.
+    // Factors R A C, with diagonal scales R and C (none: ones). False: singular, not finite, or no memory for pivots.
     bool factor(const double* row_scale, const double* column_scale) noexcept {
         ++factorisations;
         measuring_ = true;
-        if (dense_) {
-            ++orderings;
-            return dense_lu_.factor(values_.data(), row_scale, column_scale);
-        }
-        const bool done = sparse_lu_.factor(values_.data(), row_scale, column_scale);
-        orderings = sparse_lu_.orderings;
+        const bool done = dense_ ? dense_lu_.factor(values_.data(), row_scale, column_scale)
+                                 : sparse_lu_.factor(values_.data(), row_scale, column_scale);
+        orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
         return done;
     }
 
@@ -64,7 +62,8 @@ public:
     long long factorisations = 0, orderings = 0;
 
 private:
-    // Rounding alone stays below the first; above it, refinement has something to gain. Above the second, kept pivots are to blame.
+    // Rounding alone stays below the first; above it, refinement has something to gain. Above the second, kept pivots
+    // are to blame.
     static constexpr double acceptable = 64 * std::numeric_limits<double>::epsilon();
     static constexpr double alarming = 1e-11;
     static constexpr int most_refinements = 3;
@@ -82,14 +81,14 @@ private:
         double omega = error_.measure(values_.data(), b, right_.data());
         measuring_ = !(omega <= acceptable);
         if (!measuring_) return;
-        const bool pivots_to_blame = !(omega <= alarming) && !dense_ && !sparse_lu_.fresh();
+        const bool pivots_to_blame = !(omega <= alarming) && !(dense_ ? dense_lu_.fresh() : sparse_lu_.fresh());
         omega = refine(b, omega);
         if (!pivots_to_blame) return;
-        if (omega <= acceptable) return sparse_lu_.forget_pivots();
+        if (omega <= acceptable) return dense_ ? dense_lu_.forget_pivots() : sparse_lu_.forget_pivots();
         // Refinement on stale pivots was not enough: new ones, here and now.
         for (std::int32_t i = 0; i < matrix_.n; ++i) first_answer_[i] = b[i], b[i] = right_[i];
-        const bool chosen = sparse_lu_.choose_again(values_.data());
-        orderings = sparse_lu_.orderings;
+        const bool chosen = dense_ ? dense_lu_.choose_again(values_.data()) : sparse_lu_.choose_again(values_.data());
+        orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
         if (chosen) {
             substitute(b);
             refine(b, error_.measure(values_.data(), b, right_.data()));

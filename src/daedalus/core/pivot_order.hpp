@@ -1,9 +1,9 @@
 // Chooses the pivots of a sparse matrix so that elimination stays sparse and stays accurate.
 //
-// Among the entries a_ij of the matrix left over, that with the least Markowitz cost (r_i - 1)(c_j - 1) is taken if it is not small
-// in its row, |a_ij| >= 0.1 max_k |a_ik|, so that nothing grows by more than 11 a step. Only the few shortest lines are looked
-// at (Zlatev 1980; Duff, Erisman, Reid, Direct Methods for Sparse Matrices, 2nd ed., ch. 7 and 10). A column without a
-// candidate leaves the search until it changes (Suhl and Suhl 1990).
+// Among the entries a_ij of the matrix left over, that with the least Markowitz cost (r_i - 1)(c_j - 1) is taken if it
+// is not small in its row, |a_ij| >= 0.1 max_k |a_ik|, so that nothing grows by more than 11 a step. Only the few shortest
+// lines are looked at (Zlatev 1980; Duff, Erisman, Reid, Direct Methods for Sparse Matrices, 2nd ed., ch. 7 and 10). A
+// column without a candidate leaves the search until it changes (Suhl and Suhl 1990).
 #pragma once
 
 #include <limits>
@@ -17,8 +17,8 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// The pivots in their order, and what elimination in this order fills: step k eliminates from the rows lower_rows[lower_begin[k] ..)
-// with a pivot row that has the further columns upper_columns[upper_begin[k] ..).
+// The pivots in their order, and what elimination in this order fills: step k eliminates from the rows
+// lower_rows[lower_begin[k] ..) with a pivot row that has the further columns upper_columns[upper_begin[k] ..).
 struct Elimination {
     Block<std::int32_t> pivot_row, pivot_column, lower_rows, upper_columns;
     Block<long long> lower_begin, upper_begin;

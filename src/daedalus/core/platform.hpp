@@ -18,7 +18,6 @@
 // The iterations of the next loop are independent; sums may be taken lane by lane.
 #define DAEDALUS_SIMD _Pragma("omp simd")
 #define DAEDALUS_SIMD_SUM(...) DAEDALUS_SIMD_TEXT(omp simd reduction(+ : __VA_ARGS__))
-#define DAEDALUS_SIMD_MAX(...) DAEDALUS_SIMD_TEXT(omp simd reduction(max : __VA_ARGS__))
 #define DAEDALUS_SIMD_TEXT(text) _Pragma(#text)
 
 namespace daedalus {

@@ -2,8 +2,8 @@
 //
 //   P R A C Q = L U   with R, C diagonal: the caller's scales times powers of two taken when the pivots were chosen
 //
-// Rows of L and U are made one after the other in a full row of working memory. A kept pivot that has become small in its row, or
-// entries that have grown, are noticed; then the pivots are chosen again on the present values.
+// Rows of L and U are made one after the other in a full row of working memory. A kept pivot that has become small in
+// its row, or entries that have grown, are noticed; then the pivots are chosen again on the present values.
 #pragma once
 
 #include <limits>
@@ -85,8 +85,8 @@ public:
 
 private:
     enum class Quality { good, poor, singular };
-    // A kept pivot may be this small in its row, and entries (of size one at first) may grow so far, before other pivots
-    // are chosen. Half the digits are left then, from which one refinement gives the rest.
+    // A kept pivot may be this small in its row, and entries (of size one at first) may grow so far, before other
+    // pivots are chosen. Half the digits are left then, from which one refinement gives the rest.
     static constexpr double least_pivot = 1e-6, most_growth = 1e6;
     // A pivot above this owes nothing to cancellation that matters.
     static constexpr double suspicious = 1e-10;
@@ -117,14 +117,18 @@ private:
     }
 
     bool scales_differ(const double* row_scale, const double* column_scale) const noexcept {
-        double differences = 0;
-        for (std::int32_t i = 0; i < n_; ++i)
-            differences += (row_scale ? row_scale[i] : 1) != given_rows_[i] ||
-                           (column_scale ? column_scale[i] : 1) != given_columns_[i];
-        return differences > 0;
+        return differs(row_scale, rows_given_, given_rows_.data()) ||
+               differs(column_scale, columns_given_, given_columns_.data());
+    }
+    bool differs(const double* scale, bool given, const double* kept) const noexcept {
+        if (!scale || !given) return scale || given;
+        long long equal = 0;
+        for (std::int32_t i = 0; i < n_; ++i) equal += scale[i] == kept[i];
+        return equal < n_;
     }
 
     void take_scales(const double* row_scale, const double* column_scale) noexcept {
+        rows_given_ = row_scale, columns_given_ = column_scale;
         for (std::int32_t i = 0; i < n_; ++i) {
             given_rows_[i] = row_scale ? row_scale[i] : 1;
             given_columns_[i] = column_scale ? column_scale[i] : 1;
@@ -183,34 +187,22 @@ private:
     }
 
     Quality refactor(const Number* values) noexcept {
-        Number* work = work_.data();
-        Number* upper = upper_.data();
-        Number* inverse = inverse_.data();
-        const std::int32_t *upper_begin = upper_begin_.data(), *upper_column = upper_column_.data();
+        const std::int32_t *a_begin = a_begin_.data(), *a_column = a_column_.data(), *a_source = a_source_.data();
+        const double* a_scale = a_scale_.data();
         const long long* lower_steps = elimination_.lower_begin.data();
+        Number *work = work_.data(), *inverse = inverse_.data();
         double total = 0, growth = 0;
         bool poor = false;
         for (std::int32_t i = 0; i < n_; ++i) {
-            for (std::int32_t p = a_begin_[i]; p < a_begin_[i + 1]; ++p) {
-                work[a_column_[p]] = scaled(values[a_source_[p]], a_scale_[p]);
-                total += magnitude(work[a_column_[p]]);
+            for (std::int32_t p = a_begin[i]; p < a_begin[i + 1]; ++p) {
+                const Number value = scaled(values[a_source[p]], a_scale[p]);
+                work[a_column[p]] = value;
+                total += magnitude(value);
             }
-            for (std::int32_t p = lower_begin_[i]; p < lower_begin_[i + 1]; ++p) {
-                const std::int32_t k = lower_column_[p];
-                const Number multiplier = product(work[k], inverse[k]);
-                work[k] = 0, lower_[p] = multiplier;
-                for (std::int32_t q = upper_begin[k]; q < upper_begin[k + 1]; ++q)
-                    work[upper_column[q]] = difference(work[upper_column[q]], product(multiplier, upper[q]));
-            }
+            subtract_rows(i);
             const Number pivot = work[i];
             work[i] = 0;
-            double largest = 0;
-            for (std::int32_t q = upper_begin[i]; q < upper_begin[i + 1]; ++q) {
-                upper[q] = work[upper_column[q]];
-                work[upper_column[q]] = 0;
-                largest = larger(magnitude(upper[q]), largest);
-            }
-            const double size = magnitude(pivot);
+            const double size = magnitude(pivot), largest = take_upper_row(i);
             if (!(size > suspicious) && !(size > noise_of(i))) return Quality::singular;
             // A pivot that eliminates nothing may be small.
             poor |= !(size >= least_pivot * largest) && lower_steps[i + 1] > lower_steps[i];
@@ -221,6 +213,36 @@ private:
         return poor || !(growth <= most_growth) ? Quality::poor : Quality::good;
     }
 
+    // Eliminates from the working row with all finished rows that reach it; leaves row i of L.
+    DAEDALUS_INLINE void subtract_rows(std::int32_t i) noexcept {
+        Number *work = work_.data(), *lower = lower_.data();
+        const Number *upper = upper_.data(), *inverse = inverse_.data();
+        const std::int32_t *lower_column = lower_column_.data(), *upper_begin = upper_begin_.data(),
+                           *upper_column = upper_column_.data();
+        for (std::int32_t p = lower_begin_[i], end = lower_begin_[i + 1]; p < end; ++p) {
+            const std::int32_t k = lower_column[p];
+            const Number multiplier = product(work[k], inverse[k]);
+            work[k] = 0, lower[p] = multiplier;
+            for (std::int32_t q = upper_begin[k], last = upper_begin[k + 1]; q < last; ++q) {
+                Number& entry = work[upper_column[q]];
+                entry = difference(entry, product(multiplier, upper[q]));
+            }
+        }
+    }
+
+    // Moves what is left of the working row to row i of U; gives its largest entry.
+    DAEDALUS_INLINE double take_upper_row(std::int32_t i) noexcept {
+        Number *work = work_.data(), *upper = upper_.data();
+        const std::int32_t* upper_column = upper_column_.data();
+        double largest = 0;
+        for (std::int32_t q = upper_begin_[i], last = upper_begin_[i + 1]; q < last; ++q) {
+            upper[q] = work[upper_column[q]];
+            work[upper_column[q]] = 0;
+            largest = larger(magnitude(upper[q]), largest);
+        }
+        return largest;
+    }
+
     // What rounding can leave of a pivot that is zero: some eps sum |l| |u| of its products.
     DAEDALUS_COLD double noise_of(std::int32_t i) const noexcept {
         double sum = 0;
@@ -229,13 +251,13 @@ private:
             for (std::int32_t q = upper_begin_[k]; q < upper_begin_[k + 1]; ++q)
                 if (upper_column_[q] == i) sum += magnitude(lower_[p]) * magnitude(upper_[q]);
         }
-        return 64 * std::numeric_limits<double>::epsilon() * sum;
+        return 512 * std::numeric_limits<double>::epsilon() * sum;
     }
 
     const ColumnTable* matrix_ = nullptr;
     std::int32_t n_ = 0;
     long long operations_ = 0;
-    bool ordered_ = false, fresh_ = false;
+    bool ordered_ = false, fresh_ = false, rows_given_ = false, columns_given_ = false;
     Elimination elimination_;
     Block<std::int32_t> a_begin_, a_column_, a_source_, row_place_, column_place_;
     Block<std::int32_t> lower_begin_, lower_column_, upper_begin_, upper_column_;
