@@ -104,7 +104,7 @@ public:
             calls.positions = connect(levels->positions, kept), calls.velocities = connect(levels->velocities, kept);
             calls.motion = connect(levels->motion, kept), calls.others = connect(levels->others, kept);
         }
-        system = kernels_.make(model, connect(model.function, kept), levels, calls);
+        system = kernels_.make(model, connect(model.function, kept), levels, calls, 0);
         if (!system) throw std::bad_alloc();
     }
     ~Points() { kernels_.destroy(system); }

@@ -187,7 +187,8 @@ inline Status fire(Integration& s) noexcept {
         if (acts && guards.has_resets) {
             s.stage_time = s.t;
             if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
-            if (guards.resets_after_solve) slope_by_solve(s, s.t, s.stage, guards.slope);
+            if (guards.resets_after_solve && !slope_by_solve(s, s.t, s.stage, guards.slope))
+                return s.abort_called ? Status::aborted : Status::singular;
             guards.resets.arg[1] = s.stage;
             guards.resets.res[0] = guards.reset_rows;
             const int failed = evaluate(guards.resets);

@@ -157,20 +157,27 @@ DAEDALUS_HOST_DEVICE DAEDALUS_COLD void note_failure(Integration& s, int failed,
 }
 
 // x' and z by a solve; a singular matrix counts as a failed evaluation. The solution stays with the model.
-DAEDALUS_COLD void slope_by_solve(Integration& s, double t, const double* x, double* out) noexcept {
+DAEDALUS_COLD bool slope_by_solve(Integration& s, double t, const double* x, double* out) noexcept {
     ++s.rhs_calls;
     s.stage_time = t;
     if (s.inputs.any_slope) write_slopes(s.inputs, t);
     const Solved outcome = s.linear.kernels.solve(s.linear.system, x);
     s.linear.singular = outcome == Solved::singular;
-    if (outcome != Solved::done) return note_failure(s, outcome == Solved::aborted ? aborted : 1, out, s.n);
+    if (outcome != Solved::done) {
+        note_failure(s, outcome == Solved::aborted ? aborted : 1, out, s.n);
+        return false;
+    }
     const double* solution = s.linear.kernels.solution(s.linear.system);
     for (long long i = 0; i < s.n; ++i) out[i] = solution[i];
+    return true;
 }
 
 // One call of the right-hand side; a failed one counts as not finite.
 DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void slope_at(Integration& s, double t, const double* x, double* out) noexcept {
-    if (s.linear.gives_slopes) [[unlikely]] return slope_by_solve(s, t, x, out);
+    if (s.linear.gives_slopes) [[unlikely]] {
+        slope_by_solve(s, t, x, out);
+        return;
+    }
     ++s.rhs_calls;
     s.stage_time = t;
     if (s.inputs.any_slope) write_slopes(s.inputs, t);

@@ -15,15 +15,17 @@ struct Both {
     LinearSystem system;
     std::unique_ptr<ConstraintProjection> projection;
 
-    Both(const LinearModel& model, const Call& call, const ConstraintLevels* levels, const LevelCalls& calls)
-        : system(model, call) {
+    Both(const LinearModel& model, const Call& call, const ConstraintLevels* levels, const LevelCalls& calls,
+         double accuracy)
+        : system(model, call, accuracy) {
         if (levels) projection = std::make_unique<ConstraintProjection>(*levels, calls, system);
     }
 };
 
-void* make(const LinearModel& model, const Call& call, const ConstraintLevels* levels, const LevelCalls& calls) noexcept {
+void* make(const LinearModel& model, const Call& call, const ConstraintLevels* levels, const LevelCalls& calls,
+           double accuracy) noexcept {
     try {
-        return new Both(model, call, levels, calls);
+        return new Both(model, call, levels, calls, accuracy);
     } catch (const std::bad_alloc&) {
         return nullptr;
     }

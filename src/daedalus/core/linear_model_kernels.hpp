@@ -6,9 +6,9 @@
 namespace daedalus {
 
 struct LinearModelKernels {
-    // nullptr: no memory. `levels` may be missing.
-    void* (*make)(const LinearModel& model, const Call& call, const ConstraintLevels* levels,
-                  const LevelCalls& calls) noexcept;
+    // nullptr: no memory. `levels` may be missing; the backward error of the solves stays below `accuracy`.
+    void* (*make)(const LinearModel& model, const Call& call, const ConstraintLevels* levels, const LevelCalls& calls,
+                  double accuracy) noexcept;
     void (*destroy)(void* linear) noexcept;
     Solved (*solve)(void* linear, const double* x) noexcept;  // at the time the calls look at
     const double* (*solution)(const void* linear) noexcept;   // x', z of the last solve

@@ -14,10 +14,12 @@ inline namespace DAEDALUS_ISA {
 
 class LinearSystem {
 public:
-    LinearSystem(const LinearModel& model, const Call& call)
+    // The backward error of the solves stays below `accuracy`, or at rounding.
+    LinearSystem(const LinearModel& model, const Call& call, double accuracy)
         : states_(model.states), unknowns_(model.unknowns), nonzeros_(model.matrix.nonzeros()), call_(call),
           solver_(model.matrix) {
         if (!solution_.make(unknowns_) || !point_.make(states_)) throw std::bad_alloc();
+        solver_.acceptable = larger(accuracy, solver_.acceptable);
     }
 
     // Evaluates and factors A at a point; its time is where the call looks for it.

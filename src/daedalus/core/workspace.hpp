@@ -135,6 +135,9 @@ private:
         return call;
     }
 
+    // The backward error of the solves in a run, as a share of the error that is asked for.
+    static constexpr double solves_to = 1e-3;
+
     void add_linear(const Request& request) {
         LinearRun& linear = state_.linear;
         const LinearModel& model = request.linear ? *request.linear : *request.levels->model;
@@ -148,7 +151,7 @@ private:
         }
         linear.kernels = choose_linear_model_kernels();
         const Call matrix = connect(own(matrix_caller_, *model.function, request), request);
-        linear.system = linear.kernels.make(model, matrix, request.levels, calls);
+        linear.system = linear.kernels.make(model, matrix, request.levels, calls, solves_to * request.rtol);
         if (!linear.system) throw std::bad_alloc();
         linear.gives_slopes = request.linear != nullptr, linear.keeps_constraints = request.levels != nullptr;
     }
