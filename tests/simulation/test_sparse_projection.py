@@ -1,6 +1,5 @@
 """Constraints kept by solves with the matrix of the model: drift, energy, order, resets, points between the steps."""
 
-import casadi as ca
 import numpy as np
 import pytest
 

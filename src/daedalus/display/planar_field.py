@@ -14,6 +14,7 @@ from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import given_start, parameter_values
+from daedalus.reduction.explicit_form import explicit_form
 from daedalus.simulation.inputs import Drive, read_inputs
 
 

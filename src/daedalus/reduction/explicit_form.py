@@ -172,7 +172,8 @@ def _not_explicit(fact: str, kind: type[SolverError] = SolverError) -> SolverErr
 def _singular(system: System, pattern: ca.Sparsity, labels: list[str]) -> SingularModelError:
     """Name the unknowns that no equation is left for, and the equations that no unknown is left for."""
     matched = _matching(pattern)
-    loose = [labels[c] for c in range(len(labels)) if c not in matched.values()]
+    determined = set(matched.values())
+    loose = [label for c, label in enumerate(labels) if c not in determined]
     constraints = [system.equation_labels[r] for r in range(pattern.size1()) if r not in matched]
     return SingularModelError(
         "The equations as written do not determine all derivatives and algebraic variables.",

@@ -16,7 +16,8 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.system import System
 from daedalus.simulation.linear_model import linear_model
 from daedalus.simulation.plant import Plant
-from daedalus.simulation.sparse_projection import projection_by_solves
+from daedalus.simulation.projection import projected_state
+from daedalus.simulation.sparse_projection import check_states_only, projection_by_solves
 
 
 class AfterSolve:
@@ -86,7 +87,12 @@ class LinearPlant(Plant):
         if not self.system.invariants:
             return None
         try:
-            return projection_by_solves(self.system)
+            found = projection_by_solves(self.system)
+            if found is not None:
+                return found
+            kept = concatenate(self.system.invariants.values())
+            check_states_only(self.system, kept)
+            return self._compiled("projection", projected_state(self.system, kept))
         except SolverError as error:
             self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
             return None

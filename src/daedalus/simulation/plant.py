@@ -135,11 +135,11 @@ class ExplicitPlant(Plant):
     def projection(self) -> Any:
         """The state moved onto the invariants; None where there are none, or too many to be kept so."""
         # A reset may lead far off the constraints: the way back is the impulse that the matrix of the model gives.
-        if any(event.resets for event in self.system.events) and self.system.invariants:
-            found = projection_by_solves(self.system)
-            if found is not None:
-                return found
         try:
+            if self.system.invariants and any(event.resets for event in self.system.events):
+                by_solves = projection_by_solves(self.system)
+                if by_solves is not None:
+                    return by_solves
             projected = projection(self.system, self.form)
         except SolverError as error:
             self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)

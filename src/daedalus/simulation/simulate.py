@@ -124,7 +124,13 @@ def explain(run: Any, settings: Settings, drive: Drive) -> Outcome:
     return Outcome(
         stop_reason=stop_reason(run, settings.plant.system, settings.max_steps, settings.time_limit),
         method=settings.method,
-        work=Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, factorisations=run.factorisations, seconds=run.seconds),
+        work=Work(
+            steps=run.steps,
+            rejected=run.rejected,
+            rhs=run.rhs_calls,
+            factorisations=run.factorisations,
+            seconds=run.seconds,
+        ),
         notes=(settings.reason, *drive.notes, *settings.plant.notes),
         events=tuple(run.events),
     )

@@ -31,11 +31,8 @@ def projection_by_solves(system: System) -> SimpleNamespace | None:
     rows = constraint_rows(system)
     kept = concatenate(system.invariants.values())
     if not rows.positions and not rows.velocities:
-        if rows.others:
-            _check_states_only(system, kept)
-            return SimpleNamespace(core=_compiled(system, "others", projected_state(system, kept)).core)
         return None
-    _check_states_only(system, kept)
+    check_states_only(system, kept)
     levels = {name: kept[[k for _, k in getattr(rows, name)]] for name in ("positions", "velocities")}
     functions: dict[str, Compiled] = {name: _compiled(system, name, level) for name, level in levels.items()}
     functions["motion"] = _motion(system, linear_form(system), levels["positions"])
@@ -66,7 +63,8 @@ def _compiled(system: System, name: str, expression: ca.SX, *more: ca.SX) -> Com
     return compile_function(ca.Function(name, arguments, [ca.densify(expression)]))
 
 
-def _check_states_only(system: System, kept: ca.SX) -> None:
+def check_states_only(system: System, kept: ca.SX) -> None:
+    """Refuse invariants with derivatives or algebraic variables in them."""
     if ca.depends_on(kept, ca.vertcat(system.symbol("xdot"), system.symbol("z"))):
         raise SolverError(
             "The invariants of this model cannot be kept by projection.",
