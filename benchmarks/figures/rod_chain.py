@@ -1,4 +1,4 @@
-"""A chain of rods, index 3 as written: how the cost of a step grows, and the time against sparse IDA on its index-1 form."""
+"""A chain of rods, index 3 as written: growth of the cost of a step, and the time against sparse IDA at index 1."""
 
 from collections.abc import Iterator
 
