@@ -171,6 +171,7 @@ class Run:
         "singular",
         "inconsistent",
         "stiff",
+        "not_projected",
     ]: ...
     @property
     def stop_time(self) -> float: ...
@@ -226,8 +227,36 @@ class LinearSolver:
     @property
     def operations(self) -> int: ...
 
+class LinearModel:
+    def __init__(
+        self, function: Function, states: int, unknowns: int, colind: Sequence[int], rows: Sequence[int]
+    ) -> None: ...
+    @property
+    def function(self) -> Function: ...
+    @property
+    def states(self) -> int: ...
+    @property
+    def unknowns(self) -> int: ...
+    def with_function(self, function: Function) -> LinearModel: ...
+    def evaluate_many(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> tuple[Array, Array]: ...
+    def work(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> dict[str, int]: ...
+
+class Projection:
+    def __init__(
+        self,
+        model: LinearModel,
+        positions: Function | None,
+        position_rows: Sequence[int],
+        velocities: Function | None,
+        velocity_rows: Sequence[int],
+        motion: Function | None,
+        others: Function | None,
+        nominal: ArrayLike,
+    ) -> None: ...
+    def evaluate_many(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> tuple[Array]: ...
+
 def integrate(
-    rhs: Function | ImplicitModel,
+    rhs: Function | ImplicitModel | LinearModel,
     method: str | Tableau | Collocation | Rosenbrock | Bdf | ImplicitTableau,
     t0: float,
     t1: float,
@@ -249,7 +278,7 @@ def integrate(
     actions: Sequence[int] = ...,
     occurrences: Sequence[int] = ...,
     resets: Function | None = None,
-    projection: Function | None = None,
+    projection: Function | Projection | None = None,
     restart: Function | None = None,
     keep_steps: bool = True,
     watch_stiffness: bool = False,

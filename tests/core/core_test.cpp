@@ -478,6 +478,69 @@ void every_linear_system() {
     }
 }
 
+// A pendulum as a linear model: x'' = -2 l x, y'' = -2 l y - g, and l from the second derivative of x^2 + y^2 = 1.
+int pendulum_matrix(const double** arg, double** res, long long*, double*, int) {
+    const double *x = arg[1], gravity = arg[3][0];
+    const double values[]{1, 1, 1, 2 * x[0], 1, 2 * x[1], 2 * x[0], 2 * x[1]};
+    std::copy(std::begin(values), std::end(values), res[0]);
+    res[1][0] = x[2], res[1][1] = x[3], res[1][2] = 0, res[1][3] = -gravity;
+    res[1][4] = -2 * (x[2] * x[2] + x[3] * x[3]);
+    return 0;
+}
+int rod_length(const double** arg, double** res, long long*, double*, int) {
+    res[0][0] = arg[1][0] * arg[1][0] + arg[1][1] * arg[1][1] - 1;
+    return 0;
+}
+int rod_speed(const double** arg, double** res, long long*, double*, int) {
+    res[0][0] = 2 * (arg[1][0] * arg[1][2] + arg[1][1] * arg[1][3]);
+    return 0;
+}
+int rod_motion(const double** arg, double** res, long long*, double*, int) {
+    res[0][0] = arg[4][2], res[0][1] = arg[4][3], res[0][2] = res[0][3] = 0;
+    return 0;
+}
+int weak_rod(const double** arg, double** res, long long*, double*, int) {
+    res[0][0] = arg[4][4] - 5;
+    return 0;
+}
+int kick(const double** arg, double** res, long long*, double*, int) {
+    for (int i = 0; i < 4; ++i) res[0][i] = (i < 2 ? 1.2 : 0.9) * arg[1][i];
+    return 0;
+}
+
+void linear_models() {
+    Model matrix(pendulum_matrix, {1, 4, 0, 1}, 8), length(rod_length, {1, 4, 0, 1}, 1), speed(rod_speed, {1, 4, 0, 1}, 1);
+    Model motion(rod_motion, {1, 4, 0, 1, 4}, 4), weak(weak_rod, {1, 4, 0, 1, 5}, 1), jump(kick, {1, 4, 0, 1}, 4);
+    matrix.function.size_out = {8, 5}, matrix.function.sz_res = 2;
+    motion.function.sz_arg = weak.function.sz_arg = 5;
+    LinearModel model{&matrix.function, 4, 5, {5, {0, 1, 2, 4, 6, 8}, {0, 1, 2, 4, 3, 4, 2, 3}}};
+    ConstraintLevels levels{&model, &length.function, &speed.function, &motion.function, nullptr, {4}, {4}, {1, 1, 1, 1}};
+    const std::vector<double> x0{1, 0, 0, 0}, gravity{9.81}, small(4, 1e-10);
+    const std::vector<long long> any{0}, cut{1}, first{1};
+    for (const Method method : {Method::tsit5, Method::dop853})
+        for (const bool events : {false, true}) {
+            Request request;
+            request.linear = &model, request.levels = &levels, request.method = method;
+            request.x0 = x0, request.p = gravity, request.t1 = 5, request.rtol = 1e-8, request.atol = small;
+            if (events) request.guards = &weak.function, request.resets = &jump.function;
+            if (events) request.directions = any, request.actions = cut, request.occurrences = first;
+            const Record record = run(request);
+            CHECK(record.status == Status::finished && record.implicit.factorisations > record.steps);
+            CHECK((record.event_count > 0) == events);
+            for (long long row = 0; row < record.step_count; ++row) {
+                const double* x = record.step_x.data() + 4 * row;
+                CHECK(near(x[0] * x[0] + x[1] * x[1], 1, 1e-14) && near(x[0] * x[2] + x[1] * x[3], 0, 1e-13));
+            }
+            Status status;
+            CHECK(make_dense(request, record, status).count > 0 && status == Status::finished);
+        }
+    // At the centre the matrix is singular.
+    const std::vector<double> centre{0, 0, 0, 0};
+    Request request;
+    request.linear = &model, request.x0 = centre, request.p = gravity, request.t1 = 1;
+    CHECK(run(request).status == Status::singular);
+}
+
 }  // namespace
 
 int main() {
@@ -492,6 +555,7 @@ int main() {
     implicit_tableaux();
     swap_while_running();
     every_linear_system();
+    linear_models();
     std::printf(failures ? "%d checks failed\n" : "all checks passed\n", failures);
     return failures != 0;
 }

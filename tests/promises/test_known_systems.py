@@ -42,8 +42,8 @@ PAIRS = [
     for method in dd.methods()
     if fits(method, catalogue.load(name))
 ]
-# Stiff; or more coupled equations than are solved as formulas.
-NOT_RUN = {"robertson", "chemical_akzo", "rod_chain"}
+# Stiff.
+NOT_RUN = {"robertson", "chemical_akzo"}
 every_pair = pytest.mark.parametrize(("name", "method"), PAIRS)
 every_tolerance = pytest.mark.parametrize("rtol", TOLERANCES)
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "python_implicit.hpp"
+#include "python_linear.hpp"
 #include "python_run.hpp"
 #include "python_tables.hpp"
 
@@ -40,10 +41,13 @@ private:
     KeptException& kept_;
 };
 
-void check_model_function(const Function& function, const Request& request, long long outputs, const char* role) {
-    const std::vector<long long> expected{1, static_cast<long long>(request.x0.size()),
-                                          static_cast<long long>(request.u.size()),
-                                          static_cast<long long>(request.p.size())};
+// Guards and resets of a linear model may take its solution (x', z) as a fifth argument.
+void check_model_function(const Function& function, const Request& request, long long outputs, const char* role,
+                          bool after_solve = false) {
+    std::vector<long long> expected{1, static_cast<long long>(request.x0.size()),
+                                    static_cast<long long>(request.u.size()),
+                                    static_cast<long long>(request.p.size())};
+    if (after_solve && request.linear && function.size_in.size() == 5) expected.push_back(request.linear->unknowns);
     if (function.size_in != expected || function.size_out.size() != 1 || function.size_out[0] != outputs) {
         std::string text = std::string(role) + " must map (t, x, u, p) of sizes (";
         for (std::size_t i = 0; i < 4; ++i) text += (i ? ", " : "") + std::to_string(expected[i]);
@@ -53,6 +57,12 @@ void check_model_function(const Function& function, const Request& request, long
         refuse(std::string(role) + " is empty: it has neither machine code, nor an interpreter, nor a callable");
 }
 
+void check_sizes(const std::vector<long long>& sizes, const Request& request, const char* role) {
+    if (sizes[1] != static_cast<long long>(request.x0.size()) ||
+        sizes[2] != static_cast<long long>(request.u.size()) || sizes[3] != static_cast<long long>(request.p.size()))
+        refuse(std::string("x, u or p has the wrong size for ") + role);
+}
+
 const Function& model_function(nb::handle object, const char* role) {
     const PythonFunction* function = nullptr;
     if (!nb::try_cast(object, function) || !function)
@@ -60,10 +70,17 @@ const Function& model_function(nb::handle object, const char* role) {
     return function->core;
 }
 
-// The right-hand side of an explicit model, or an implicit model, whose rows are (x, z, x').
+void choose_linear_model(const LinearModel& model, Request& request) {
+    check_sizes(model.function->size_in, request, "the linear model");
+    request.linear = &model;
+}
+
+// The right-hand side of an explicit model, a linear model, or an implicit model, whose rows are (x, z, x').
 void choose_model(nb::handle model, Ingredients& kept) {
     Request& request = kept.request;
     const auto n = static_cast<long long>(request.x0.size());
+    if (nb::isinstance<PythonLinearModel>(model))
+        return choose_linear_model(nb::cast<const PythonLinearModel&>(model).core, request);
     if (!nb::isinstance<PythonImplicitModel>(model)) {
         request.rhs = &model_function(model, "rhs");
         return check_model_function(*request.rhs, request, n, "rhs");
@@ -148,7 +165,7 @@ void add_guards(nb::handle guards, nb::handle resets, Ingredients& kept) {
     }
     const Function& function = model_function(guards, "guards");
     const long long count = function.size_out.size() == 1 ? function.size_out[0] : -1;
-    check_model_function(function, request, count, "guards");
+    check_model_function(function, request, count, "guards", true);
     const auto fill = [&](std::vector<long long>& list, long long otherwise, long long low, long long high,
                           const char* name) {
         if (list.empty()) list.assign(static_cast<std::size_t>(count), otherwise);
@@ -165,13 +182,24 @@ void add_guards(nb::handle guards, nb::handle resets, Ingredients& kept) {
     request.guards = &function;
     if (resets.is_none()) return;
     const Function& reset_function = model_function(resets, "resets");
-    check_model_function(reset_function, request, count * static_cast<long long>(request.x0.size()), "resets");
+    check_model_function(reset_function, request, count * static_cast<long long>(request.x0.size()), "resets", true);
     kept.resets = nb::borrow(resets);
     request.resets = &reset_function;
 }
 
 void add_projection(nb::handle projection, Ingredients& kept) {
     if (projection.is_none()) return;
+    Request& request = kept.request;
+    if (nb::isinstance<PythonProjection>(projection)) {
+        const ConstraintLevels& levels = nb::cast<const PythonProjection&>(projection).core;
+        check_sizes(levels.model->function->size_in, request, "the projection");
+        if (request.implicit) refuse("implicit models take no projection of this kind");
+        if (request.linear && request.linear->matrix.rows != levels.model->matrix.rows)
+            refuse("the projection belongs to another linear model");
+        kept.projection = nb::borrow(projection);
+        request.levels = &levels;
+        return;
+    }
     const Function& function = model_function(projection, "projection");
     check_model_function(function, kept.request, static_cast<long long>(kept.request.x0.size()), "projection");
     kept.projection = nb::borrow(projection);

@@ -7,7 +7,7 @@
 
 #include "linear_kernels.hpp"
 #include "python_function.hpp"
-#include "run.hpp"
+#include "instruction_set.hpp"
 
 namespace daedalus {
 

@@ -20,6 +20,7 @@ const char* status_name(Status status) {
         case Status::singular: return "singular";
         case Status::inconsistent: return "inconsistent";
         case Status::stiff: return "stiff";
+        case Status::not_projected: return "not_projected";
         default: return "unknown";
     }
 }

@@ -19,6 +19,22 @@ inline constexpr int cut_corrections = 4;
 inline constexpr double crowd_interval = 1e-9;
 inline constexpr long long most_shrinking = 5, most_crowded = 1000;
 
+// Moves a state onto the constraints of a linear model; `far` where it may be further off than the error of a step.
+inline Status project(Integration& s, double t, double* x, bool far) noexcept {
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    switch (s.linear.kernels.project(s.linear.system, x, far)) {
+        case Projected::done: return Status::going;
+        case Projected::singular: return Status::singular;
+        case Projected::diverged: return Status::not_projected;
+        case Projected::aborted: s.abort_called = true; return Status::aborted;
+        default: break;
+    }
+    if (!first_not_finite(x, s.n, s.culprit.component)) s.culprit.component = 0;
+    s.culprit.what = Culprit::What::state;
+    return Status::not_finite;
+}
+
 template <class M>
 inline void ensure_end_slope(Integration& s) noexcept {
     if (!s.end_known) slope_at(s, s.t_new, s.x_new, M::end_slope(s));
@@ -171,6 +187,8 @@ inline Status fire(Integration& s) noexcept {
         if (acts && guards.has_resets) {
             s.stage_time = s.t;
             if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+            if (guards.resets_after_solve && !slope_by_solve(s, s.t, s.stage, guards.slope))
+                return s.abort_called ? Status::aborted : Status::singular;
             guards.resets.arg[1] = s.stage;
             guards.resets.res[0] = guards.reset_rows;
             const int failed = evaluate(guards.resets);
@@ -183,6 +201,9 @@ inline Status fire(Integration& s) noexcept {
                 return Status::not_finite;
             }
             copy(row, s.n, s.x);
+            // The impulse of the constraints: positions first, then velocities.
+            if (s.linear.keeps_constraints)
+                if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
             if (s.implicit && !solve_restart(s, s.x, true)) return s.abort_called ? Status::aborted : Status::inconsistent;
             moved = true;
         }

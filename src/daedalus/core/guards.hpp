@@ -26,6 +26,8 @@ struct GuardPoint {
 };
 
 inline void guards_at(Integration& s, double t, const double* x, double* out) noexcept {
+    if (s.guards.values_after_solve && !slope_by_solve(s, t, x, s.guards.slope))
+        return note_failure(s, 0, out, s.guards.count);
     s.stage_time = t;
     if (s.inputs.any_slope) write_slopes(s.inputs, t);
     Call& call = s.guards.values;

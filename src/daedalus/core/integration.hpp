@@ -7,6 +7,7 @@
 #include "function.hpp"
 #include "implicit_model.hpp"
 #include "inputs.hpp"
+#include "linear_model_kernels.hpp"
 #include "recorder.hpp"
 #include "tableau.hpp"
 
@@ -29,6 +30,7 @@ enum class Status {
     singular,       // the matrix of the method, at the shortest step
     inconsistent,   // no values of z and x' behind a jump
     stiff,          // an explicit method is held back by stability, with most of the way to go
+    not_projected,  // a state could not be moved onto the constraints
     aborted,        // a callback asked to stop
 };
 
@@ -49,6 +51,8 @@ struct Guards {
     Call values, resets;
     long long count = 0;
     bool has_resets = false;
+    // Functions of x' and z too, which a linear model solves for first.
+    bool values_after_solve = false, resets_after_solve = false;
     const long long* directions = nullptr;   // -1 falling, +1 rising, 0 both, along the run
     const long long* actions = nullptr;      // 0 record, 1 cut and reset, 2 the same and stop
     const long long* occurrences = nullptr;  // at which occurrence action 2 stops
@@ -60,6 +64,7 @@ struct Guards {
     double* before = nullptr;     // values just before a reset
     double* samples = nullptr;    // (samples in a step, count)
     double* reset_rows = nullptr; // (count, n)
+    double* slope = nullptr;      // x' where guards or resets need a solve
     Root* roots = nullptr;        // located in this step, in order of time
     long long root_count = 0, root_capacity = 0, early_count = 0;
     double rate = 0;              // of the guard that cut the step, just before
@@ -73,6 +78,14 @@ struct Guards {
 struct ImplicitCalls {
     Call residual, jacobian, restart, drift;
     bool has_restart = false, has_drift = false;
+};
+
+// A linear model in a run: its matrix gives x' and z, keeps the constraints, or both.
+struct LinearRun {
+    void* system = nullptr;
+    LinearModelKernels kernels{};
+    bool gives_slopes = false, keeps_constraints = false;
+    bool singular = false;  // at the last solve
 };
 
 struct Integration {
@@ -111,6 +124,7 @@ struct Integration {
     bool accepted = false, taken = true;  // how an implicit attempt ended
     void* implicit = nullptr;             // what the implicit method remembers
 
+    LinearRun linear;
     Call projection;  // moves a state onto the invariants of the model
     bool has_projection = false;
     Guards guards;
@@ -146,8 +160,28 @@ DAEDALUS_HOST_DEVICE DAEDALUS_COLD void note_failure(Integration& s, int failed,
     for (long long i = 0; i < size; ++i) out[i] = std::numeric_limits<double>::quiet_NaN();
 }
 
+// x' and z by a solve; a singular matrix counts as a failed evaluation. The solution stays with the model.
+DAEDALUS_COLD bool slope_by_solve(Integration& s, double t, const double* x, double* out) noexcept {
+    ++s.rhs_calls;
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    const Solved outcome = s.linear.kernels.solve(s.linear.system, x);
+    s.linear.singular = outcome == Solved::singular;
+    if (outcome != Solved::done) {
+        note_failure(s, outcome == Solved::aborted ? aborted : 1, out, s.n);
+        return false;
+    }
+    const double* solution = s.linear.kernels.solution(s.linear.system);
+    for (long long i = 0; i < s.n; ++i) out[i] = solution[i];
+    return true;
+}
+
 // One call of the right-hand side; a failed one counts as not finite.
 DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void slope_at(Integration& s, double t, const double* x, double* out) noexcept {
+    if (s.linear.gives_slopes) [[unlikely]] {
+        slope_by_solve(s, t, x, out);
+        return;
+    }
     ++s.rhs_calls;
     s.stage_time = t;
     if (s.inputs.any_slope) write_slopes(s.inputs, t);

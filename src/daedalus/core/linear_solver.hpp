@@ -60,11 +60,11 @@ public:
     long long operations() const noexcept { return dense_ ? dense_lu_.operations() : sparse_lu_.operations(); }
 
     long long factorisations = 0, orderings = 0;
+    // Rounding alone stays below this; above it, refinement has something to gain. Whoever needs less may say so.
+    double acceptable = 64 * std::numeric_limits<double>::epsilon();
 
 private:
-    // Rounding alone stays below the first; above it, refinement has something to gain. Above the second, kept pivots
-    // are to blame.
-    static constexpr double acceptable = 64 * std::numeric_limits<double>::epsilon();
+    // Above this, kept pivots are to blame.
     static constexpr double alarming = 1e-11;
     static constexpr int most_refinements = 3;
 
@@ -81,7 +81,7 @@ private:
         double omega = error_.measure(values_.data(), b, right_.data());
         measuring_ = !(omega <= acceptable);
         if (!measuring_) return;
-        const bool pivots_to_blame = !(omega <= alarming) && !(dense_ ? dense_lu_.fresh() : sparse_lu_.fresh());
+        const bool pivots_to_blame = !(omega <= larger(alarming, acceptable)) && !(dense_ ? dense_lu_.fresh() : sparse_lu_.fresh());
         omega = refine(b, omega);
         if (!pivots_to_blame) return;
         if (omega <= acceptable) return dense_ ? dense_lu_.forget_pivots() : sparse_lu_.forget_pivots();

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "kernels.hpp"
+#include "instruction_set.hpp"
 #include "storage.hpp"
 #include "workspace.hpp"
 
@@ -35,22 +35,6 @@ struct Record {
     ImplicitWork implicit;
     DenseRecord dense;  // of an implicit method
 };
-
-inline bool has_avx2() {
-#if defined(DAEDALUS_HAS_AVX2)
-    static const bool supported = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return supported;
-#else
-    return false;
-#endif
-}
-
-inline Kernels choose_kernels(Method method) {
-#if defined(DAEDALUS_HAS_AVX2)
-    if (has_avx2()) return avx2::kernels(method);
-#endif
-    return baseline::kernels(method);
-}
 
 class Run {
 public:
@@ -152,6 +136,8 @@ private:
         if (s.recorder.pieces.capacity > 0) end_pieces(s, rows);
         record_.dense.count = s.recorder.pieces.count;
         if (s.implicit) record_.implicit = kernels_.work(s.implicit);
+        if (s.linear.system) record_.implicit.factorisations = s.linear.kernels.counts(s.linear.system).factorisations;
+        if (record_.status == Status::not_finite && s.linear.singular) record_.status = Status::singular;
         const bool blames = record_.status == Status::not_finite || record_.status == Status::step_too_small ||
                             record_.status == Status::newton_failed || record_.status == Status::singular;
         if (blames) record_.culprit = s.culprit;

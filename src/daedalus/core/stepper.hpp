@@ -147,6 +147,10 @@ inline Status complete(Integration& s) noexcept {
         ensure_dense<M>(s);
         push_piece(s.recorder.pieces, s.t, s.t_new, s.coefficients, M::degree(s), s.lanes, s.n);
     }
+    if (s.linear.keeps_constraints) {
+        s.end_known = false;
+        if (const Status status = project(s, s.t_new, s.x_new, false); status != Status::going) return status;
+    }
     if (s.has_projection) {
         project_end(s);
         if (first_not_finite(s.x_new, s.n, s.culprit.component)) {

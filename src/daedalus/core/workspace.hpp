@@ -11,6 +11,7 @@
 
 #include "caller.hpp"
 #include "guards.hpp"
+#include "instruction_set.hpp"
 #include "integration.hpp"
 
 namespace daedalus {
@@ -25,6 +26,9 @@ struct Request {
     const void* implicit_table = nullptr;
     int implicit_degree = 0;  // of its dense output
     const Function* restart = nullptr;
+    // A linear model instead of rhs, and constraints that its matrix or that of another one keeps.
+    const LinearModel* linear = nullptr;
+    const ConstraintLevels* levels = nullptr;
     double t0 = 0, t1 = 0;
     std::span<const double> x0, u, p;
     double rtol = 1e-6;
@@ -62,7 +66,7 @@ public:
         const long long guards = request.guards ? static_cast<long long>(request.directions.size()) : 0;
         const long long lanes = padded(n);
         const long long total = lanes * (4 + rows + degree + 1) + 2 * padded(static_cast<long long>(request.u.size())) +
-                                guards * (5 + guard_samples + n);
+                                guards * (5 + guard_samples + n) + (request.linear && guards > 0 ? lanes : 0);
         allocate(total);
 
         Integration& s = state_;
@@ -89,9 +93,10 @@ public:
         std::copy(request.u.begin(), request.u.end(), s.inputs.u);
         for (const Table* table : request.tables) tables_.push_back(activate(*table));
         s.inputs.tables = tables_.data(), s.inputs.count = static_cast<long long>(tables_.size());
+        if (request.linear || request.levels) add_linear(request);
         if (request.implicit)
             add_implicit(request);
-        else
+        else if (!request.linear)
             s.rhs = connect(own(rhs_, *request.rhs, request), request);
         if (guards > 0) add_guards(request, guards);
         if (request.projection) {
@@ -101,6 +106,7 @@ public:
     }
     ~Workspace() {
         if (state_.implicit) kernels_.destroy(state_.implicit);
+        if (state_.linear.system) state_.linear.kernels.destroy(state_.linear.system);
         std::free(memory_);
     }
     Workspace(const Workspace&) = delete;
@@ -130,6 +136,27 @@ private:
         call.arg[2] = state_.inputs.u;
         call.arg[3] = request.p.data();
         return call;
+    }
+
+    // The backward error of the solves in a run, as a share of the error that is asked for.
+    static constexpr double solves_to = 1e-3;
+
+    void add_linear(const Request& request) {
+        LinearRun& linear = state_.linear;
+        const LinearModel& model = request.linear ? *request.linear : *request.levels->model;
+        LevelCalls calls;
+        const auto add = [&](Call& call, const Function* function, int place) {
+            if (function) call = connect(own(level_callers_[place], *function, request), request);
+        };
+        if (request.levels) {
+            add(calls.positions, request.levels->positions, 0), add(calls.velocities, request.levels->velocities, 1);
+            add(calls.motion, request.levels->motion, 2), add(calls.others, request.levels->others, 3);
+        }
+        linear.kernels = choose_linear_model_kernels();
+        const Call matrix = connect(own(matrix_caller_, *model.function, request), request);
+        linear.system = linear.kernels.make(model, matrix, request.levels, calls, solves_to * request.rtol);
+        if (!linear.system) throw std::bad_alloc();
+        linear.gives_slopes = request.linear != nullptr, linear.keeps_constraints = request.levels != nullptr;
     }
 
     // F and its Jacobian take (t, x', x, z, u, p), the drift u' too.
@@ -171,6 +198,7 @@ private:
         guards.now = carve(count), guards.before = carve(count);
         guards.samples = carve(guard_samples * count);
         guards.reset_rows = carve(count * state_.n);
+        if (request.linear) add_solution(request);
         seen_.resize(static_cast<std::size_t>(count));
         guards.seen = seen_.data();
         // A guard crosses at most twice between neighbouring samples that are looked at.
@@ -179,6 +207,18 @@ private:
         guards.roots = roots_.data();
     }
 
+    // Functions of the solution take it behind their other arguments.
+    void add_solution(const Request& request) {
+        Guards& guards = state_.guards;
+        const double* solution = state_.linear.kernels.solution(state_.linear.system);
+        guards.slope = carve(state_.lanes);
+        guards.values_after_solve = request.guards->size_in.size() == 5;
+        guards.resets_after_solve = request.resets && request.resets->size_in.size() == 5;
+        if (guards.values_after_solve) guards.values.arg[4] = solution;
+        if (guards.resets_after_solve) guards.resets.arg[4] = solution;
+    }
+
+    std::unique_ptr<Caller> matrix_caller_, level_callers_[4];
     std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_;
     std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_;
     std::vector<double> stops_;

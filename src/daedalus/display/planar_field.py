@@ -14,8 +14,8 @@ from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import given_start, parameter_values
+from daedalus.reduction.explicit_form import explicit_form
 from daedalus.simulation.inputs import Drive, read_inputs
-from daedalus.simulation.plant import plant_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ def _code(system: System, pair: tuple[int, int]) -> PlaneCode:
 
 def _compiled(system: System, pair: tuple[int, int]) -> PlaneCode:
     t, x, u, p = (system.symbol(letter) for letter in ("t", "x", "u", "p"))
-    xdot = plant_of(system).form.xdot
+    xdot = explicit_form(system).xdot
     others = [k for k in range(x.numel()) if k not in pair]
     ignored, box = ca.SX.sym("ignored"), ca.SX.sym("box", 4)
     point = ca.vertcat(x[pair[0]], x[pair[1]])

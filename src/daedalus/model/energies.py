@@ -142,10 +142,11 @@ class EnergyDoor(Notebook):
                 remedy="0.5 * m * casadi.sumsqr(v)",
             )
         highest = 0 if what == "potential energy" else 1
+        velocities = self._mechanics.velocity_names
         for name, k, order in self._check_symbols(expression, where):
             label = self._owner.labels[symbol_key(self._scalars[name, order][k])]
             # The velocity of a body is a state of its own, one order above the position.
-            if order + (name in self._mechanics.velocity_names) > highest:
+            if order + (name in velocities) > highest:
                 raise ModelError(
                     f"{where} contains {label}.",
                     because="T and the dissipation depend on positions and velocities, V on positions.",
@@ -278,8 +279,9 @@ class EnergyDoor(Notebook):
     ) -> list[tuple[str, int, int]]:
         """Refuse velocities; returns who appears."""
         seen = self._check_symbols(expression, where)
+        velocities = self._mechanics.velocity_names
         for name, k, order in seen:
-            if order or name in self._mechanics.velocity_names:
+            if order or name in velocities:
                 raise ModelError(
                     f"{where} contains {self._owner.labels[symbol_key(self._scalars[name, order][k])]}.",
                     because="it is an expression of positions, and that is a velocity.",
@@ -320,8 +322,9 @@ class EnergyDoor(Notebook):
         return column(self._expression(expression, f"Constraint {name!r}"))
 
     def _check_velocity_orders(self, name: str, seen: list[tuple[str, int, int]]) -> None:
+        velocities = self._mechanics.velocity_names
         for variable, k, order in seen:
-            if order + (variable in self._mechanics.velocity_names) > 1:
+            if order + (variable in velocities) > 1:
                 raise ModelError(
                     f"Velocity constraint {name!r} contains an acceleration.",
                     f"it contains {self._owner.labels[symbol_key(self._scalars[variable, order][k])]}",

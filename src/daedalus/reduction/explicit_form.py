@@ -22,6 +22,10 @@ from daedalus.reduction.orthogonal_solve import solve_orthogonal
 LARGEST_BLOCK = 24
 
 
+class LargeBlock(SolverError):
+    """Too many coupled equations for a symbolic solve, though linear ones: `linear_form` has them as a matrix."""
+
+
 @dataclass(frozen=True)
 class ExplicitForm:
     """x' = f(t, x, u, p) and z = g(t, x, u, p)."""
@@ -39,7 +43,7 @@ def explicit_form(system: System) -> ExplicitForm:
     """The explicit form of a system; kept with it, so that the second call costs nothing.
 
     Raises a SingularModelError when x' and z are not determined by the equations as they stand, and a SolverError
-    when they are, but only through a nonlinear solve.
+    when they are, but only through a nonlinear solve; a LargeBlock when too many are coupled.
     """
     with system.lock:
         if "explicit form" not in system.prepared:
@@ -77,6 +81,7 @@ def _solve_blocks(system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsit
     count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
     if _structural_rank(pattern) < w.numel():
         raise _singular(system, pattern, labels)
+    _refuse_large(residual, w, np.diff(row_start), row_order, column_order, row_start, labels)
     equations, unknowns, solved = elements(residual), elements(w), elements(ca.SX.zeros(w.shape))
     involved = _columns_by_row(pattern)
     # Lower block-triangular: the first block stands alone, each later one may need the earlier ones.
@@ -95,6 +100,21 @@ def _solve_blocks(system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsit
     return ca.vertcat(*solved)
 
 
+def _refuse_large(
+    residual: ca.SX, w: ca.SX, sizes: np.ndarray, row_order: list[int], column_order: list[int], begins: list[int],
+    labels: list[str],
+) -> None:  # fmt: skip
+    """Refuse a block that is too large and linear, before any work is done on the others."""
+    for block in np.flatnonzero(sizes > LARGEST_BLOCK).tolist():
+        span = slice(begins[block], begins[block + 1])
+        own = w[list(column_order[span])]
+        equations = residual[list(row_order[span])]
+        if is_linear(equations, own, ca.jacobian(equations, own)):
+            names = [labels[c] for c in column_order[span]]
+            fact = f"{len(names)} equations must be solved together for {_listed(names)}"
+            raise _not_explicit(fact, LargeBlock)
+
+
 def _solve_block(
     system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str]
 ) -> ca.SX:
@@ -103,8 +123,6 @@ def _solve_block(
     names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
     if not is_linear(equations, unknowns, matrix):
         raise _not_explicit(f"{_listed(where)} {'is' if len(where) == 1 else 'are'} nonlinear in {_listed(names)}")
-    if len(rows) > LARGEST_BLOCK:
-        raise _not_explicit(f"{len(rows)} equations must be solved together for {_listed(names)}")
     rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
     if len(rows) == 1:
         return column(-rest / matrix)
@@ -142,8 +160,8 @@ def _rank(matrix: np.ndarray) -> int:
     return int(np.linalg.matrix_rank(matrix))
 
 
-def _not_explicit(fact: str) -> SolverError:
-    return SolverError(
+def _not_explicit(fact: str, kind: type[SolverError] = SolverError) -> SolverError:
+    return kind(
         "This model has no explicit form x' = f(t, x, u, p).",
         fact,
         because="explicit methods need every derivative and algebraic variable as an expression.",
@@ -154,7 +172,8 @@ def _not_explicit(fact: str) -> SolverError:
 def _singular(system: System, pattern: ca.Sparsity, labels: list[str]) -> SingularModelError:
     """Name the unknowns that no equation is left for, and the equations that no unknown is left for."""
     matched = _matching(pattern)
-    loose = [labels[c] for c in range(len(labels)) if c not in matched.values()]
+    determined = set(matched.values())
+    loose = [label for c, label in enumerate(labels) if c not in determined]
     constraints = [system.equation_labels[r] for r in range(pattern.size1()) if r not in matched]
     return SingularModelError(
         "The equations as written do not determine all derivatives and algebraic variables.",

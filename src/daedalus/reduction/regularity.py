@@ -77,12 +77,13 @@ class SystemJacobian:
         if len(single):
             found = {b for b, value in zip(single, np.asarray(matrix[rows, columns]).ravel()) if value == 0}
         for b, block in enumerate(self.blocks):
-            if len(block.equations) > 1 and _is_singular(matrix[block.equations][:, block.unknowns]):
+            if len(block.equations) > 1 and singular_matrix(matrix[block.equations][:, block.unknowns]):
                 found.add(b)
         return found
 
 
-def _is_singular(block: object) -> bool:
+def singular_matrix(block: object) -> bool:
+    """Whether a sparse matrix, rows and columns scaled, is singular."""
     from scipy.sparse import csc_matrix, diags
 
     matrix = csc_matrix(block)

@@ -6,6 +6,7 @@ A row of a run is y = (x, z, x'), so everything that a trajectory needs is a fun
 from __future__ import annotations
 
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import casadi as ca
@@ -43,8 +44,8 @@ class ImplicitPlant(Plant):
         parts = [self._y[self.row_parts[letter]] for letter in letters]
         return ca.substitute([expression], [self.system.symbol(letter) for letter in letters], parts)[0]
 
-    def _compiled(self, name: str, expression: ca.SX) -> Compiled:
-        arguments = [self.system.symbol("t"), self._y, self.system.symbol("u"), self.system.symbol("p")]
+    def _compiled(self, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
+        arguments = [self.system.symbol("t"), self._y, self.system.symbol("u"), self.system.symbol("p"), *more]
         return compile_function(ca.Function(name, arguments, [ca.densify(self.in_rows(expression))]))
 
     @cached_property
@@ -95,6 +96,11 @@ class ImplicitPlant(Plant):
     def without_derivative(self) -> np.ndarray:
         """The states whose derivative occurs in no equation: algebraic variables by use."""
         return np.flatnonzero(np.diff(np.array(self.jacobians[0].sparsity().colind())) == 0)
+
+    @cached_property
+    def rhs(self) -> Any:
+        """The implicit model itself: the core solves it."""
+        return SimpleNamespace(core=self.model)
 
     @cached_property
     def guards(self) -> Compiled:

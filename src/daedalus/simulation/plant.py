@@ -1,7 +1,8 @@
-"""The machine code of one system: what all kinds of plants share, and the kind with x' = f(t, x, u, p)."""
+"""The machine code of one system: right-hand side, readout, guards, resets, each made on first use."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -14,28 +15,65 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.names import element_label, flat_index, split_index
 from daedalus.model.system import System
-from daedalus.reduction.explicit_form import explicit_form
+from daedalus.reduction.explicit_form import LargeBlock, explicit_form
 from daedalus.simulation.projection import projection
+from daedalus.simulation.sparse_projection import projection_by_solves
 
 
-class Plant:
-    """A system with compiled functions, each made on first use; a row of its runs is x, or more than that.
+class Plant(ABC):
+    """What a run needs of a system: functions of (t, x, u, p), each with the object that the core takes as `core`.
 
-    row_parts: which columns of a row hold a vector; vectors that are not there are computed from it.
+    row_parts: which columns of a row of a run hold a vector; what is not there is computed from it.
     """
-
-    row_parts: Mapping[str, slice]
-    guards: Any
-    resets: Any
-    readout: Any
-    projection: Any
-    invariants: Any
-    watched: Any
-    constraints: Any
 
     def __init__(self, system: System) -> None:
         self.system = system
+        self.row_parts = {"x": slice(None)}
         self.notes: tuple[str, ...] = system.prepared.get("notes", ())
+
+    def _compiled(self, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
+        arguments = [*(self.system.symbol(letter) for letter in ("t", "x", "u", "p")), *more]
+        return compile_function(ca.Function(name, arguments, [ca.densify(expression)]))
+
+    @cached_property
+    @abstractmethod
+    def rhs(self) -> Any:
+        """x' = f(t, x, u, p)."""
+
+    @cached_property
+    @abstractmethod
+    def guards(self) -> Any:
+        """The guards of the events."""
+
+    @cached_property
+    @abstractmethod
+    def resets(self) -> Any:
+        """The states after each event, one event after the other."""
+
+    @cached_property
+    @abstractmethod
+    def readout(self) -> Any:
+        """Algebraic variables, then the outputs below each other."""
+
+    @cached_property
+    @abstractmethod
+    def projection(self) -> Any:
+        """The state moved onto the invariants; None where there are none, or none that can be kept so."""
+
+    @cached_property
+    @abstractmethod
+    def invariants(self) -> Any:
+        """What solutions keep at zero, below each other."""
+
+    @cached_property
+    @abstractmethod
+    def watched(self) -> Any:
+        """What solutions keep at zero without being held to it, below each other."""
+
+    @cached_property
+    @abstractmethod
+    def constraints(self) -> Any:
+        """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
 
     @cached_property
     def invariant_labels(self) -> list[str]:
@@ -74,16 +112,11 @@ class Plant:
 
 
 class ExplicitPlant(Plant):
-    """Compiled functions of (t, x, u, p) for a system x' = f(t, x, u, p)."""
+    """Compiled formulas x' = f(t, x, u, p), z = g(t, x, u, p)."""
 
     def __init__(self, system: System) -> None:
         super().__init__(system)
-        self.row_parts = {"x": slice(None)}
         self.form = explicit_form(system)
-
-    def _compiled(self, name: str, expression: ca.SX) -> Compiled:
-        arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
-        return compile_function(ca.Function(name, arguments, [ca.densify(expression)]))
 
     @cached_property
     def rhs(self) -> Compiled:
@@ -108,9 +141,14 @@ class ExplicitPlant(Plant):
         return self._compiled("readout", ca.vertcat(self.form.z, self.form.applied(self.system, outputs)))
 
     @cached_property
-    def projection(self) -> Compiled | None:
+    def projection(self) -> Any:
         """The state moved onto the invariants; None where there are none, or too many to be kept so."""
+        # A reset may lead far off the constraints: the way back is the impulse that the matrix of the model gives.
         try:
+            if self.system.invariants and any(event.resets for event in self.system.events):
+                by_solves = projection_by_solves(self.system)
+                if by_solves is not None:
+                    return by_solves
             projected = projection(self.system, self.form)
         except SolverError as error:
             self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
@@ -145,13 +183,23 @@ def labels_of(expressions: Mapping[str, ca.SX]) -> list[str]:
     ]
 
 
-def plant_of(system: System) -> ExplicitPlant:
-    """The explicit plant of a system, made once and kept with it."""
+def plant_of(system: System) -> Plant:
+    """The plant of a system, made once and kept with it."""
     plant = system.prepared.get("plant")
     if plant is None:
         with system.lock:
-            plant = system.prepared.setdefault("plant", ExplicitPlant(system))
+            plant = system.prepared.setdefault("plant", _plant(system))
     return plant
+
+
+def _plant(system: System) -> Plant:
+    """Formulas where x' and z have them, else a linear solve at each evaluation."""
+    try:
+        return ExplicitPlant(system)
+    except LargeBlock:
+        from daedalus.simulation.linear_plant import LinearPlant
+
+        return LinearPlant(system)
 
 
 def by_shape(flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

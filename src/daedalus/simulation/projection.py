@@ -24,8 +24,12 @@ def projection(system: System, form: ExplicitForm) -> ca.SX | None:
     """The projected state as an expression of (t, x, u, p); None when there is nothing to keep."""
     if not system.invariants:
         return None
+    return projected_state(system, form.applied(system, concatenate(system.invariants.values())))
+
+
+def projected_state(system: System, kept: ca.SX) -> ca.SX:
+    """The state with expressions of (t, x, u, p) brought to zero."""
     x = system.symbol("x")
-    kept = form.applied(system, concatenate(system.invariants.values()))
     step = correction(kept, x, system.nominal["x"] ** 2)
     once = ca.Function("correct", [x, system.symbol("t"), system.symbol("u"), system.symbol("p")], [x - step])
     state = x

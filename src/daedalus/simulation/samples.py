@@ -10,7 +10,7 @@ import numpy as np
 from daedalus.compilation import Compiled
 from daedalus.errors import InputError
 from daedalus.simulation.inputs import Drive
-from daedalus.simulation.plant import ExplicitPlant, Plant, by_shape, labels_of
+from daedalus.simulation.plant import Plant, by_shape, labels_of
 
 
 class Samples:
@@ -100,7 +100,6 @@ class Samples:
 
     @cached_property
     def _derivatives(self) -> np.ndarray:
-        assert isinstance(self._plant, ExplicitPlant)  # other plants keep derivatives in their rows
         return self._plant.rhs.core.evaluate_many(*self._arguments())[0]
 
     def violations(self) -> dict[str, float]:

@@ -83,7 +83,7 @@ def _checked(system: System, method: str | Tableau, rtol: float, atol: object, l
 
 def _core_model(plant: Plant, method: str) -> Any:
     if not isinstance(plant, ImplicitPlant):
-        return plant_of(plant.system).rhs.core
+        return plant.rhs.core
     needs_drift = method in METHODS and METHODS[method].family == "rosenbrock"
     return plant.model_with_drift if needs_drift else plant.model
 

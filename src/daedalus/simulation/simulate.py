@@ -260,6 +260,8 @@ def _with_callbacks(settings: Settings, drive: Drive) -> Any:
 
 def _filling_inputs(core: Any, drive: Drive) -> Any:
     """A function of (t, ..., u, p) that evaluates Python functions among the inputs first."""
+    if isinstance(core, _core.LinearModel):
+        return core.with_function(_filling_inputs(core.function, drive))
     wrapped = _core.Function(core.name, list(core.size_in), list(core.size_out), 0, 0, 0, 0)
 
     def call(t: np.ndarray, *others: np.ndarray) -> Any:

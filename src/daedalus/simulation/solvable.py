@@ -6,7 +6,8 @@ from daedalus.errors import SingularModelError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.reduction.differentiate import DifferentiatedInputError
-from daedalus.reduction.explicit_form import explicit_form
+from daedalus.reduction.explicit_form import LargeBlock, explicit_form
+from daedalus.reduction.linear_form import linear_form
 from daedalus.reduction.rewriting import Reduction
 from daedalus.simulation.singular_mass import check_general_mass
 
@@ -40,7 +41,7 @@ def notes_of(reduction: Reduction) -> tuple[str, ...]:
 def _made_solvable(model: Model | System, system: System) -> System:
     # An input may close a loop that makes the system solvable, so only a failure without inputs is decisive.
     try:
-        explicit_form(system)
+        _check_determined(system)
     except SingularModelError:
         if not isinstance(model, Model):
             raise
@@ -50,9 +51,17 @@ def _made_solvable(model: Model | System, system: System) -> System:
             check_general_mass(model)
         reduced = reduce(model)
         found = reduced.freeze()
-        explicit_form(found)
+        _check_determined(found)
         # Unknowns that the reduction added have no start in the model itself.
         found.prepared["reduced model"] = reduced
         found.prepared["notes"] = notes_of(reduced.reduction)
         return found
     return system
+
+
+def _check_determined(system: System) -> None:
+    """Raise where x' and z do not follow from the equations as they stand."""
+    try:
+        explicit_form(system)
+    except LargeBlock:
+        linear_form(system)

@@ -24,6 +24,10 @@ def stop_reason(run: Any, system: System, max_steps: int | None, time_limit: flo
         return sentences[run.status]
     if run.status == "event":
         return f"event {system.events[run.events[-1][0]].name!r} ended the run at {t}"
+    if run.status == "singular" and run.culprit < 0:
+        return f"the matrix that gives the derivatives and algebraic variables is singular at {t}"
+    if run.status == "not_projected":
+        return f"no state near the one reached obeys the constraints at {t}"
     name = culprit_name(run, system)
     if run.status == "newton_failed":
         where = f"Newton's method does not converge at {t} with steps of {abs(run.last_step):.2g}"
@@ -60,5 +64,6 @@ def remedy(status: str) -> str:
         "newton_failed": "a smaller step, a looser rtol, or dd.analyse(m) at the last state",
         "singular": "dd.analyse(m, at=tr.at(tr.time[-1])), which names what is not determined",
         "inconsistent": "a reset that leaves the constraints as they are; dd.initialise shows what is in conflict",
+        "not_projected": "a smaller rtol, or a reset that stays near the constraints",
         "chattering": "a reset that moves the guard away from zero, or a terminal event",
     }.get(status, "dd.simulate(..., on_stop='return') to keep what was computed")
