@@ -10,4 +10,5 @@ NB_MODULE(_core, module) {
     daedalus::bind_tables(module);
     daedalus::bind_run(module);
     daedalus::bind_integrate(module);
+    daedalus::bind_flow(module);
 }

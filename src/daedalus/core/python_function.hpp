@@ -31,5 +31,6 @@ void bind_function(nb::module_& module);
 void bind_tables(nb::module_& module);
 void bind_integrate(nb::module_& module);
 void bind_run(nb::module_& module);
+void bind_flow(nb::module_& module);
 
 }  // namespace daedalus

@@ -1,0 +1,221 @@
+"""What a flow can depend on, from patterns alone, and the tables of its derivatives for the core and for CasADi.
+
+Directions are the entries of x, u and, where they are wanted, p. A second derivative along two directions vanishes
+unless some variable that enters nonlinearly depends on each: the others are left out of it from the start.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.flow_blocks import Entry, StageBlock, stage_blocks
+from daedalus.differentiation.flow_stages import Stage, entries_of
+
+LANES = 4
+INPUTS = ("x", "u", "p")
+
+
+class Dependence:
+    """Which entries of (x, u, p) at the start each variable of a stage, and the end of a step, can depend on.
+
+    state, unknown: boolean matrices, one row a state (or an unknown k, z), one column an entry of (x, u, p).
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.blocks = stage_blocks(stage)
+        self.inputs = sum(stage.sizes[letter] for letter in INPUTS)
+        n = stage.sizes["x"]
+        self.state = np.eye(n, self.inputs, dtype=bool)
+        self.unknown = np.zeros((n + stage.sizes["z"] if stage.implicit else n, self.inputs), dtype=bool)
+        main = entries_of(stage.main.jacobian)
+        projection = entries_of(stage.projection.jacobian) if stage.projection else []
+        while True:
+            before = self.state.copy()
+            self._close_stage(main)
+            self.state |= self.unknown[:n]
+            self.state |= self._rows(projection, n)
+            if np.array_equal(before, self.state):
+                return
+
+    def _rows(self, entries: list[Entry], rows: int) -> np.ndarray:
+        """What each row depends on through its x, u and p."""
+        found = np.zeros((rows, self.inputs), dtype=bool)
+        n = self.stage.sizes["x"]
+        for _, row, variable in entries:
+            if variable < n:
+                found[row] |= self.state[variable]
+            elif variable < self.inputs:
+                found[row, variable] = True
+        return found
+
+    def _close_stage(self, entries: list[Entry]) -> None:
+        rows = self._rows(entries, len(self.unknown))
+        if not self.stage.implicit:
+            self.unknown |= rows
+            return
+        for block in self.blocks:
+            whole = np.any(rows[block.equations], axis=0)
+            for _, _, unknown in (*block.other_direct, *block.other_state):
+                whole |= self.unknown[unknown]
+            self.unknown[block.unknowns] |= whole
+
+    def of(self, variable: int) -> np.ndarray:
+        """The dependence of a variable, numbered as in the columns of the stage's patterns."""
+        n = self.stage.sizes["x"]
+        if variable < n:
+            return self.state[variable]
+        if variable < self.inputs:
+            return np.arange(self.inputs) == variable
+        return self.unknown[variable - self.inputs]
+
+    @cached_property
+    def second(self) -> np.ndarray:
+        """Pairs of entries of (x, u, p) along which the second derivative can differ from zero."""
+        pairs = np.zeros((self.inputs, self.inputs), dtype=bool)
+        patterns = [self.stage.main.hessian]
+        if self.stage.projection:
+            patterns.append(self.stage.projection.hessian)
+        for pattern in patterns:
+            for _, a, b in entries_of(pattern):
+                pairs |= np.outer(self.of(a), self.of(b))
+        return pairs | pairs.T
+
+
+class Directions:
+    """One choice of directions, x and u or x, u and p, in the order that the core works in."""
+
+    def __init__(self, dependence: Dependence, parameters: bool) -> None:
+        self.dependence, self.stage = dependence, dependence.stage
+        sizes = self.stage.sizes
+        chosen = range(dependence.inputs if parameters else sizes["x"] + sizes["u"])
+        active = dependence.second[np.ix_(chosen, chosen)].any(axis=1)
+        self.order = [k for k in chosen if active[k]] + [k for k in chosen if not active[k]]
+        self.active = int(active.sum())
+        self.position = {variable: d for d, variable in enumerate(self.order)}
+        self.lanes, self.active_lanes = padded(len(self.order)), padded(self.active)
+
+    def source(self, variable: int) -> int | None:
+        """Where the tangent of a variable is found: a row of the stage, or ~direction; None for one left out."""
+        n = self.stage.sizes["x"]
+        if variable < n:
+            return variable
+        if variable < self.dependence.inputs:
+            return ~self.position[variable] if variable in self.position else None
+        return n + variable - self.dependence.inputs
+
+    def products(self, pattern: ca.Sparsity) -> list[int]:
+        """The nonzeros by x, u and p of a Jacobian, as the core multiplies them with tangents."""
+        flat: list[int] = []
+        for place, row, variable in entries_of(pattern):
+            source = self.source(variable)
+            if variable < self.dependence.inputs and source is not None:
+                flat += (place, row, source)
+        return flat
+
+    def curvature(self, pattern: ca.Sparsity) -> tuple[list[int], list[int]]:
+        """The sources of the variables that a second derivative touches, and its nonzeros among them."""
+        entries = [e for e in entries_of(pattern) if self.source(e[1]) is not None and self.source(e[2]) is not None]
+        touched = sorted({v for _, a, b in entries for v in (a, b)})
+        number = {v: k for k, v in enumerate(touched)}
+        flat = [k for place, a, b in entries for k in (place, number[a], number[b])]
+        return [self.source(v) for v in touched], flat  # type: ignore[misc]
+
+    def tensor(self) -> tuple[list[int], list[int]]:
+        """As `curvature`, for all second derivatives: place, equation, first and second variable."""
+        kept = [
+            (place, equation, a, b)
+            for place, (equation, a, b) in enumerate(self.stage.tensor_entries)
+            if self.source(a) is not None and self.source(b) is not None
+        ]
+        touched = sorted({v for _, _, a, b in kept for v in (a, b)})
+        number = {v: k for k, v in enumerate(touched)}
+        flat = [k for place, equation, a, b in kept for k in (place, equation, number[a], number[b])]
+        return [self.source(v) for v in touched], flat  # type: ignore[misc]
+
+    def columns(self, letter: str) -> range:
+        """The entries of x, u or p among all inputs."""
+        begin = self.stage.offsets[letter]
+        return range(begin, begin + self.stage.sizes[letter])
+
+    def jacobian_places(self, letter: str) -> list[int]:
+        """Where the nonzeros of ∂x⁺/∂(letter) stand in M, in CasADi's order."""
+        state, lanes = self.dependence.state, self.lanes
+        if letter == "p" and not self._with("p"):
+            return []
+        return [int(r) * lanes + self.position[c] for c in self.columns(letter) for r in np.flatnonzero(state[:, c])]
+
+    def transposed_places(self, letter: str) -> list[int]:
+        """Where the nonzeros of (∂x⁺/∂(letter))ᵀ stand in M."""
+        state, lanes = self.dependence.state, self.lanes
+        if letter == "p" and not self._with("p"):
+            return []
+        return [r * lanes + self.position[c] for r in range(len(state)) for c in self.columns(letter) if state[r, c]]
+
+    def second_places(self, first: str, second: str) -> list[int]:
+        """Where the nonzeros of the block (first, second) of λᵀ∇²φ stand in the core's upper half."""
+        if "p" in (first, second) and not self._with("p"):
+            return []
+        pairs, places = self.dependence.second, []
+        for b in self.columns(second):
+            for a in self.columns(first):
+                if pairs[a, b]:
+                    low, high = sorted((self.position[a], self.position[b]))
+                    places.append(low * self.active_lanes + high)
+        return places
+
+    def _with(self, letter: str) -> bool:
+        return all(c in self.position for c in self.columns(letter))
+
+    def tables(self, with_tensors: bool) -> dict[str, Any]:
+        """Everything the core wants to know about these directions."""
+        n = self.stage.sizes["x"]
+        touched, curvature = self.curvature(self.stage.main.hessian)
+        projection = self.stage.projection
+        moved, moved_curvature = self.curvature(projection.hessian) if projection else ([], [])
+        tensor_touched, tensor = self.tensor() if with_tensors else ([], [])
+        return {
+            "state_of": [k if k < n else -1 for k in self.order],
+            "active": self.active,
+            "jacobian": self.products(self.stage.main.jacobian),
+            "projection_jacobian": self.products(projection.jacobian) if projection else [],
+            "touched": touched,
+            "curvature": curvature,
+            "projection_touched": moved,
+            "projection_curvature": moved_curvature,
+            "tensor_touched": tensor_touched,
+            "tensor": tensor,
+            "jacobian_outputs": [self.jacobian_places(letter) for letter in INPUTS],
+            "second_outputs": [
+                places for first in INPUTS for places in (*(self.second_places(first, s) for s in INPUTS), [],
+                                                          self.transposed_places(first))
+            ],
+        }  # fmt: skip
+
+
+def padded(count: int) -> int:
+    """A number of columns rounded up to full lanes of the core."""
+    return -(-count // LANES) * LANES
+
+
+def block_tables(blocks: list[StageBlock]) -> list[dict[str, list[int]]]:
+    """The blocks of an implicit stage as flat lists."""
+
+    def flat(entries: list[Entry]) -> list[int]:
+        return [k for entry in entries for k in entry]
+
+    return [
+        {
+            "equations": block.equations,
+            "unknowns": block.unknowns,
+            "own_direct": flat(block.own_direct),
+            "own_state": flat(block.own_state),
+            "other_direct": flat(block.other_direct),
+            "other_state": flat(block.other_state),
+        }
+        for block in blocks
+    ]
