@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -45,9 +46,39 @@ public:
         owner_.entries.push_back(std::move(made));
         return {owner_.entries.back().data(), static_cast<int>(owner_.entries.back().size())};
     }
+    // Sorted by row, directions after tangents.
+    Products products(const char* name, int rows) const {
+        const Entries found = entries(name);
+        std::vector<Entry>& made = owner_.entries.back();
+        const auto group = [](const Entry& entry) { return 2 * entry.row + (entry.column < 0 ? 1 : 0); };
+        std::stable_sort(made.begin(), made.end(),
+                         [&group](const Entry& a, const Entry& b) { return group(a) < group(b); });
+        Integers starts(2 * static_cast<std::size_t>(rows) + 1, 0);
+        for (const Entry& entry : made) ++starts[static_cast<std::size_t>(group(entry)) + 1];
+        for (std::size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
+        owner_.integers.push_back(std::move(starts));
+        return {found.data, owner_.integers.back().data(), rows};
+    }
+    Curvature curvature(const Integers& source, const Integers& lower) const {
+        std::vector<Entry> both;
+        for (std::size_t k = 0; k + 2 < lower.size(); k += 3) {
+            both.push_back({lower[k], lower[k + 1], lower[k + 2]});
+            if (lower[k + 1] != lower[k + 2]) both.push_back({lower[k], lower[k + 2], lower[k + 1]});
+        }
+        std::stable_sort(both.begin(), both.end(), [](const Entry& a, const Entry& b) { return a.row < b.row; });
+        Integers starts(source.size() + 1, 0);
+        for (const Entry& entry : both) ++starts[static_cast<std::size_t>(entry.row) + 1];
+        for (std::size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
+        const auto rows = std::count_if(source.begin(), source.end(), [](int place) { return place >= 0; });
+        owner_.integers.push_back(source), owner_.integers.push_back(std::move(starts));
+        owner_.entries.push_back(std::move(both));
+        const auto last = owner_.integers.size();
+        return {owner_.integers[last - 2].data(), owner_.integers[last - 1].data(), static_cast<int>(source.size()),
+                static_cast<int>(rows),
+                {owner_.entries.back().data(), static_cast<int>(owner_.entries.back().size())}};
+    }
     Curvature curvature(const char* sources, const char* nonzeros) const {
-        const Integers& source = integers(sources);
-        return {source.data(), static_cast<int>(source.size()), entries(nonzeros)};
+        return curvature(get<Integers>(sources), get<Integers>(nonzeros));
     }
     std::vector<Gather> gathers(const char* name) const {
         std::vector<Gather> made;
@@ -70,12 +101,20 @@ Directions read_directions(FlowOwner& owner, const nb::dict& tables) {
     along.count = static_cast<int>(state_of.size()), along.active = read.get<int>("active");
     along.lanes = padded(along.count), along.active_lanes = padded(along.active);
     along.state_of = state_of.data();
-    along.jacobian = read.entries("jacobian"), along.projection_jacobian = read.entries("projection_jacobian");
+    std::vector<double> units(static_cast<std::size_t>(along.count * along.lanes), 0.0);
+    for (int d = 0; d < along.count; ++d) units[static_cast<std::size_t>(d * along.lanes + d)] = 1;
+    owner.numbers.push_back(std::move(units));
+    along.units = owner.numbers.back().data();
+    along.jacobian = read.products("jacobian", owner.plan.unknowns);
+    along.projection_jacobian = read.products("projection_jacobian", owner.plan.n);
     along.curvature = read.curvature("touched", "curvature");
     along.projection_curvature = read.curvature("projection_touched", "projection_curvature");
-    const Integers& tensor = read.integers("tensor");
-    along.tensor = tensor.data(), along.tensor_count = static_cast<int>(tensor.size() / 4);
-    along.tensor_source = read.integers("tensor_touched").data();
+    std::vector<Curvature>& tensor = owner.tensors.emplace_back();
+    for (nb::handle pair : read.get<nb::list>("tensor")) {
+        const auto parts = nb::cast<std::vector<Integers>>(pair);
+        tensor.push_back(read.curvature(parts[0], parts[1]));
+    }
+    along.tensor = tensor.data();
     return along;
 }
 

@@ -59,7 +59,7 @@ inline int factor_block(double* matrix, int size, int* pivots) {
             // The lanes are full: what stands left of the diagonal in them is put back.
             double kept[lane_count];
             for (long long j = begin; j <= k; ++j) kept[j - begin] = row[j];
-            add(row + begin, -factor, top + begin, stride - begin);
+            add_lanes(row + begin, -factor, top + begin, stride - begin);
             for (long long j = begin; j <= k; ++j) row[j] = kept[j - begin];
             row[k] = factor;
         }
@@ -82,11 +82,11 @@ inline void solve_block(const double* matrix, int size, const int* pivots, doubl
         if (pivots[k] != k) exchange(right + k * lanes, right + pivots[k] * lanes, lanes);
     for (int i = 0; i < size; ++i)
         for (int j = 0; j < i; ++j)
-            if (const double l = matrix[i * stride + j]; l != 0) add(right + i * lanes, -l, right + j * lanes, lanes);
+            if (const double l = matrix[i * stride + j]; l != 0) add_lanes(right + i * lanes, -l, right + j * lanes, lanes);
     for (int i = size - 1; i >= 0; --i) {
         double* row = right + i * lanes;
         for (int j = i + 1; j < size; ++j)
-            if (const double l = matrix[i * stride + j]; l != 0) add(row, -l, right + j * lanes, lanes);
+            if (const double l = matrix[i * stride + j]; l != 0) add_lanes(row, -l, right + j * lanes, lanes);
         const double inverse = 1.0 / matrix[i * stride + i];
         DAEDALUS_SIMD
         for (long long lane = 0; lane < lanes; ++lane) row[lane] *= inverse;
@@ -139,12 +139,12 @@ inline void solve_stages(const FlowPlan& plan, FlowMemory& memory, double* rows,
             const double* jacobian = memory.jacobian + i * plan.jacobian_size;
             for (int e = 0; e < block.other_direct.count; ++e) {
                 const Entry entry = block.other_direct.data[e];
-                add(right + (entry.row * s + i) * lanes, -jacobian[entry.place],
+                add_lanes(right + (entry.row * s + i) * lanes, -jacobian[entry.place],
                     rows + i * stage + (n + entry.column) * lanes, lanes);
             }
             for (int e = 0; e < block.other_state.count; ++e) {
                 const Entry entry = block.other_state.data[e];
-                add(right + (entry.row * s + i) * lanes, -jacobian[entry.place],
+                add_lanes(right + (entry.row * s + i) * lanes, -jacobian[entry.place],
                     rows + i * stage + entry.column * lanes, lanes);
             }
         }
@@ -159,7 +159,7 @@ inline void solve_stages(const FlowPlan& plan, FlowMemory& memory, double* rows,
                 set_zero(sum, lanes);
                 for (int j = 0; j < s; ++j)
                     if (const double a = plan.A[i * s + j]; a != 0)
-                        add(sum, plan.h * a, right + (r * s + j) * lanes, lanes);
+                        add_lanes(sum, plan.h * a, right + (r * s + j) * lanes, lanes);
             }
         }
     }

@@ -51,8 +51,7 @@ inline int explicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive
         state_tangent(plan, memory, along, M, i, i);
         double* tangent = stage_tangent(plan, memory, along, i);
         double* k = tangent + plan.n * along.lanes;
-        set_zero(k, plan.n * along.lanes);
-        multiply(k, 1.0, jacobian, along.jacobian, tangent, along.lanes);
+        multiply(k, 1.0, jacobian, along.jacobian, tangent, along.units, along.lanes);
     }
     return 0;
 }

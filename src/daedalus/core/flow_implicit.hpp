@@ -147,8 +147,7 @@ inline int implicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive
     const long long lanes = along.lanes;
     for (int i = 0; i < s; ++i) {
         double* unknowns = stage_tangent(plan, memory, along, i) + n * lanes;
-        set_zero(unknowns, m * lanes);
-        multiply(unknowns, -1.0, memory.jacobian + i * plan.jacobian_size, along.jacobian, M, lanes);
+        multiply(unknowns, -1.0, memory.jacobian + i * plan.jacobian_size, along.jacobian, M, along.units, lanes);
     }
     solve_stages(plan, memory, memory.tangent, lanes);
     for (int i = 0; i < s; ++i) add(stage_tangent(plan, memory, along, i), 1.0, M, n * lanes);

@@ -39,10 +39,8 @@ inline int step_forward(const FlowPlan& plan, FlowMemory& memory, Drive drive, i
         } else if (call_stage(memory, StageFunction::projection_linear, at, next, memory.projection)) {
             return flow_failed;
         }
-        if (depth == Depth::tangents) {
-            set_zero(next_M, size);
-            multiply(next_M, 1.0, memory.projection, along.projection_jacobian, moved_M, along.lanes);
-        }
+        if (depth == Depth::tangents)
+            multiply(next_M, 1.0, memory.projection, along.projection_jacobian, moved_M, along.units, along.lanes);
     }
     for (int r = 0; r < n; ++r)
         if (!std::isfinite(next[r])) return flow_failed;

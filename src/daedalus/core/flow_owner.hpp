@@ -75,6 +75,7 @@ public:
     std::deque<std::vector<double>> numbers;
     std::deque<std::vector<Entry>> entries;
     std::vector<Block> blocks;
+    std::deque<std::vector<Curvature>> tensors;
 
     // Where the nonzeros of the CasADi outputs are found, for the two choices of directions: of the Jacobian in M, of
     // its transpose in M, of the second derivative in `hessian`.

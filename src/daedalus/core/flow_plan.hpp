@@ -19,11 +19,19 @@ struct Entries {
     int count = 0;
 };
 
-// The nonzeros of a symmetric second derivative, lower half; rows and columns count the variables it touches, and
-// `source` says where the tangent of each is found, by the rule of Entry.
+// Nonzeros sorted by row; those of row r are starts[2r] … starts[2r+2], the directions after the tangents.
+struct Products {
+    const Entry* data = nullptr;
+    const int* starts = nullptr;
+    int rows = 0;
+};
+
+// The nonzeros of a symmetric second derivative, both halves, sorted by row. Rows and columns count the variables it
+// touches; `source` says where the tangent of each is found, by the rule of Entry, the first `rows` being tangents.
 struct Curvature {
     const int* source = nullptr;
-    int touched = 0;
+    const int* starts = nullptr;
+    int touched = 0, rows = 0;
     Entries entries;
 };
 
@@ -39,12 +47,10 @@ struct Directions {
     int count = 0, active = 0;
     long long lanes = 0, active_lanes = 0;
     const int* state_of = nullptr;  // for each direction the state that it moves, or -1
-    Entries jacobian, projection_jacobian;
+    const double* units = nullptr;  // (count, lanes): the identity, tangents of u and p
+    Products jacobian, projection_jacobian;
     Curvature curvature, projection_curvature;
-    // Second derivatives row by row for the full tensors: place, then equation, first and second touched variable.
-    const int* tensor = nullptr;
-    int tensor_count = 0;
-    const int* tensor_source = nullptr;
+    const Curvature* tensor = nullptr;  // the second derivative of each equation, for the full tensors
 };
 
 // Equations and unknowns of a stage that are solved together, one block after the other.

@@ -22,6 +22,12 @@ DAEDALUS_INLINE int call_stage(FlowMemory& memory, StageFunction which, const St
     return evaluate(call);
 }
 
+// Four doubles at any address; rows of tangents are full lanes of them.
+using Four [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = double;
+
+DAEDALUS_INLINE Four& four(double* at) { return *reinterpret_cast<Four*>(at); }
+DAEDALUS_INLINE const Four& four(const double* at) { return *reinterpret_cast<const Four*>(at); }
+
 DAEDALUS_INLINE void set_zero(double* to, long long count) {
     DAEDALUS_SIMD
     for (long long i = 0; i < count; ++i) to[i] = 0;
@@ -34,26 +40,74 @@ DAEDALUS_INLINE void add(double* to, double factor, const double* from, long lon
     DAEDALUS_SIMD
     for (long long i = 0; i < count; ++i) to[i] += factor * from[i];
 }
+// The same for full lanes.
+DAEDALUS_INLINE void add_lanes(double* to, double factor, const double* from, long long lanes) {
+    for (long long i = 0; i < lanes; i += lane_count) four(to + i) += factor * four(from + i);
+}
 
 // to = from + h Σ_j factors[j] · blocks[j], blocks `stride` apart; zero factors cost nothing.
 DAEDALUS_INLINE void combine(double* to, const double* from, double h, const double* factors, int terms,
                              const double* blocks, long long stride, long long count) {
-    copy(to, from, count);
-    for (int j = 0; j < terms; ++j)
-        if (factors[j] != 0) add(to, h * factors[j], blocks + j * stride, count);
+    for (int j = 0; j < terms; ++j) {
+        if (factors[j] == 0) continue;
+        const double factor = h * factors[j];
+        const double* block = blocks + j * stride;
+        DAEDALUS_SIMD
+        for (long long i = 0; i < count; ++i) to[i] = from[i] + factor * block[i];
+        from = to;
+    }
+    if (from != to) copy(to, from, count);
 }
 
-// rows[row] += sign · value · tangent(column) for every nonzero; lanes are full rows.
-DAEDALUS_INLINE void multiply(double* rows, double sign, const double* values, const Entries& entries,
-                              const double* tangents, long long lanes) {
-    for (int e = 0; e < entries.count; ++e) {
-        const Entry entry = entries.data[e];
-        const double value = sign * values[entry.place];
-        if (entry.column >= 0)
-            add(rows + entry.row * lanes, value, tangents + entry.column * lanes, lanes);
-        else
-            rows[entry.row * lanes + ~entry.column] += value;
+// Calls work(panel width in lanes, first lane) so that sums of a panel stay in registers.
+template <class Work>
+DAEDALUS_INLINE void in_panels(long long lanes, Work&& work) {
+    long long begin = 0;
+    for (; lanes - begin > 24; begin += 16) work(Lanes<16>(), begin);
+    switch (lanes - begin) {
+        case 4: return work(Lanes<4>(), begin);
+        case 8: return work(Lanes<8>(), begin);
+        case 12: return work(Lanes<12>(), begin);
+        case 16: return work(Lanes<16>(), begin);
+        case 20: return work(Lanes<20>(), begin);
+        case 24: return work(Lanes<24>(), begin);
+        default: return;
     }
+}
+
+template <long long width>
+struct Panel {
+    Four sums[width / lane_count];
+
+    DAEDALUS_INLINE void clear() {
+        for (Four& sum : sums) sum = Four{};
+    }
+    DAEDALUS_INLINE void add(double factor, const double* row) {
+        for (long long k = 0; k < width / lane_count; ++k) sums[k] += factor * four(row + k * lane_count);
+    }
+    DAEDALUS_INLINE void store(double* row, double factor) const {
+        for (long long k = 0; k < width / lane_count; ++k) four(row + k * lane_count) = factor * sums[k];
+    }
+    DAEDALUS_INLINE void store_added(double* row) const {
+        for (long long k = 0; k < width / lane_count; ++k) four(row + k * lane_count) += sums[k];
+    }
+};
+
+// rows[r] = sign Σ value · tangent over the nonzeros of row r, for every row.
+DAEDALUS_INLINE void multiply(double* rows, double sign, const double* values, const Products& products,
+                              const double* tangents, const double* units, long long lanes) {
+    in_panels(lanes, [&]<long long width>(Lanes<width>, long long begin) {
+        Panel<width> panel;
+        const int* starts = products.starts;
+        for (int row = 0; row < products.rows; ++row, starts += 2) {
+            panel.clear();
+            for (int e = starts[0]; e < starts[1]; ++e)
+                panel.add(values[products.data[e].place], tangents + products.data[e].column * lanes + begin);
+            for (int e = starts[1]; e < starts[2]; ++e)
+                panel.add(values[products.data[e].place], units + ~products.data[e].column * lanes + begin);
+            panel.store(rows + row * lanes + begin, sign);
+        }
+    });
 }
 
 // columns[column] += value · rows[row]: the transposed product with one vector.
@@ -65,38 +119,34 @@ DAEDALUS_INLINE void multiply_transposed(double* columns, const double* values, 
     }
 }
 
-// hessian += Yᵀ H Y with the rows of Y at `tangents` (or one direction) and H given by its lower half.
+// hessian += Yᵀ H Y with the rows of Y at `tangents` (or one direction).
 DAEDALUS_INLINE void add_curvature(double* hessian, const Directions& along, const Curvature& curvature,
                                    const double* values, const double* tangents, double* product) {
+    if (!curvature.touched) return;
     const long long lanes = along.active_lanes, full = along.lanes;
-    set_zero(product, curvature.touched * lanes);
-    for (int e = 0; e < curvature.entries.count; ++e) {
-        const Entry entry = curvature.entries.data[e];
-        const double value = values[entry.place];
-        const int ways = entry.row == entry.column ? 1 : 2;
-        for (int way = 0; way < ways; ++way) {
-            double* to = product + (way ? entry.column : entry.row) * lanes;
-            const int source = curvature.source[way ? entry.row : entry.column];
-            if (source >= 0)
-                add(to, value, tangents + source * full, lanes);
-            else
-                to[~source] += value;
+    in_panels(lanes, [&]<long long width>(Lanes<width>, long long begin) {
+        // The product H Y, row by row of the variables it touches.
+        Panel<width> panel;
+        for (int touched = 0; touched < curvature.touched; ++touched) {
+            panel.clear();
+            for (int e = curvature.starts[touched]; e < curvature.starts[touched + 1]; ++e) {
+                const int source = curvature.source[curvature.entries.data[e].column];
+                const double* row = source >= 0 ? tangents + source * full : along.units + ~source * full;
+                panel.add(values[curvature.entries.data[e].place], row + begin);
+            }
+            panel.store(product + touched * lanes + begin, 1.0);
         }
-    }
-    for (int touched = 0; touched < curvature.touched; ++touched) {
-        const double* row = product + touched * lanes;
-        const int source = curvature.source[touched];
-        if (source < 0) {
-            add(hessian + ~source * lanes, 1.0, row, lanes);
-            continue;
+        // Symmetric: rows below the panel's last column are not needed.
+        const int rows = static_cast<int>(begin + width < along.active ? begin + width : along.active);
+        for (int a = 0; a < rows; ++a) {
+            panel.clear();
+            for (int touched = 0; touched < curvature.rows; ++touched)
+                panel.add(tangents[curvature.source[touched] * full + a], product + touched * lanes + begin);
+            panel.store_added(hessian + a * lanes + begin);
         }
-        const double* tangent = tangents + source * full;
-        // Symmetric: below the diagonal only what shares a lane with it.
-        for (int a = 0; a < along.active; ++a) {
-            const long long begin = a & ~(lane_count - 1);
-            add(hessian + a * lanes + begin, tangent[a], row + begin, lanes - begin);
-        }
-    }
+    });
+    for (int touched = curvature.rows; touched < curvature.touched; ++touched)
+        add_lanes(hessian + ~curvature.source[touched] * lanes, 1.0, product + touched * lanes, lanes);
 }
 
 }  // namespace DAEDALUS_ISA

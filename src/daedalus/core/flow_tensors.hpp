@@ -9,30 +9,22 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// block += value · (aᵀb + bᵀa), or value · aᵀa for one and the same variable; a and b are tangents or directions.
-DAEDALUS_INLINE void add_outer(double* block, double value, const Directions& along, const double* tangents, int first,
-                               int second, bool same) {
-    const long long lanes = along.active_lanes;
-    if (first < 0 && second < 0) {
-        block[~first * lanes + ~second] += value;
-        if (!same) block[~second * lanes + ~first] += value;
-        return;
-    }
-    if (first < 0 || second < 0) {
-        const int direction = first < 0 ? ~first : ~second;
-        const double* row = tangents + (first < 0 ? second : first) * along.lanes;
-        add(block + direction * lanes, value, row, lanes);
-        for (int a = 0; a < along.active; ++a) block[a * lanes + direction] += value * row[a];
-        return;
-    }
-    const double* a_row = tangents + first * along.lanes;
-    const double* b_row = tangents + second * along.lanes;
-    for (int a = 0; a < along.active; ++a) {
-        const long long begin = a & ~(lane_count - 1);
-        double* to = block + a * lanes + begin;
-        if (const double factor = value * a_row[a]; factor != 0) add(to, factor, b_row + begin, lanes - begin);
-        if (same) continue;
-        if (const double factor = value * b_row[a]; factor != 0) add(to, factor, a_row + begin, lanes - begin);
+// k[r] = Σ f_x[r, c] · of_x[c], blocks of `size` numbers; u and p have no second derivative.
+DAEDALUS_INLINE void multiply_blocks(double* k, const double* jacobian, const Products& products, const double* of_x,
+                                     long long size) {
+    for (long long begin = 0; begin < size;) {
+        const long long width = size - begin > 16 ? 16 : size - begin;
+        in_panels(width, [&]<long long known>(Lanes<known>, long long) {
+            Panel<known> panel;
+            const int* starts = products.starts;
+            for (int row = 0; row < products.rows; ++row, starts += 2) {
+                panel.clear();
+                for (int e = starts[0]; e < starts[1]; ++e)
+                    panel.add(jacobian[products.data[e].place], of_x + products.data[e].column * size + begin);
+                panel.store(k + row * size + begin, 1.0);
+            }
+        });
+        begin += width;
     }
 }
 
@@ -54,21 +46,15 @@ inline int flow_tensors(const FlowPlan& plan, FlowMemory& memory, const double* 
             double* k = of_k + i * size;
             const double* tangents = stage_tangent(plan, memory, along, i);
             const double* jacobian = memory.jacobian + i * plan.jacobian_size;
-            set_zero(k, size);
             // In the first stage of the first step x moves with its own directions only.
             if (step > 0 || i > 0) {
                 combine(of_x, total, plan.h, plan.A + i * s, i, of_k, size, size);
-                for (int e = 0; e < along.jacobian.count; ++e) {
-                    const Entry entry = along.jacobian.data[e];
-                    if (entry.column >= 0)
-                        add(k + entry.row * block, jacobian[entry.place], of_x + entry.column * block, block);
-                }
+                multiply_blocks(k, jacobian, along.jacobian, of_x, block);
+            } else {
+                set_zero(k, size);
             }
-            for (int e = 0; e < along.tensor_count; ++e) {
-                const int* entry = along.tensor + 4 * e;
-                add_outer(k + entry[1] * block, memory.second[entry[0]], along, tangents, along.tensor_source[entry[2]],
-                          along.tensor_source[entry[3]], entry[2] == entry[3]);
-            }
+            for (int r = 0; r < n; ++r)
+                add_curvature(k + r * block, along, along.tensor[r], memory.second, tangents, memory.product);
         }
         combine(sum, total, plan.h, plan.b, s, of_k, size, size);
         copy(total, sum, size);

@@ -150,7 +150,7 @@ def _differentiable_system(model: Model | System) -> System:
     # No explicit form: the stages are solved as they are written, unless the index is too high for that.
     unknowns = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
     pattern = ca.jacobian_sparsity(system.residual, unknowns)
-    if ca.Sparsity.sprank(pattern) == unknowns.numel() or not isinstance(model, Model):
+    if ca.sprank(pattern) == unknowns.numel() or not isinstance(model, Model):
         return system
     from daedalus.reduction.reduce import reduce
 

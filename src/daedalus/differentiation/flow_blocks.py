@@ -35,21 +35,27 @@ def stage_blocks(stage: Stage) -> list[StageBlock]:
     """
     if not stage.implicit:
         return []
-    n, offset, pattern = stage.sizes["x"], stage.offsets["k"], stage.main.jacobian
-    unknowns = n + stage.sizes["z"]
-    by_unknown = pattern[:, offset : offset + unknowns]
-    if ca.Sparsity.sprank(by_unknown) < unknowns:
+    n, offset = stage.sizes["x"], stage.offsets["k"]
+    unknowns, entries = n + stage.sizes["z"], entries_of(stage.main.jacobian)
+    direct = [(row, variable - offset) for _, row, variable in entries if variable >= offset]
+    by_unknown = _pattern(unknowns, direct)
+    if ca.sprank(by_unknown) < unknowns:
         raise SingularModelError(
             "The equations as written do not determine all derivatives and algebraic variables.",
-            f"{unknowns} unknowns, structural rank {ca.Sparsity.sprank(by_unknown)}",
+            f"{unknowns} unknowns, structural rank {ca.sprank(by_unknown)}",
             because="the model is a DAE of index 2 or higher, or two equations constrain the same unknowns.",
             remedy="dd.flow(dd.reduce(m), ...)",
         )
-    by_state = ca.horzcat(pattern[:, :n], ca.Sparsity(unknowns, unknowns - n))
-    count, row_order, column_order, row_start, column_start, *_ = by_unknown.unite(by_state).btf()
+    by_state = [(row, variable) for _, row, variable in entries if variable < n]
+    count, row_order, column_order, row_start, column_start, *_ = _pattern(unknowns, direct + by_state).btf()
     rows = [list(row_order[row_start[b] : row_start[b + 1]]) for b in range(count)]
     columns = [list(column_order[column_start[b] : column_start[b + 1]]) for b in range(count)]
-    return _filled(entries_of(pattern), rows, columns, n, offset)
+    return _filled(entries, rows, columns, n, offset)
+
+
+def _pattern(size: int, places: list[tuple[int, int]]) -> ca.Sparsity:
+    places = sorted(set(places))
+    return ca.Sparsity.triplet(size, size, [row for row, _ in places], [column for _, column in places])
 
 
 def _filled(

@@ -117,25 +117,21 @@ class Directions:
                 flat += (place, row, source)
         return flat
 
-    def curvature(self, pattern: ca.Sparsity) -> tuple[list[int], list[int]]:
-        """The sources of the variables that a second derivative touches, and its nonzeros among them."""
-        entries = [e for e in entries_of(pattern) if self.source(e[1]) is not None and self.source(e[2]) is not None]
-        touched = sorted({v for _, a, b in entries for v in (a, b)})
+    def curvature(self, entries: list[Entry]) -> tuple[list[int], list[int]]:
+        """The sources of the variables that a second derivative touches, tangents first, and its nonzeros among them."""
+        kept = [e for e in entries if self.source(e[1]) is not None and self.source(e[2]) is not None]
+        sources = {v: self.source(v) for _, a, b in kept for v in (a, b)}
+        touched = sorted(sources, key=lambda v: (sources[v] < 0, v))  # type: ignore[operator]
         number = {v: k for k, v in enumerate(touched)}
-        flat = [k for place, a, b in entries for k in (place, number[a], number[b])]
-        return [self.source(v) for v in touched], flat  # type: ignore[misc]
+        flat = [k for place, a, b in kept for k in (place, number[a], number[b])]
+        return [sources[v] for v in touched], flat  # type: ignore[misc]
 
-    def tensor(self) -> tuple[list[int], list[int]]:
-        """As `curvature`, for all second derivatives: place, equation, first and second variable."""
-        kept = [
-            (place, equation, a, b)
-            for place, (equation, a, b) in enumerate(self.stage.tensor_entries)
-            if self.source(a) is not None and self.source(b) is not None
-        ]
-        touched = sorted({v for _, _, a, b in kept for v in (a, b)})
-        number = {v: k for k, v in enumerate(touched)}
-        flat = [k for place, equation, a, b in kept for k in (place, equation, number[a], number[b])]
-        return [self.source(v) for v in touched], flat  # type: ignore[misc]
+    def tensor(self) -> list[tuple[list[int], list[int]]]:
+        """As `curvature`, for the second derivative of each equation by itself."""
+        rows: list[list[Entry]] = [[] for _ in range(self.stage.sizes["x"])]
+        for place, (equation, a, b) in enumerate(self.stage.tensor_entries):
+            rows[equation].append((place, a, b))
+        return [self.curvature(row) for row in rows]
 
     def columns(self, letter: str) -> range:
         """The entries of x, u or p among all inputs."""
@@ -174,10 +170,9 @@ class Directions:
     def tables(self, with_tensors: bool) -> dict[str, Any]:
         """Everything the core wants to know about these directions."""
         n = self.stage.sizes["x"]
-        touched, curvature = self.curvature(self.stage.main.hessian)
+        touched, curvature = self.curvature(entries_of(self.stage.main.hessian))
         projection = self.stage.projection
-        moved, moved_curvature = self.curvature(projection.hessian) if projection else ([], [])
-        tensor_touched, tensor = self.tensor() if with_tensors else ([], [])
+        moved, moved_curvature = self.curvature(entries_of(projection.hessian)) if projection else ([], [])
         return {
             "state_of": [k if k < n else -1 for k in self.order],
             "active": self.active,
@@ -187,8 +182,7 @@ class Directions:
             "curvature": curvature,
             "projection_touched": moved,
             "projection_curvature": moved_curvature,
-            "tensor_touched": tensor_touched,
-            "tensor": tensor,
+            "tensor": self.tensor() if with_tensors else [],
             "jacobian_outputs": [self.jacobian_places(letter) for letter in INPUTS],
             "second_outputs": [
                 places for first in INPUTS for places in (*(self.second_places(first, s) for s in INPUTS), [],
