@@ -94,7 +94,20 @@ private:
     const nb::dict& tables_;
 };
 
-Directions read_directions(FlowOwner& owner, const nb::dict& tables) {
+void read_functions(PythonFlow& self, const nb::dict& tables, std::size_t which) {
+    const nb::list functions = nb::cast<nb::list>(tables["functions"]);
+    for (std::size_t k = 0; k < stage_function_count; ++k) {
+        if (functions[k].is_none()) continue;
+        self.owner.functions[which][k] = &nb::cast<PythonFunction&>(functions[k]).core;
+        self.keepers.push_back(nb::borrow(functions[k]));
+    }
+}
+
+Directions read_directions(FlowOwner& owner, const nb::dict& tables, std::size_t which) {
+    const auto size = [&owner, which](StageFunction part, std::size_t output) {
+        const Function* function = owner.functions[which][static_cast<std::size_t>(part)];
+        return function ? function->size_out[output] : 0LL;
+    };
     const Reader read(owner, tables);
     Directions along;
     const Integers& state_of = read.integers("state_of");
@@ -115,6 +128,14 @@ Directions read_directions(FlowOwner& owner, const nb::dict& tables) {
         tensor.push_back(read.curvature(parts[0], parts[1]));
     }
     along.tensor = tensor.data();
+    for (const Curvature& row : tensor) along.tensor_rows += row.touched;
+    along.transposed = read.entries("transposed");
+    along.projection_transposed = read.entries("projection_transposed");
+    along.jacobian_size = size(StageFunction::linear, 1);
+    along.projection_size = size(StageFunction::projection_linear, 1);
+    along.tensor_size = size(StageFunction::tensor, 0);
+    along.second_size = std::max({size(StageFunction::curvature, 0), size(StageFunction::projection_curvature, 0),
+                                  along.tensor_size});
     return along;
 }
 
@@ -148,30 +169,17 @@ void construct(PythonFlow* self, const nb::dict& tables) {
     plan.t0 = read.get<double>("t0"), plan.h = read.get<double>("step");
     plan.A = read.numbers("A"), plan.b = read.numbers("b"), plan.c = read.numbers("c");
     plan.guess = read.numbers("guess"), plan.nominal = read.numbers("nominal");
-    plan.transposed = read.entries("transposed"), plan.projection_transposed = read.entries("projection_transposed");
-    const nb::list functions = read.get<nb::list>("functions");
-    const auto size = [&owner](StageFunction which, std::size_t output) {
-        const Function* function = owner.functions[static_cast<std::size_t>(which)];
-        return function ? function->size_out[output] : 0LL;
-    };
-    for (std::size_t k = 0; k < stage_function_count; ++k) {
-        if (functions[k].is_none()) continue;
-        owner.functions[k] = &nb::cast<PythonFunction&>(functions[k]).core;
-        self->keepers.push_back(nb::borrow(functions[k]));
-    }
-    plan.projected = owner.functions[static_cast<int>(StageFunction::projection)] != nullptr;
-    plan.jacobian_size = size(StageFunction::linear, 1), plan.curvature_size = size(StageFunction::curvature, 0);
-    plan.tensor_size = size(StageFunction::tensor, 0), plan.projection_size = size(StageFunction::projection_linear, 1);
-    plan.projection_curvature_size = size(StageFunction::projection_curvature, 0);
     read_blocks(owner, read.get<nb::list>("blocks"));
     const nb::list directions = read.get<nb::list>("directions");
     for (std::size_t k = 0; k < 2; ++k) {
         const nb::dict along = nb::cast<nb::dict>(directions[k]);
-        plan.directions[k] = read_directions(owner, along);
+        read_functions(*self, along, k);
+        plan.directions[k] = read_directions(owner, along, k);
         const Reader outputs(owner, along);
         owner.jacobian_outputs[k] = outputs.gathers("jacobian_outputs");
         owner.second_outputs[k] = outputs.gathers("second_outputs");
     }
+    plan.projected = owner.functions[0][static_cast<int>(StageFunction::projection)] != nullptr;
 #ifdef DAEDALUS_HAS_AVX2
     owner.kernels = has_avx2() ? avx2::flow_kernels() : baseline::flow_kernels();
 #else
@@ -205,7 +213,7 @@ int run(FlowOwner& flow, FlowMemory& memory, const std::string& part, const Poin
     const double *x = at.x.data(), *u = at.u.data(), *p = at.p.data(), *seed = at.seed.data();
     if (part == "value") return flow.kernels.value(flow.plan, memory, x, u, p);
     if (part == "first") return flow.kernels.first(flow.plan, memory, x, u, p, which);
-    if (part == "reverse") return flow.kernels.reverse(flow.plan, memory, x, u, p, seed);
+    if (part == "reverse") return flow.kernels.reverse(flow.plan, memory, x, u, p, seed, which);
     if (part == "second") return flow.kernels.second(flow.plan, memory, x, u, p, seed, which);
     return flow.kernels.tensors(flow.plan, memory, x, u, p, which);
 }
@@ -214,7 +222,7 @@ void check_part(const PythonFlow& self, const std::string& part) {
     for (const char* known : {"value", "first", "reverse", "second"})
         if (part == known) return;
     if (part != "tensors") throw nb::value_error(("a flow has no part " + part).c_str());
-    if (!self.owner.plan.tensor_size || self.owner.plan.implicit || self.owner.plan.projected)
+    if (!self.owner.plan.directions[0].tensor || self.owner.plan.implicit || self.owner.plan.projected)
         throw nb::value_error("full tensors are for explicit flows without projection that have second derivatives");
 }
 

@@ -22,12 +22,12 @@ inline void assemble_block(const FlowPlan& plan, const FlowMemory& memory, const
         const Entry entry = block.own_direct.data[e];
         for (int i = 0; i < s; ++i)
             matrix[(entry.row * s + i) * stride + entry.column * s + i] +=
-                memory.jacobian[i * plan.jacobian_size + entry.place];
+                memory.jacobian[i * memory.jacobian_size + entry.place];
     }
     for (int e = 0; e < block.own_state.count; ++e) {
         const Entry entry = block.own_state.data[e];
         for (int i = 0; i < s; ++i) {
-            const double value = plan.h * memory.jacobian[i * plan.jacobian_size + entry.place];
+            const double value = plan.h * memory.jacobian[i * memory.jacobian_size + entry.place];
             double* row = matrix + (entry.row * s + i) * stride + entry.column * s;
             for (int j = 0; j < s; ++j) row[j] += value * plan.A[i * s + j];
         }
@@ -67,29 +67,25 @@ inline int factor_block(double* matrix, int size, int* pivots) {
     return 0;
 }
 
-DAEDALUS_INLINE void exchange(double* a, double* b, long long lanes) {
-    DAEDALUS_SIMD
-    for (long long i = 0; i < lanes; ++i) {
-        const double kept = a[i];
-        a[i] = b[i], b[i] = kept;
-    }
-}
-
-// Solves with many right-hand sides, one a lane.
-inline void solve_block(const double* matrix, int size, const int* pivots, double* right, long long lanes) {
+// Solves with many right-hand sides, one a lane; sums of a row stay in registers.
+template <long long width>
+DAEDALUS_INLINE void solve_block(const double* matrix, int size, const int* pivots, double* right) {
     const long long stride = padded(size);
+    Panel<width> row, other;
     for (int k = 0; k < size; ++k)
-        if (pivots[k] != k) exchange(right + k * lanes, right + pivots[k] * lanes, lanes);
-    for (int i = 0; i < size; ++i)
-        for (int j = 0; j < i; ++j)
-            if (const double l = matrix[i * stride + j]; l != 0) add_lanes(right + i * lanes, -l, right + j * lanes, lanes);
+        if (pivots[k] != k) {
+            row.load(right + k * width), other.load(right + pivots[k] * width);
+            row.store(right + pivots[k] * width, 1.0), other.store(right + k * width, 1.0);
+        }
+    for (int i = 1; i < size; ++i) {
+        row.load(right + i * width);
+        for (int j = 0; j < i; ++j) row.add(-matrix[i * stride + j], right + j * width);
+        row.store(right + i * width, 1.0);
+    }
     for (int i = size - 1; i >= 0; --i) {
-        double* row = right + i * lanes;
-        for (int j = i + 1; j < size; ++j)
-            if (const double l = matrix[i * stride + j]; l != 0) add_lanes(row, -l, right + j * lanes, lanes);
-        const double inverse = 1.0 / matrix[i * stride + i];
-        DAEDALUS_SIMD
-        for (long long lane = 0; lane < lanes; ++lane) row[lane] *= inverse;
+        row.load(right + i * width);
+        for (int j = i + 1; j < size; ++j) row.add(-matrix[i * stride + j], right + j * width);
+        row.store(right + i * width, 1.0 / matrix[i * stride + i]);
     }
 }
 
@@ -119,50 +115,61 @@ inline int factor_blocks(const FlowPlan& plan, FlowMemory& memory) {
     return 0;
 }
 
-// Solves for the unknowns of all stages. `rows` holds (stages, plan.rows, lanes): the right-hand sides stand in the
-// places of the unknowns and become the solution, the places of x become h Σ a_ij k_j.
-inline void solve_stages(const FlowPlan& plan, FlowMemory& memory, double* rows, long long lanes) {
+// Solves for the unknowns of all stages in one panel of lanes. `rows` holds (stages, plan.rows, lanes): the right-hand
+// sides stand in the places of the unknowns and become the solution, the places of x become h Σ a_ij k_j.
+template <long long width>
+DAEDALUS_INLINE void solve_panel(const FlowPlan& plan, FlowMemory& memory, double* rows, long long lanes) {
     const int s = plan.stages, n = plan.n;
     const long long stage = plan.rows * lanes;
+    Panel<width> panel;
     // Right-hand sides are in the order of equations, solutions in that of unknowns: equations are moved first.
     for (int number = 0; number < plan.block_count; ++number) {
         const Block& block = plan.blocks[number];
-        double* right = memory.right + block.pivot_offset * lanes;
+        double* right = memory.right + block.pivot_offset * width;
         for (int r = 0; r < block.size; ++r)
-            for (int i = 0; i < s; ++i)
-                copy(right + (r * s + i) * lanes, rows + i * stage + (n + block.equations[r]) * lanes, lanes);
+            for (int i = 0; i < s; ++i) {
+                panel.load(rows + i * stage + (n + block.equations[r]) * lanes);
+                panel.store(right + (r * s + i) * width, 1.0);
+            }
     }
     for (int number = 0; number < plan.block_count; ++number) {
         const Block& block = plan.blocks[number];
-        double* right = memory.right + block.pivot_offset * lanes;
+        double* right = memory.right + block.pivot_offset * width;
         for (int i = 0; i < s; ++i) {
-            const double* jacobian = memory.jacobian + i * plan.jacobian_size;
-            for (int e = 0; e < block.other_direct.count; ++e) {
-                const Entry entry = block.other_direct.data[e];
-                add_lanes(right + (entry.row * s + i) * lanes, -jacobian[entry.place],
-                    rows + i * stage + (n + entry.column) * lanes, lanes);
-            }
-            for (int e = 0; e < block.other_state.count; ++e) {
-                const Entry entry = block.other_state.data[e];
-                add_lanes(right + (entry.row * s + i) * lanes, -jacobian[entry.place],
-                    rows + i * stage + entry.column * lanes, lanes);
-            }
+            const double* jacobian = memory.jacobian + i * memory.jacobian_size;
+            const auto subtract = [&](const Entries& entries, const double* from) {
+                for (int e = 0; e < entries.count; ++e) {
+                    const Entry entry = entries.data[e];
+                    double* to = right + (entry.row * s + i) * width;
+                    panel.load(to);
+                    panel.add(-jacobian[entry.place], from + entry.column * lanes);
+                    panel.store(to, 1.0);
+                }
+            };
+            subtract(block.other_direct, rows + i * stage + n * lanes);
+            subtract(block.other_state, rows + i * stage);
         }
-        solve_block(memory.factors + block.offset, block.stacked, memory.pivots + block.pivot_offset, right, lanes);
+        solve_block<width>(memory.factors + block.offset, block.stacked, memory.pivots + block.pivot_offset, right);
         for (int r = 0; r < block.size; ++r) {
             const int unknown = block.unknowns[r];
-            for (int i = 0; i < s; ++i)
-                copy(rows + i * stage + (n + unknown) * lanes, right + (r * s + i) * lanes, lanes);
+            for (int i = 0; i < s; ++i) {
+                panel.load(right + (r * s + i) * width);
+                panel.store(rows + i * stage + (n + unknown) * lanes, 1.0);
+            }
             if (unknown >= n) continue;
             for (int i = 0; i < s; ++i) {
-                double* sum = rows + i * stage + unknown * lanes;
-                set_zero(sum, lanes);
-                for (int j = 0; j < s; ++j)
-                    if (const double a = plan.A[i * s + j]; a != 0)
-                        add_lanes(sum, plan.h * a, right + (r * s + j) * lanes, lanes);
+                panel.clear();
+                for (int j = 0; j < s; ++j) panel.add(plan.h * plan.A[i * s + j], right + (r * s + j) * width);
+                panel.store(rows + i * stage + unknown * lanes, 1.0);
             }
         }
     }
+}
+
+inline void solve_stages(const FlowPlan& plan, FlowMemory& memory, double* rows, long long lanes) {
+    in_panels(lanes, [&]<long long width>(Lanes<width>, long long begin) {
+        solve_panel<width>(plan, memory, rows + begin, lanes);
+    });
 }
 
 // The multipliers ν of the stage equations: the transposed system with the right-hand side -h b_j λ for k_j.
@@ -189,7 +196,7 @@ inline void solve_multipliers(const FlowPlan& plan, FlowMemory& memory) {
         for (int r = 0; r < block.size; ++r)
             for (int i = 0; i < s; ++i) memory.multipliers[i * m + block.equations[r]] = right[r * s + i];
         for (int i = 0; i < s; ++i) {
-            const double* jacobian = memory.jacobian + i * plan.jacobian_size;
+            const double* jacobian = memory.jacobian + i * memory.jacobian_size;
             for (int e = 0; e < block.other_direct.count; ++e) {
                 const Entry entry = block.other_direct.data[e];
                 memory.direct[i * m + entry.column] += jacobian[entry.place] * right[entry.row * s + i];

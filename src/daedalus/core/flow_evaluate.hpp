@@ -57,7 +57,7 @@ inline int evaluate_jacobian(FlowOwner& flow, FlowMemory& memory, const double**
 inline int evaluate_reverse(FlowOwner& flow, FlowMemory& memory, const double** arg, double** res) {
     const FlowPoint at(arg, memory, true);
     const FlowPlan& plan = flow.plan;
-    const int failed = flow.kernels.reverse(plan, memory, at.x, at.u, at.p, at.seed);
+    const int failed = flow.kernels.reverse(plan, memory, at.x, at.u, at.p, at.seed, res[2] && plan.np ? 1 : 0);
     write_vector(res[0], plan.n, memory.adjoint, failed);
     write_vector(res[1], plan.nu, memory.adjoint + plan.n, failed);
     write_vector(res[2], plan.np, memory.adjoint + plan.n + plan.nu, failed);

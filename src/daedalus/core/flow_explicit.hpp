@@ -42,7 +42,7 @@ inline int explicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive
         double* stage_x = memory.stage_x + i * plan.n;
         combine(stage_x, x, plan.h, plan.A + i * plan.stages, i, w, plan.n, plan.n);
         const StageArguments at{&t, stage_x, drive.u, drive.p, nullptr, nullptr, nullptr};
-        double* jacobian = memory.jacobian + i * plan.jacobian_size;
+        double* jacobian = memory.jacobian + i * memory.jacobian_size;
         const int failed = depth == Depth::values
                                ? call_stage(memory, StageFunction::value, at, w + i * plan.n)
                                : call_stage(memory, StageFunction::linear, at, w + i * plan.n, jacobian);
@@ -57,7 +57,7 @@ inline int explicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive
 }
 
 // The multipliers μ of the stages from λ; adds to the adjoints of u and p and turns λ into that of x.
-inline void explicit_adjoint(const FlowPlan& plan, FlowMemory& memory) noexcept {
+inline void explicit_adjoint(const FlowPlan& plan, FlowMemory& memory, const Directions& along) noexcept {
     const int n = plan.n;
     double* total = memory.cotangent;
     for (int i = plan.stages - 1; i >= 0; --i) {
@@ -67,7 +67,7 @@ inline void explicit_adjoint(const FlowPlan& plan, FlowMemory& memory) noexcept 
             if (const double a = plan.A[j * plan.stages + i]; a != 0)
                 add(mu, plan.h * a, memory.through_x + j * n, n);
         set_zero(total, n + plan.nu + plan.np);
-        multiply_transposed(total, memory.jacobian + i * plan.jacobian_size, plan.transposed, mu);
+        multiply_transposed(total, memory.jacobian + i * memory.jacobian_size, along.transposed, mu);
         copy(memory.through_x + i * n, total, n);
         add(memory.adjoint + n, 1.0, total + n, plan.nu + plan.np);
     }

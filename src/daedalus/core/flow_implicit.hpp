@@ -54,7 +54,7 @@ struct StageSystem {
         for (int i = 0; i < plan.stages; ++i) {
             const double t = time(i);
             if (call_stage(memory, StageFunction::linear, arguments(w, i, &t), memory.residual + i * plan.unknowns,
-                           memory.jacobian + i * plan.jacobian_size))
+                           memory.jacobian + i * memory.jacobian_size))
                 return flow_failed;
         }
         return 0;
@@ -147,7 +147,7 @@ inline int implicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive
     const long long lanes = along.lanes;
     for (int i = 0; i < s; ++i) {
         double* unknowns = stage_tangent(plan, memory, along, i) + n * lanes;
-        multiply(unknowns, -1.0, memory.jacobian + i * plan.jacobian_size, along.jacobian, M, along.units, lanes);
+        multiply(unknowns, -1.0, memory.jacobian + i * memory.jacobian_size, along.jacobian, M, along.units, lanes);
     }
     solve_stages(plan, memory, memory.tangent, lanes);
     for (int i = 0; i < s; ++i) add(stage_tangent(plan, memory, along, i), 1.0, M, n * lanes);
@@ -155,13 +155,13 @@ inline int implicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive
 }
 
 // As explicit_adjoint, with the multipliers from the transposed system.
-inline void implicit_adjoint(const FlowPlan& plan, FlowMemory& memory) noexcept {
+inline void implicit_adjoint(const FlowPlan& plan, FlowMemory& memory, const Directions& along) noexcept {
     const int n = plan.n;
     solve_multipliers(plan, memory);
     for (int i = 0; i < plan.stages; ++i) {
         double* total = memory.cotangent;
-        set_zero(total, n + plan.nu + plan.np + plan.unknowns);
-        multiply_transposed(total, memory.jacobian + i * plan.jacobian_size, plan.transposed,
+        set_zero(total, n + plan.nu + plan.np);
+        multiply_transposed(total, memory.jacobian + i * memory.jacobian_size, along.transposed,
                             memory.multipliers + i * plan.unknowns);
         add(memory.lambda, 1.0, total, n);
         add(memory.adjoint + n, 1.0, total + n, plan.nu + plan.np);

@@ -47,46 +47,48 @@ inline int step_forward(const FlowPlan& plan, FlowMemory& memory, Drive drive, i
     return 0;
 }
 
-// λ of the end of a step becomes that of its beginning; u and p collect. With `along` the second derivative grows too.
+// λ of the end of a step becomes that of its beginning; u and p collect. With `second` the second derivative grows too.
 inline int step_backward(const FlowPlan& plan, FlowMemory& memory, Drive drive, int step,
-                         const Directions* along) noexcept {
+                         const Directions& along, bool second) noexcept {
     const int n = plan.n, m = plan.unknowns;
     if (plan.projected) {
         const double t = plan.t0 + (step + 1) * plan.h;
-        if (along) {
+        if (second) {
             const StageArguments at{&t, memory.moved, drive.u, drive.p, nullptr, nullptr, memory.lambda};
             if (call_stage(memory, StageFunction::projection_curvature, at, memory.second)) return flow_failed;
-            add_curvature(memory.hessian, *along, along->projection_curvature, memory.second, memory.moved_M,
+            add_curvature(memory.hessian, along, along.projection_curvature, memory.second, memory.moved_M,
                           memory.product);
         }
         set_zero(memory.cotangent, n + plan.nu + plan.np);
-        multiply_transposed(memory.cotangent, memory.projection, plan.projection_transposed, memory.lambda);
+        multiply_transposed(memory.cotangent, memory.projection, along.projection_transposed, memory.lambda);
         copy(memory.lambda, memory.cotangent, n);
         add(memory.adjoint + n, 1.0, memory.cotangent + n, plan.nu + plan.np);
     }
     if (plan.implicit)
-        implicit_adjoint(plan, memory);
+        implicit_adjoint(plan, memory, along);
     else
-        explicit_adjoint(plan, memory);
-    if (!along) return 0;
+        explicit_adjoint(plan, memory, along);
+    if (!second) return 0;
     const double* w = memory.stage_w + static_cast<long long>(step) * plan.stages * m;
     for (int i = 0; i < plan.stages; ++i) {
         const double t = plan.t0 + (step + plan.c[i]) * plan.h;
         const StageArguments at{&t, memory.stage_x + i * n, drive.u,     drive.p,
                                 w + i * m, w + i * m + n,           memory.multipliers + i * m};
         if (call_stage(memory, StageFunction::curvature, at, memory.second)) return flow_failed;
-        add_curvature(memory.hessian, *along, along->curvature, memory.second,
-                      stage_tangent(plan, memory, *along, i), memory.product);
+        add_curvature(memory.hessian, along, along.curvature, memory.second, stage_tangent(plan, memory, along, i),
+                      memory.product);
     }
     return 0;
 }
 
-inline void set_start(const FlowPlan& plan, FlowMemory& memory, const double* x, const Directions* along) noexcept {
+inline void set_start(const FlowPlan& plan, FlowMemory& memory, const double* x, int which, bool tangents) noexcept {
+    const Directions& along = plan.directions[which];
+    memory.which = which, memory.jacobian_size = along.jacobian_size;
     copy(memory.x, x, plan.n);
-    if (!along) return;
-    set_zero(memory.M, plan.n * along->lanes);
-    for (int d = 0; d < along->count; ++d)
-        if (along->state_of[d] >= 0) memory.M[along->state_of[d] * along->lanes + d] = 1;
+    if (!tangents) return;
+    set_zero(memory.M, plan.n * along.lanes);
+    for (int d = 0; d < along.count; ++d)
+        if (along.state_of[d] >= 0) memory.M[along.state_of[d] * along.lanes + d] = 1;
 }
 
 inline int run_forward(const FlowPlan& plan, FlowMemory& memory, Drive drive, Depth depth,
@@ -97,14 +99,14 @@ inline int run_forward(const FlowPlan& plan, FlowMemory& memory, Drive drive, De
 }
 
 inline int flow_value(const FlowPlan& plan, FlowMemory& memory, const double* x, const double* u, const double* p) {
-    set_start(plan, memory, x, nullptr);
+    set_start(plan, memory, x, 0, false);
     return run_forward(plan, memory, {u, p}, Depth::values, plan.directions[0]);
 }
 
 inline int flow_first(const FlowPlan& plan, FlowMemory& memory, const double* x, const double* u, const double* p,
                       int which) {
     const Directions& along = plan.directions[which];
-    set_start(plan, memory, x, &along);
+    set_start(plan, memory, x, which, true);
     return run_forward(plan, memory, {u, p}, Depth::tangents, along);
 }
 
@@ -115,16 +117,16 @@ inline int run_backward(const FlowPlan& plan, FlowMemory& memory, Drive drive, c
     set_zero(memory.adjoint, plan.n + plan.nu + plan.np);
     for (int step = plan.steps - 1; step >= 0; --step) {
         if (step != plan.steps - 1 && step_forward(plan, memory, drive, step, depth, along, true)) return flow_failed;
-        if (step_backward(plan, memory, drive, step, second ? &along : nullptr)) return flow_failed;
+        if (step_backward(plan, memory, drive, step, along, second)) return flow_failed;
     }
     copy(memory.adjoint, memory.lambda, plan.n);
     return 0;
 }
 
 inline int flow_reverse(const FlowPlan& plan, FlowMemory& memory, const double* x, const double* u, const double* p,
-                        const double* seed) {
-    const Directions& along = plan.directions[0];
-    set_start(plan, memory, x, nullptr);
+                        const double* seed, int which) {
+    const Directions& along = plan.directions[which];
+    set_start(plan, memory, x, which, false);
     if (run_forward(plan, memory, {u, p}, Depth::jacobians, along)) return flow_failed;
     return run_backward(plan, memory, {u, p}, seed, Depth::jacobians, along, false);
 }
@@ -132,7 +134,7 @@ inline int flow_reverse(const FlowPlan& plan, FlowMemory& memory, const double* 
 inline int flow_second(const FlowPlan& plan, FlowMemory& memory, const double* x, const double* u, const double* p,
                        const double* seed, int which) {
     const Directions& along = plan.directions[which];
-    set_start(plan, memory, x, &along);
+    set_start(plan, memory, x, which, true);
     set_zero(memory.hessian, along.active * along.active_lanes);
     if (run_forward(plan, memory, {u, p}, Depth::tangents, along)) return flow_failed;
     return run_backward(plan, memory, {u, p}, seed, Depth::tangents, along, true);

@@ -13,37 +13,44 @@
 
 namespace daedalus {
 
+// The stage functions for derivatives by x and u, and by x, u and p.
+using StageFunctions = std::array<std::array<const Function*, stage_function_count>, 2>;
+
 // Memory of one evaluation at a time; it is handed out and taken back by the flow.
 class FlowWorkspace {
 public:
-    FlowWorkspace(const FlowPlan& plan, const std::array<const Function*, stage_function_count>& functions) {
-        for (int k = 0; k < stage_function_count; ++k)
-            if (functions[static_cast<std::size_t>(k)]) {
-                callers_.push_back(std::make_unique<Caller>(*functions[static_cast<std::size_t>(k)]));
-                memory.calls[k] = &callers_.back()->call();
-            }
+    FlowWorkspace(const FlowPlan& plan, const StageFunctions& functions) {
+        for (std::size_t which = 0; which < 2; ++which)
+            for (std::size_t k = 0; k < stage_function_count; ++k)
+                if (functions[which][k]) {
+                    callers_.push_back(std::make_unique<Caller>(*functions[which][k]));
+                    memory.calls[which][k] = &callers_.back()->call();
+                }
         const long long n = plan.n, s = plan.stages, m = plan.unknowns;
-        long long lanes = lane_count, active = 0, touched = 0;
+        long long lanes = lane_count, active = 0, touched = 0, jacobian = 0, moved = 0, second = 0, tensor = 0;
         for (const Directions& along : plan.directions) {
-            lanes = std::max(lanes, along.lanes);
+            lanes = std::max(lanes, along.lanes), jacobian = std::max(jacobian, along.jacobian_size);
+            moved = std::max(moved, along.projection_size), second = std::max(second, along.second_size);
+            tensor = std::max(tensor, along.tensor_rows * along.active_lanes);
             active = std::max(active, along.active * along.active_lanes);
             touched = std::max({touched, along.curvature.touched * along.active_lanes,
                                 along.projection_curvature.touched * along.active_lanes});
         }
         const long long inputs = n + plan.nu + plan.np;
         reserve(memory.x, (plan.steps + 1) * n), reserve(memory.moved, n), reserve(memory.stage_x, s * n);
-        reserve(memory.stage_w, plan.steps * s * m), reserve(memory.jacobian, s * plan.jacobian_size);
-        reserve(memory.projection, plan.projection_size);
-        reserve(memory.second,
-                std::max({plan.curvature_size, plan.projection_curvature_size, plan.tensor_size}));
+        reserve(memory.stage_w, plan.steps * s * m), reserve(memory.jacobian, s * jacobian);
+        reserve(memory.projection, moved), reserve(memory.second, second);
         reserve(memory.tangent, s * plan.rows * lanes), reserve(memory.M, (plan.steps + 1) * n * lanes);
         reserve(memory.moved_M, n * lanes), reserve(memory.product, touched), reserve(memory.hessian, active);
-        reserve(memory.adjoint, inputs), reserve(memory.lambda, n), reserve(memory.cotangent, inputs + m);
+        reserve(memory.adjoint, inputs), reserve(memory.lambda, n), reserve(memory.cotangent, inputs);
         reserve(memory.multipliers, s * m), reserve(memory.direct, s * m), reserve(memory.through_x, s * n);
         reserve(memory.factors, plan.factor_size), reserve(memory.right, s * m * lanes);
         reserve(memory.newton, s * plan.rows * lane_count), reserve(memory.trial, s * m);
         reserve(memory.correction, s * m), reserve(memory.residual, s * m);
-        if (plan.tensor_size) reserve(memory.tensors, (3 + s) * n * active);
+        if (tensor) {
+            reserve(memory.tensors, n * active), reserve(memory.panel, (1 + s) * n * 24);
+            reserve(memory.tensor_product, s * tensor);
+        }
         zeros_.resize(static_cast<std::size_t>(inputs) + 1);
         memory.zeros = zeros_.data();
         pivots_.resize(static_cast<std::size_t>(s * m) + 1);
@@ -68,7 +75,7 @@ class FlowOwner {
 public:
     FlowPlan plan;
     FlowKernels kernels{};
-    std::array<const Function*, stage_function_count> functions{};
+    StageFunctions functions{};
 
     // Tables are kept here; the plan points into them.
     std::deque<std::vector<int>> integers;

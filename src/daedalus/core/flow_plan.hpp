@@ -48,12 +48,17 @@ struct Directions {
     long long lanes = 0, active_lanes = 0;
     const int* state_of = nullptr;  // for each direction the state that it moves, or -1
     const double* units = nullptr;  // (count, lanes): the identity, tangents of u and p
+    long long jacobian_size = 0, projection_size = 0, second_size = 0, tensor_size = 0;
     Products jacobian, projection_jacobian;
+    // Nonzeros by x, u and p in this order of columns, for the transposed products.
+    Entries transposed, projection_transposed;
     Curvature curvature, projection_curvature;
     const Curvature* tensor = nullptr;  // the second derivative of each equation, for the full tensors
+    int tensor_rows = 0;                // touched variables of all equations together
 };
 
-// Equations and unknowns of a stage that are solved together, one block after the other.
+// Equations and unknowns of a stage that are solved together, one block after the other. The Jacobian with parameters
+// has their columns last, so that places are the same in both.
 struct Block {
     int size = 0, stacked = 0;             // unknowns, and unknowns of all stages
     const int *equations = nullptr, *unknowns = nullptr;
@@ -70,11 +75,7 @@ struct FlowPlan {
     double t0 = 0, h = 0;
     const double *A = nullptr, *b = nullptr, *c = nullptr;
     bool implicit = false, projected = false;
-    long long jacobian_size = 0, curvature_size = 0, projection_size = 0, projection_curvature_size = 0;
-    long long tensor_size = 0;
     Directions directions[2];
-    // All nonzeros with the columns x, u, p, k, z in this order, for the transposed products.
-    Entries transposed, projection_transposed;
     const Block* blocks = nullptr;
     int block_count = 0;
     long long factor_size = 0, largest_block = 0;
@@ -87,7 +88,9 @@ inline constexpr int stage_function_count = 7;
 
 // The memory of one evaluation; every array is there when the evaluation begins.
 struct FlowMemory {
-    Call* calls[stage_function_count] = {};
+    Call* calls[2][stage_function_count] = {};  // for the two choices of directions
+    int which = 0;                              // the choice of this evaluation
+    long long jacobian_size = 0;                // its number of nonzeros
     double *x = nullptr;           // (steps + 1, n)
     double *moved = nullptr;       // (n) the end of a step before projection
     double *stage_x = nullptr;     // (stages, n)
@@ -100,10 +103,12 @@ struct FlowMemory {
     double *moved_M = nullptr;     // (n, lanes)
     double *product = nullptr;     // touched variables × active lanes
     double *hessian = nullptr;     // (active, active_lanes)
-    double *tensors = nullptr;     // (2 + 2 stages) blocks of (n, active, active_lanes)
+    double *tensors = nullptr;     // (n, active, active_lanes)
+    double *panel = nullptr;       // (1 + stages, n, 24): one panel of the tensors
+    double *tensor_product = nullptr;  // (stages, tensor_rows, active_lanes)
     double *adjoint = nullptr;     // (n + nu + np): the result of reverse mode
     double *lambda = nullptr;      // (n)
-    double *cotangent = nullptr;   // (n + nu + np + unknowns)
+    double *cotangent = nullptr;   // (n + nu + np)
     double *multipliers = nullptr; // (stages, unknowns)
     double *direct = nullptr;      // (stages, unknowns) sums of the transposed solve
     double *through_x = nullptr;   // (stages, n)
@@ -122,7 +127,8 @@ inline constexpr int flow_failed = 1;
 struct FlowKernels {
     int (*value)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p);
     int (*first)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p, int which);
-    int (*reverse)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p, const double* seed);
+    int (*reverse)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p, const double* seed,
+                   int which);
     int (*second)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p, const double* seed,
                   int which);
     int (*tensors)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p, int which);

@@ -14,7 +14,7 @@ struct StageArguments {
 
 DAEDALUS_INLINE int call_stage(FlowMemory& memory, StageFunction which, const StageArguments& a, double* first,
                                double* rest = nullptr) noexcept {
-    Call& call = *memory.calls[static_cast<int>(which)];
+    Call& call = *memory.calls[memory.which][static_cast<int>(which)];
     call.arg[0] = a.t, call.arg[1] = a.x, call.arg[2] = a.u, call.arg[3] = a.p;
     call.arg[4] = a.k, call.arg[5] = a.z, call.arg[6] = a.m;
     call.res[0] = first;
@@ -48,15 +48,24 @@ DAEDALUS_INLINE void add_lanes(double* to, double factor, const double* from, lo
 // to = from + h Σ_j factors[j] · blocks[j], blocks `stride` apart; zero factors cost nothing.
 DAEDALUS_INLINE void combine(double* to, const double* from, double h, const double* factors, int terms,
                              const double* blocks, long long stride, long long count) {
-    for (int j = 0; j < terms; ++j) {
-        if (factors[j] == 0) continue;
-        const double factor = h * factors[j];
-        const double* block = blocks + j * stride;
-        DAEDALUS_SIMD
-        for (long long i = 0; i < count; ++i) to[i] = from[i] + factor * block[i];
-        from = to;
+    long long i = 0;
+    for (; i + 16 <= count; i += 16) {
+        Four a = four(from + i), b = four(from + i + 4), c = four(from + i + 8), d = four(from + i + 12);
+        for (int j = 0; j < terms; ++j) {
+            if (factors[j] == 0) continue;
+            const double factor = h * factors[j];
+            const double* block = blocks + j * stride + i;
+            a += factor * four(block), b += factor * four(block + 4);
+            c += factor * four(block + 8), d += factor * four(block + 12);
+        }
+        four(to + i) = a, four(to + i + 4) = b, four(to + i + 8) = c, four(to + i + 12) = d;
     }
-    if (from != to) copy(to, from, count);
+    for (; i < count; ++i) {
+        double sum = from[i];
+        for (int j = 0; j < terms; ++j)
+            if (factors[j] != 0) sum += h * factors[j] * blocks[j * stride + i];
+        to[i] = sum;
+    }
 }
 
 // Calls work(panel width in lanes, first lane) so that sums of a panel stay in registers.
@@ -81,6 +90,9 @@ struct Panel {
 
     DAEDALUS_INLINE void clear() {
         for (Four& sum : sums) sum = Four{};
+    }
+    DAEDALUS_INLINE void load(const double* row) {
+        for (long long k = 0; k < width / lane_count; ++k) sums[k] = four(row + k * lane_count);
     }
     DAEDALUS_INLINE void add(double factor, const double* row) {
         for (long long k = 0; k < width / lane_count; ++k) sums[k] += factor * four(row + k * lane_count);
@@ -119,13 +131,11 @@ DAEDALUS_INLINE void multiply_transposed(double* columns, const double* values, 
     }
 }
 
-// hessian += Yᵀ H Y with the rows of Y at `tangents` (or one direction).
-DAEDALUS_INLINE void add_curvature(double* hessian, const Directions& along, const Curvature& curvature,
-                                   const double* values, const double* tangents, double* product) {
-    if (!curvature.touched) return;
+// product = H Y, row by row of the variables that H touches.
+DAEDALUS_INLINE void multiply_curvature(double* product, const Directions& along, const Curvature& curvature,
+                                        const double* values, const double* tangents) {
     const long long lanes = along.active_lanes, full = along.lanes;
     in_panels(lanes, [&]<long long width>(Lanes<width>, long long begin) {
-        // The product H Y, row by row of the variables it touches.
         Panel<width> panel;
         for (int touched = 0; touched < curvature.touched; ++touched) {
             panel.clear();
@@ -136,6 +146,16 @@ DAEDALUS_INLINE void add_curvature(double* hessian, const Directions& along, con
             }
             panel.store(product + touched * lanes + begin, 1.0);
         }
+    });
+}
+
+// hessian += Yᵀ H Y with the rows of Y at `tangents` (or one direction).
+DAEDALUS_INLINE void add_curvature(double* hessian, const Directions& along, const Curvature& curvature,
+                                   const double* values, const double* tangents, double* product) {
+    const long long lanes = along.active_lanes, full = along.lanes;
+    multiply_curvature(product, along, curvature, values, tangents);
+    in_panels(lanes, [&]<long long width>(Lanes<width>, long long begin) {
+        Panel<width> panel;
         // Symmetric: rows below the panel's last column are not needed.
         const int rows = static_cast<int>(begin + width < along.active ? begin + width : along.active);
         for (int a = 0; a < rows; ++a) {

@@ -36,7 +36,7 @@ def stage_blocks(stage: Stage) -> list[StageBlock]:
     if not stage.implicit:
         return []
     n, offset = stage.sizes["x"], stage.offsets["k"]
-    unknowns, entries = n + stage.sizes["z"], entries_of(stage.main.jacobian)
+    unknowns, entries = n + stage.sizes["z"], entries_of(stage.main(False).jacobian)
     direct = [(row, variable - offset) for _, row, variable in entries if variable >= offset]
     by_unknown = _pattern(unknowns, direct)
     if ca.sprank(by_unknown) < unknowns:
@@ -65,7 +65,7 @@ def _filled(
     row_place = {e: (b, k) for b, block in enumerate(rows) for k, e in enumerate(block)}
     column_place = {v: (b, k) for b, block in enumerate(columns) for k, v in enumerate(block)}
     for place, equation, variable in entries:
-        if n <= variable < offset:
+        if n <= variable < offset:  # an input
             continue
         direct = variable >= offset
         unknown = variable - offset if direct else variable

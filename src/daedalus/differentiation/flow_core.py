@@ -10,7 +10,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.flow_directions import INPUTS, Dependence, Directions, block_tables
-from daedalus.differentiation.flow_stages import Stage, entries_of, stage_of
+from daedalus.differentiation.flow_stages import Stage, stage_of
 from daedalus.model.system import System
 from daedalus.simulation.tableaux.tableau import Tableau
 
@@ -43,9 +43,6 @@ class FlowCore:
 
     def _tables(self, with_tensors: bool) -> dict[str, Any]:
         stage, system, sizes = self.stage, self.system, self.stage.sizes
-        main, projection = stage.main, stage.projection
-        functions = [main.value, main.linear, main.curvature, stage.tensor if with_tensors else None]
-        functions += [projection.value, projection.linear, projection.curvature] if projection else [None] * 3
         guess = np.zeros(sizes["x"] + sizes["z"])
         guess[sizes["x"] :] = np.nan_to_num(system.start["z"])[: sizes["z"]]
         return {
@@ -63,11 +60,6 @@ class FlowCore:
             "c": self.tableau.c.tolist(),
             "guess": guess.tolist(),
             "nominal": [*system.nominal["x"].tolist(), *system.nominal["z"].tolist()],
-            "transposed": [k for entry in entries_of(main.jacobian) for k in entry],
-            "projection_transposed": [k for entry in entries_of(projection.jacobian) for k in entry]
-            if projection
-            else [],
-            "functions": [None if f is None else f.core for f in functions],
             "blocks": block_tables(self.dependence.blocks),
             "directions": [along.tables(with_tensors) for along in self.directions],
         }
@@ -117,7 +109,8 @@ class FlowCore:
     @cached_property
     def has_tensor_loop(self) -> bool:
         """Whether full second derivatives come from one loop over the stages."""
-        return not self.stage.implicit and self.stage.projection is None and bool(self.stage.tensor_entries)
+        stage = self.stage
+        return not stage.implicit and stage.projection(False) is None and bool(stage.tensor(True)[0])
 
     def time_per_call(self, part: str, x: Any, u: Any, p: Any, repetitions: int) -> float:
         """Seconds of one evaluation along x and u, from a loop in the core.

@@ -32,8 +32,9 @@ class Dependence:
         n = stage.sizes["x"]
         self.state = np.eye(n, self.inputs, dtype=bool)
         self.unknown = np.zeros((n + stage.sizes["z"] if stage.implicit else n, self.inputs), dtype=bool)
-        main = entries_of(stage.main.jacobian)
-        projection = entries_of(stage.projection.jacobian) if stage.projection else []
+        main = entries_of(stage.main(True).jacobian)
+        moved = stage.projection(True)
+        projection = entries_of(moved.jacobian) if moved else []
         while True:
             before = self.state.copy()
             self._close_stage(main)
@@ -49,9 +50,16 @@ class Dependence:
         for _, row, variable in entries:
             if variable < n:
                 found[row] |= self.state[variable]
-            elif variable < self.inputs:
-                found[row, variable] = True
+            elif (place := self.input_of(variable)) is not None:
+                found[row, place] = True
         return found
+
+    def input_of(self, variable: int) -> int | None:
+        """The number of a variable among the entries of (x, u, p), or None for an unknown of the stage."""
+        offsets = self.stage.offsets
+        if variable < offsets["k"]:
+            return variable
+        return variable - offsets["p"] + offsets["k"] if variable >= offsets["p"] else None
 
     def _close_stage(self, entries: list[Entry]) -> None:
         rows = self._rows(entries, len(self.unknown))
@@ -66,22 +74,19 @@ class Dependence:
 
     def of(self, variable: int) -> np.ndarray:
         """The dependence of a variable, numbered as in the columns of the stage's patterns."""
-        n = self.stage.sizes["x"]
-        if variable < n:
+        if variable < self.stage.sizes["x"]:
             return self.state[variable]
-        if variable < self.inputs:
-            return np.arange(self.inputs) == variable
-        return self.unknown[variable - self.inputs]
+        place = self.input_of(variable)
+        if place is not None:
+            return np.arange(self.inputs) == place
+        return self.unknown[variable - self.stage.offsets["k"]]
 
     @cached_property
     def second(self) -> np.ndarray:
         """Pairs of entries of (x, u, p) along which the second derivative can differ from zero."""
         pairs = np.zeros((self.inputs, self.inputs), dtype=bool)
-        patterns = [self.stage.main.hessian]
-        if self.stage.projection:
-            patterns.append(self.stage.projection.hessian)
-        for pattern in patterns:
-            for _, a, b in entries_of(pattern):
+        for part in (self.stage.main(True), self.stage.projection(True)):
+            for _, a, b in entries_of(part.hessian) if part else ():
                 pairs |= np.outer(self.of(a), self.of(b))
         return pairs | pairs.T
 
@@ -90,7 +95,7 @@ class Directions:
     """One choice of directions, x and u or x, u and p, in the order that the core works in."""
 
     def __init__(self, dependence: Dependence, parameters: bool) -> None:
-        self.dependence, self.stage = dependence, dependence.stage
+        self.dependence, self.stage, self.parameters = dependence, dependence.stage, parameters
         sizes = self.stage.sizes
         chosen = range(dependence.inputs if parameters else sizes["x"] + sizes["u"])
         active = dependence.second[np.ix_(chosen, chosen)].any(axis=1)
@@ -104,17 +109,26 @@ class Directions:
         n = self.stage.sizes["x"]
         if variable < n:
             return variable
-        if variable < self.dependence.inputs:
-            return ~self.position[variable] if variable in self.position else None
-        return n + variable - self.dependence.inputs
+        place = self.dependence.input_of(variable)
+        if place is not None:
+            return ~self.position[place] if place in self.position else None
+        return n + variable - self.stage.offsets["k"]
 
     def products(self, pattern: ca.Sparsity) -> list[int]:
         """The nonzeros by x, u and p of a Jacobian, as the core multiplies them with tangents."""
         flat: list[int] = []
         for place, row, variable in entries_of(pattern):
-            source = self.source(variable)
-            if variable < self.dependence.inputs and source is not None:
-                flat += (place, row, source)
+            if self.dependence.input_of(variable) is not None:
+                flat += (place, row, self.source(variable))
+        return flat
+
+    def transposed(self, pattern: ca.Sparsity) -> list[int]:
+        """The same nonzeros with their columns among the entries of (x, u, p)."""
+        flat: list[int] = []
+        for place, row, variable in entries_of(pattern):
+            column = self.dependence.input_of(variable)
+            if column is not None:
+                flat += (place, row, column)
         return flat
 
     def curvature(self, entries: list[Entry]) -> tuple[list[int], list[int]]:
@@ -129,14 +143,15 @@ class Directions:
     def tensor(self) -> list[tuple[list[int], list[int]]]:
         """As `curvature`, for the second derivative of each equation by itself."""
         rows: list[list[Entry]] = [[] for _ in range(self.stage.sizes["x"])]
-        for place, (equation, a, b) in enumerate(self.stage.tensor_entries):
+        for place, (equation, a, b) in enumerate(self.stage.tensor(self.parameters)[0]):
             rows[equation].append((place, a, b))
         return [self.curvature(row) for row in rows]
 
     def columns(self, letter: str) -> range:
         """The entries of x, u or p among all inputs."""
-        begin = self.stage.offsets[letter]
-        return range(begin, begin + self.stage.sizes[letter])
+        sizes = self.stage.sizes
+        begin = {"x": 0, "u": sizes["x"], "p": sizes["x"] + sizes["u"]}[letter]
+        return range(begin, begin + sizes[letter])
 
     def jacobian_places(self, letter: str) -> list[int]:
         """Where the nonzeros of ∂x⁺/∂(letter) stand in M, in CasADi's order."""
@@ -170,14 +185,20 @@ class Directions:
     def tables(self, with_tensors: bool) -> dict[str, Any]:
         """Everything the core wants to know about these directions."""
         n = self.stage.sizes["x"]
-        touched, curvature = self.curvature(entries_of(self.stage.main.hessian))
-        projection = self.stage.projection
+        main, projection = self.stage.main(self.parameters), self.stage.projection(self.parameters)
+        touched, curvature = self.curvature(entries_of(main.hessian))
+        functions = [main.value, main.linear, main.curvature]
+        functions.append(self.stage.tensor(self.parameters)[1] if with_tensors else None)
+        functions += [projection.value, projection.linear, projection.curvature] if projection else [None] * 3
         moved, moved_curvature = self.curvature(entries_of(projection.hessian)) if projection else ([], [])
         return {
             "state_of": [k if k < n else -1 for k in self.order],
             "active": self.active,
-            "jacobian": self.products(self.stage.main.jacobian),
+            "functions": [None if f is None else f.core for f in functions],
+            "jacobian": self.products(main.jacobian),
             "projection_jacobian": self.products(projection.jacobian) if projection else [],
+            "transposed": self.transposed(main.jacobian),
+            "projection_transposed": self.transposed(projection.jacobian) if projection else [],
             "touched": touched,
             "curvature": curvature,
             "projection_touched": moved,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -21,12 +22,14 @@ from daedalus.model.system import System
 from daedalus.reduction.explicit_form import ExplicitForm, explicit_form
 from daedalus.simulation.projection import projection
 
-LETTERS = ("x", "u", "p", "k", "z")
+# Parameters are last: without them a Jacobian is the same list of nonzeros, cut short.
+LETTERS = ("x", "u", "k", "z", "p")
+ARGUMENTS = ("t", "x", "u", "p", "k", "z")
 
 
 @dataclass(frozen=True, eq=False)
 class Derivatives:
-    """An expression with its first and second derivatives by (x, u, p, k, z) as compiled functions and patterns."""
+    """An expression with its first and second derivatives by (x, u, k, z[, p]) as compiled functions and patterns."""
 
     value: Compiled
     linear: Compiled
@@ -50,15 +53,16 @@ class Stage:
         self._symbols = {letter: system.symbol(letter) for letter in ("t", "x", "u", "p")}
         self._symbols["k"] = ca.SX.sym("k", system.sizes["x"])
         self._symbols["z"] = system.symbol("z") if self.form is None else ca.SX(0, 1)
+        self._made: dict[tuple[str, bool], Any] = {}
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """Number of entries of x, u, p, k, z."""
+        """Number of entries of x, u, k, z, p."""
         return {letter: int(self._symbols[letter].numel()) for letter in LETTERS}
 
     @cached_property
     def offsets(self) -> dict[str, int]:
-        """Where each of x, u, p, k, z begins in the columns of the patterns."""
+        """Where each of x, u, k, z, p begins in the columns of the patterns."""
         begins = np.cumsum([0, *(self.sizes[letter] for letter in LETTERS)])
         return dict(zip(LETTERS, (int(k) for k in begins)))
 
@@ -77,15 +81,13 @@ class Stage:
         both = self.expression if kept is None else ca.vertcat(self.expression, kept)
         return bool(ca.depends_on(both, self._symbols["t"]))
 
-    @cached_property
-    def main(self) -> Derivatives:
-        """The stage itself."""
-        return self._derivatives("stage", self.expression)
+    def main(self, parameters: bool) -> Derivatives:
+        """The stage itself, differentiated by the parameters too or not."""
+        return self._derivatives("stage", self.expression, parameters)
 
-    @cached_property
-    def projection(self) -> Derivatives | None:
+    def projection(self, parameters: bool) -> Derivatives | None:
         """The state at the end of a step moved onto the invariants; None where there are none."""
-        return None if self._projected is None else self._derivatives("projection", self._projected)
+        return None if self._projected is None else self._derivatives("projection", self._projected, parameters)
 
     @cached_property
     def _projected(self) -> ca.SX | None:
@@ -104,22 +106,19 @@ class Stage:
             )
         return projection(self.system, form)
 
-    @cached_property
-    def tensor(self) -> Compiled:
-        """All second derivatives of f, in the order of `tensor_entries`."""
-        _, values = self._tensor
-        return compile_function(ca.Function("tensor", self._arguments(False), [ca.densify(values)]))
+    def tensor(self, parameters: bool) -> tuple[list[tuple[int, int, int]], Compiled]:
+        """All second derivatives of f: (equation, first variable, second variable <= first) of each, and their values."""
+        key = ("tensor", parameters)
+        if key not in self._made:
+            entries, values = self._second_derivatives(self._variables(parameters))
+            function = ca.Function("tensor", self._arguments(False), [ca.densify(values)])
+            self._made[key] = entries, compile_function(function)
+        return self._made[key]
 
-    @property
-    def tensor_entries(self) -> list[tuple[int, int, int]]:
-        """(equation, first variable, second variable <= first) of every number of `tensor`."""
-        return self._tensor[0]
-
-    @cached_property
-    def _tensor(self) -> tuple[list[tuple[int, int, int]], ca.SX]:
-        jacobian = ca.jacobian(self.expression, self._variables)
+    def _second_derivatives(self, variables: ca.SX) -> tuple[list[tuple[int, int, int]], ca.SX]:
+        jacobian = ca.jacobian(self.expression, variables)
         first = list(zip(*jacobian.sparsity().get_triplet()))
-        second = ca.jacobian(ca.vertcat(*jacobian.nonzeros()) if first else ca.SX(0, 1), self._variables)
+        second = ca.jacobian(ca.vertcat(*jacobian.nonzeros()) if first else ca.SX(0, 1), variables)
         entries, kept = [], []
         for place, (row, column) in enumerate(_nonzeros(second.sparsity())):
             equation, variable = first[row]
@@ -128,19 +127,24 @@ class Stage:
                 kept.append(second.nz[place])
         return entries, ca.vertcat(*kept) if kept else ca.SX(0, 1)
 
-    @cached_property
-    def _variables(self) -> ca.SX:
-        return ca.vertcat(*(self._symbols[letter] for letter in LETTERS))
+    def _variables(self, parameters: bool) -> ca.SX:
+        return ca.vertcat(*(self._symbols[letter] for letter in LETTERS if parameters or letter != "p"))
 
     def _arguments(self, with_multipliers: bool, size: int = 0) -> list[ca.SX]:
         multipliers = ca.SX.sym("m", size) if with_multipliers else ca.SX(0, 1)
-        return [*(self._symbols[letter] for letter in ("t", *LETTERS)), multipliers]
+        return [*(self._symbols[letter] for letter in ARGUMENTS), multipliers]
 
-    def _derivatives(self, name: str, expression: ca.SX) -> Derivatives:
+    def _derivatives(self, name: str, expression: ca.SX, parameters: bool) -> Derivatives:
+        key = (name, parameters and self.sizes["p"] > 0)
+        if key not in self._made:
+            self._made[key] = self._differentiated(name, expression, self._variables(key[1]))
+        return self._made[key]
+
+    def _differentiated(self, name: str, expression: ca.SX, variables: ca.SX) -> Derivatives:
         plain = self._arguments(False)
         weighted = self._arguments(True, expression.numel())
-        jacobian = ca.jacobian(expression, self._variables)
-        hessian = ca.tril(ca.hessian(ca.dot(weighted[-1], expression), self._variables)[0])
+        jacobian = ca.jacobian(expression, variables)
+        hessian = ca.tril(ca.hessian(ca.dot(weighted[-1], expression), variables)[0])
         return Derivatives(
             compile_function(ca.Function(name, plain, [expression])),
             compile_function(ca.Function(f"{name}_linear", plain, [expression, jacobian])),
