@@ -114,6 +114,12 @@ Directions read_directions(FlowOwner& owner, const nb::dict& tables, std::size_t
     along.count = static_cast<int>(state_of.size()), along.active = read.get<int>("active");
     along.lanes = padded(along.count), along.active_lanes = padded(along.active);
     along.state_of = state_of.data();
+    Integers direction_of(static_cast<std::size_t>(owner.plan.n), 0);
+    for (int d = 0; d < along.count; ++d)
+        if (state_of[static_cast<std::size_t>(d)] >= 0)
+            direction_of[static_cast<std::size_t>(state_of[static_cast<std::size_t>(d)])] = d;
+    owner.integers.push_back(std::move(direction_of));
+    along.direction_of = owner.integers.back().data();
     std::vector<double> units(static_cast<std::size_t>(along.count * along.lanes), 0.0);
     for (int d = 0; d < along.count; ++d) units[static_cast<std::size_t>(d * along.lanes + d)] = 1;
     owner.numbers.push_back(std::move(units));
@@ -253,7 +259,7 @@ nb::tuple evaluate_part(PythonFlow& self, const std::string& part, nb::handle x,
     const long long size = plan.n * along.lanes;
     const nb::object M = block(memory.M + plan.steps * size, size);
     if (part == "first") return nb::make_tuple(end, M);
-    const long long square = along.active * along.active_lanes;
+    const long long square = along.active_lanes * along.active_lanes;
     if (part == "second") return nb::make_tuple(end, M, adjoint, block(memory.hessian, square));
     return nb::make_tuple(end, M, block(memory.tensors, plan.n * square));
 }

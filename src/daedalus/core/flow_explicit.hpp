@@ -33,6 +33,17 @@ DAEDALUS_INLINE void state_tangent(const FlowPlan& plan, FlowMemory& memory, con
             plan.rows * along.lanes, size);
 }
 
+// rows = the Jacobian, each nonzero in the column of its direction.
+DAEDALUS_INLINE void scatter(double* rows, const double* jacobian, const Directions& along) {
+    set_zero(rows, along.jacobian.rows * along.lanes);
+    const int count = along.jacobian.starts[2 * along.jacobian.rows];
+    for (int e = 0; e < count; ++e) {
+        const Entry entry = along.jacobian.data[e];
+        const int direction = entry.column >= 0 ? along.direction_of[entry.column] : ~entry.column;
+        rows[entry.row * along.lanes + direction] = jacobian[entry.place];
+    }
+}
+
 inline int explicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive, int step, Depth depth,
                            const Directions& along, const double* M) noexcept {
     double* w = memory.stage_w + static_cast<long long>(step) * plan.stages * plan.unknowns;
@@ -51,7 +62,11 @@ inline int explicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive
         state_tangent(plan, memory, along, M, i, i);
         double* tangent = stage_tangent(plan, memory, along, i);
         double* k = tangent + plan.n * along.lanes;
-        multiply(k, 1.0, jacobian, along.jacobian, tangent, along.units, along.lanes);
+        // At the start x moves with its own directions, and the product is the Jacobian itself.
+        if (step == 0 && i == 0)
+            scatter(k, jacobian, along);
+        else
+            multiply(k, 1.0, jacobian, along.jacobian, tangent, along.units, along.lanes);
     }
     return 0;
 }

@@ -135,7 +135,7 @@ inline int flow_second(const FlowPlan& plan, FlowMemory& memory, const double* x
                        const double* seed, int which) {
     const Directions& along = plan.directions[which];
     set_start(plan, memory, x, which, true);
-    set_zero(memory.hessian, along.active * along.active_lanes);
+    set_zero(memory.hessian, along.active_lanes * along.active_lanes);
     if (run_forward(plan, memory, {u, p}, Depth::tangents, along)) return flow_failed;
     return run_backward(plan, memory, {u, p}, seed, Depth::tangents, along, true);
 }

@@ -32,7 +32,7 @@ public:
             lanes = std::max(lanes, along.lanes), jacobian = std::max(jacobian, along.jacobian_size);
             moved = std::max(moved, along.projection_size), second = std::max(second, along.second_size);
             tensor = std::max(tensor, along.tensor_rows * along.active_lanes);
-            active = std::max(active, along.active * along.active_lanes);
+            active = std::max(active, along.active_lanes * along.active_lanes);
             touched = std::max({touched, along.curvature.touched * along.active_lanes,
                                 along.projection_curvature.touched * along.active_lanes});
         }
@@ -48,7 +48,7 @@ public:
         reserve(memory.newton, s * plan.rows * lane_count), reserve(memory.trial, s * m);
         reserve(memory.correction, s * m), reserve(memory.residual, s * m);
         if (tensor) {
-            reserve(memory.tensors, n * active), reserve(memory.panel, (1 + s) * n * 24);
+            reserve(memory.tensors, n * active), reserve(memory.panel, (1 + s) * n * 48);
             reserve(memory.tensor_product, s * tensor);
         }
         zeros_.resize(static_cast<std::size_t>(inputs) + 1);

@@ -46,7 +46,8 @@ struct Gather {
 struct Directions {
     int count = 0, active = 0;
     long long lanes = 0, active_lanes = 0;
-    const int* state_of = nullptr;  // for each direction the state that it moves, or -1
+    const int* state_of = nullptr;      // for each direction the state that it moves, or -1
+    const int* direction_of = nullptr;  // for each state its direction
     const double* units = nullptr;  // (count, lanes): the identity, tangents of u and p
     long long jacobian_size = 0, projection_size = 0, second_size = 0, tensor_size = 0;
     Products jacobian, projection_jacobian;
@@ -102,9 +103,9 @@ struct FlowMemory {
     double *M = nullptr;           // (steps + 1, n, lanes)
     double *moved_M = nullptr;     // (n, lanes)
     double *product = nullptr;     // touched variables × active lanes
-    double *hessian = nullptr;     // (active, active_lanes)
-    double *tensors = nullptr;     // (n, active, active_lanes)
-    double *panel = nullptr;       // (1 + stages, n, 24): one panel of the tensors
+    double *hessian = nullptr;     // (active_lanes, active_lanes)
+    double *tensors = nullptr;     // (n, active_lanes, active_lanes)
+    double *panel = nullptr;       // (1 + stages, n, 48): one group of the tensors
     double *tensor_product = nullptr;  // (stages, tensor_rows, active_lanes)
     double *adjoint = nullptr;     // (n + nu + np): the result of reverse mode
     double *lambda = nullptr;      // (n)

@@ -60,6 +60,12 @@ DAEDALUS_INLINE void combine(double* to, const double* from, double h, const dou
         }
         four(to + i) = a, four(to + i + 4) = b, four(to + i + 8) = c, four(to + i + 12) = d;
     }
+    for (; i + lane_count <= count; i += lane_count) {
+        Four sum = four(from + i);
+        for (int j = 0; j < terms; ++j)
+            if (factors[j] != 0) sum += h * factors[j] * four(blocks + j * stride + i);
+        four(to + i) = sum;
+    }
     for (; i < count; ++i) {
         double sum = from[i];
         for (int j = 0; j < terms; ++j)
@@ -104,6 +110,49 @@ struct Panel {
         for (long long k = 0; k < width / lane_count; ++k) four(row + k * lane_count) += sums[k];
     }
 };
+
+// The same for four rows at a time, each a panel of at most twelve lanes.
+template <long long width>
+struct Group {
+    Four sums[lane_count][width / lane_count];
+
+    DAEDALUS_INLINE void clear() {
+        for (auto& row : sums)
+            for (Four& sum : row) sum = Four{};
+    }
+    DAEDALUS_INLINE void load(const double* rows, long long stride) {
+        for (long long a = 0; a < lane_count; ++a)
+            for (long long k = 0; k < width / lane_count; ++k) sums[a][k] = four(rows + a * stride + k * lane_count);
+    }
+    DAEDALUS_INLINE void store(double* rows, long long stride) const {
+        for (long long a = 0; a < lane_count; ++a)
+            for (long long k = 0; k < width / lane_count; ++k) four(rows + a * stride + k * lane_count) = sums[a][k];
+    }
+    DAEDALUS_INLINE void add(double factor, const double* rows, long long stride) {
+        for (long long a = 0; a < lane_count; ++a)
+            for (long long k = 0; k < width / lane_count; ++k)
+                sums[a][k] += factor * four(rows + a * stride + k * lane_count);
+    }
+    // One row to each of the four, with its own factor.
+    DAEDALUS_INLINE void add_outer(const double* factors, const double* row) {
+        for (long long a = 0; a < lane_count; ++a)
+            for (long long k = 0; k < width / lane_count; ++k) sums[a][k] += factors[a] * four(row + k * lane_count);
+    }
+    DAEDALUS_INLINE void add_row(long long a, const double* row) {
+        for (long long k = 0; k < width / lane_count; ++k) sums[a][k] += four(row + k * lane_count);
+    }
+};
+
+// Calls work(width, first row, first lane) for the upper half of a symmetric matrix of `rows` by `lanes`.
+template <class Work>
+DAEDALUS_INLINE void in_groups(int rows, long long lanes, Work&& work) {
+    for (int a = 0; a < rows; a += static_cast<int>(lane_count)) {
+        long long begin = a;
+        for (; lanes - begin >= 12; begin += 12) work(Lanes<12>(), a, begin);
+        if (lanes - begin == 8) work(Lanes<8>(), a, begin);
+        if (lanes - begin == 4) work(Lanes<4>(), a, begin);
+    }
+}
 
 // rows[r] = sign Σ value · tangent over the nonzeros of row r, for every row.
 DAEDALUS_INLINE void multiply(double* rows, double sign, const double* values, const Products& products,
@@ -154,16 +203,12 @@ DAEDALUS_INLINE void add_curvature(double* hessian, const Directions& along, con
                                    const double* values, const double* tangents, double* product) {
     const long long lanes = along.active_lanes, full = along.lanes;
     multiply_curvature(product, along, curvature, values, tangents);
-    in_panels(lanes, [&]<long long width>(Lanes<width>, long long begin) {
-        Panel<width> panel;
-        // Symmetric: rows below the panel's last column are not needed.
-        const int rows = static_cast<int>(begin + width < along.active ? begin + width : along.active);
-        for (int a = 0; a < rows; ++a) {
-            panel.clear();
-            for (int touched = 0; touched < curvature.rows; ++touched)
-                panel.add(tangents[curvature.source[touched] * full + a], product + touched * lanes + begin);
-            panel.store_added(hessian + a * lanes + begin);
-        }
+    in_groups(along.active, lanes, [&]<long long width>(Lanes<width>, int a, long long begin) {
+        Group<width> group;
+        group.load(hessian + a * lanes + begin, lanes);
+        for (int touched = 0; touched < curvature.rows; ++touched)
+            group.add_outer(tangents + curvature.source[touched] * full + a, product + touched * lanes + begin);
+        group.store(hessian + a * lanes + begin, lanes);
     });
     for (int touched = curvature.rows; touched < curvature.touched; ++touched)
         add_lanes(hessian + ~curvature.source[touched] * lanes, 1.0, product + touched * lanes, lanes);

@@ -25,62 +25,62 @@ inline int tensor_products(const FlowPlan& plan, FlowMemory& memory, Drive drive
     return 0;
 }
 
-// One step of the recursion for the pairs of direction a with a panel of others, starting at lane `begin`.
+// One step of the recursion for the pairs of four directions from a on with a panel of others from lane `begin` on.
 template <long long width>
-DAEDALUS_INLINE void tensor_panel(const FlowPlan& plan, FlowMemory& memory, const Directions& along, int a,
+DAEDALUS_INLINE void tensor_group(const FlowPlan& plan, FlowMemory& memory, const Directions& along, bool first, int a,
                                   long long begin) {
     const int n = plan.n, s = plan.stages;
-    const long long lanes = along.active_lanes, block = along.active * lanes, size = n * width;
+    const long long lanes = along.active_lanes, block = lanes * lanes, piece = lane_count * width, size = n * piece;
     double *of_x = memory.panel, *of_k = of_x + size, *total = memory.tensors + a * lanes + begin;
-    Panel<width> panel;
+    Group<width> group;
     for (int i = 0; i < s; ++i) {
-        for (int r = 0; r < n; ++r) {
-            panel.load(total + r * block);
+        // In the first stage of all, x moves with its own directions only.
+        const bool straight = first && i == 0;
+        for (int r = 0; r < n && !straight; ++r) {
+            group.load(total + r * block, lanes);
             for (int j = 0; j < i; ++j)
                 if (const double factor = plan.A[i * s + j]; factor != 0)
-                    panel.add(plan.h * factor, of_k + j * size + r * width);
-            panel.store(of_x + r * width, 1.0);
+                    group.add(plan.h * factor, of_k + j * size + r * piece, width);
+            group.store(of_x + r * piece, width);
         }
         const double* jacobian = memory.jacobian + i * memory.jacobian_size;
         const double* tangents = stage_tangent(plan, memory, along, i) + a;
         const double* product = memory.tensor_product + i * along.tensor_rows * lanes + begin;
         const int* starts = along.jacobian.starts;
         for (int r = 0; r < n; ++r, starts += 2) {
-            panel.clear();
-            for (int e = starts[0]; e < starts[1]; ++e)
-                panel.add(jacobian[along.jacobian.data[e].place], of_x + along.jacobian.data[e].column * width);
+            group.clear();
+            for (int e = starts[0]; e < starts[1] && !straight; ++e)
+                group.add(jacobian[along.jacobian.data[e].place], of_x + along.jacobian.data[e].column * piece, width);
             const Curvature& curvature = along.tensor[r];
             for (int touched = 0; touched < curvature.rows; ++touched)
-                panel.add(tangents[curvature.source[touched] * along.lanes], product + touched * lanes);
+                group.add_outer(tangents + curvature.source[touched] * along.lanes, product + touched * lanes);
+            group.store(of_k + i * size + r * piece, width);
             for (int touched = curvature.rows; touched < curvature.touched; ++touched)
-                if (~curvature.source[touched] == a) panel.add(1.0, product + touched * lanes);
+                if (const int row = ~curvature.source[touched] - a; row >= 0 && row < lane_count)
+                    add_lanes(of_k + i * size + r * piece + row * width, 1.0, product + touched * lanes, width);
             product += curvature.touched * lanes;
-            panel.store(of_k + i * size + r * width, 1.0);
         }
     }
     for (int r = 0; r < n; ++r) {
-        panel.load(total + r * block);
-        for (int i = 0; i < s; ++i) panel.add(plan.h * plan.b[i], of_k + i * size + r * width);
-        panel.store(total + r * block, 1.0);
+        group.load(total + r * block, lanes);
+        for (int i = 0; i < s; ++i) group.add(plan.h * plan.b[i], of_k + i * size + r * piece, width);
+        group.store(total + r * block, lanes);
     }
 }
 
 // Leaves the tensors, upper half in the last two axes, at memory.tensors and M in its place. The recursion is a step's
-// own for every pair of directions, so pairs are taken in panels that fit the nearest memory.
+// own for every pair of directions, so pairs are taken in groups that fit the nearest memory.
 inline int flow_tensors(const FlowPlan& plan, FlowMemory& memory, const double* x, const double* u, const double* p,
                         int which) {
     const Directions& along = plan.directions[which];
     set_start(plan, memory, x, which, true);
-    set_zero(memory.tensors, plan.n * along.active * along.active_lanes);
+    set_zero(memory.tensors, plan.n * along.active_lanes * along.active_lanes);
     for (int step = 0; step < plan.steps; ++step) {
         if (step_forward(plan, memory, {u, p}, step, Depth::tangents, along, false)) return flow_failed;
         if (tensor_products(plan, memory, {u, p}, step, along)) return flow_failed;
-        for (int a = 0; a < along.active; ++a) {
-            const long long first = a & ~(lane_count - 1);
-            in_panels(along.active_lanes - first, [&]<long long width>(Lanes<width>, long long begin) {
-                tensor_panel<width>(plan, memory, along, a, first + begin);
-            });
-        }
+        in_groups(along.active, along.active_lanes, [&]<long long width>(Lanes<width>, int a, long long begin) {
+            tensor_group<width>(plan, memory, along, step == 0, a, begin);
+        });
     }
     return 0;
 }

@@ -134,7 +134,7 @@ class FlowCore:
     def _symmetric(self, flat: np.ndarray, parameters: bool) -> np.ndarray:
         along = self.directions[parameters]
         count, active = len(along.order), along.order[: along.active]
-        blocks = flat.reshape(len(flat), along.active, along.active_lanes)[:, :, : along.active]
+        blocks = flat.reshape(len(flat), along.active_lanes, along.active_lanes)[:, : along.active, : along.active]
         upper = np.triu(blocks)
         result = np.zeros((len(flat), count, count))
         result[np.ix_(range(len(flat)), active, active)] = upper + np.triu(blocks, 1).transpose(0, 2, 1)
