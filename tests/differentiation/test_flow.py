@@ -120,10 +120,8 @@ def test_value_is_that_of_simulate():
     f = dd.flow(k.model, 0.02, "rk4", steps=50)
     run = dd.simulate(k.model, 1.0, inputs=k.inputs, method="rk4", step=0.02)
     expected = np.concatenate([run[name][-1] for name in ("position", "velocity", "quaternion", "angular_velocity")])
-    system = f.system
-    np.testing.assert_allclose(
-        f(system.default_start, THRUST * 0 + k.inputs["thrust"], system.start["p"]).full().ravel(), expected, rtol=1e-13, atol=1e-14
-    )  # fmt: skip
+    end = f(f.system.default_start, k.inputs["thrust"], f.system.start["p"]).full().ravel()
+    np.testing.assert_allclose(end, expected, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize(("method", "order"), [("rk4", 4), ("radau5", 5), ("gauss2", 4), ("implicit_euler", 1)])
@@ -169,7 +167,7 @@ def test_unit_quaternion_is_kept_and_so_are_its_derivatives():
     x[where] /= np.linalg.norm(x[where])
     u, p = np.array([0.1, -0.2, 0.3]), f.system.start["p"]
     value, jacobian, tensors = f.core.tensors(x, u, p)
-    q, q0, n = value[where], x[where], len(x)
+    q, n = value[where], len(x)
     assert abs(q @ q - 1) < 1e-15
     # Projection takes the norm away: the end does not change along q0, and stays orthogonal to every direction.
     np.testing.assert_allclose(q @ jacobian[where], 0, atol=1e-14)
@@ -177,9 +175,22 @@ def test_unit_quaternion_is_kept_and_so_are_its_derivatives():
     assert jacobian.shape == (n, n + 3)
 
 
+def test_gauss_keeps_the_length_of_a_quaternion_in_all_derivatives():
+    # Gauss methods keep quadratic invariants: |q| = |q0| whatever q0 is, so its derivatives agree to every order.
+    model, x, u, p = quadrotor_point()
+    value, jacobian, tensors = dd.flow(model, STEP, "gauss2", 3).core.tensors(x, u, p)
+    q, M, where = value[6:10], jacobian[6:10], np.zeros(17)
+    where[6:10] = x[6:10]
+    assert q @ q == pytest.approx(x[6:10] @ x[6:10], abs=1e-14)
+    np.testing.assert_allclose(q @ M, where, atol=1e-13)
+    identity = np.zeros((17, 17))
+    identity[6:10, 6:10] = np.eye(4)
+    np.testing.assert_allclose(M.T @ M + np.tensordot(q, tensors[6:10], 1), identity, atol=1e-12)
+
+
 def test_projected_flow_has_the_derivatives_of_the_unrolled_map():
-    from daedalus.simulation.projection import projection
     from daedalus.reduction.explicit_form import explicit_form
+    from daedalus.simulation.projection import projection
 
     m = dd.Model("pendulum")
     q = m.coordinate("q", 2, start=[0.6, -0.8], rate=[0.4, 0.3])
@@ -287,10 +298,10 @@ def test_exhausted_slots_are_named():
     m = dd.Model("decay")
     x = m.state("x", start=1.0)
     m.equation(m.der(x), -x)
-    kept = []
+    free = _core.flow_slot_count - _core.flow_slots_in_use()
+    kept = [dd.flow(m, step) for step in np.linspace(0.01, 0.1, free)]
     with pytest.raises(SolverError, match=f"There are {_core.flow_slot_count} flows already"):
-        for step in np.linspace(0.01, 0.1, _core.flow_slot_count + 1):
-            kept.append(dd.flow(m, step))
+        dd.flow(m, 0.2)
     kept.clear()
     assert float(dd.flow(m, 0.1, "euler")(1.0, [], [])) == pytest.approx(0.9)
 

@@ -30,10 +30,10 @@ def by_rootfinder(system: System, tableau: Tableau, step: float, steps: int) -> 
     x, u, p = (system.symbol(letter) for letter in "xup")
     w = ca.SX.sym("w", m * s)
     parts = [(w[i * m : i * m + n], w[i * m + n : (i + 1) * m]) for i in range(s)]
-    residual = [
-        system.function(tableau.c[i] * step, k, x + step * sum(a * parts[j][0] for j, a in enumerate(tableau.A[i])), z, u, p)
-        for i, (k, z) in enumerate(parts)
-    ]  # fmt: skip
+    residual = []
+    for i, (k, z) in enumerate(parts):
+        stage = x + step * sum(a * parts[j][0] for j, a in enumerate(tableau.A[i]))
+        residual.append(system.function(tableau.c[i] * step, k, stage, z, u, p))
     solver = ca.rootfinder(
         "stages",
         "newton",
@@ -50,7 +50,7 @@ def by_rootfinder(system: System, tableau: Tableau, step: float, steps: int) -> 
 
 
 def derivatives(function: ca.Function, x, u, p, weights) -> dict[str, np.ndarray]:
-    """Value, Jacobian, reverse derivative and contracted second derivative by w = (x, u, p), as CasADi users get them."""
+    """Value, Jacobian, reverse and contracted second derivative by w = (x, u, p), as CasADi users get them."""
     n, nu, size = len(x), len(u), len(x) + len(u) + len(p)
     w, multipliers = ca.MX.sym("w", size), ca.MX.sym("l", n)
     end = function(w[:n], w[n : n + nu], w[n + nu :])

@@ -171,12 +171,15 @@ DAEDALUS_INLINE void multiply(double* rows, double sign, const double* values, c
     });
 }
 
-// columns[column] += value · rows[row]: the transposed product with one vector.
+// columns[column] += value · rows[row]: the transposed product with one vector, nonzeros column by column.
 DAEDALUS_INLINE void multiply_transposed(double* columns, const double* values, const Entries& entries,
                                          const double* rows) {
-    for (int e = 0; e < entries.count; ++e) {
-        const Entry entry = entries.data[e];
-        columns[entry.column] += values[entry.place] * rows[entry.row];
+    for (int e = 0; e < entries.count;) {
+        const int column = entries.data[e].column;
+        double sum = 0;
+        for (; e < entries.count && entries.data[e].column == column; ++e)
+            sum += values[entries.data[e].place] * rows[entries.data[e].row];
+        columns[column] += sum;
     }
 }
 

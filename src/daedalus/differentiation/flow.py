@@ -29,7 +29,8 @@ class Flow(ca.Function):
     """The CasADi function that `dd.flow` returns, (x, u, p) -> x_next, with what it was made of.
 
     core: the same map outside CasADi, with first derivatives and full second-order tensors as NumPy arrays.
-    system: what is integrated; for a model of higher index, its reduced form. labels: the names of the entries of x, u, p.
+    system: what is stepped; for a model of higher index, its reduced form.
+    labels: the names of the entries of x, u, p.
 
     It may be called from several threads at once. Pickling stores the system and the settings, and makes the flow
     again; a CasADi function that contains a flow can be used, but not serialised for another process.
@@ -45,13 +46,10 @@ class Flow(ca.Function):
         core = self.core
         return flow, (core.system, core.step, core.tableau, core.steps, core.t0)
 
-    def __getstate__(self) -> None:
-        return None
-
     def __copy__(self) -> Flow:
         return self
 
-    def __deepcopy__(self, memory: dict[int, Any]) -> Flow:
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Flow:
         return self
 
 

@@ -152,7 +152,7 @@ class FlowCore:
         return pattern_of(self.dependence.second[np.ix_(columns(first), columns(second))])
 
     def shapes(self) -> list[tuple[list[ca.Sparsity], list[ca.Sparsity], list[str], list[str]]]:
-        """Patterns and names of inputs and outputs of the map, its Jacobian, its reverse mode and the Jacobian of that."""
+        """Patterns and names of inputs and outputs: the map, its Jacobian, its reverse mode, the Jacobian of that."""
         size = self.stage.sizes
         plain = {letter: ca.Sparsity.dense(size[letter], 1) for letter in INPUTS}
         state, unused = plain["x"], {letter: ca.Sparsity(size[letter], 1) for letter in INPUTS}
@@ -184,5 +184,6 @@ def dependence_of(stage: Stage) -> Dependence:
 
 def pattern_of(mask: np.ndarray) -> ca.Sparsity:
     """The CasADi pattern of a boolean matrix."""
+    height, width = mask.shape
     rows, columns = np.nonzero(mask)
-    return ca.Sparsity.triplet(*mask.shape, rows.tolist(), columns.tolist())
+    return ca.Sparsity.triplet(height, width, rows.tolist(), columns.tolist())

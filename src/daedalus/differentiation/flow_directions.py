@@ -12,6 +12,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.compilation import Compiled
 from daedalus.differentiation.flow_blocks import Entry, StageBlock, stage_blocks
 from daedalus.differentiation.flow_stages import Stage, entries_of
 
@@ -98,7 +99,7 @@ class Directions:
         self.dependence, self.stage, self.parameters = dependence, dependence.stage, parameters
         sizes = self.stage.sizes
         chosen = range(dependence.inputs if parameters else sizes["x"] + sizes["u"])
-        active = dependence.second[np.ix_(chosen, chosen)].any(axis=1)
+        active: np.ndarray = np.any(dependence.second[: len(chosen), : len(chosen)], axis=1)
         self.order = [k for k in chosen if active[k]] + [k for k in chosen if not active[k]]
         self.active = int(active.sum())
         self.position = {variable: d for d, variable in enumerate(self.order)}
@@ -118,8 +119,9 @@ class Directions:
         """The nonzeros by x, u and p of a Jacobian, as the core multiplies them with tangents."""
         flat: list[int] = []
         for place, row, variable in entries_of(pattern):
-            if self.dependence.input_of(variable) is not None:
-                flat += (place, row, self.source(variable))
+            source = self.source(variable)
+            if self.dependence.input_of(variable) is not None and source is not None:
+                flat += (place, row, source)
         return flat
 
     def transposed(self, pattern: ca.Sparsity) -> list[int]:
@@ -132,7 +134,7 @@ class Directions:
         return flat
 
     def curvature(self, entries: list[Entry]) -> tuple[list[int], list[int]]:
-        """The sources of the variables that a second derivative touches, tangents first, and its nonzeros among them."""
+        """Sources of the variables that a second derivative touches, tangents first, and its nonzeros among them."""
         kept = [e for e in entries if self.source(e[1]) is not None and self.source(e[2]) is not None]
         sources = {v: self.source(v) for _, a, b in kept for v in (a, b)}
         touched = sorted(sources, key=lambda v: (sources[v] < 0, v))  # type: ignore[operator]
@@ -187,9 +189,9 @@ class Directions:
         n = self.stage.sizes["x"]
         main, projection = self.stage.main(self.parameters), self.stage.projection(self.parameters)
         touched, curvature = self.curvature(entries_of(main.hessian))
-        functions = [main.value, main.linear, main.curvature]
+        functions: list[Compiled | None] = [main.value, main.linear, main.curvature]
         functions.append(self.stage.tensor(self.parameters)[1] if with_tensors else None)
-        functions += [projection.value, projection.linear, projection.curvature] if projection else [None] * 3
+        functions += (projection.value, projection.linear, projection.curvature) if projection else [None] * 3
         moved, moved_curvature = self.curvature(entries_of(projection.hessian)) if projection else ([], [])
         return {
             "state_of": [k if k < n else -1 for k in self.order],

@@ -107,7 +107,7 @@ class Stage:
         return projection(self.system, form)
 
     def tensor(self, parameters: bool) -> tuple[list[tuple[int, int, int]], Compiled]:
-        """All second derivatives of f: (equation, first variable, second variable <= first) of each, and their values."""
+        """All second derivatives of f: (equation, first variable, second <= first) of each, and their values."""
         key = ("tensor", parameters)
         if key not in self._made:
             entries, values = self._second_derivatives(self._variables(parameters))
@@ -118,7 +118,7 @@ class Stage:
     def _second_derivatives(self, variables: ca.SX) -> tuple[list[tuple[int, int, int]], ca.SX]:
         jacobian = ca.jacobian(self.expression, variables)
         first = list(zip(*jacobian.sparsity().get_triplet()))
-        second = ca.jacobian(ca.vertcat(*jacobian.nonzeros()) if first else ca.SX(0, 1), variables)
+        second = ca.jacobian(ca.SX(jacobian.nz[:]) if first else ca.SX(0, 1), variables)
         entries, kept = [], []
         for place, (row, column) in enumerate(_nonzeros(second.sparsity())):
             equation, variable = first[row]
