@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 STEP = 0.0417
+# Many short batches: the best of them is one that nothing interrupted.
+BATCHES = 200
 PARTS = ("first", "tensors", "second")
 
 
@@ -27,11 +29,13 @@ def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for kind, method in (("explicit", "rk4"), ("implicit", "radau5")):
         begin = time.perf_counter()
         flow = FlowCore(system, dd.tableau(method), STEP, 1, 0.0)
-        for part in PARTS if kind == "explicit" else ("first", "second"):
-            once = flow.time_per_call(part, *point, repetitions=20)
-            ready = time.perf_counter() - begin
-            repetitions = max(20, int(options["seconds"] / 20 / once))
-            best = min(flow.time_per_call(part, *point, repetitions=repetitions) for _ in range(20))
+        parts = PARTS if kind == "explicit" else ("first", "second")
+        once = {part: flow.time_per_call(part, *point, repetitions=1) for part in parts}
+        # Everything is compiled and has been called.
+        ready = time.perf_counter() - begin
+        for part in parts:
+            repetitions = max(1, int(options["seconds"] / BATCHES / once[part]))
+            best = min(flow.time_per_call(part, *point, repetitions=repetitions) for _ in range(BATCHES))
             yield {"name": f"{kind} {part}", "tool": "daedalus", "seconds": best, "compile": ready}
     for name, function in peers(system):
         yield {"name": name, "tool": "casadi", "seconds": time_of(function, point, options["seconds"])}
@@ -81,5 +85,5 @@ def time_of(function: Any, point: tuple[np.ndarray, ...], seconds: float) -> flo
     core = compile_function(function, wait=True).core
     os.environ["DAEDALUS_COMPILER"] = chosen or "auto"
     once = core.time_per_call(*point, repetitions=2)
-    repetitions = max(2, int(seconds / 20 / once))
-    return min(core.time_per_call(*point, repetitions=repetitions) for _ in range(20))
+    repetitions = max(1, int(seconds / BATCHES / once))
+    return min(core.time_per_call(*point, repetitions=repetitions) for _ in range(BATCHES))
