@@ -138,6 +138,21 @@ def test_flow_has_the_order_of_its_method(method, order):
     assert np.log2(errors[0] / errors[1]) > order - 0.4
 
 
+@pytest.mark.parametrize("method", ["rk4", "radau5", "gauss2"])
+@pytest.mark.parametrize("name", ["chemical_akzo", "hires", "small_dae", "cstr"])
+def test_two_steps_are_one_after_the_other(name, method):
+    model = catalogue.load(name).model
+    step = 1e-3 if method == "rk4" else 0.1
+    once, twice = (dd.flow(model, step, method, steps, t0=0.0).core for steps in (1, 2))
+    x, u, p = once.system.default_start, np.zeros(once.system.sizes["u"]), once.system.start["p"]
+    (first, slope), (end, slopes) = once.first(x, u, p), twice.first(x, u, p)
+    n = len(x)
+    second, last = once.first(first, u, p)
+    np.testing.assert_allclose(end, second, rtol=1e-11, atol=1e-13)
+    chained = last[:, :n] @ slope + np.hstack([np.zeros((n, n)), last[:, n:]])
+    np.testing.assert_allclose(slopes, chained, rtol=1e-8, atol=1e-9)
+
+
 def test_tensors_contract_to_the_second_derivative():
     model, x, u, p = quadrotor_point()
     weights = np.cos(np.arange(13))

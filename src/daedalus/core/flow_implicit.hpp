@@ -130,17 +130,27 @@ inline int newton(const StageSystem& system, double* w) noexcept {
     return flow_failed;
 }
 
+// Later steps begin at the last stage of the step before; where its slopes lead astray, x begins at rest.
+inline int solve_step(const StageSystem& system, double* w) noexcept {
+    const FlowPlan& plan = system.plan;
+    const int m = plan.unknowns;
+    const double* guess = system.step ? w - m : plan.guess;
+    for (int i = 0; i < plan.stages; ++i) copy(w + i * m, guess, m);
+    if (!newton(system, w)) return 0;
+    if (!system.step) return flow_failed;
+    for (int i = 0; i < plan.stages; ++i) {
+        set_zero(w + i * m, plan.n);
+        copy(w + i * m + plan.n, guess + plan.n, m - plan.n);
+    }
+    return newton(system, w);
+}
+
 inline int implicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive, int step, Depth depth,
                            const Directions& along, const double* M, bool solved) noexcept {
     const int s = plan.stages, n = plan.n, m = plan.unknowns;
     double* w = memory.stage_w + static_cast<long long>(step) * s * m;
     const StageSystem system{plan, memory, drive, memory.x + static_cast<long long>(step) * n, step};
-    if (!solved) {
-        // Later steps begin at the last stage of the step before.
-        const double* guess = step ? w - m : plan.guess;
-        for (int i = 0; i < s; ++i) copy(w + i * m, guess, m);
-        if (newton(system, w)) return flow_failed;
-    }
+    if (!solved && solve_step(system, w)) return flow_failed;
     if (depth == Depth::values) return 0;
     if (system.linearise(w) || factor_blocks(plan, memory)) return flow_failed;
     if (depth == Depth::jacobians) return 0;
