@@ -369,6 +369,8 @@ def test_bad_requests_are_refused():
             dd.flow(m, **arguments)
     with pytest.raises(InputError):
         dd.flow(m, 0.1, "bdf")
+    with pytest.raises(RuntimeError, match="mismatching shape"):
+        dd.flow(m, 0.1)([1.0, 2.0], [], [])
     m.event("half", x - 0.5)
     with pytest.raises(InputError, match="A flow takes no events"):
         dd.flow(m, 0.1)
