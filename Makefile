@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := $(wildcard src/daedalus/core/*.hpp src/daedalus/core/*.cpp)
+KERNELS := $(wildcard src/daedalus/core/*kernels.cpp)
 
 .PHONY: setup demo test check format bench sanitize clean
 
@@ -46,7 +47,8 @@ sanitize:
 	@mkdir -p build/sanitize
 	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -fno-omit-frame-pointer -fsanitize=address,undefined \
 	  -fno-sanitize-recover=all -Wall -Wextra -Wpedantic -Werror -pthread -Isrc/daedalus/core \
-	  tests/core/core_test.cpp src/daedalus/core/kernels.cpp -o build/sanitize/core_test
+	  tests/core/core_test.cpp $(KERNELS) src/daedalus/core/stage_pattern.cpp \
+	  -o build/sanitize/core_test
 	build/sanitize/core_test
 	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -fno-omit-frame-pointer -fsanitize=address,undefined \
 	  -fno-sanitize-recover=all -Wall -Wextra -Wpedantic -Werror -pthread -Isrc/daedalus/core \
@@ -54,11 +56,10 @@ sanitize:
 	build/sanitize/flow_test
 	@# Code for AVX2 must not leak through shared inline functions into the code for any processor.
 	if [ "$$(uname -m)" = x86_64 ]; then \
-	  for part in kernels flow_kernels; do \
-	    $(CXX) -std=c++20 -O3 -fopenmp-simd -mavx2 -mfma -DDAEDALUS_ISA=avx2 -c src/daedalus/core/$$part.cpp \
-	      -o build/sanitize/$$part.o || exit 1; \
-	    ! nm -C build/sanitize/$$part.o | grep " [WVu] " | grep -v -e avx2 -e DW.ref || exit 1; \
-	  done; fi
+	  for part in $(KERNELS); do \
+	    $(CXX) -std=c++20 -O3 -fopenmp-simd -mavx2 -mfma -DDAEDALUS_ISA=avx2 -c $$part \
+	      -o build/sanitize/avx2.o && ! nm -C build/sanitize/avx2.o | grep " [WVu] " | grep -v -e avx2 -e DW.ref \
+	      || exit 1; done; fi
 
 clean:
 	rm -rf $(VENV) build benchmarks/.venv benchmarks/results

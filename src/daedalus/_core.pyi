@@ -1,7 +1,7 @@
 """Types of the integrator core, the compiled module behind simulation and compilation."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,44 @@ class Function:
     def evaluate_many(self, *arguments: ArrayLike) -> tuple[Array, ...]: ...
     def time_per_call(self, *arguments: ArrayLike, repetitions: int = 1000) -> float: ...
 
+class ImplicitModel:
+    def __init__(
+        self,
+        residual: Function,
+        jacobian: Function,
+        states: int,
+        unknowns: int,
+        dot_colind: Sequence[int],
+        dot_rows: Sequence[int],
+        all_colind: Sequence[int],
+        all_rows: Sequence[int],
+        index: Sequence[int] = (),
+        level: Sequence[int] = (),
+        drift: Function | None = None,
+    ) -> None: ...
+    def consistent(
+        self, t: float, row: ArrayLike, u: ArrayLike, p: ArrayLike, rtol: float = 1e-9, *, atol: ArrayLike
+    ) -> Array | None: ...
+
+class Collocation:
+    def __init__(
+        self,
+        c: ArrayLike,
+        inverse: ArrayLike,
+        from_: ArrayLike,
+        to: ArrayLike,
+        gamma: ArrayLike,
+        alpha: ArrayLike,
+        beta: ArrayLike,
+        powers: ArrayLike,
+        slope: ArrayLike,
+        better: ArrayLike,
+        weight: float,
+        error: ArrayLike,
+    ) -> None: ...
+    @property
+    def stages(self) -> int: ...
+
 class Table:
     def __init__(self, times: ArrayLike, values: ArrayLike, slots: Sequence[int], linear: bool = False) -> None: ...
 
@@ -60,11 +98,56 @@ class Tableau:
     @property
     def adaptive(self) -> bool: ...
 
+class Rosenbrock:
+    def __init__(
+        self,
+        alpha: ArrayLike,
+        gamma: ArrayLike,
+        a: ArrayLike,
+        c: ArrayLike,
+        end: ArrayLike,
+        error: ArrayLike,
+        powers: ArrayLike,
+        order: int,
+    ) -> None: ...
+    @property
+    def stages(self) -> int: ...
+    @property
+    def order(self) -> int: ...
+
+class ImplicitTableau:
+    def __init__(
+        self,
+        A: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        x_dense: ArrayLike,
+        z_dense: ArrayLike,
+        b_hat: ArrayLike | None = None,
+        order: int = 1,
+        error_order: int = 0,
+    ) -> None: ...
+    @property
+    def stages(self) -> int: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def adaptive(self) -> bool: ...
+    @property
+    def groups(self) -> list[int]: ...
+
 class Cancel:
     def __init__(self) -> None: ...
     def set(self) -> None: ...
     @property
     def is_set(self) -> bool: ...
+
+class Bdf:
+    def __init__(self, max_order: int = 5, algebraic_in_error_test: bool = True) -> None: ...
+    @property
+    def max_order(self) -> int: ...
+    @property
+    def algebraic_in_error_test(self) -> bool: ...
 
 class Run:
     @property
@@ -84,6 +167,10 @@ class Run:
         "step_too_small",
         "not_finite",
         "chattering",
+        "newton_failed",
+        "singular",
+        "inconsistent",
+        "stiff",
     ]: ...
     @property
     def stop_time(self) -> float: ...
@@ -97,6 +184,14 @@ class Run:
     def rejected(self) -> int: ...
     @property
     def rhs_calls(self) -> int: ...
+    @property
+    def jacobians(self) -> int: ...
+    @property
+    def factorisations(self) -> int: ...
+    @property
+    def newton(self) -> int: ...
+    @property
+    def newton_failures(self) -> int: ...
     @property
     def seconds(self) -> float: ...
     @property
@@ -133,9 +228,36 @@ flow_slot_count: int
 
 def reserve_flow_slot(flow: Flow, first: int) -> int: ...
 def flow_slots_in_use() -> int: ...
+
+class LinearSolver:
+    def __init__(
+        self,
+        n: int,
+        colind: Sequence[int],
+        rows: Sequence[int],
+        complex: bool = False,
+        form: Literal["best", "dense", "sparse"] = "best",
+    ) -> None: ...
+    def factor(
+        self, values: ArrayLike, row_scale: ArrayLike | None = None, column_scale: ArrayLike | None = None
+    ) -> bool: ...
+    def solve(self, b: ArrayLike) -> NDArray[Any]: ...
+    def time_factor(self, repetitions: int) -> float: ...
+    def time_solve(self, b: ArrayLike, repetitions: int) -> float: ...
+    @property
+    def dense(self) -> bool: ...
+    @property
+    def factorisations(self) -> int: ...
+    @property
+    def orderings(self) -> int: ...
+    @property
+    def fill(self) -> int: ...
+    @property
+    def operations(self) -> int: ...
+
 def integrate(
-    rhs: Function,
-    method: str | Tableau,
+    rhs: Function | ImplicitModel,
+    method: str | Tableau | Collocation | Rosenbrock | Bdf | ImplicitTableau,
     t0: float,
     t1: float,
     x0: ArrayLike,
@@ -157,7 +279,9 @@ def integrate(
     occurrences: Sequence[int] = ...,
     resets: Function | None = None,
     projection: Function | None = None,
+    restart: Function | None = None,
     keep_steps: bool = True,
+    watch_stiffness: bool = False,
     progress: Callable[[float], object] | None = None,
     cancel: Cancel | None = None,
 ) -> Run: ...

@@ -9,6 +9,7 @@
 #include "flow_evaluate.hpp"
 
 using namespace daedalus;
+using namespace daedalus::flows;
 
 namespace {
 
@@ -93,7 +94,7 @@ struct Made {
         flow.blocks = {block};
         plan.blocks = flow.blocks.data(), plan.block_count = implicit ? 1 : 0;
         plan.factor_size = block.stacked * padded(block.stacked);
-        flow.kernels = baseline::flow_kernels();
+        flow.kernels = flows::baseline::flow_kernels();
     }
 };
 

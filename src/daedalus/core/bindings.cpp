@@ -8,7 +8,9 @@ NB_MODULE(_core, module) {
     module.doc() = "The integrator core.";
     daedalus::bind_function(module);
     daedalus::bind_tables(module);
+    daedalus::bind_implicit(module);
     daedalus::bind_run(module);
     daedalus::bind_integrate(module);
+    daedalus::bind_linear(module);
     daedalus::bind_flow(module);
 }

@@ -10,7 +10,7 @@
 #include "python_function.hpp"
 #include "run.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 namespace {
 
@@ -316,7 +316,12 @@ int slots_in_use() {
 
 }  // namespace
 
+}  // namespace daedalus::flows
+
+namespace daedalus {
+
 void bind_flow(nb::module_& module) {
+    using namespace flows;
     using namespace nb::literals;
     nb::class_<PythonFlow>(module, "Flow")
         .def("__init__", construct, "tables"_a)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "python_implicit.hpp"
 #include "python_run.hpp"
 #include "python_tables.hpp"
 
@@ -59,14 +60,59 @@ const Function& model_function(nb::handle object, const char* role) {
     return function->core;
 }
 
+// The right-hand side of an explicit model, or an implicit model, whose rows are (x, z, x').
+void choose_model(nb::handle model, Ingredients& kept) {
+    Request& request = kept.request;
+    const auto n = static_cast<long long>(request.x0.size());
+    if (!nb::isinstance<PythonImplicitModel>(model)) {
+        request.rhs = &model_function(model, "rhs");
+        return check_model_function(*request.rhs, request, n, "rhs");
+    }
+    const ImplicitModel& implicit = nb::cast<const PythonImplicitModel&>(model).core;
+    const std::vector<long long>& sizes = implicit.residual->size_in;
+    if (n != implicit.unknowns + implicit.states) refuse("the start of an implicit model is (x, z, x')");
+    if (sizes[4] != static_cast<long long>(request.u.size()) || sizes[5] != static_cast<long long>(request.p.size()))
+        refuse("u or p has the wrong size for the implicit model");
+    request.implicit = &implicit;
+}
+
 double positive(const std::optional<double>& value, double otherwise, const char* name) {
     if (!value) return otherwise;
     if (!(*value > 0)) refuse(std::string(name) + " must be positive");
     return *value;
 }
 
+void choose_implicit_method(nb::handle method, Ingredients& kept) {
+    Request& request = kept.request;
+    kept.tableau = nb::borrow(method);
+    if (nb::isinstance<RosenbrockTable>(method)) {
+        const RosenbrockTable& table = nb::cast<const RosenbrockTable&>(method);
+        request.method = Method::rosenbrock;
+        request.implicit_table = &table, request.implicit_degree = table.degree;
+        return;
+    }
+    if (nb::isinstance<BdfSettings>(method)) {
+        if (request.fixed_step > 0) refuse("BDF chooses its steps itself: step must be None; limit them with max_step");
+        request.method = Method::bdf;
+        request.implicit_table = &nb::cast<const BdfSettings&>(method), request.implicit_degree = bdf_orders;
+        return;
+    }
+    if (nb::isinstance<ImplicitTable>(method)) {
+        const ImplicitTable& table = nb::cast<const ImplicitTable&>(method);
+        if (table.error.empty() && request.fixed_step <= 0) refuse("a tableau without b_hat needs a step");
+        request.method = Method::implicit_tableau;
+        request.implicit_table = &table, request.implicit_degree = table.degree();
+        return;
+    }
+    if (!nb::isinstance<CollocationTable>(method)) refuse("an implicit model needs an implicit method");
+    const CollocationTable& table = nb::cast<const CollocationTable&>(method);
+    request.method = Method::radau;
+    request.implicit_table = &table, request.implicit_degree = table.stages + 1;
+}
+
 void choose_method(nb::handle method, Ingredients& kept) {
     Request& request = kept.request;
+    if (request.implicit) return choose_implicit_method(method, kept);
     if (nb::isinstance<PythonTableau>(method)) {
         const PythonTableau& tableau = nb::cast<const PythonTableau&>(method);
         kept.tableau = nb::borrow(method);
@@ -130,6 +176,15 @@ void add_projection(nb::handle projection, Ingredients& kept) {
     check_model_function(function, kept.request, static_cast<long long>(kept.request.x0.size()), "projection");
     kept.projection = nb::borrow(projection);
     kept.request.projection = &function;
+}
+
+void add_restart(nb::handle restart, Ingredients& kept) {
+    if (restart.is_none()) return;
+    if (!kept.request.implicit) refuse("only implicit models take a restart");
+    const Function& function = model_function(restart, "restart");
+    check_model_function(function, kept.request, static_cast<long long>(kept.request.x0.size()), "restart");
+    kept.restart = nb::borrow(restart);
+    kept.request.restart = &function;
 }
 
 void add_tables(const std::vector<nb::object>& tables, Ingredients& kept) {
@@ -197,8 +252,8 @@ PythonRun integrate(nb::handle rhs, nb::handle method, double t0, double t1, nb:
                     OptionalNumber max_step, std::optional<long long> max_steps, OptionalNumber time_limit,
                     nb::handle save_at, std::vector<nb::object> tables, nb::handle guards,
                     std::vector<long long> directions, std::vector<long long> actions,
-                    std::vector<long long> occurrences, nb::handle resets, nb::handle projection, bool keep_steps,
-                    nb::object progress, const Cancel* cancel) {
+                    std::vector<long long> occurrences, nb::handle resets, nb::handle projection, nb::handle restart,
+                    bool keep_steps, bool watch_stiffness, nb::object progress, const Cancel* cancel) {
     PythonRun run;
     run.ingredients = std::make_unique<Ingredients>();
     Ingredients& kept = *run.ingredients;
@@ -211,8 +266,7 @@ PythonRun integrate(nb::handle rhs, nb::handle method, double t0, double t1, nb:
     kept.p.assign(parameters.span().begin(), parameters.span().end());
     request.x0 = start.span(), request.u = kept.u, request.p = kept.p;
     kept.rhs = nb::borrow(rhs);
-    request.rhs = &model_function(rhs, "rhs");
-    check_model_function(*request.rhs, request, start.size(), "rhs");
+    choose_model(rhs, kept);
 
     set_limits(request, step, first_step, max_step, max_steps, time_limit);
     choose_method(method, kept);
@@ -221,7 +275,7 @@ PythonRun integrate(nb::handle rhs, nb::handle method, double t0, double t1, nb:
     std::optional<Doubles> samples;
     if (!save_at.is_none()) request.save_at = samples.emplace(save_at).span();
     request.samples_only = run.samples_only = !save_at.is_none();
-    request.keep_steps = keep_steps;
+    request.keep_steps = keep_steps, request.watch_stiffness = watch_stiffness;
     check_save_at(request);
 
     kept.directions = std::move(directions);
@@ -229,6 +283,7 @@ PythonRun integrate(nb::handle rhs, nb::handle method, double t0, double t1, nb:
     kept.occurrences = std::move(occurrences);
     add_guards(guards, resets, kept);
     add_projection(projection, kept);
+    add_restart(restart, kept);
     add_tables(tables, kept);
     execute(run, progress, cancel);
     return run;
@@ -243,7 +298,7 @@ void bind_integrate(nb::module_& module) {
                "max_step"_a = nb::none(), "max_steps"_a = nb::none(), "time_limit"_a = nb::none(),
                "save_at"_a = nb::none(), "tables"_a = nb::list(), "guards"_a = nb::none(), "directions"_a = nb::list(),
                "actions"_a = nb::list(), "occurrences"_a = nb::list(), "resets"_a = nb::none(),
-               "projection"_a = nb::none(), "keep_steps"_a = true,
+               "projection"_a = nb::none(), "restart"_a = nb::none(), "keep_steps"_a = true, "watch_stiffness"_a = false,
                "progress"_a = nb::none(), "cancel"_a = nb::none());
     module.attr("instruction_set") = has_avx2() ? "avx2" : "baseline";
 }

@@ -16,6 +16,10 @@ const char* status_name(Status status) {
         case Status::step_too_small: return "step_too_small";
         case Status::not_finite: return "not_finite";
         case Status::chattering: return "chattering";
+        case Status::newton_failed: return "newton_failed";
+        case Status::singular: return "singular";
+        case Status::inconsistent: return "inconsistent";
+        case Status::stiff: return "stiff";
         default: return "unknown";
     }
 }
@@ -58,11 +62,19 @@ nb::list run_events(const PythonRun& self) {
     return events;
 }
 
+nb::object dense_in_numpy(DenseRecord&& dense, long long n) {
+    const auto count = static_cast<std::size_t>(dense.count), width = static_cast<std::size_t>(n);
+    dense.coefficients.grow(dense.count * (dense.degree + 1) * n);
+    return nb::make_tuple(to_numpy(std::move(dense.starts), {count}), to_numpy(std::move(dense.ends), {count}),
+                          to_numpy(std::move(dense.coefficients), {count, std::size_t(dense.degree) + 1, width}));
+}
+
 nb::object run_dense(PythonRun& self) {
     if (self.dense.is_valid()) return self.dense;
     Request request = self.ingredients->request;
     if (!request.keep_steps) throw nb::value_error("there is no dense output: the steps were not kept");
-    const Record& record = *self.record;
+    Record& record = *self.record;
+    if (request.implicit) return self.dense = dense_in_numpy(std::move(record.dense), record.n);
     std::vector<double> start(static_cast<std::size_t>(record.n));
     KeptException exception;
     request.x0 = start, request.atol = {}, request.save_at = {}, request.guards = request.resets = nullptr;
@@ -78,11 +90,7 @@ nb::object run_dense(PythonRun& self) {
         PyErr_SetNone(PyExc_KeyboardInterrupt);
         throw nb::python_error();
     }
-    const auto count = static_cast<std::size_t>(dense.count), n = static_cast<std::size_t>(record.n);
-    dense.coefficients.grow(dense.count * (dense.degree + 1) * record.n);
-    self.dense = nb::make_tuple(to_numpy(std::move(dense.starts), {count}), to_numpy(std::move(dense.ends), {count}),
-                                to_numpy(std::move(dense.coefficients), {count, std::size_t(dense.degree) + 1, n}));
-    return self.dense;
+    return self.dense = dense_in_numpy(std::move(dense), record.n);
 }
 
 // A callable may lead back to the run through its globals: let the garbage collector see what a run holds.
@@ -93,7 +101,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     for (const nb::object* held : {&run->t, &run->x, &run->dense}) Py_VISIT(held->ptr());
     if (!run->ingredients) return 0;
     const Ingredients& kept = *run->ingredients;
-    for (const nb::object* held : {&kept.rhs, &kept.tableau, &kept.guards, &kept.resets}) Py_VISIT(held->ptr());
+    for (const nb::object* held : {&kept.rhs, &kept.tableau, &kept.guards, &kept.resets, &kept.projection, &kept.restart}) Py_VISIT(held->ptr());
     for (const nb::object& table : kept.table_objects) Py_VISIT(table.ptr());
     return 0;
 }
@@ -123,6 +131,10 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("steps", [](const PythonRun& self) { return self.record->steps; })
         .def_prop_ro("rejected", [](const PythonRun& self) { return self.record->rejected; })
         .def_prop_ro("rhs_calls", [](const PythonRun& self) { return self.record->rhs_calls; })
+        .def_prop_ro("jacobians", [](const PythonRun& self) { return self.record->implicit.jacobians; })
+        .def_prop_ro("factorisations", [](const PythonRun& self) { return self.record->implicit.factorisations; })
+        .def_prop_ro("newton", [](const PythonRun& self) { return self.record->implicit.newton; })
+        .def_prop_ro("newton_failures", [](const PythonRun& self) { return self.record->implicit.newton_failures; })
         .def_prop_ro("seconds", [](const PythonRun& self) { return self.record->seconds; })
         .def_prop_ro("last_step", [](const PythonRun& self) { return self.record->last_step; })
         .def_prop_ro("events", run_events)

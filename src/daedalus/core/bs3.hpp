@@ -13,6 +13,7 @@ struct Bs3 {
     static constexpr int control_order = 3;  // the estimate behaves like h^3
     static constexpr double memory = 0.04;   // beta of the PI controller, as for dopri5
     static constexpr double shrink = 0.2, grow = 10.0;
+    static constexpr double stability_edge = 1e300;  // no two slopes at the end to tell stiffness from
     static constexpr bool error_needs_end = true;
 
     static constexpr double c[rows] = {0, 0.5, 0.75, 1};

@@ -14,6 +14,7 @@ struct Dop853 {
     static constexpr int control_order = 8;  // the combined estimate behaves like h^8
     static constexpr double memory = 0.04;   // beta of the PI controller: the largest that Hairer's code suggests
     static constexpr double shrink = 0.333, grow = 6.0;
+    static constexpr double stability_edge = 6.1;  // as in Hairer's code
     static constexpr bool error_needs_end = false;
 
     static constexpr double c[rows] =

@@ -15,6 +15,7 @@ struct Dopri5 {
     static constexpr int control_order = 5;  // the estimate behaves like h^5
     static constexpr double memory = 0.04;   // beta of the PI controller: the default of Hairer's code
     static constexpr double shrink = 0.2, grow = 10.0;
+    static constexpr double stability_edge = 3.25;  // as in Hairer's code
     static constexpr bool error_needs_end = true;
 
     static constexpr double c[rows] = {0, 0.2, 0.3, 0.8, 8.0 / 9, 1, 1};

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "consistent_restart.hpp"
 #include "guards.hpp"
 #include "integration.hpp"
 #include "step_control.hpp"
@@ -27,7 +28,7 @@ inline void ensure_end_slope(Integration& s) noexcept {
 template <class M>
 inline void ensure_dense(Integration& s) noexcept {
     if (s.dense_known) return;
-    ensure_end_slope<M>(s);
+    if constexpr (M::is_explicit) ensure_end_slope<M>(s);
     M::dense(s);
     s.dense_known = true;
 }
@@ -182,6 +183,7 @@ inline Status fire(Integration& s) noexcept {
                 return Status::not_finite;
             }
             copy(row, s.n, s.x);
+            if (s.implicit && !solve_restart(s, s.x, true)) return s.abort_called ? Status::aborted : Status::inconsistent;
             moved = true;
         }
         push_event(s.recorder.events, guard, s.t, s.stage, s.x, s.n);

@@ -62,7 +62,9 @@ DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void combine(double h, const double* x, con
 
 template <class T>
 struct Named {
+    static constexpr bool is_explicit = true;
     static constexpr double memory = T::memory, shrink = T::shrink, grow = T::grow;
+    static constexpr double stability_edge = T::stability_edge;
     static constexpr int degree(const Integration&) { return T::degree; }
     static constexpr int control_order(const Integration&) { return T::control_order; }
     static constexpr bool error_needs_end(const Integration&) { return T::error_needs_end; }
@@ -128,6 +130,21 @@ struct Named {
                 c[7 * lanes + i] = -f6;
             }
         }
+    }
+
+    // h |lambda| as two evaluations at the end of the step show it; the slope at the end is in row `inner` already.
+    DAEDALUS_HOST_DEVICE static double stiffness(Integration& s) noexcept {
+        const double h = s.t_new - s.t;
+        const long long lanes = Lanes<0>::count(s.lanes);
+        combine<StageWeights<T, T::inner - 1>>(h, s.x, s.k, lanes, s.stage);
+        const double *last = s.k + (T::inner - 1) * lanes, *end = end_slope(s);
+        double slopes = 0, states = 0;
+        for (long long i = 0; i < s.n; ++i) {
+            const double weight = 1 / (s.atol[i] + s.rtol * std::fabs(s.x_new[i]));
+            const double slope = (end[i] - last[i]) * weight, state = (s.x_new[i] - s.stage[i]) * weight;
+            slopes += slope * slope, states += state * state;
+        }
+        return states > 0 ? std::fabs(h) * std::sqrt(slopes / states) : 0;
     }
 
 private:

@@ -10,7 +10,7 @@
 
 #include "flow_products.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 inline namespace DAEDALUS_ISA {
 
@@ -211,4 +211,4 @@ inline void solve_multipliers(const FlowPlan& plan, FlowMemory& memory) {
 
 }  // namespace DAEDALUS_ISA
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

@@ -11,7 +11,7 @@
 
 #include "flow_owner.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 enum class FlowPart : int { value, jacobian, reverse, second };
 inline constexpr int flow_part_count = 4;
@@ -90,4 +90,4 @@ inline int evaluate_flow(FlowOwner& flow, FlowPart part, const double** arg, dou
     return evaluate_second(flow, loan.memory(), arg, res);
 }
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

@@ -10,7 +10,7 @@
 
 #include "flow_products.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 inline namespace DAEDALUS_ISA {
 
@@ -91,4 +91,4 @@ inline void explicit_adjoint(const FlowPlan& plan, FlowMemory& memory, const Dir
 
 }  // namespace DAEDALUS_ISA
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

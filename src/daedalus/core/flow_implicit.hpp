@@ -11,7 +11,7 @@
 #include "flow_blocks.hpp"
 #include "flow_explicit.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 inline namespace DAEDALUS_ISA {
 
@@ -180,4 +180,4 @@ inline void implicit_adjoint(const FlowPlan& plan, FlowMemory& memory, const Dir
 
 }  // namespace DAEDALUS_ISA
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

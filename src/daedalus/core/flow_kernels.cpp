@@ -1,7 +1,7 @@
 // The flows, compiled once for each instruction set (DAEDALUS_ISA); the best is chosen at import.
 #include "flow_tensors.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 inline namespace DAEDALUS_ISA {
 
@@ -9,4 +9,4 @@ FlowKernels flow_kernels() noexcept { return {flow_value, flow_first, flow_rever
 
 }  // namespace DAEDALUS_ISA
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

@@ -3,7 +3,7 @@
 
 #include "flow_implicit.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 inline namespace DAEDALUS_ISA {
 
@@ -142,4 +142,4 @@ inline int flow_second(const FlowPlan& plan, FlowMemory& memory, const double* x
 
 }  // namespace DAEDALUS_ISA
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

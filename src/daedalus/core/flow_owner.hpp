@@ -11,7 +11,7 @@
 #include "caller.hpp"
 #include "flow_plan.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 // The stage functions for derivatives by x and u, and by x, u and p.
 using StageFunctions = std::array<std::array<const Function*, stage_function_count>, 2>;
@@ -132,4 +132,4 @@ private:
     FlowWorkspace* workspace_;
 };
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

@@ -6,7 +6,7 @@
 
 #include "function.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 // One nonzero: number `place` of a Jacobian stands at (row, column). A column >= 0 is a row of the stage's tangents,
 // ~column a direction along which u or p changes by one.
@@ -135,6 +135,7 @@ struct FlowKernels {
     int (*tensors)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p, int which);
 };
 
+inline namespace DAEDALUS_ISA {}
 namespace baseline {
 FlowKernels flow_kernels() noexcept;
 }
@@ -142,4 +143,4 @@ namespace avx2 {
 FlowKernels flow_kernels() noexcept;
 }
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

@@ -3,7 +3,7 @@
 
 #include "flow_plan.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 inline namespace DAEDALUS_ISA {
 
@@ -219,4 +219,4 @@ DAEDALUS_INLINE void add_curvature(double* hessian, const Directions& along, con
 
 }  // namespace DAEDALUS_ISA
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

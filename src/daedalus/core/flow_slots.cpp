@@ -9,7 +9,7 @@
 #define DAEDALUS_EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
-namespace daedalus {
+namespace daedalus::flows {
 
 FlowSlot& flow_slot(int number) noexcept {
     static FlowSlot slots[flow_slot_count];
@@ -41,33 +41,33 @@ const char* name(const std::vector<std::string>& names, long long i) {
 
 }  // namespace
 
-}  // namespace daedalus
+}  // namespace daedalus::flows
 
-using daedalus::FlowPart;
+using daedalus::flows::FlowPart;
 
 #define DAEDALUS_FLOW_PART(symbol, slot, part)                                                                       \
     DAEDALUS_EXPORT int symbol(const double** arg, double** res, long long*, double*, int) {                         \
-        return daedalus::evaluate_slot(slot, part, arg, res);                                                        \
+        return daedalus::flows::evaluate_slot(slot, part, arg, res);                                                        \
     }                                                                                                                \
-    DAEDALUS_EXPORT void symbol##_incref(void) { ++daedalus::flow_slot(slot).references; }                           \
-    DAEDALUS_EXPORT void symbol##_decref(void) { --daedalus::flow_slot(slot).references; }                           \
+    DAEDALUS_EXPORT void symbol##_incref(void) { ++daedalus::flows::flow_slot(slot).references; }                           \
+    DAEDALUS_EXPORT void symbol##_decref(void) { --daedalus::flows::flow_slot(slot).references; }                           \
     DAEDALUS_EXPORT long long symbol##_n_in(void) {                                                                  \
-        return static_cast<long long>(daedalus::shape(slot, part).in.size());                                        \
+        return static_cast<long long>(daedalus::flows::shape(slot, part).in.size());                                        \
     }                                                                                                                \
     DAEDALUS_EXPORT long long symbol##_n_out(void) {                                                                 \
-        return static_cast<long long>(daedalus::shape(slot, part).out.size());                                       \
+        return static_cast<long long>(daedalus::flows::shape(slot, part).out.size());                                       \
     }                                                                                                                \
     DAEDALUS_EXPORT const char* symbol##_name_in(long long i) {                                                      \
-        return daedalus::name(daedalus::shape(slot, part).names_in, i);                                              \
+        return daedalus::flows::name(daedalus::flows::shape(slot, part).names_in, i);                                              \
     }                                                                                                                \
     DAEDALUS_EXPORT const char* symbol##_name_out(long long i) {                                                     \
-        return daedalus::name(daedalus::shape(slot, part).names_out, i);                                             \
+        return daedalus::flows::name(daedalus::flows::shape(slot, part).names_out, i);                                             \
     }                                                                                                                \
     DAEDALUS_EXPORT const long long* symbol##_sparsity_in(long long i) {                                             \
-        return daedalus::pattern(daedalus::shape(slot, part).in, i);                                                 \
+        return daedalus::flows::pattern(daedalus::flows::shape(slot, part).in, i);                                                 \
     }                                                                                                                \
     DAEDALUS_EXPORT const long long* symbol##_sparsity_out(long long i) {                                            \
-        return daedalus::pattern(daedalus::shape(slot, part).out, i);                                                \
+        return daedalus::flows::pattern(daedalus::flows::shape(slot, part).out, i);                                                \
     }
 
 #define DAEDALUS_FLOW_SLOT(digits)                                                       \

@@ -10,7 +10,7 @@
 
 #include "flow_evaluate.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 inline constexpr int flow_slot_count = 256;
 
@@ -29,4 +29,4 @@ struct FlowSlot {
 
 FlowSlot& flow_slot(int number) noexcept;
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

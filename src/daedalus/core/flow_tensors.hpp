@@ -5,7 +5,7 @@
 
 #include "flow_map.hpp"
 
-namespace daedalus {
+namespace daedalus::flows {
 
 inline namespace DAEDALUS_ISA {
 
@@ -87,4 +87,4 @@ inline int flow_tensors(const FlowPlan& plan, FlowMemory& memory, const double* 
 
 }  // namespace DAEDALUS_ISA
 
-}  // namespace daedalus
+}  // namespace daedalus::flows

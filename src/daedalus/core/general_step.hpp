@@ -22,6 +22,7 @@ DAEDALUS_HOST_DEVICE inline void weighted_lanes(const WeightRow& row, const doub
 }
 
 struct General {
+    static constexpr bool is_explicit = true;
     static constexpr double memory = 0.04, shrink = 0.2, grow = 10.0;  // as for dopri5
     DAEDALUS_HOST_DEVICE static int degree(const Integration& s) { return s.general->degree; }
     DAEDALUS_HOST_DEVICE static int control_order(const Integration& s) { return s.general->control_order; }

@@ -35,6 +35,7 @@ struct ActiveTable {
 
 struct Inputs {
     double* u = nullptr;
+    double* rates = nullptr;  // u' in the present segment, for models that ask for it
     ActiveTable* tables = nullptr;
     long long count = 0;
     bool any_slope = false;  // some table changes inside the present segment
@@ -109,6 +110,18 @@ DAEDALUS_HOST_DEVICE DAEDALUS_COLD void write_slopes(Inputs& inputs, double t) {
         const double* right = left + table.width;
         for (long long i = 0; i < table.width; ++i)
             inputs.u[table.slots[i]] = left[i] + part * (right[i] - left[i]);
+    }
+}
+
+// Writes the slopes of all tables in their active segments; inputs without a table keep the rate 0.
+DAEDALUS_HOST_DEVICE inline void write_rates(Inputs& inputs) {
+    for (long long k = 0; k < inputs.count; ++k) {
+        const ActiveTable& table = inputs.tables[k];
+        const bool moves = has_slope(table);
+        const double* left = moves ? table.values + (table.segment - 1) * table.width : table.values;
+        const double length = moves ? table.times[table.segment] - table.times[table.segment - 1] : 1;
+        for (long long i = 0; i < table.width; ++i)
+            inputs.rates[table.slots[i]] = moves ? (left[table.width + i] - left[i]) / length : 0;
     }
 }
 

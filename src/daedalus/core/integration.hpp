@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "function.hpp"
+#include "implicit_model.hpp"
 #include "inputs.hpp"
 #include "recorder.hpp"
 #include "tableau.hpp"
@@ -24,7 +25,11 @@ enum class Status {
     step_too_small,
     not_finite,
     chattering,
-    aborted,  // a callback asked to stop
+    newton_failed,  // at the shortest step
+    singular,       // the matrix of the method, at the shortest step
+    inconsistent,   // no values of z and x' behind a jump
+    stiff,          // an explicit method is held back by stability, with most of the way to go
+    aborted,        // a callback asked to stop
 };
 
 // What stopped a run: a component and what of it was not finite.
@@ -64,6 +69,12 @@ struct Guards {
     long long shrinking = 0, crowded = 0;
 };
 
+// The functions of an implicit model, connected to a run.
+struct ImplicitCalls {
+    Call residual, jacobian, restart, drift;
+    bool has_restart = false, has_drift = false;
+};
+
 struct Integration {
     // What is solved.
     long long n = 0, lanes = 0;  // lanes: n padded
@@ -95,6 +106,10 @@ struct Integration {
     long long grid_index = 0, grid_count = 0;
     double log_error_before = 0;
     bool after_rejection = false, abort_called = false;
+    bool watch_stiffness = false;
+    int stiff_steps = 0, easy_steps = 0;
+    bool accepted = false, taken = true;  // how an implicit attempt ended
+    void* implicit = nullptr;             // what the implicit method remembers
 
     Call projection;  // moves a state onto the invariants of the model
     bool has_projection = false;
@@ -105,13 +120,23 @@ struct Integration {
     double last_step = 0;
 };
 
-enum class Method { tsit5, dopri5, dop853, bs3, general };
+// What an implicit method counts beside evaluations.
+struct ImplicitWork {
+    long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0;
+};
+
+enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf, implicit_tableau };
 
 // What one instruction set offers for one method.
 struct Kernels {
     Status (*advance)(Integration& s, long long max_steps) noexcept = nullptr;
     void (*dense_of_step)(Integration& s) noexcept = nullptr;  // redoes the step from (t, x) to t_new
     int rows = 0, degree = 0;                                  // 0: as the general method says
+    // Implicit methods: their memory, and what they counted.
+    void* (*make)(const ImplicitModel& model, const ImplicitCalls& calls, const void* table) = nullptr;
+    void (*destroy)(void* implicit) noexcept = nullptr;
+    ImplicitWork (*work)(const void* implicit) noexcept = nullptr;
+    bool (*consistent)(Integration& s, double* y) noexcept = nullptr;
 };
 
 inline namespace DAEDALUS_ISA {

@@ -17,10 +17,12 @@ namespace {
 
 template <class T>
 Kernels named() noexcept {
-    return {advance<Named<T>>, dense_of_step<Named<T>>, T::rows, T::degree};
+    return {advance<Named<T>>, dense_of_step<Named<T>>, T::rows, T::degree, nullptr, nullptr, nullptr, nullptr};
 }
 
 }  // namespace
+
+Kernels implicit_kernels(Method method) noexcept;
 
 Kernels kernels(Method method) noexcept {
     switch (method) {
@@ -29,8 +31,9 @@ Kernels kernels(Method method) noexcept {
         case Method::dop853: return named<Dop853>();
         case Method::bs3: return named<Bs3>();
         case Method::general: break;
+        default: return implicit_kernels(method);
     }
-    return {advance<General>, dense_of_step<General>, 0, 0};
+    return {advance<General>, dense_of_step<General>, 0, 0, nullptr, nullptr, nullptr, nullptr};
 }
 
 }  // namespace DAEDALUS_ISA

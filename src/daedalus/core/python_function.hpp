@@ -31,6 +31,8 @@ void bind_function(nb::module_& module);
 void bind_tables(nb::module_& module);
 void bind_integrate(nb::module_& module);
 void bind_run(nb::module_& module);
+void bind_implicit(nb::module_& module);
+void bind_linear(nb::module_& module);
 void bind_flow(nb::module_& module);
 
 }  // namespace daedalus

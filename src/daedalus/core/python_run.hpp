@@ -11,7 +11,7 @@ namespace daedalus {
 
 // What dense() needs later: the request's function, method and inputs, owned.
 struct Ingredients {
-    nb::object rhs, tableau, guards, resets, projection;
+    nb::object rhs, tableau, guards, resets, projection, restart;
     std::vector<nb::object> table_objects;
     std::vector<const Table*> tables;
     std::vector<double> u, p;

@@ -19,10 +19,19 @@ struct EventRows {
     long long count = 0, capacity = 0;
 };
 
+// Dense output as it arises: implicit methods cannot redo their steps cheaply.
+struct PieceRows {
+    double* starts = nullptr;
+    double* ends = nullptr;
+    double* coefficients = nullptr;  // (capacity, degree + 1, n)
+    long long count = 0, capacity = 0;
+};
+
 struct Recorder {
     Rows steps;    // the start, every step, and the state after a cutting event at the same time once more
     Rows samples;  // values at save_at
     EventRows events;
+    PieceRows pieces;  // kept where a capacity is given
     const double* save_at = nullptr;
     long long save_count = 0, save_next = 0;
     bool every_step = true;      // else only rows at events
@@ -48,6 +57,15 @@ DAEDALUS_HOST_DEVICE inline void push_event(EventRows& events, long long guard, 
     copy(before, n, events.before + events.count * n);
     copy(after, n, events.after + events.count * n);
     ++events.count;
+}
+
+DAEDALUS_HOST_DEVICE inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,
+                                            int degree, long long lanes, long long n) {
+    pieces.starts[pieces.count] = begin;
+    pieces.ends[pieces.count] = end;
+    double* out = pieces.coefficients + pieces.count * (degree + 1) * n;
+    for (int j = 0; j <= degree; ++j) copy(coefficients + j * lanes, n, out + j * n);
+    ++pieces.count;
 }
 
 }  // namespace DAEDALUS_ISA

@@ -16,6 +16,13 @@ public:
     virtual Status look(double t) = 0;  // Status::going, or why to stop
 };
 
+// Dense output: piece m from starts[m] to ends[m], coefficients (count, degree + 1, n).
+struct DenseRecord {
+    Storage<double> starts, ends, coefficients;
+    long long count = 0;
+    int degree = 0;
+};
+
 // What a run leaves behind.
 struct Record {
     Storage<double> step_t, step_x, sample_t, sample_x, event_t, event_before, event_after;
@@ -25,13 +32,8 @@ struct Record {
     Culprit culprit;
     double stop_time = 0, seconds = 0, last_step = 0;
     long long steps = 0, rejected = 0, rhs_calls = 0;
-};
-
-// Dense output: piece m from starts[m] to ends[m], coefficients (count, degree + 1, n).
-struct DenseRecord {
-    Storage<double> starts, ends, coefficients;
-    long long count = 0;
-    int degree = 0;
+    ImplicitWork implicit;
+    DenseRecord dense;  // of an implicit method
 };
 
 inline bool has_avx2() {
@@ -58,6 +60,7 @@ public:
         record_.n = s.n;
         s.recorder.every_step = request.keep_steps;
         s.recorder.event_rows = request.keep_steps || !request.samples_only;
+        if (request.implicit && request.keep_steps) record_.dense.degree = request.implicit_degree;
         grow_steps(first_rows);
         if (s.guards.count > 0) grow_events(2 * s.guards.root_capacity);
         record_.sample_t.grow(static_cast<long long>(request.save_at.size()));
@@ -115,6 +118,15 @@ private:
         record_.step_t.grow(capacity);
         record_.step_x.grow(capacity * record_.n);
         rows = {record_.step_t.data(), record_.step_x.data(), rows.count, capacity};
+        if (request_.implicit && request_.keep_steps) grow_pieces(capacity);
+    }
+
+    void grow_pieces(long long capacity) {
+        PieceRows& pieces = workspace_.state().recorder.pieces;
+        DenseRecord& dense = record_.dense;
+        dense.starts.grow(capacity), dense.ends.grow(capacity);
+        dense.coefficients.grow(capacity * (dense.degree + 1) * record_.n);
+        pieces = {dense.starts.data(), dense.ends.data(), dense.coefficients.data(), pieces.count, capacity};
     }
 
     void grow_events(long long capacity) {
@@ -137,11 +149,24 @@ private:
         record_.sample_count = s.recorder.samples.count;
         record_.event_count = s.recorder.events.count;
         if (rows.capacity > 2 * first_rows) grow_steps(std::max(rows.count, 1LL));
-        const bool blames = record_.status == Status::not_finite || record_.status == Status::step_too_small;
+        if (s.recorder.pieces.capacity > 0) end_pieces(s, rows);
+        record_.dense.count = s.recorder.pieces.count;
+        if (s.implicit) record_.implicit = kernels_.work(s.implicit);
+        const bool blames = record_.status == Status::not_finite || record_.status == Status::step_too_small ||
+                            record_.status == Status::newton_failed || record_.status == Status::singular;
         if (blames) record_.culprit = s.culprit;
         record_.stop_time = s.t;
         record_.last_step = s.last_step;
         record_.steps = s.steps, record_.rejected = s.rejected, record_.rhs_calls = s.rhs_calls;
+    }
+
+    // The last state is a piece of its own if no step leads to it.
+    void end_pieces(Integration& s, const Rows& rows) {
+        if (rows.count == 0 || (rows.count > 1 && rows.t[rows.count - 2] != rows.t[rows.count - 1])) return;
+        grow_pieces(s.recorder.pieces.count + 1);
+        std::fill(s.coefficients, s.coefficients + (record_.dense.degree + 1) * s.lanes, 0.0);
+        copy(s.x, s.n, s.coefficients);
+        push_piece(s.recorder.pieces, s.t, s.t, s.coefficients, record_.dense.degree, s.lanes, s.n);
     }
 
     Request request_;
@@ -156,7 +181,7 @@ inline DenseRecord make_dense(const Request& request, const Record& record, Stat
     Workspace workspace(request, kernels);
     Integration& s = workspace.state();
     DenseRecord dense;
-    dense.degree = request.general ? request.general->degree : kernels.degree;
+    dense.degree = dense_degree(request, kernels);
     const long long size = (dense.degree + 1) * record.n;
     const long long rows = record.step_count;
     const double* t = record.step_t.data();

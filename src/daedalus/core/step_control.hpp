@@ -14,8 +14,12 @@ inline namespace DAEDALUS_ISA {
 inline constexpr double smallest_error = 1e-4;
 // Aim below the tolerance, so that most steps are accepted (Hairer, Norsett, Wanner, section II.4).
 inline constexpr double safety = 0.9;
+// A step shorter than this many spacings of t cannot resolve anything.
+inline constexpr double fewest_spacings = 10;
 // A step with anything not finite is tried again this much shorter: domain edges need large cuts.
 inline constexpr double cut_if_not_finite = 0.25;
+
+inline double interval_end(const Integration& s) { return s.stops[s.stop_next]; }
 
 // Gustafsson's controller in Hairer's form: h_new = h safety err^-(1/k - 0.75 beta) err_before^beta.
 template <class M>

@@ -12,12 +12,8 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// A step shorter than this many spacings of t cannot resolve anything.
-inline constexpr double fewest_spacings = 10;
 // A step that would end this close (in steps) before a stop ends there instead (Hairer's codes: 1 %).
 inline constexpr double stretch = 1.01;
-
-inline double interval_end(const Integration& s) { return s.stops[s.stop_next]; }
 
 // Fixed steps: as many as fit, the last one shortened; rounding must not add a tiny one.
 inline void restart_grid(Integration& s) noexcept {
@@ -31,6 +27,7 @@ inline void restart_grid(Integration& s) noexcept {
 // At the start, behind a breakpoint and after an event: the slope and the controller's memory are stale.
 inline void restart(Integration& s) noexcept {
     s.slope_known = false;
+    if (s.implicit) implicit_of(s).restarted = true;
     restart_control(s);
     restart_grid(s);
 }
@@ -62,6 +59,14 @@ inline void save_inside_step(Integration& s) noexcept {
 }
 
 template <class M>
+inline double first_step_of(Integration& s) noexcept {
+    if constexpr (M::is_explicit)
+        return first_step_size<M>(s);
+    else
+        return M::first_step(s);
+}
+
+template <class M>
 inline Status start(Integration& s) noexcept {
     s.started = true;
     if (s.recorder.every_step || s.recorder.event_rows) push_row(s.recorder.steps, s.t, s.x, s.n);
@@ -73,17 +78,21 @@ inline Status start(Integration& s) noexcept {
     if (s.t0 == s.t1) return Status::finished;
     enter_segments(s.inputs, 0.5 * (s.t + interval_end(s)));
     restart(s);
-    ensure_slope<M>(s);
-    if (s.abort_called) return Status::aborted;
-    if (first_not_finite(s.k, s.n, s.culprit.component)) {
-        s.culprit.what = Culprit::What::derivative;
-        return Status::not_finite;
+    if constexpr (M::is_explicit) {
+        ensure_slope<M>(s);
+        if (s.abort_called) return Status::aborted;
+        if (first_not_finite(s.k, s.n, s.culprit.component)) {
+            s.culprit.what = Culprit::What::derivative;
+            return Status::not_finite;
+        }
+    } else {
+        M::prepare(s);
     }
     if (s.guards.count > 0) {
         s.guards.root_count = s.guards.early_count = 0;
         refresh_references(s);
     }
-    if (s.fixed_step <= 0) s.h = s.direction * (s.first_step > 0 ? s.first_step : first_step_size<M>(s));
+    if (s.fixed_step <= 0) s.h = s.direction * (s.first_step > 0 ? s.first_step : first_step_of<M>(s));
     return s.abort_called ? Status::aborted : Status::going;
 }
 
@@ -93,6 +102,12 @@ inline Status next_interval(Integration& s) noexcept {
     if (++s.stop_next == s.stop_count) return Status::finished;
     enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
     restart(s);
+    // Inputs may jump here, and z and x' with them: the row of this time keeps the later values.
+    if (s.implicit) {
+        if (!solve_restart(s, s.x, false)) return s.abort_called ? Status::aborted : Status::inconsistent;
+        Rows& rows = s.recorder.steps;
+        if (rows.count > 0 && rows.t[rows.count - 1] == s.t) copy(s.x, s.n, rows.x + (rows.count - 1) * s.n);
+    }
     if (s.guards.count > 0 && jump_of_inputs(s)) return fire(s);
     return s.abort_called ? Status::aborted : Status::going;
 }
@@ -116,6 +131,7 @@ inline Status complete(Integration& s) noexcept {
     if (s.guards.count > 0) {
         cut = handle_guards<M>(s);
         if (s.abort_called) return Status::aborted;
+        if (cut && !s.taken) return Status::newton_failed;
         if (cut && first_not_finite(s.x_new, s.n, s.culprit.component)) {
             s.culprit.what = Culprit::What::state;
             return Status::not_finite;
@@ -127,6 +143,10 @@ inline Status complete(Integration& s) noexcept {
         if (!cut) copy(s.guards.next, s.guards.count, s.guards.reference);
     }
     save_inside_step<M>(s);
+    if (s.recorder.pieces.capacity > 0 && s.t_new != s.t) {
+        ensure_dense<M>(s);
+        push_piece(s.recorder.pieces, s.t, s.t_new, s.coefficients, M::degree(s), s.lanes, s.n);
+    }
     if (s.has_projection) {
         project_end(s);
         if (first_not_finite(s.x_new, s.n, s.culprit.component)) {
@@ -143,8 +163,10 @@ inline Status complete(Integration& s) noexcept {
     }
     s.t = s.t_new;
     std::swap(s.x, s.x_new);
-    if (s.end_known) copy(M::end_slope(s), s.lanes, s.k);
-    s.slope_known = s.end_known;
+    if constexpr (M::is_explicit) {
+        if (s.end_known) copy(M::end_slope(s), s.lanes, s.k);
+        s.slope_known = s.end_known;
+    }
     ++s.grid_index;
 
     Status status = Status::going;
@@ -185,13 +207,41 @@ inline Status reject(Integration& s, double error) noexcept {
     return Status::step_too_small;
 }
 
-template <class M>
-inline Status attempt_adaptive(Integration& s) noexcept {
+// Sets t_new by the planned length and the limits; true where the step ends at a stop.
+inline bool plan_step(Integration& s) noexcept {
     const double end = interval_end(s);
     s.h = s.direction * std::min(std::max(std::fabs(s.h), fewest_spacings * spacing(s.t)), s.max_step);
     const bool reaches_end = (s.t + stretch * s.h - end) * s.direction >= 0 &&
                              std::fabs(end - s.t) <= s.max_step * (1 + 1e-6);
     s.t_new = reaches_end ? end : s.t + s.h;
+    return reaches_end;
+}
+
+// Whether stability and not accuracy limits the step: h |lambda| from two slopes at the end of the step stays beyond the
+// edge of the stability region (Shampine; Hairer, Wanner, Solving Ordinary Differential Equations II, section IV.2), and
+// more steps of this length are to come than an implicit method would need.
+inline constexpr int stiff_enough = 15, easy_enough = 6;
+inline constexpr double many_steps = 300;
+
+template <class M>
+inline bool is_stiff(Integration& s) noexcept {
+    if constexpr (requires { M::stability_edge; }) {
+        ensure_end_slope<M>(s);
+        if (M::stiffness(s) > M::stability_edge) {
+            s.easy_steps = 0;
+            ++s.stiff_steps;
+        } else if (s.stiff_steps > 0 && ++s.easy_steps == easy_enough) {
+            s.stiff_steps = s.easy_steps = 0;
+        }
+        return s.stiff_steps >= stiff_enough && std::fabs(s.t1 - s.t_new) > many_steps * std::fabs(s.t_new - s.t);
+    } else {
+        return false;
+    }
+}
+
+template <class M>
+inline Status attempt_adaptive(Integration& s) noexcept {
+    const bool reaches_end = plan_step(s);
     const double taken = s.t_new - s.t;
     if (taken == 0) return Status::step_too_small;
     ensure_slope<M>(s);
@@ -203,6 +253,21 @@ inline Status attempt_adaptive(Integration& s) noexcept {
     // A step shortened by a stop says nothing against the length that was planned.
     const double wish = taken * growth_after_acceptance<M>(s, error);
     s.h = reaches_end && std::fabs(wish) < std::fabs(s.h) ? s.h : wish;
+    if (s.watch_stiffness && is_stiff<M>(s)) return Status::stiff;
+    return complete<M>(s);
+}
+
+template <class M>
+inline Status attempt_implicit(Integration& s) noexcept {
+    const bool reaches_end = plan_step(s);
+    if (s.t_new == s.t) return Status::step_too_small;
+    const double planned = s.h;
+    const Status status = M::attempt(s);
+    if (status != Status::going || !s.accepted) return status;
+    // A step shortened by a stop says nothing against the length that was planned.
+    if (reaches_end && std::fabs(s.h) < std::fabs(planned)) s.h = planned;
+    s.dense_known = false;
+    if constexpr (!requires { M::dense_on_demand; }) ensure_dense<M>(s);
     return complete<M>(s);
 }
 
@@ -211,14 +276,19 @@ inline Status attempt_fixed(Integration& s) noexcept {
     const bool last = s.grid_index + 1 >= s.grid_count;
     const double travelled = s.fixed_step * static_cast<double>(s.grid_index + 1);
     s.t_new = last ? interval_end(s) : s.grid_begin + s.direction * travelled;
-    ensure_slope<M>(s);
+    if constexpr (M::is_explicit) ensure_slope<M>(s);
     take_step<M>(s);
     if (s.abort_called) return Status::aborted;
     long long component = 0;
     if (first_not_finite(s.x_new, s.n, component)) {
-        blame_not_finite<M>(s);
+        if constexpr (M::is_explicit)
+            blame_not_finite<M>(s);
+        else
+            s.culprit = {component, Culprit::What::state};
         return Status::not_finite;
     }
+    if (!s.taken) return Status::newton_failed;
+    if constexpr (!M::is_explicit) ensure_dense<M>(s);
     return complete<M>(s);
 }
 
@@ -226,7 +296,16 @@ inline Status attempt_fixed(Integration& s) noexcept {
 inline bool has_room(const Integration& s) {
     const Recorder& recorder = s.recorder;
     return recorder.steps.count + 3 <= recorder.steps.capacity &&
+           (recorder.pieces.capacity == 0 || recorder.pieces.count < recorder.pieces.capacity) &&
            recorder.events.count + s.guards.root_capacity + s.guards.count <= recorder.events.capacity;
+}
+
+template <class M>
+inline Status attempt(Integration& s) noexcept {
+    if constexpr (M::is_explicit)
+        return attempt_adaptive<M>(s);
+    else
+        return attempt_implicit<M>(s);
 }
 
 template <class M>
@@ -236,7 +315,7 @@ Status advance(Integration& s, long long max_steps) noexcept {
     for (long long i = 0; i < max_steps; ++i) {
         if (!has_room(s)) return Status::buffer_full;
         if (s.steps >= s.max_steps) return Status::step_limit;
-        const Status status = s.fixed_step > 0 ? attempt_fixed<M>(s) : attempt_adaptive<M>(s);
+        const Status status = s.fixed_step > 0 ? attempt_fixed<M>(s) : attempt<M>(s);
         if (status != Status::going) return status;
     }
     return Status::chunk_done;
@@ -245,6 +324,7 @@ Status advance(Integration& s, long long max_steps) noexcept {
 // Dense output of the step from (t, x) to t_new, made anew.
 template <class M>
 void dense_of_step(Integration& s) noexcept {
+    static_assert(M::is_explicit, "implicit methods record their dense output");
     enter_segments(s.inputs, 0.5 * (s.t + s.t_new));
     slope_at(s, s.t, s.x, s.k);
     take_step<M>(s);

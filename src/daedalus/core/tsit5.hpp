@@ -14,6 +14,7 @@ struct Tsit5 {
     static constexpr int control_order = 5;  // the estimate behaves like h^5
     static constexpr double memory = 0.04;   // beta of the PI controller, as for dopri5
     static constexpr double shrink = 0.2, grow = 10.0;
+    static constexpr double stability_edge = 3.25;  // where stability ends on the negative real axis, nearly
     static constexpr bool error_needs_end = true;
 
     static constexpr double c[rows] = {0, 0.161, 0.327, 0.9, 0.9800255409045097, 1, 1};

@@ -20,6 +20,11 @@ struct Request {
     const Function* rhs = nullptr;
     Method method = Method::tsit5;
     const GeneralMethod* general = nullptr;
+    // An implicit model instead of rhs, and the numbers of its method; x0 is the row (x, z, x') then.
+    const ImplicitModel* implicit = nullptr;
+    const void* implicit_table = nullptr;
+    int implicit_degree = 0;  // of its dense output
+    const Function* restart = nullptr;
     double t0 = 0, t1 = 0;
     std::span<const double> x0, u, p;
     double rtol = 1e-6;
@@ -30,6 +35,7 @@ struct Request {
     long long max_steps = std::numeric_limits<long long>::max();
     bool samples_only = false;  // save_at was given
     bool keep_steps = true;
+    bool watch_stiffness = false;
     std::span<const double> save_at;
     std::span<const Table* const> tables;
     const Function* guards = nullptr;
@@ -40,16 +46,22 @@ struct Request {
     void* keeper = nullptr;
 };
 
+// The degree of a method's dense output.
+inline int dense_degree(const Request& request, const Kernels& kernels) {
+    if (request.implicit) return request.implicit_degree;
+    return request.general ? request.general->degree : kernels.degree;
+}
+
 class Workspace {
 public:
     Workspace(const Request& request, const Kernels& kernels)
-        : rhs_(*request.rhs, request.keeper), stops_(stop_times(request.t0, request.t1, request.tables)) {
+        : stops_(stop_times(request.t0, request.t1, request.tables)), kernels_(kernels) {
         const long long n = static_cast<long long>(request.x0.size());
         const int rows = request.general ? request.general->rows : kernels.rows;
-        const int degree = request.general ? request.general->degree : kernels.degree;
+        const int degree = dense_degree(request, kernels);
         const long long guards = request.guards ? static_cast<long long>(request.directions.size()) : 0;
         const long long lanes = padded(n);
-        const long long total = lanes * (4 + rows + degree + 1) + padded(static_cast<long long>(request.u.size())) +
+        const long long total = lanes * (4 + rows + degree + 1) + 2 * padded(static_cast<long long>(request.u.size())) +
                                 guards * (5 + guard_samples + n);
         allocate(total);
 
@@ -61,6 +73,7 @@ public:
         s.rtol = request.rtol;
         s.fixed_step = request.fixed_step, s.first_step = request.first_step;
         s.max_step = request.max_step, s.max_steps = request.max_steps;
+        s.watch_stiffness = request.watch_stiffness;
         s.stops = stops_.data(), s.stop_count = static_cast<long long>(stops_.size());
 
         double* atol = carve(lanes);
@@ -72,18 +85,24 @@ public:
         std::copy(request.x0.begin(), request.x0.end(), s.x);
 
         s.inputs.u = carve(padded(static_cast<long long>(request.u.size())));
+        s.inputs.rates = carve(padded(static_cast<long long>(request.u.size())));
         std::copy(request.u.begin(), request.u.end(), s.inputs.u);
         for (const Table* table : request.tables) tables_.push_back(activate(*table));
         s.inputs.tables = tables_.data(), s.inputs.count = static_cast<long long>(tables_.size());
-        s.rhs = connect(rhs_, request);
+        if (request.implicit)
+            add_implicit(request);
+        else
+            s.rhs = connect(own(rhs_, *request.rhs, request), request);
         if (guards > 0) add_guards(request, guards);
         if (request.projection) {
-            projection_caller_ = std::make_unique<Caller>(*request.projection, request.keeper);
-            s.projection = connect(*projection_caller_, request);
+            s.projection = connect(own(projection_caller_, *request.projection, request), request);
             s.has_projection = true;
         }
     }
-    ~Workspace() { std::free(memory_); }
+    ~Workspace() {
+        if (state_.implicit) kernels_.destroy(state_.implicit);
+        std::free(memory_);
+    }
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
 
@@ -113,14 +132,36 @@ private:
         return call;
     }
 
+    // F and its Jacobian take (t, x', x, z, u, p), the drift u' too.
+    void add_implicit(const Request& request) {
+        ImplicitCalls calls;
+        calls.residual = connect_implicit(own(rhs_, *request.implicit->residual, request), request);
+        calls.jacobian = connect_implicit(own(jacobian_caller_, *request.implicit->jacobian, request), request);
+        calls.has_restart = request.restart != nullptr;
+        if (request.restart) calls.restart = connect(own(restart_caller_, *request.restart, request), request);
+        calls.has_drift = request.implicit->drift != nullptr;
+        if (calls.has_drift) {
+            calls.drift = connect_implicit(own(drift_caller_, *request.implicit->drift, request), request);
+            calls.drift.arg[6] = state_.inputs.rates;
+        }
+        state_.implicit = kernels_.make(*request.implicit, calls, request.implicit_table);
+    }
+    Call connect_implicit(Caller& caller, const Request& request) {
+        Call& call = caller.call();
+        call.arg[0] = &state_.stage_time;
+        call.arg[4] = state_.inputs.u;
+        call.arg[5] = request.p.data();
+        return call;
+    }
+    static Caller& own(std::unique_ptr<Caller>& place, const Function& function, const Request& request) {
+        place = std::make_unique<Caller>(function, request.keeper);
+        return *place;
+    }
+
     void add_guards(const Request& request, long long count) {
         Guards& guards = state_.guards;
-        guard_caller_ = std::make_unique<Caller>(*request.guards, request.keeper);
-        guards.values = connect(*guard_caller_, request);
-        if (request.resets) {
-            reset_caller_ = std::make_unique<Caller>(*request.resets, request.keeper);
-            guards.resets = connect(*reset_caller_, request);
-        }
+        guards.values = connect(own(guard_caller_, *request.guards, request), request);
+        if (request.resets) guards.resets = connect(own(reset_caller_, *request.resets, request), request);
         guards.has_resets = request.resets != nullptr;
         guards.count = count;
         guards.directions = request.directions.data();
@@ -138,9 +179,10 @@ private:
         guards.roots = roots_.data();
     }
 
-    Caller rhs_;
+    std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_;
     std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_;
     std::vector<double> stops_;
+    Kernels kernels_;
     std::vector<ActiveTable> tables_;
     std::vector<long long> seen_;
     std::vector<Root> roots_;

@@ -17,8 +17,8 @@ from daedalus.errors import InputError
 from daedalus.model.names import element_label
 from daedalus.model.signals import Signal
 from daedalus.model.system import System
+from daedalus.simulation.implicit_plant import plant_for_rows
 from daedalus.simulation.inputs import Drive
-from daedalus.simulation.plant import plant_of
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.trajectory import Dense, Outcome, Trajectory, Work
 
@@ -182,6 +182,5 @@ def _rebuild(data: xarray.Dataset, description: dict[str, Any], times: np.ndarra
     system = System.from_record(description["system"])
     drive = Drive(data["constants"].values, tables)
     x = np.ascontiguousarray(data["x"].values)
-    return Trajectory(
-        plant_of(system), drive, data["parameters"].values, times, x, description["status"], outcome, dense
-    )
+    plant = plant_for_rows(system, x)
+    return Trajectory(plant, drive, data["parameters"].values, times, x, description["status"], outcome, dense)

@@ -27,6 +27,9 @@ class Method:
     index_2: str = "-"
     index_3: str = "-"
     title: str = ""
+    family: str = "explicit"  # what of the core runs it: explicit, radau, bdf, rosenbrock, tableau
+    highest_index: int = 3  # that it solves as written; explicit methods run reduced models
+    why_not_higher: str = ""
 
 
 def _explicit(name: str, order: int, adaptive: bool, title: str) -> Method:
@@ -34,6 +37,29 @@ def _explicit(name: str, order: int, adaptive: bool, title: str) -> Method:
     # with projection onto the constraints; x and z then have the order of the method.
     reduced = f"{order} reduced"
     return Method(name, order, True, adaptive, str(order), f"{order} z explicit", reduced, reduced, title)
+
+
+def _radau(stages: int) -> Method:
+    # Hairer, Lubich, Roche 1989: x and z at index 1, x and z at index 2, positions, velocities and multipliers at 3.
+    s, order = stages, 2 * stages - 1
+    orders = (f"{order} z {order}", f"{order} z {s}", f"q {s + 1} v {s} z {s - 1}")
+    return Method(f"radau{order}", order, False, True, str(order), *orders, f"Radau IIA, {s} stages", "radau")
+
+
+def _rosenbrock(name: str, order: int, title: str) -> Method:
+    why = "a Rosenbrock method solves one linear system a stage, which does not hold a constraint that z is not in."
+    return Method(name, order, False, True, str(order), f"{order} z {order}", "-", "-", title, "rosenbrock", 1, why)
+
+
+def _implicit_tableau(name: str, order: int, adaptive: bool, title: str, index_2: str = "-", why: str = "") -> Method:
+    # The orders by index are derived from the tableau in tableaux/dae_orders.py; a test compares them with these.
+    highest = 1 if index_2 == "-" else 2
+    orders = (str(order), f"{order} z {order}", index_2, "-")
+    return Method(name, order, False, adaptive, *orders, title, "tableau", highest, why)
+
+
+_UNDAMPED = "R(∞) = {}: an error of z is carried from step to step and never decays."
+_STAGE_ORDER_1 = "its stage order is 1: multipliers would be wrong by O(1) after each change of step."
 
 
 METHODS = {
@@ -48,14 +74,34 @@ METHODS = {
         _explicit("dopri5", 5, True, "Dormand and Prince 1980, 5(4)"),
         _explicit("tsit5", 5, True, "Tsitouras 2011, 5(4)"),
         _explicit("dop853", 8, True, "Dormand and Prince 8(5,3), Hairer, Nørsett and Wanner 1993"),
+        _implicit_tableau("implicit_euler", 1, False, "implicit Euler", "1", _STAGE_ORDER_1),
+        _implicit_tableau("trapezoidal", 2, False, "trapezoidal rule, Lobatto IIIA", why=_UNDAMPED.format(-1)),
+        *(
+            _implicit_tableau(f"gauss{s}", 2 * s, False, f"Gauss–Legendre, {s} stages", why=_UNDAMPED.format((-1) ** s))
+            for s in range(1, 7)
+        ),
+        *(_radau(stages) for stages in (2, 3, 5)),
+        _rosenbrock("rodas4", 4, "Hairer and Wanner 1996, Rosenbrock 4(3)"),
+        _rosenbrock("rodas5p", 5, "Steinebach 2023, Rosenbrock 5(4)"),
+        Method(
+            "bdf",
+            5,
+            False,
+            True,
+            "1 to 5",
+            "1 to 5 z 1 to 5",
+            "1 to 5",
+            "-",
+            "BDF of variable order and step (Brenan, Campbell, Petzold 1996)",
+            "bdf",
+            2,
+            "BDF with varying steps does not converge for index 3 (Gear, Leimkuhler, Gupta 1985).",
+        ),
     )
 }
 
 # Written in the contract for later; named here so that the error says more than "unknown".
-IMPLICIT = {
-    "implicit_euler", "trapezoidal", "bdf", "rodas5p", "rattle", "radau3", "radau5", "radau9",
-    *(f"gauss{k}" for k in range(1, 7)),
-}  # fmt: skip
+LATER = {"rattle"}
 
 
 class MethodTable:
@@ -94,9 +140,12 @@ def methods() -> MethodTable:
     >>> dd.methods()["dop853"].order
     8
     >>> [m.name for m in dd.methods() if m.adaptive]
-    ['bs3', 'dopri5', 'tsit5', 'dop853']
+    ['bs3', 'dopri5', 'tsit5', 'dop853', 'radau3', 'radau5', 'radau9', 'rodas4', 'rodas5p', 'bdf']
     """
     return MethodTable()
+
+
+AT_FIXED_STEP = "as asked, at fixed step"
 
 
 @dataclass(frozen=True)
@@ -119,13 +168,49 @@ def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Cho
         return Choice(name, name, True, f"auto: {name}, explicit, for rtol = {rtol:g}")
     if method not in METHODS:
         raise _unknown_method(method)
+    if not METHODS[method].explicit:
+        return _implicit(METHODS[method], step)
     if METHODS[method].adaptive:
         if step is None:
             return Choice(method, method, True, "as asked")
-        return Choice(method, _core_tableau(method), False, "as asked, at fixed step")
+        return Choice(method, _core_tableau(method), False, AT_FIXED_STEP)
     if step is None:
         raise _no_step(method)
     return Choice(method, _core_tableau(method), False, "as asked")
+
+
+def is_implicit(method: object) -> bool:
+    """Whether `method=` is an implicit method, by name or as a tableau."""
+    if isinstance(method, str):
+        return method in METHODS and not METHODS[method].explicit
+    return not getattr(method, "is_explicit", True)
+
+
+def _implicit(method: Method, step: float | None) -> Choice:
+    if not method.adaptive and step is None:
+        raise _no_step(method.name)
+    if method.family == "bdf" and step is not None:
+        raise InputError(
+            "BDF takes no fixed step.",
+            because="its order and step are chosen together.",
+            remedy='max_step=..., or a one-step method such as "radau5"',
+        )
+    return Choice(method.name, _core_implicit(method), step is None, "as asked" if step is None else AT_FIXED_STEP)
+
+
+@cache
+def _core_implicit(method: Method) -> Any:
+    from daedalus import _core
+    from daedalus.simulation.tableaux.collocation_transform import core_collocation
+    from daedalus.simulation.tableaux.rosenbrock_tables import core_rosenbrock
+
+    if method.family == "radau":
+        return core_collocation((method.order + 1) // 2)
+    if method.family == "rosenbrock":
+        return core_rosenbrock(method.name)
+    if method.family == "bdf":
+        return _core.Bdf()
+    return _core_tableau(method.name)
 
 
 def _from_tableau(method: object, step: float | None) -> Choice:
@@ -134,12 +219,6 @@ def _from_tableau(method: object, step: float | None) -> Choice:
     if not isinstance(method, Tableau):
         raise InputError("method= is a name or a Tableau.", f"got {type(method).__name__}", remedy='method="tsit5"')
     name = method.name or "tableau"
-    if not method.is_explicit:
-        raise InputError(
-            f"The tableau {name!r} is implicit.",
-            because="this version integrates explicit tableaux.",
-            remedy='an explicit tableau, or method="dop853"',
-        )
     problems = [] if method.is_consistent else method.problems()
     if problems:
         raise InputError(f"The tableau {name!r} is not consistent.", problems, remedy="correct the coefficients")
@@ -158,11 +237,11 @@ def _no_step(name: str) -> InputError:
 
 
 def _unknown_method(method: str) -> InputError:
-    if method in IMPLICIT:
+    if method in LATER:
         return InputError(
             f"The method {method!r} is not in this version.",
             "available: " + ", ".join(METHODS),
-            because="implicit methods are still to come.",
+            because="symplectic methods for constrained mechanics are still to come.",
             remedy='method="auto"',
         )
     return InputError(

@@ -1,8 +1,10 @@
-"""The machine code of one explicit system: right-hand side, readout, guards, resets, each made on first use."""
+"""The machine code of one system: what all kinds of plants share, and the kind with x' = f(t, x, u, p)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -17,12 +19,70 @@ from daedalus.simulation.projection import projection
 
 
 class Plant:
-    """Compiled functions of (t, x, u, p) for a system x' = f(t, x, u, p)."""
+    """A system with compiled functions, each made on first use; a row of its runs is x, or more than that.
+
+    row_parts: which columns of a row hold a vector; vectors that are not there are computed from it.
+    """
+
+    row_parts: Mapping[str, slice]
+    guards: Any
+    resets: Any
+    readout: Any
+    projection: Any
+    invariants: Any
+    constraints: Any
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.form = explicit_form(system)
         self.notes: tuple[str, ...] = system.prepared.get("notes", ())
+
+    @cached_property
+    def invariant_labels(self) -> list[str]:
+        """The name of every entry of `invariants`."""
+        return [
+            element_label(name, () if value.is_scalar() else (value.numel(),), k)
+            for name, value in self.system.invariants.items()
+            for k in range(value.numel())
+        ]
+
+    @cached_property
+    def constraint_rows(self) -> list[int]:
+        """Which equations contain no derivative."""
+        pattern = ca.jacobian_sparsity(self.system.residual, self.system.symbol("xdot"))
+        return sorted(set(range(pattern.size1())) - set(pattern.row()))
+
+    @cached_property
+    def output_slices(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
+        """Where each output lies in the readout, and its shape."""
+        places, offset = {}, self.system.sizes["z"]
+        for name, expression in self.system.outputs.items():
+            rows, columns = expression.shape
+            shape: tuple[int, ...] = () if expression.is_scalar() else (rows,) if columns == 1 else (rows, columns)
+            places[name] = (slice(offset, offset + rows * columns), shape)
+            offset += rows * columns
+        return places
+
+    def output_place(self, name: str) -> tuple[slice, tuple[int, ...]]:
+        """The place of an output or of one element of it in the readout."""
+        stem, index = split_index(name)
+        if stem not in self.output_slices:
+            raise self.system.unknown_name(name)
+        place, shape = self.output_slices[stem]
+        if index is None:
+            return place, shape
+        k = flat_index(shape, index)
+        if k is None:
+            raise InputError(f"{name} does not exist.", f"{stem} has shape {shape}")
+        return slice(place.start + k, place.start + k + 1), ()
+
+
+class ExplicitPlant(Plant):
+    """Compiled functions of (t, x, u, p) for a system x' = f(t, x, u, p)."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
+        self.row_parts = {"x": slice(None)}
+        self.form = explicit_form(system)
 
     def _compiled(self, name: str, expression: ca.SX) -> Compiled:
         arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
@@ -67,57 +127,18 @@ class Plant:
         return self._compiled("invariants", self.form.applied(self.system, kept))
 
     @cached_property
-    def invariant_labels(self) -> list[str]:
-        """The name of every entry of `invariants`."""
-        return [
-            element_label(name, () if value.is_scalar() else (value.numel(),), k)
-            for name, value in self.system.invariants.items()
-            for k in range(value.numel())
-        ]
-
-    @cached_property
     def constraints(self) -> Compiled:
         """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
         rows = self.constraint_rows
         return self._compiled("constraints", self.form.applied(self.system, self.system.residual[rows]))
 
-    @cached_property
-    def constraint_rows(self) -> list[int]:
-        """Which equations contain no derivative."""
-        pattern = ca.jacobian_sparsity(self.system.residual, self.system.symbol("xdot"))
-        return sorted(set(range(pattern.size1())) - set(pattern.row()))
 
-    @cached_property
-    def output_slices(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
-        """Where each output lies in the readout, and its shape."""
-        places, offset = {}, self.system.sizes["z"]
-        for name, expression in self.system.outputs.items():
-            rows, columns = expression.shape
-            shape: tuple[int, ...] = () if expression.is_scalar() else (rows,) if columns == 1 else (rows, columns)
-            places[name] = (slice(offset, offset + rows * columns), shape)
-            offset += rows * columns
-        return places
-
-    def output_place(self, name: str) -> tuple[slice, tuple[int, ...]]:
-        """The place of an output or of one element of it in the readout."""
-        stem, index = split_index(name)
-        if stem not in self.output_slices:
-            raise self.system.unknown_name(name)
-        place, shape = self.output_slices[stem]
-        if index is None:
-            return place, shape
-        k = flat_index(shape, index)
-        if k is None:
-            raise InputError(f"{name} does not exist.", f"{stem} has shape {shape}")
-        return slice(place.start + k, place.start + k + 1), ()
-
-
-def plant_of(system: System) -> Plant:
-    """The plant of a system, made once and kept with it."""
+def plant_of(system: System) -> ExplicitPlant:
+    """The explicit plant of a system, made once and kept with it."""
     plant = system.prepared.get("plant")
     if plant is None:
         with system.lock:
-            plant = system.prepared.setdefault("plant", Plant(system))
+            plant = system.prepared.setdefault("plant", ExplicitPlant(system))
     return plant
 
 

@@ -13,10 +13,12 @@ from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
+from daedalus.simulation.implicit_plant import ImplicitPlant
+from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.settings import settings_of
 from daedalus.simulation.simulate import explain, raise_stopped, read_save_at, read_span, read_start
-from daedalus.simulation.solvable import solvable_system
+from daedalus.simulation.solvable import system_to_run
 from daedalus.simulation.stop_reason import SUCCESS
 from daedalus.simulation.trajectory import Trajectory
 
@@ -52,7 +54,11 @@ class PreparedRun:
         save_at: Any,
         options: dict[str, Any],
     ) -> None:
-        system = solvable_system(model)
+        limits = [options.pop(name, None) for name in LIMITS]
+        method, rtol, atol = options.pop("method", "auto"), options.pop("rtol", 1e-6), options.pop("atol", 1e-9)
+        if options:
+            raise InputError(f"dd.prepare takes no {', '.join(options)}.", remedy="the options of dd.simulate")
+        system, method, self._why = system_to_run(model, method, rtol)
         self._t0, self._t1 = read_span(span)
         self._p = parameter_values(system, parameters)
         self.system, self._drive = read_inputs(system, inputs or {}, (self._t0, self._t1))
@@ -63,14 +69,14 @@ class PreparedRun:
                 because="each call would go back to Python thousands of times.",
                 remedy="dd.signal(times, values), an expression, or dd.simulate",
             )
-        limits = [options.pop(name, None) for name in LIMITS]
-        method, rtol, atol = options.pop("method", "auto"), options.pop("rtol", 1e-6), options.pop("atol", 1e-9)
-        if options:
-            raise InputError(f"dd.prepare takes no {', '.join(options)}.", remedy="the options of dd.simulate")
         self._settings = settings_of(self.system, method, rtol, atol, *limits)
+        plant = self._settings.plant
         self._x0 = self.system.default_start
-        if start is not None:
-            self._x0 = read_start(self._settings.plant, self._drive, start, self._t0, self._p, self._settings)
+        self._rows = partial(first_row, model, plant, self._drive) if isinstance(plant, ImplicitPlant) else None
+        if self._rows is not None:
+            self._x0 = self._rows(start, inputs or {}, self._t0, self._p)
+        elif start is not None:
+            self._x0 = read_start(plant, self._drive, start, self._t0, self._p, self._settings)
         self._call = dict(self._settings.call)
         if save_at is not None:
             self._call["save_at"] = read_save_at(save_at, self._t0, self._t1)
@@ -93,7 +99,7 @@ class PreparedRun:
         run = self._run(x0, u, p)
         if run.status not in SUCCESS:
             raise_stopped(self._trajectory(run, u, p))
-        return run.x
+        return run.x[:, self._settings.plant.row_parts["x"]]
 
     def trajectory(
         self, x0: np.ndarray | None = None, u: np.ndarray | None = None, p: np.ndarray | None = None
@@ -101,10 +107,18 @@ class PreparedRun:
         """The same run with everything that `dd.simulate` returns."""
         return self._trajectory(self._run(x0, u, p), u, p)
 
+    def _begin(self, x0: np.ndarray | None, p: np.ndarray | None) -> np.ndarray:
+        """The first row: x0 itself, or what makes it consistent for an implicit method."""
+        if self._rows is None or (x0 is None and p is None):
+            return self._x0 if x0 is None else x0
+        states = self._x0[: self.system.sizes["x"]] if x0 is None else np.asarray(x0, dtype=float)
+        start = dict(zip(self.system.labels["x"], states.tolist()))
+        return self._rows(start, {}, self._t0, self._p if p is None else np.array(p, dtype=float))
+
     def _run(self, x0: np.ndarray | None, u: np.ndarray | None, p: np.ndarray | None) -> Any:
         return _core.integrate(
             *self._fixed,
-            self._x0 if x0 is None else x0,
+            self._begin(x0, p),
             self._drive.constants if u is None else u,
             self._p if p is None else p,
             **self._call,
@@ -113,7 +127,7 @@ class PreparedRun:
     def _trajectory(self, run: Any, u: np.ndarray | None, p: np.ndarray | None) -> Trajectory:
         drive = self._drive if u is None else self._drive._replace(constants=np.array(u, dtype=float))
         parameters = self._p if p is None else np.array(p, dtype=float)
-        words = partial(explain, run, self._settings, drive)
+        words = partial(explain, run, self._settings, drive, self._why)
         return Trajectory(self._settings.plant, drive, parameters, run.t, run.x, run.status, words, run)
 
 

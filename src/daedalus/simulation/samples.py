@@ -10,7 +10,7 @@ import numpy as np
 from daedalus.compilation import Compiled
 from daedalus.errors import InputError
 from daedalus.simulation.inputs import Drive
-from daedalus.simulation.plant import Plant, by_shape
+from daedalus.simulation.plant import ExplicitPlant, Plant, by_shape
 
 
 class Samples:
@@ -35,7 +35,7 @@ class Samples:
         self._parameters = parameters
         self._scalar = scalar  # one time asked for: values without the time axis
         self._times = times
-        self._x = x
+        self._x = x  # rows of the run: x, or (x, z, x') of an implicit method
 
     @property
     def time(self) -> np.ndarray:
@@ -76,8 +76,9 @@ class Samples:
         return by_shape(np.stack(columns, axis=1), place.shape)
 
     def _vector(self, letter: str) -> np.ndarray:
-        if letter == "x":
-            return self._x
+        part = self._plant.row_parts.get(letter)
+        if part is not None:
+            return self._x[:, part]
         if letter == "u":
             return self._inputs
         if letter == "p":
@@ -99,6 +100,7 @@ class Samples:
 
     @cached_property
     def _derivatives(self) -> np.ndarray:
+        assert isinstance(self._plant, ExplicitPlant)  # other plants keep derivatives in their rows
         return self._plant.rhs.core.evaluate_many(*self._arguments())[0]
 
     def violations(self) -> dict[str, float]:

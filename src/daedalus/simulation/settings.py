@@ -10,7 +10,9 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.system import System
-from daedalus.simulation.methods import choose_method
+from daedalus.simulation.fitting_method import check_fits
+from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
+from daedalus.simulation.methods import METHODS, choose_method, is_implicit
 from daedalus.simulation.plant import Plant, plant_of
 
 if TYPE_CHECKING:
@@ -62,14 +64,50 @@ def _checked(system: System, method: str | Tableau, rtol: float, atol: object, l
                 f"{name} must be a positive number.", f"got {value!r}", remedy=f"{name}=None or a number > 0"
             )
     choice = choose_method(method, rtol, numbers["step"])
-    call = {"atol": absolute_tolerance(system, atol), **{k: v for k, v in numbers.items() if v is not None}}
-    plant = plant_of(system)
+    implicit = is_implicit(method)
+    plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
+    if isinstance(plant, ImplicitPlant):
+        check_fits(plant, method)
+    tolerance = row_tolerance(system, atol) if implicit else absolute_tolerance(system, atol)
+    call = {"atol": tolerance, **{k: v for k, v in numbers.items() if v is not None}}
     if system.invariants and plant.projection is not None:
         call["projection"] = plant.projection.core
+    if method == "auto":
+        call["watch_stiffness"] = True
     if system.events:
         call.update(_events(plant))
     chosen = (choice.core, choice.name, choice.reason)
-    return Settings(plant, plant.rhs.core, *chosen, numbers["max_steps"], numbers["time_limit"], call)
+    core = _core_model(plant, choice.name)
+    return Settings(plant, core, *chosen, numbers["max_steps"], numbers["time_limit"], call)
+
+
+def _core_model(plant: Plant, method: str) -> Any:
+    if not isinstance(plant, ImplicitPlant):
+        return plant_of(plant.system).rhs.core
+    needs_drift = method in METHODS and METHODS[method].family == "rosenbrock"
+    return plant.model_with_drift if needs_drift else plant.model
+
+
+def row_tolerance(system: System, atol: object) -> np.ndarray:
+    """atol over the rows (x, z, x') of an implicit run; algebraic variables have an error of their own here."""
+    sizes, of_z, of_x = system.sizes, 1e-9, atol
+    if isinstance(atol, Mapping):
+        of_x = {name: value for name, value in atol.items() if system.place(name).letter != "z"}
+    elif isinstance(atol, (int, float, np.integer, np.floating)):
+        of_z = float(atol)
+    z = of_z * system.nominal["z"]
+    for name, value in atol.items() if isinstance(atol, Mapping) else ():
+        place = system.place(name)
+        if place.letter == "z":
+            z[place.positions] = _absolute(name, value, len(place.positions))
+    return np.concatenate([absolute_tolerance(system, of_x), z, np.ones(sizes["x"])])
+
+
+def _absolute(name: str, value: object, count: int) -> np.ndarray:
+    entries = np.asarray(value, dtype=float).ravel(order="F")
+    if entries.size not in (1, count) or not np.all(entries >= 0):
+        raise InputError(f"atol of {name} does not fit.", f"got {value!r}", remedy=f'atol={{"{name}": 1e-9}}')
+    return entries
 
 
 def absolute_tolerance(system: System, atol: object) -> np.ndarray:
@@ -83,11 +121,10 @@ def absolute_tolerance(system: System, atol: object) -> np.ndarray:
         for name, value in atol.items():
             place = system.place(name)
             if place.letter != "x":
-                raise InputError(f"atol of {name} means nothing.", "only states have an error of their own")
-            entries = np.asarray(value, dtype=float).ravel(order="F")
-            if entries.size not in (1, len(place.positions)) or not np.all(entries >= 0):
-                raise InputError(f"atol of {name} does not fit.", f"got {value!r}", remedy=f'atol={{"{name}": 1e-9}}')
-            vector[place.positions] = entries
+                raise InputError(
+                    f"atol of {name} means nothing.", "only states have an error of their own with an explicit method"
+                )
+            vector[place.positions] = _absolute(name, value, len(place.positions))
     return vector
 
 

@@ -11,16 +11,19 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InconsistentStartError, InputError, SolverError
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import given_start, parameter_values
+from daedalus.simulation.implicit_plant import ImplicitPlant
+from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import Drive, read_inputs
 from daedalus.simulation.plant import Plant
 from daedalus.simulation.progress import ProgressBar, wants_progress
+from daedalus.simulation.restart import with_restart
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
-from daedalus.simulation.solvable import check_on_invariants, solvable_system
+from daedalus.simulation.solvable import check_on_invariants, implicit_choice, system_to_run
 from daedalus.simulation.stop_reason import remedy, stop_reason
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 
@@ -82,14 +85,19 @@ def simulate(
     >>> round(float(tr["x"][-1]), 8), tr.method
     (-1.0, 'dop853')
     """
-    system = solvable_system(model)
+    system, method, why = system_to_run(model, method, rtol)
+    given = (span, start, inputs, parameters)
     t0, t1 = read_span(span)
     p = parameter_values(system, parameters)
     system, drive = read_inputs(system, {} if inputs is None else inputs, (t0, t1))
     settings = settings_of(system, method, rtol, atol, step, max_step, first_step, max_steps, time_limit)
     plant = settings.plant
     x0 = system.default_start
-    if start is not None:
+    if isinstance(plant, ImplicitPlant):
+        x0 = first_row(model, plant, drive, start, inputs or {}, t0, p)
+        if plant.index.largest > 1 and any(event.resets for event in system.events):
+            settings = with_restart(settings, model)
+    elif start is not None:
         x0 = read_start(plant, drive, start, t0, p, settings)
     if system.invariants:
         check_on_invariants(plant, drive, t0, x0, p, rtol)
@@ -98,19 +106,39 @@ def simulate(
     if save_at is not None or drive.tables or cancel is not None or bar is not None:
         times = read_save_at(save_at, t0, t1)
         call = {**call, "save_at": times, "tables": drive.core_tables(), "cancel": cancel, "progress": bar}
-    rhs = settings.rhs if not drive.callbacks else _with_callbacks(settings.rhs, drive)
+    rhs = settings.rhs if not drive.callbacks else _with_callbacks(settings, drive)
     try:
         run = _core.integrate(rhs, settings.core_method, t0, t1, x0, drive.constants, p, **call)
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
     status = run.status
+    if status == "stiff":
+        limits = (step, max_step, first_step, max_steps, time_limit)
+        return _solved_anew(model, run, given, rtol, atol, limits, save_at, progress, on_stop, cancel)
     if status in SUSPECT:
         check_start_mass(model, system, t0, x0, p)
-    trajectory = Trajectory(plant, drive, p, run.t, run.x, status, partial(explain, run, settings, drive), run)
+    trajectory = Trajectory(plant, drive, p, run.t, run.x, status, partial(explain, run, settings, drive, why), run)
     if on_stop != "return" and _raises(on_stop) and not trajectory.success:
         raise_stopped(trajectory)
     return trajectory
+
+
+def _solved_anew(
+    model: Model | System, run: Any, given: tuple[Any, ...], rtol: float, atol: object, limits: tuple[Any, ...],
+    save_at: Any, progress: Any, on_stop: str, cancel: Any,
+) -> Trajectory:  # fmt: skip
+    """The whole run by an implicit method, after an explicit one was held back by stability."""
+    steps = "step" if run.steps == 1 else "steps"
+    found = f"stability held the explicit method to steps of {abs(run.last_step):.2g} from t = {run.stop_time:.3g} on"
+    name, why = implicit_choice(as_system(model), f"{found}, seen after {run.steps} {steps}", rtol)
+    span, start, inputs, parameters = given
+    step, max_step, _, max_steps, time_limit = limits
+    trajectory = simulate(
+        model, span, start, inputs, parameters, name, rtol, atol, step, save_at, max_step,  # type: ignore[arg-type]
+        max_steps=max_steps, time_limit=time_limit, progress=progress, on_stop=on_stop, cancel=cancel,
+    )  # fmt: skip
+    return trajectory.with_note(why)
 
 
 def _raises(on_stop: str) -> bool:
@@ -119,13 +147,13 @@ def _raises(on_stop: str) -> bool:
     return on_stop == "raise"
 
 
-def explain(run: Any, settings: Settings, drive: Drive) -> Outcome:
-    """What the core reports, in words."""
+def explain(run: Any, settings: Settings, drive: Drive, why: str = "") -> Outcome:
+    """What the core reports, in words; `why` this method was taken where it was not asked for."""
     return Outcome(
         stop_reason=stop_reason(run, settings.plant.system, settings.max_steps, settings.time_limit),
         method=settings.method,
-        work=Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, seconds=run.seconds),
-        notes=(settings.reason, *drive.notes, *settings.plant.notes),
+        work=Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds),
+        notes=(why or settings.reason, *drive.notes, *settings.plant.notes),
         events=tuple(run.events),
     )
 
@@ -217,12 +245,22 @@ def _progress(progress: object, t0: float, t1: float, title: str) -> Any:
 # -- preparing the core call -----------------------------------------------------------------------------------
 
 
-def _with_callbacks(core: Any, drive: Drive) -> Any:
-    """The right-hand side with Python functions among the inputs evaluated around it."""
-    wrapped = _core.Function("rhs", list(core.size_in), list(core.size_out), 0, 0, 0, 0)
+def _with_callbacks(settings: Settings, drive: Drive) -> Any:
+    """The model with Python functions among the inputs evaluated around it."""
+    if isinstance(settings.plant, ImplicitPlant):
+        residual, jacobian = (_filling_inputs(function.core, drive) for function in settings.plant.functions)
+        return settings.plant.core_model(residual, jacobian)
+    return _filling_inputs(settings.rhs, drive)
 
-    def call(t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
-        return core(t, x, drive.fill(float(t[0]), u), p)[0]
+
+def _filling_inputs(core: Any, drive: Drive) -> Any:
+    """A function of (t, ..., u, p) that evaluates Python functions among the inputs first."""
+    wrapped = _core.Function(core.name, list(core.size_in), list(core.size_out), 0, 0, 0, 0)
+
+    def call(t: np.ndarray, *others: np.ndarray) -> Any:
+        *states, u, p = others
+        found = core(t, *states, drive.fill(float(t[0]), u), p)
+        return found[0] if len(found) == 1 else found
 
     wrapped.set_python(call)
     return wrapped

@@ -25,6 +25,13 @@ def stop_reason(run: Any, system: System, max_steps: int | None, time_limit: flo
     if run.status == "event":
         return f"event {system.events[run.events[-1][0]].name!r} ended the run at {t}"
     name = culprit_name(run, system)
+    if run.status == "newton_failed":
+        where = f"Newton's method does not converge at {t} with steps of {abs(run.last_step):.2g}"
+        return f"{where}; {run.newton_failures} failures, largest correction in {name}"
+    if run.status == "singular":
+        return f"the matrix of the step is singular at {t}: the equations do not determine {name} there"
+    if run.status == "inconsistent":
+        return f"no consistent values were found after the jump at {t}"
     if run.status == "not_finite":
         return f"{name} is not finite at {t}"
     if run.status == "step_too_small":
@@ -35,9 +42,12 @@ def stop_reason(run: Any, system: System, max_steps: int | None, time_limit: flo
 
 def culprit_name(run: Any, system: System) -> str:
     """The variable (or derivative) that the core points at."""
-    if not 0 <= run.culprit < system.sizes["x"]:
-        return "a variable"
-    return system.labels["xdot" if run.culprit_stage == "derivative" else "x"][run.culprit]
+    states = system.labels["x"]
+    if run.culprit_stage == "derivative" and 0 <= run.culprit < len(states):
+        return system.labels["xdot"][run.culprit]
+    # Rows of implicit methods are (x, z, x').
+    row = [*states, *system.labels["z"], *system.labels["xdot"]]
+    return row[run.culprit] if 0 <= run.culprit < len(row) else "a variable"
 
 
 def remedy(status: str) -> str:
@@ -47,5 +57,8 @@ def remedy(status: str) -> str:
         "time_limit": "a larger time_limit, or a looser rtol",
         "step_too_small": "a shorter span if the solution blows up; an event where the right-hand side jumps",
         "not_finite": "other start values; a division by zero or a root of a negative number is likely",
+        "newton_failed": "a smaller step, a looser rtol, or dd.analyse(m) at the last state",
+        "singular": "dd.analyse(m, at=tr.at(tr.time[-1])), which names what is not determined",
+        "inconsistent": "a reset that leaves the constraints as they are; dd.initialise shows what is in conflict",
         "chattering": "a reset that moves the guard away from zero, or a terminal event",
     }.get(status, "dd.simulate(..., on_stop='return') to keep what was computed")

@@ -18,7 +18,7 @@ from daedalus.simulation.ensemble import Ensemble
 from daedalus.simulation.files import recorded_names, unit_of
 from daedalus.simulation.progress import wants_progress
 from daedalus.simulation.simulate import read_span, simulate
-from daedalus.simulation.solvable import solvable_system
+from daedalus.simulation.solvable import system_to_run
 from daedalus.simulation.trajectory import Trajectory
 
 # Times kept when save_at is not given: enough for a smooth plot.
@@ -59,7 +59,8 @@ def sweep(
     >>> en["x"].dims
     ('k', 'x_start', 'time')
     """
-    system = solvable_system(model)
+    system, method, _ = system_to_run(model, options.get("method", "auto"), options.get("rtol", 1e-6))
+    options = {**options, "method": method}
     axes = _read_axes(system, over, combine)
     grid = _case_grid(axes, combine)
     t0, t1 = read_span(span)

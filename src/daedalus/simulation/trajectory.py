@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.system import System
+from daedalus.simulation.implicit_plant import plant_for_rows
 from daedalus.simulation.inputs import Drive
-from daedalus.simulation.plant import Plant, plant_of
+from daedalus.simulation.plant import Plant
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.stop_reason import SUCCESS
 
@@ -140,6 +141,12 @@ class Trajectory(Samples):
     def notes(self) -> tuple[str, ...]:
         """What was decided on the way, such as why this method."""
         return self.outcome.notes
+
+    def with_note(self, note: str) -> Trajectory:
+        """The same with another reason for its method."""
+        outcome = replace(self.outcome, notes=(note, *self.outcome.notes[1:]))
+        arrays = (self._parameters, self._times, self._x)
+        return Trajectory(self._plant, self._drive, *arrays, self.status, outcome, self._source)
 
     @cached_property
     def events(self) -> list[EventRecord]:
@@ -312,4 +319,4 @@ def _restore(
     dense: Dense,
 ) -> Trajectory:
     """A trajectory from its plain parts, as pickles hold them."""
-    return Trajectory(plant_of(system), drive, parameters, times, x, status, outcome, dense)
+    return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, status, outcome, dense)

@@ -30,13 +30,24 @@ def message(T: Tableau) -> list[str]:
     return str(caught.value).splitlines()
 
 
-def test_implicit_ones_are_refused():
-    assert message(tableau("radau5")) == [
-        "This tableau is implicit, and only explicit ones run from a table.",
-        "  radau5: A has entries on or above its diagonal",
-        "  Because implicit stages need Newton's method, which the named implicit methods bring along.",
-        '  Try: a named implicit method such as "radau5", or an explicit tableau.',
-    ]
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        ("gauss4", [4]),
+        ("radau5", [3]),
+        ("trapezoidal", [0, 1]),
+        ("trbdf2", [0, 1, 1]),
+        ("sdirk3", [1, 1, 1]),
+        ("lobatto_iiia4", [0, 3]),
+        ("lobatto_iiic2", [2]),
+    ],
+)
+def test_implicit_ones_solve_together_what_needs_each_other(name, groups):
+    T = tableau(name)
+    core = core_tableau(T)
+    assert isinstance(core, _core.ImplicitTableau)
+    assert core.groups == groups
+    assert (core.stages, core.order, core.adaptive) == (T.stages, T.order, T.b_hat is not None)
 
 
 def test_inconsistent_ones_are_refused_with_their_problems():

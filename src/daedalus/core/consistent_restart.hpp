@@ -1,0 +1,107 @@
+// Behind a jump x stays, and z and x' follow from F(t, x', x, z) = 0 by a damped Newton method.
+//
+// The columns of the matrix are dF/dx' for a state whose derivative occurs and dF/d(x, z) for every other unknown. A
+// correction is halved while the next one, with the same factor, would be longer (P. Deuflhard, Newton Methods for
+// Nonlinear Problems, 2004, section 3.3). A model of higher index asks the function that came with it.
+#pragma once
+
+#include "implicit.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+inline constexpr int most_corrections = 25, most_halvings = 12;
+// Converged where a correction is this small in units of the tolerance.
+inline constexpr double consistent_enough = 1e-3;
+
+// The unknowns of the restart, moved by part * change.
+inline void move_restart(const ImplicitState& m, double* y, double part, const double* change) noexcept {
+    for (long long i = 0; i < m.unknowns; ++i) {
+        const bool derivative = i < m.states && m.model.has_derivative[static_cast<std::size_t>(i)];
+        y[derivative ? m.unknowns + i : i] -= part * change[i];
+    }
+}
+
+inline bool factor_restart(ImplicitState& m) noexcept {
+    const ImplicitModel& model = m.model;
+    double* values = m.solver.values();
+    for (long long k = 0; k < model.matrix.nonzeros(); ++k) values[k] = 0;
+    const auto alls = static_cast<long long>(model.all_place.size()), dots = static_cast<long long>(model.dot_place.size());
+    long long column = 0;
+    for (long long k = 0; k < alls; ++k) {
+        const long long place = model.all_place[static_cast<std::size_t>(k)];
+        while (model.matrix.colind[static_cast<std::size_t>(column) + 1] <= place) ++column;
+        if (column >= m.states || !model.has_derivative[static_cast<std::size_t>(column)]) values[place] = m.all[k];
+    }
+    for (long long k = 0; k < dots; ++k) values[model.dot_place[static_cast<std::size_t>(k)]] = m.dot[k];
+    ++m.factorisations;
+    return m.solver.factor(nullptr, nullptr);
+}
+
+inline double restart_norm(const ImplicitState& m, const double* change) noexcept {
+    double sum = 0;
+    for (long long i = 0; i < m.unknowns; ++i) sum += change[i] * m.weights[i] * change[i] * m.weights[i];
+    return std::sqrt(sum / static_cast<double>(m.unknowns > 0 ? m.unknowns : 1));
+}
+
+// One damped correction of y; returns its length in units of the tolerance, infinity where it failed.
+inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexcept {
+    const double failed = std::numeric_limits<double>::infinity();
+    double *change = m.spare, *next = m.spare + m.unknowns;
+    if (!residual_at(s, m, s.t, y + m.unknowns, y, change)) return failed;
+    if (!jacobian_at(s, m, s.t, y + m.unknowns, y) || !factor_restart(m)) return failed;
+    m.solver.solve(change);
+    const double size = restart_norm(m, change);
+    if (!std::isfinite(size)) return failed;
+    double part = 1;
+    for (int halving = 0; halving <= most_halvings; ++halving, part *= 0.5) {
+        move_restart(m, y, part, change);
+        if (residual_at(s, m, s.t, y + m.unknowns, y, next)) {
+            m.solver.solve(next);
+            if (restart_norm(m, next) <= size || size <= consistent_enough) return part * size;
+        }
+        if (s.abort_called) return failed;
+        move_restart(m, y, -part, change);
+    }
+    return failed;
+}
+
+inline bool ask_restart(Integration& s, ImplicitState& m, double* y) noexcept {
+    s.stage_time = s.t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+    m.restart.arg[1] = y, m.restart.res[0] = m.spare_row;
+    const int failed = evaluate(m.restart);
+    s.abort_called |= failed == aborted;
+    long long component = 0;
+    if (failed || first_not_finite(m.spare_row, s.n, component)) return false;
+    copy(m.spare_row, s.n, y);
+    return true;
+}
+
+// Makes the row y consistent; false where no values were found, and y is as before then. Where only an input jumped,
+// the states of a model of higher index stay, and the first step finds z.
+inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
+    ImplicitState& m = implicit_of(s);
+    m.restarted = true;
+    if (m.has_restart && moved) return ask_restart(s, m, y);
+    if (m.model.higher_index) return true;
+    copy(y, s.n, m.spare_row);
+    for (int round = 0; round < most_corrections; ++round) {
+        for (long long i = 0; i < m.unknowns; ++i) {
+            const bool derivative = i < m.states && m.model.has_derivative[static_cast<std::size_t>(i)];
+            const double size = std::fabs(m.spare_row[derivative ? m.unknowns + i : i]);
+            m.weights[i] = 1 / (s.atol[i] + s.rtol * std::fmax(size, std::fabs(m.spare_row[i])));
+        }
+        const double size = correct_restart(s, m, m.spare_row);
+        if (!std::isfinite(size)) return false;
+        if (size > consistent_enough) continue;
+        copy(m.spare_row, s.n, y);
+        return true;
+    }
+    return false;
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

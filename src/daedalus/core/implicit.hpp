@@ -1,0 +1,153 @@
+// What every implicit method shares: residuals, Jacobians, matrices and norms.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "arena.hpp"
+#include "implicit_model.hpp"
+#include "integration.hpp"
+#include "linear_solver.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// The part of an implicit run that does not depend on the method.
+struct ImplicitState {
+    const ImplicitModel& model;
+    const long long states, unknowns;
+    Call residual, jacobian, restart, drift;
+    bool has_restart = false, has_drift = false;
+    bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
+
+    Arena memory;
+    double* dot;           // nonzeros of dF/dx' and of dF/d(x, z) at the last evaluation
+    double* all;
+    double* row_scale;     // powers of h
+    double* column_scale;
+    double* weights;       // one over the tolerance of each unknown
+    double* spare;         // three vectors of unknowns
+    double* spare_row;     // a row (x, z, x')
+    LinearSolver<double> solver;
+
+    long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0, singular = 0;
+
+    // `extra`: doubles the method itself wants from the memory.
+    ImplicitState(const ImplicitModel& m, const ImplicitCalls& calls, long long extra)
+        : model(m),
+          states(m.states),
+          unknowns(m.unknowns),
+          residual(calls.residual),
+          jacobian(calls.jacobian),
+          restart(calls.restart),
+          drift(calls.drift),
+          has_restart(calls.has_restart),
+          has_drift(calls.has_drift),
+          memory(static_cast<long long>(m.dot_place.size() + m.all_place.size()) + 8 * padded(m.unknowns) + extra),
+          dot(memory.carve(static_cast<long long>(m.dot_place.size()))),
+          all(memory.carve(static_cast<long long>(m.all_place.size()))),
+          row_scale(memory.carve(m.unknowns)),
+          column_scale(memory.carve(m.unknowns)),
+          weights(memory.carve(m.unknowns)),
+          spare(memory.carve(3 * m.unknowns)),
+          spare_row(memory.carve(m.unknowns + m.states)),
+          solver(m.matrix) {}
+};
+
+inline ImplicitState& implicit_of(Integration& s) { return *static_cast<ImplicitState*>(s.implicit); }
+
+// out = F(t, rate, w); false where it is not finite.
+inline bool residual_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w,
+                        double* out) noexcept {
+    ++s.rhs_calls;
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    m.residual.arg[1] = rate, m.residual.arg[2] = w, m.residual.arg[3] = w + m.states;
+    m.residual.res[0] = out;
+    if (const int failed = evaluate(m.residual)) [[unlikely]]
+        note_failure(s, failed, out, m.unknowns);
+    double finite = 0;
+    for (long long i = 0; i < m.unknowns; ++i) finite += 0 * out[i];
+    return finite == 0;
+}
+
+inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w) noexcept {
+    ++m.jacobians;
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    m.jacobian.arg[1] = rate, m.jacobian.arg[2] = w, m.jacobian.arg[3] = w + m.states;
+    m.jacobian.res[0] = m.dot, m.jacobian.res[1] = m.all;
+    const int failed = evaluate(m.jacobian);
+    s.abort_called |= failed == aborted;
+    return failed == 0;
+}
+
+// a dF/dx' + dF/d(x, z) on the pattern of the matrix.
+template <class Number>
+inline void fill_matrix(const ImplicitState& m, Number a, Number* values) noexcept {
+    const ImplicitModel& model = m.model;
+    const long long count = model.matrix.colind[static_cast<std::size_t>(m.unknowns)];
+    for (long long k = 0; k < count; ++k) values[k] = 0;
+    const long long *dot_place = model.dot_place.data(), *all_place = model.all_place.data();
+    const auto dots = static_cast<long long>(model.dot_place.size());
+    const auto alls = static_cast<long long>(model.all_place.size());
+    for (long long k = 0; k < alls; ++k) values[all_place[k]] = m.all[k];
+    for (long long k = 0; k < dots; ++k) values[dot_place[k]] += a * m.dot[k];
+}
+
+// h^k for the small k that occur.
+inline double small_power(double h, int k) noexcept {
+    double power = 1;
+    for (; k > 0; --k) power *= h;
+    return power;
+}
+
+// Scales that make the matrix of a higher-index model well conditioned for small h.
+inline void scale_by_index(ImplicitState& m, double h) noexcept {
+    if (!m.model.higher_index) return;
+    for (long long i = 0; i < m.unknowns; ++i) {
+        m.column_scale[i] = 1 / small_power(h, m.model.index[static_cast<std::size_t>(i)] - 1);
+        m.row_scale[i] = small_power(h, m.model.level[static_cast<std::size_t>(i)]);
+    }
+}
+
+template <class Number>
+inline bool factor_matrix(ImplicitState& m, LinearSolver<Number>& solver, Number a) noexcept {
+    ++m.factorisations;
+    fill_matrix(m, a, solver.values());
+    const bool scaled = m.model.higher_index;
+    return solver.factor(scaled ? m.row_scale : nullptr, scaled ? m.column_scale : nullptr);
+}
+
+// Weights of the norm at the state w: errors of variables of index k count h^(k-1) times.
+inline void set_weights(const Integration& s, ImplicitState& m, const double* w, double rtol, double atol_factor,
+                        double h) noexcept {
+    const double shorter = std::fmin(h, 1.0);
+    for (long long i = 0; i < m.unknowns; ++i) m.weights[i] = 1 / (atol_factor * s.atol[i] + rtol * std::fabs(w[i]));
+    if (!m.model.higher_index) return;
+    for (long long i = 0; i < m.unknowns; ++i)
+        m.weights[i] *= small_power(shorter, m.model.index[static_cast<std::size_t>(i)] - 1);
+}
+
+// RMS of a vector of unknowns in units of the tolerance.
+inline double weighted_norm(const ImplicitState& m, const double* values) noexcept {
+    double sum = 0;
+    for (long long i = 0; i < m.unknowns; ++i) {
+        const double part = values[i] * m.weights[i];
+        sum += part * part;
+    }
+    return std::sqrt(sum / static_cast<double>(m.unknowns > 0 ? m.unknowns : 1));
+}
+
+// The component that a vector of unknowns is largest in, in units of the tolerance.
+inline long long worst_component(const ImplicitState& m, const double* values) noexcept {
+    long long worst = 0;
+    for (long long i = 1; i < m.unknowns; ++i)
+        if (std::fabs(values[i] * m.weights[i]) > std::fabs(values[worst] * m.weights[worst])) worst = i;
+    return worst;
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,28 @@
+// A model that is not solved for its derivatives: 0 = F(t, x', x, z, u, p), as the implicit methods take it.
+//
+// A state of the run is the row y = (x, z, x'). The matrices of all methods have the form a dF/dx' + dF/d(x, z), so both
+// Jacobians are put onto one pattern.
+#pragma once
+
+#include "function.hpp"
+#include "pattern.hpp"
+
+namespace daedalus {
+
+struct ImplicitModel {
+    const Function* residual = nullptr;  // (t, x', x, z, u, p) -> F
+    const Function* jacobian = nullptr;  // the same -> nonzeros of dF/dx', nonzeros of dF/d(x, z)
+    const Function* drift = nullptr;     // (t, x', x, z, u, p, u') -> dF/dt + dF/du u'; nullptr where nothing needs it
+    long long states = 0, unknowns = 0;  // numbers of x, and of x and z together
+    Pattern matrix;                      // of a dF/dx' + dF/d(x, z)
+    std::vector<long long> dot_place, all_place;  // where their nonzeros stand in it
+    // Variables of index k are divided by h^(k-1) in the linear solves, and their errors multiplied by it (Hairer,
+    // Lubich, Roche 1989); equations are multiplied by h^level.
+    std::vector<int> index, level;
+    std::vector<long long> constraints;   // equations without x'
+    std::vector<char> has_derivative;     // which x have a derivative in any equation
+    bool higher_index = false;
+    int deepest = 1;  // the largest index
+};
+
+}  // namespace daedalus

@@ -1,0 +1,422 @@
+// Radau IIA with s stages, for 0 = F(t, x', x, z): collocation by a transformed simplified Newton method.
+//
+//   F(t + c_i h, (1/h) sum_j a'_ij Z_j, w + Z_i) = 0,   w_new = w + Z_s,   a' = A^-1
+//
+// Control of Newton, of the Jacobian and of the step as in E. Hairer, G. Wanner, Solving Ordinary Differential Equations
+// II, section IV.8, and E. Hairer, G. Wanner, J. Comput. Appl. Math. 111 (1999).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <memory>
+
+#include "collocation_table.hpp"
+#include "implicit.hpp"
+#include "step_control.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// Steps that differ by rounding only share their factors.
+inline constexpr double same_length = 1e-12;
+
+struct RadauState : ImplicitState {
+    const CollocationTable& table;
+    std::unique_ptr<LinearSolver<std::complex<double>>> pairs[most_pairs];
+    double* z;         // (stages, unknowns): increments of the stages
+    double* change;    // (stages, unknowns): Newton's correction, before that residuals
+    double* turned;    // (stages, unknowns): in the coordinates of the transformation
+    double* stage;     // one state (x, z)
+    double* rate;      // one derivative x'
+    double* error;     // the estimate
+    std::complex<double>* complex_part;
+    double* polynomial;        // (stages, unknowns): of the last step, for starting values
+    double* polynomial_begin;  // the state it began at
+
+    bool jacobian_known = false, jacobian_fresh = false, factored = false;
+    double factored_step = 0;
+    double rate_of_newton = 1, contraction = 1;  // theta of the last solve, and theta / (1 - theta)
+    int iterations = 0;
+    // The last polynomial, for starting values.
+    bool polynomial_known = false;
+    double polynomial_time = 0, polynomial_step = 0;
+    // Of the last accepted step, for the predictive controller.
+    bool first = true, after_failure = false;
+    double accepted_step = 0, accepted_error = 1;
+    double rtol = 0, atol_factor = 1, newton_tolerance = 0;
+    double rounding = 0;  // corrections below this that stop shrinking are rounding errors
+    int most_iterations = 7;
+    int failures_in_a_row = 0;
+
+    RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationTable& t)
+        : ImplicitState(m, calls, (4 * t.stages + 6) * padded(m.unknowns)), table(t) {
+        const long long n = m.unknowns;
+        z = memory.carve(t.stages * n), change = memory.carve(t.stages * n), turned = memory.carve(t.stages * n);
+        stage = memory.carve(n), rate = memory.carve(m.states), error = memory.carve(n);
+        polynomial = memory.carve(t.stages * n), polynomial_begin = memory.carve(n);
+        complex_part = reinterpret_cast<std::complex<double>*>(memory.carve(2 * n));
+        for (int k = 0; k < t.pairs; ++k) pairs[k] = std::make_unique<LinearSolver<std::complex<double>>>(m.matrix);
+    }
+};
+
+struct Radau {
+    static constexpr bool is_explicit = false;
+    static RadauState& of(Integration& s) { return static_cast<RadauState&>(implicit_of(s)); }
+    static int degree(Integration& s) { return of(s).table.stages + 1; }
+
+    static void prepare(Integration& s) noexcept {
+        RadauState& m = of(s);
+        const int stages = m.table.stages;
+        // The estimate has order s + 1 and the method 2 s: a looser internal tolerance gives the error asked for.
+        if (s.fixed_step > 0) {
+            m.rtol = 1e-15, m.atol_factor = 1e-15 / std::fmax(s.rtol, 1e-12);
+            m.most_iterations = 30;
+        } else {
+            // At index 3 positions have order s + 1 only, and nothing is gained.
+            const bool third = m.model.deepest > 2;
+            m.rtol = third ? 0.3 * s.rtol : 0.03 * std::pow(s.rtol, (stages + 1.0) / (2.0 * stages));
+            m.atol_factor = s.rtol > 0 ? m.rtol / s.rtol : 1;
+            m.most_iterations = 7 + 2 * std::max(stages - 3, 0);
+        }
+        const double floor = 10 * std::numeric_limits<double>::epsilon() / m.rtol;
+        m.newton_tolerance = std::fmax(floor, std::fmin(0.03, std::sqrt(m.rtol)));
+        // A constraint violated by d makes velocities jump by d/h and multipliers by d/h^2 in the next step.
+        if (m.model.higher_index) m.newton_tolerance = std::fmax(floor, 2e-3);
+        if (s.fixed_step > 0) m.newton_tolerance = 1;
+        m.rounding = s.fixed_step > 0 ? 1e4 : std::fmax(m.newton_tolerance, m.model.higher_index ? 2e-3 : 2e-2);
+    }
+
+    static double first_step(Integration& s) noexcept {
+        RadauState& m = of(s);
+        set_weights(s, m, s.x, m.rtol, m.atol_factor, 1);
+        double slope = 0, size = 0;
+        for (long long i = 0; i < m.states; ++i) {
+            slope = std::fmax(slope, std::fabs(s.x[m.unknowns + i] * m.weights[i]));
+            size = std::fmax(size, std::fabs(s.x[i] * m.weights[i]));
+        }
+        const double longest = std::fmin(std::fabs(interval_end(s) - s.t), s.max_step);
+        if (!(slope > 0)) return std::fmin(1e-3 * longest, longest);
+        // Between a change of half a tolerance and a change of a hundredth of the state.
+        const double wish = std::sqrt(0.5 / slope * (0.01 * std::fmax(size, 1.0) / slope));
+        return std::fmax(std::fmin(wish, longest), 1e-14 * longest);
+    }
+
+    // One attempt from t to t_new; going: look at s.accepted. On rejection s.h is the next length to try.
+    static Status attempt(Integration& s) noexcept {
+        RadauState& m = of(s);
+        const double h = s.t_new - s.t, length = std::fabs(h);
+        s.accepted = false;
+        if (m.restarted) forget(m);
+        if (!ready(s, m, h)) return s.abort_called ? Status::aborted : shorter(s, m, 0.5, Status::singular);
+        set_weights(s, m, s.x, m.rtol, m.atol_factor, length);
+        start_values(s, m);
+        double cut = 0.5;
+        const Newton outcome = solve_stages(s, m, h, cut);
+        if (s.abort_called) return Status::aborted;
+        if (outcome == Newton::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
+        if (outcome == Newton::diverged) {
+            ++m.newton_failures;
+            return shorter(s, m, cut, Status::newton_failed);
+        }
+        const double error = estimate(s, m, h);
+        if (s.abort_called) return Status::aborted;
+        const double exponent = 1.0 / (m.table.stages + 1);
+        const double nit = m.most_iterations;
+        const double factor = std::fmin(safety, safety * (1 + 2 * nit) / (m.iterations + 2 * nit));
+        double quotient = std::clamp(std::pow(error, exponent) / factor, 1.0 / 8, 5.0);
+        if (!(error < 1)) {
+            ++s.rejected;
+            m.jacobian_fresh = m.jacobian_fresh && m.jacobian_known;
+            s.h = std::isfinite(error) ? (m.first ? 0.1 * h : h / quotient) : cut_if_not_finite * h;
+            m.after_failure = true;
+            if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
+            s.culprit = {worst_component(m, m.error), Culprit::What::nothing};
+            return Status::step_too_small;
+        }
+        accept(s, m, h, error, quotient);
+        return Status::going;
+    }
+
+    // The step to t_new whatever its error: at fixed step, and where an event cuts a step short.
+    static void take(Integration& s) noexcept {
+        RadauState& m = of(s);
+        const double h = s.t_new - s.t;
+        if (m.restarted) forget(m);
+        s.taken = false;
+        set_weights(s, m, s.x, m.rtol, m.atol_factor, std::fabs(h));
+        for (int round = 0; round < 2 && !s.taken && !s.abort_called; ++round) {
+            if (round > 0) m.jacobian_known = false;
+            if (!ready(s, m, h)) break;
+            start_values(s, m);
+            double cut = 0;
+            s.taken = solve_stages(s, m, h, cut) == Newton::converged;
+            if (!s.taken) ++m.newton_failures;
+        }
+        m.jacobian_known = m.jacobian_known && m.rate_of_newton <= 1e-2;
+        if (!s.taken) s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
+        write_end(s, m, h);
+    }
+
+    // The polynomial through the stages, and x' as its derivative. At index 1 the slopes of the stages and the one at
+    // the beginning give x with one order more, which still ends at w_new: the weight of the first node is zero.
+    static void dense(Integration& s) noexcept {
+        RadauState& m = of(s);
+        const CollocationTable& table = m.table;
+        const long long n = m.unknowns, nx = m.states, smooth = m.model.higher_index ? 0 : nx;
+        const int stages = table.stages;
+        const double h = s.t_new - s.t;
+        double* c = s.coefficients;
+        copy(s.x, n, c);
+        multiply(table.powers, stages, n, m.z, m.polynomial);
+        for (int j = 0; j <= stages; ++j) {
+            double* row = c + (j + 1) * s.lanes;
+            for (long long i = smooth; i < n; ++i) row[i] = j < stages ? m.polynomial[j * n + i] : 0;
+            for (long long i = 0; i < smooth; ++i) {
+                double sum = m.model.has_derivative[static_cast<std::size_t>(i)] ? table.slope[j] * h * s.x[n + i] : 0;
+                for (int k = 0; k < stages; ++k) sum += table.better[j][k] * m.z[k * n + i];
+                row[i] = m.model.has_derivative[static_cast<std::size_t>(i)] ? sum : j < stages ? m.polynomial[j * n + i] : 0;
+            }
+        }
+        for (int j = 0; j <= stages; ++j)
+            for (long long i = 0; i < nx; ++i) c[j * s.lanes + n + i] = (j + 1) / h * c[(j + 1) * s.lanes + i];
+        for (long long i = 0; i < nx; ++i) c[(stages + 1) * s.lanes + n + i] = 0;
+        m.polynomial_known = true;
+        m.polynomial_time = s.t, m.polynomial_step = h;
+        copy(s.x, n, m.polynomial_begin);
+    }
+
+private:
+    enum class Newton { converged, diverged, not_finite };
+
+    static void forget(RadauState& m) noexcept {
+        m.jacobian_known = m.factored = m.polynomial_known = false;
+        m.first = true, m.contraction = 1, m.restarted = false;
+        m.failures_in_a_row = 0;
+    }
+
+    // Jacobian and factors for this step; false where a matrix is singular.
+    static bool ready(Integration& s, RadauState& m, double h) noexcept {
+        if (!m.jacobian_known) {
+            if (!jacobian_at(s, m, s.t, s.x + m.unknowns, s.x)) return false;
+            m.jacobian_known = m.jacobian_fresh = true;
+            m.factored = false;
+        }
+        if (m.factored && std::fabs(m.factored_step - h) <= same_length * std::fabs(h)) return true;
+        const CollocationTable& table = m.table;
+        scale_by_index(m, std::fabs(h));
+        m.factored = !table.has_real || factor_matrix(m, m.solver, table.gamma / h);
+        for (int k = 0; k < table.pairs && m.factored; ++k)
+            m.factored = factor_matrix(m, *m.pairs[k], std::complex<double>(table.alpha[k] / h, table.beta[k] / h));
+        m.factored_step = h;
+        if (!m.factored) ++m.singular;
+        return m.factored;
+    }
+
+    // After a step without success: a shorter one, with a new Jacobian unless it is new already.
+    static Status shorter(Integration& s, RadauState& m, double factor, Status why) noexcept {
+        ++s.rejected;
+        s.h = factor * (s.t_new - s.t);
+        m.after_failure = true;
+        if (!m.jacobian_fresh) m.jacobian_known = false;
+        if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
+        s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
+        if (why == Status::not_finite) s.culprit.what = Culprit::What::derivative;
+        return why;
+    }
+
+    // The last polynomial prolonged; nothing is known behind a jump.
+    static void start_values(Integration& s, RadauState& m) noexcept {
+        const long long n = m.unknowns;
+        const int stages = m.table.stages;
+        if (!m.polynomial_known) {
+            for (long long i = 0; i < stages * n; ++i) m.z[i] = 0;
+            return;
+        }
+        for (int k = 0; k < stages; ++k) {
+            const double time = s.t + m.table.c[k] * (s.t_new - s.t);
+            const double theta = (time - m.polynomial_time) / m.polynomial_step;
+            double* row = m.z + k * n;
+            for (long long i = 0; i < n; ++i) {
+                double sum = m.polynomial[(stages - 1) * n + i];
+                for (int j = stages - 2; j >= 0; --j) sum = sum * theta + m.polynomial[j * n + i];
+                row[i] = sum * theta + (m.polynomial_begin[i] - s.x[i]);
+            }
+        }
+    }
+
+    static void stage_rate(const RadauState& m, int k, double h, double* out) noexcept {
+        for (long long i = 0; i < m.states; ++i) {
+            double sum = 0;
+            for (int j = 0; j < m.table.stages; ++j) sum += m.table.inverse[k][j] * m.z[j * m.unknowns + i];
+            out[i] = sum / h;
+        }
+    }
+
+    static bool residuals(Integration& s, RadauState& m, double h) noexcept {
+        const long long n = m.unknowns;
+        for (int k = 0; k < m.table.stages; ++k) {
+            for (long long i = 0; i < n; ++i) m.stage[i] = s.x[i] + m.z[k * n + i];
+            stage_rate(m, k, h, m.rate);
+            if (!residual_at(s, m, s.t + m.table.c[k] * h, m.rate, m.stage, m.change + k * n)) return false;
+        }
+        return true;
+    }
+
+    // change <- correction of z: transform, solve the real and the complex parts, transform back.
+    static void correct(RadauState& m) noexcept {
+        const long long n = m.unknowns;
+        const CollocationTable& table = m.table;
+        multiply(table.to, table.stages, n, m.change, m.turned);
+        int row = 0;
+        if (table.has_real) {
+            for (long long i = 0; i < n; ++i) m.turned[i] = -m.turned[i];
+            m.solver.solve(m.turned);
+            row = 1;
+        }
+        for (int k = 0; k < table.pairs; ++k, row += 2) {
+            double *real = m.turned + row * n, *imaginary = real + n;
+            for (long long i = 0; i < n; ++i) m.complex_part[i] = {-real[i], -imaginary[i]};
+            m.pairs[k]->solve(m.complex_part);
+            for (long long i = 0; i < n; ++i)
+                real[i] = m.complex_part[i].real(), imaginary[i] = m.complex_part[i].imag();
+        }
+        multiply(table.from, table.stages, n, m.turned, m.change);
+    }
+
+    static void multiply(const double (&matrix)[most_stages][most_stages], int stages, long long n, const double* in,
+                         double* out) noexcept {
+        for (int k = 0; k < stages; ++k) {
+            double* row = out + k * n;
+            for (long long i = 0; i < n; ++i) row[i] = matrix[k][0] * in[i];
+            for (int j = 1; j < stages; ++j) {
+                const double weight = matrix[k][j];
+                if (weight == 0) continue;
+                for (long long i = 0; i < n; ++i) row[i] += weight * in[j * n + i];
+            }
+        }
+    }
+
+    // Simplified Newton; `cut` is by how much the step should shrink where it does not converge.
+    static Newton solve_stages(Integration& s, RadauState& m, double h, double& cut) noexcept {
+        const long long n = m.unknowns;
+        const int stages = m.table.stages, most = m.most_iterations;
+        const bool fixed = s.fixed_step > 0;
+        m.contraction = std::pow(std::fmax(m.contraction, std::numeric_limits<double>::epsilon()), 0.8);
+        double before = 0, ratio_before = 0, theta = 0;
+        for (int round = 1; round <= most; ++round) {
+            m.iterations = round;
+            ++m.newton;
+            if (!residuals(s, m, h)) return Newton::not_finite;
+            correct(m);
+            double sum = 0;
+            for (int k = 0; k < stages; ++k) {
+                const double part = weighted_norm(m, m.change + k * n);
+                sum += part * part;
+            }
+            const double size = std::sqrt(sum / stages);
+            if (!std::isfinite(size)) return Newton::not_finite;
+            if (round > 1) {
+                const double ratio = size / before;
+                theta = round == 2 ? ratio : std::sqrt(ratio * ratio_before);
+                ratio_before = ratio;
+                m.rate_of_newton = theta;
+                if (theta < 0.99) {
+                    m.contraction = theta / (1 - theta);
+                    const double left = m.contraction * size * std::pow(theta, most - 1 - round) / m.newton_tolerance;
+                    if (!fixed && left >= 1 && size > m.rounding) {
+                        const double excess = std::clamp(left, 1e-4, 20.0);
+                        cut = 0.8 * std::pow(excess, -1.0 / (4.0 + most - 1 - round));
+                        return Newton::diverged;
+                    }
+                } else if (size > m.rounding) {
+                    cut = 0.5;
+                    return Newton::diverged;
+                } else {
+                    return Newton::converged;
+                }
+            }
+            before = std::fmax(size, std::numeric_limits<double>::min());
+            for (long long i = 0; i < stages * n; ++i) m.z[i] += m.change[i];
+            if (m.contraction * size <= m.newton_tolerance) {
+                if (round == 1) m.rate_of_newton = 0;
+                return Newton::converged;
+            }
+        }
+        cut = 0.5;
+        return Newton::diverged;
+    }
+
+    // The filtered difference to a formula of order s that uses x'_n too; once more filtered where it is too large at a
+    // first or repeated step, so that stiff components do not count.
+    static double estimate(Integration& s, RadauState& m, double h) noexcept {
+        const CollocationTable& table = m.table;
+        for (long long i = 0; i < m.states; ++i) {
+            double sum = 0;
+            for (int k = 0; k < table.stages; ++k) sum += table.error[k] * m.z[k * m.unknowns + i];
+            m.rate[i] = -sum / (table.weight * h);
+        }
+        copy(s.x, m.unknowns, m.stage);
+        if (!residual_at(s, m, s.t, m.rate, m.stage, m.error)) return std::numeric_limits<double>::infinity();
+        filter(m);
+        double error = std::fmax(weighted_norm(m, m.error), 1e-10);
+        if (error >= 1 && (m.first || m.after_failure)) {
+            for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = s.x[i] + m.error[i];
+            if (residual_at(s, m, s.t, m.rate, m.stage, m.error)) {
+                filter(m);
+                error = std::fmax(weighted_norm(m, m.error), 1e-10);
+            }
+        }
+        return error;
+    }
+
+    // What is left of a constraint at t_n is no error of this step, and 1/h^2 would magnify it.
+    static void filter(RadauState& m) noexcept {
+        const CollocationTable& table = m.table;
+        for (std::size_t k = 0; k < m.model.constraints.size(); ++k) m.error[m.model.constraints[k]] = 0;
+        if (table.has_real) {
+            for (long long i = 0; i < m.unknowns; ++i) m.error[i] = -m.error[i];
+            m.solver.solve(m.error);
+            return;
+        }
+        for (long long i = 0; i < m.unknowns; ++i) m.complex_part[i] = {-m.error[i], 0};
+        m.pairs[0]->solve(m.complex_part);
+        for (long long i = 0; i < m.unknowns; ++i)
+            m.error[i] = table.weight *
+                         (table.alpha[0] * m.complex_part[i].real() - table.beta[0] * m.complex_part[i].imag());
+    }
+
+    static void write_end(Integration& s, const RadauState& m, double h) noexcept {
+        const long long n = m.unknowns;
+        const double* last = m.z + (m.table.stages - 1) * n;
+        for (long long i = 0; i < n; ++i) s.x_new[i] = s.x[i] + last[i];
+        stage_rate(m, m.table.stages - 1, h, s.x_new + n);
+    }
+
+    // Gustafsson's predictive controller; factors are kept while the step would grow by little.
+    static void accept(Integration& s, RadauState& m, double h, double error, double quotient) noexcept {
+        s.accepted = true;
+        write_end(s, m, h);
+        if (!m.first) {
+            const double exponent = 1.0 / (m.table.stages + 1);
+            const double ratio = std::fabs(m.accepted_step / h) * std::pow(error * error / m.accepted_error, exponent);
+            quotient = std::fmax(quotient, std::clamp(ratio / safety, 1.0 / 8, 5.0));
+        }
+        m.accepted_step = h;
+        m.accepted_error = std::fmax(1e-2, error);
+        double wish = h / quotient;
+        if (m.after_failure && std::fabs(wish) > std::fabs(h)) wish = h;
+        m.first = m.after_failure = false;
+        m.jacobian_fresh = false;
+        const bool keeps = m.rate_of_newton <= 1e-3;
+        m.jacobian_known = keeps;
+        const double growth = wish / h;
+        if (keeps && growth >= 1 && growth <= 1.2) wish = h;
+        s.h = wish;
+    }
+};
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

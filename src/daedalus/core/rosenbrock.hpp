@@ -1,0 +1,299 @@
+// Rosenbrock methods for 0 = F(t, x', x, z) = M x' - f(t, x, z) of index 1, M constant and possibly singular.
+//
+//   (M / (h gamma) + dF/dw) k_i = -F(t + alpha_i h, v_i, w + sum_j a_ij k_j) - h gamma_i dF/dt
+//   v_i = -(1/h) sum_j c_ij k_j (its states),   w_new = w + sum_j m_j k_j,   w = (x, z)
+//
+// No Newton method: s linear systems with one matrix a step, its Jacobian new at every step (E. Hairer, G. Wanner, Solving
+// Ordinary Differential Equations II, IV.7 and VI.4). M never appears itself: F is linear in x', so v_i brings it in.
+// A stiffly accurate method linearises F about its last stage W_s, and w_new = W_s + k_s; so the end has the derivative
+//   x'_new = k_s / (h gamma) + v_s,   F(t_new, x'_new, w_new) = O(|k_s| (h + |k_s|))
+// with no further evaluation. Inside the step x' is the derivative of the dense output.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "implicit.hpp"
+#include "rosenbrock_table.hpp"
+#include "step_control.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+struct RosenbrockState : ImplicitState {
+    const RosenbrockTable& table;
+    double* k;         // (stages, unknowns)
+    double* stage;     // one state (x, z)
+    double* rate;      // one derivative x'
+    double* none;      // the derivative 0
+    double* first;     // F(t, 0, w): of the first stage, whatever the step
+    double* next;      // the same at the end of the step
+    double* drift_now; // dF/dt
+    double* error;
+
+    // What is known, and at what time, until a restart.
+    bool first_known = false, next_known = false, linearised = false;
+    double first_time = 0, next_time = 0, linearised_time = 0, factored_step = 0;
+    long long bad_row = 0;                     // the equation that was not finite
+    bool fresh = true, after_failure = false;  // for the predictive controller
+    double accepted_step = 0, accepted_error = 1;
+
+    RosenbrockState(const ImplicitModel& m, const ImplicitCalls& calls, const RosenbrockTable& t)
+        : ImplicitState(m, calls, (t.stages + 7) * padded(m.unknowns)), table(t) {
+        const long long n = m.unknowns;
+        k = memory.carve(t.stages * n);
+        stage = memory.carve(n), rate = memory.carve(m.states), none = memory.carve(m.states);
+        first = memory.carve(n), next = memory.carve(n), drift_now = memory.carve(n), error = memory.carve(n);
+    }
+};
+
+struct Rosenbrock {
+    static constexpr bool is_explicit = false;
+    static RosenbrockState& of(Integration& s) { return static_cast<RosenbrockState&>(implicit_of(s)); }
+    static int degree(Integration& s) { return of(s).table.degree; }
+
+    static void prepare(Integration&) noexcept {}
+
+    // Between a change of half a tolerance and one of a hundredth of the state: the higher the order, the longer.
+    static double first_step(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        set_weights(s, m, s.x, s.rtol, 1, 1);
+        double slope = 0, size = 1;
+        for (long long i = 0; i < m.states; ++i) {
+            slope = std::fmax(slope, std::fabs(s.x[m.unknowns + i] * m.weights[i]));
+            size = std::fmax(size, std::fabs(s.x[i] * m.weights[i]));
+        }
+        const double longest = std::fmin(std::fabs(interval_end(s) - s.t), s.max_step);
+        if (!(slope > 0)) return 1e-3 * longest;
+        const double part = 1.0 / m.table.order;
+        const double wish = std::pow(0.5, part) * std::pow(0.01 * size, 1 - part) / slope;
+        return std::fmax(std::fmin(wish, longest), 1e-14 * longest);
+    }
+
+    // One attempt from t to t_new; going: look at s.accepted. On rejection s.h is the next length to try.
+    static Status attempt(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        const double h = s.t_new - s.t;
+        s.accepted = false;
+        const Outcome outcome = stages(s, m, h);
+        if (s.abort_called) return Status::aborted;
+        // At the beginning itself: no shorter step can help.
+        if (outcome == Outcome::no_start) return blame(s, m);
+        if (outcome == Outcome::singular) return shorter(s, m, 0.5, Status::singular);
+        if (outcome == Outcome::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
+        write_end(s, m, h);
+        const double error = estimate(s, m);
+        const double exponent = 1.0 / m.table.order;
+        const double quotient = std::clamp(std::pow(error, exponent) / safety, 1.0 / most_growth, most_shrinkage);
+        if (!(error < 1)) {
+            const bool finite = std::isfinite(error);
+            return shorter(s, m, finite ? 1 / quotient : cut_if_not_finite,
+                           finite ? Status::step_too_small : Status::not_finite);
+        }
+        // The next step begins with this evaluation anyway; a step out of the domain of the model is no step.
+        if (!finite_at(s, m, s.t_new, m.none, s.x_new, m.next))
+            return s.abort_called ? Status::aborted : shorter(s, m, cut_if_not_finite, Status::not_finite);
+        m.next_known = !s.has_projection, m.next_time = s.t_new;
+        accept(s, m, h, error, quotient);
+        return Status::going;
+    }
+
+    // The step to t_new whatever its error: at fixed step, and where an event cuts a step short.
+    static void take(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        const double h = s.t_new - s.t;
+        const Outcome outcome = stages(s, m, h);
+        s.taken = outcome != Outcome::singular;
+        if (outcome == Outcome::done) return write_end(s, m, h);
+        copy(s.x, s.n, s.x_new);
+        if (!s.taken) return;
+        for (long long i = 0; i < m.unknowns; ++i) s.x_new[i] = std::numeric_limits<double>::quiet_NaN();
+    }
+
+    // Coefficients of (x, z), and of x' as its derivative.
+    static void dense(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        const long long n = m.unknowns, nx = m.states;
+        const int degree = m.table.degree;
+        const double h = s.t_new - s.t;
+        double* c = s.coefficients;
+        copy(s.x, n, c);
+        for (int j = 0; j < degree; ++j) {
+            double* row = c + (j + 1) * s.lanes;
+            for (long long i = 0; i < n; ++i) row[i] = 0;
+            add_stages(m, m.table.powers[j], m.table.stages, n, row);
+            for (long long i = 0; i < nx; ++i) c[j * s.lanes + n + i] = (j + 1) / h * row[i];
+        }
+        for (long long i = 0; i < nx; ++i) c[degree * s.lanes + n + i] = 0;
+    }
+
+private:
+    enum class Outcome { done, singular, not_finite, no_start };
+
+    // Hairer's rodas: the step grows at most six times and shrinks at most five times.
+    static constexpr double most_growth = 6, most_shrinkage = 5;
+
+    // out += sum_j weights_j k_j over the first `size` components.
+    static void add_stages(const RosenbrockState& m, const double* weights, int count, long long size,
+                           double* out) noexcept {
+        for (int j = 0; j < count; ++j) {
+            const double weight = weights[j];
+            if (weight == 0) continue;
+            const double* row = m.k + j * m.unknowns;
+            DAEDALUS_SIMD
+            for (long long i = 0; i < size; ++i) out[i] += weight * row[i];
+        }
+    }
+
+    // Everything that belongs to (t, w) alone: F(t, 0, w), the Jacobian, dF/dt. After a rejection it is still there.
+    static Outcome linearise(Integration& s, RosenbrockState& m, double h) noexcept {
+        if (m.restarted) {
+            m.first_known = m.next_known = m.linearised = m.restarted = m.after_failure = false;
+            m.fresh = true;
+        }
+        if (!m.first_known || m.first_time != s.t) {
+            m.linearised = false;
+            m.first_known = m.next_known && m.next_time == s.t;
+            if (m.first_known)
+                std::swap(m.first, m.next);
+            else if (!finite_at(s, m, s.t, m.none, s.x, m.first))
+                return Outcome::no_start;
+            m.first_known = true, m.next_known = false, m.first_time = s.t;
+        }
+        if (m.linearised && m.linearised_time == s.t) return Outcome::done;
+        if (!drift_at(s, m, h)) return Outcome::not_finite;
+        if (!jacobian_at(s, m, s.t, s.x + m.unknowns, s.x)) return Outcome::not_finite;
+        m.linearised = true, m.linearised_time = s.t, m.factored_step = 0;
+        return Outcome::done;
+    }
+
+    // dF/dt with the slopes of tabulated inputs; a difference quotient where the model brings no function for it.
+    static bool drift_at(Integration& s, RosenbrockState& m, double h) noexcept {
+        if (!m.has_drift) {
+            const double root = std::sqrt(std::numeric_limits<double>::epsilon());
+            const double wish = std::fmax(root * std::fabs(h), 16 * spacing(s.t));
+            const double later = s.t + std::copysign(wish, h), apart = later - s.t;
+            if (!finite_at(s, m, later, m.none, s.x, m.drift_now)) return false;
+            for (long long i = 0; i < m.unknowns; ++i) m.drift_now[i] = (m.drift_now[i] - m.first[i]) / apart;
+            return true;
+        }
+        s.stage_time = s.t;
+        if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+        write_rates(s.inputs);
+        m.drift.arg[1] = m.none, m.drift.arg[2] = s.x, m.drift.arg[3] = s.x + m.states;
+        m.drift.res[0] = m.drift_now;
+        const int failed = evaluate(m.drift);
+        s.abort_called |= failed == aborted;
+        return failed == 0 && !first_not_finite(m.drift_now, m.unknowns, m.bad_row);
+    }
+
+    static Outcome stages(Integration& s, RosenbrockState& m, double h) noexcept {
+        if (const Outcome outcome = linearise(s, m, h); outcome != Outcome::done) return outcome;
+        const RosenbrockTable& table = m.table;
+        if (m.factored_step != h) {
+            m.factored_step = 0;
+            scale_by_index(m, std::fabs(h));
+            if (!factor_matrix(m, m.solver, 1 / (h * table.gamma[0]))) {
+                ++m.singular;
+                return Outcome::singular;
+            }
+            m.factored_step = h;
+        }
+        for (int i = 0; i < table.stages; ++i) {
+            double* k = m.k + i * m.unknowns;
+            if (i == 0) {
+                copy(m.first, m.unknowns, k);
+            } else {
+                copy(s.x, m.unknowns, m.stage);
+                add_stages(m, table.a[i], i, m.unknowns, m.stage);
+                stage_rate(m, i, h);
+                if (!finite_at(s, m, s.t + table.alpha[i] * h, m.rate, m.stage, k)) return Outcome::not_finite;
+            }
+            const double part = h * table.gamma[i];
+            for (long long r = 0; r < m.unknowns; ++r) k[r] = -k[r] - part * m.drift_now[r];
+            m.solver.solve(k);
+        }
+        return Outcome::done;
+    }
+
+    // v_i, the derivative that stands for M sum_j c_ij k_j / h.
+    static void stage_rate(RosenbrockState& m, int i, double h) noexcept {
+        for (long long r = 0; r < m.states; ++r) m.rate[r] = 0;
+        add_stages(m, m.table.c[i], i, m.states, m.rate);
+        for (long long r = 0; r < m.states; ++r) m.rate[r] /= -h;
+    }
+
+    static void write_end(Integration& s, RosenbrockState& m, double h) noexcept {
+        const RosenbrockTable& table = m.table;
+        const int last = table.stages - 1;
+        copy(s.x, m.unknowns, s.x_new);
+        add_stages(m, table.end, table.stages, m.unknowns, s.x_new);
+        stage_rate(m, last, h);
+        const double* k = m.k + last * m.unknowns;
+        for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] = k[i] / (h * table.gamma[0]) + m.rate[i];
+    }
+
+    static double estimate(const Integration& s, RosenbrockState& m) noexcept {
+        for (long long i = 0; i < m.unknowns; ++i) {
+            m.error[i] = 0;
+            m.stage[i] = std::fmax(std::fabs(s.x[i]), std::fabs(s.x_new[i]));
+        }
+        add_stages(m, m.table.error, m.table.stages, m.unknowns, m.error);
+        set_weights(s, m, m.stage, s.rtol, 1, std::fabs(s.t_new - s.t));
+        return std::fmax(weighted_norm(m, m.error), 1e-10);
+    }
+
+    static bool finite_at(Integration& s, RosenbrockState& m, double t, const double* rate, const double* w,
+                          double* out) noexcept {
+        if (residual_at(s, m, t, rate, w, out)) [[likely]]
+            return true;
+        first_not_finite(out, m.unknowns, m.bad_row);
+        return false;
+    }
+
+    // The variable that the equation which was not finite is solved for: one whose derivative it has, else its last one.
+    static Status blame(Integration& s, const RosenbrockState& m) noexcept {
+        const ImplicitModel& model = m.model;
+        const long long *colind = model.matrix.colind.data(), *rows = model.matrix.rows.data();
+        const auto dots = static_cast<long long>(model.dot_place.size());
+        s.culprit = {0, Culprit::What::derivative};
+        for (long long c = 0; c < m.unknowns; ++c)
+            for (long long k = colind[c]; k < colind[c + 1]; ++k)
+                if (rows[k] == m.bad_row) s.culprit.component = c;
+        for (long long c = 0, d = 0; c < m.states; ++c)
+            for (; d < dots && model.dot_place.data()[d] < colind[c + 1]; ++d)
+                if (rows[model.dot_place.data()[d]] == m.bad_row) s.culprit.component = c;
+        return Status::not_finite;
+    }
+
+    static Status shorter(Integration& s, RosenbrockState& m, double factor, Status why) noexcept {
+        ++s.rejected;
+        s.h = factor * (s.t_new - s.t);
+        m.after_failure = true;
+        if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
+        if (why == Status::not_finite) return blame(s, m);
+        s.culprit = {worst_component(m, m.error), Culprit::What::nothing};
+        return why;
+    }
+
+    // Gustafsson's predictive controller; no growth behind a rejection.
+    static void accept(Integration& s, RosenbrockState& m, double h, double error, double quotient) noexcept {
+        s.accepted = true;
+        if (!m.fresh) {
+            const double ratio = std::fabs(m.accepted_step / h) *
+                                 std::pow(error * error / m.accepted_error, 1.0 / m.table.order);
+            quotient = std::fmax(quotient, std::clamp(ratio / safety, 1.0 / most_growth, most_shrinkage));
+        }
+        if (m.after_failure) quotient = std::fmax(quotient, 1.0);
+        m.accepted_step = h, m.accepted_error = std::fmax(1e-2, error);
+        m.fresh = m.after_failure = false;
+        s.h = h / quotient;
+    }
+};
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

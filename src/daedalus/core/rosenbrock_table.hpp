@@ -1,0 +1,20 @@
+// The numbers of a stiffly accurate Rosenbrock method, ready for the core.
+#pragma once
+
+namespace daedalus {
+
+inline constexpr int most_rosenbrock_stages = 8, most_rosenbrock_degree = 5;
+
+// In the variables that save products with the Jacobian (Hairer, Wanner, Solving Ordinary Differential Equations II,
+// IV.7): W_i = w + sum_j a_ij k_j, w_new = w + sum_j end_j k_j, and the error is sum_j error_j k_j.
+struct RosenbrockTable {
+    int stages = 0, degree = 0, order = 0;
+    double alpha[most_rosenbrock_stages] = {};
+    double gamma[most_rosenbrock_stages] = {};  // sums of the rows; the first one is the diagonal entry
+    double a[most_rosenbrock_stages][most_rosenbrock_stages] = {};
+    double c[most_rosenbrock_stages][most_rosenbrock_stages] = {};
+    double end[most_rosenbrock_stages] = {}, error[most_rosenbrock_stages] = {};
+    double powers[most_rosenbrock_degree][most_rosenbrock_stages] = {};  // coefficient j + 1 is sum_i powers_ji k_i
+};
+
+}  // namespace daedalus

@@ -1,0 +1,99 @@
+"""The first row (x, z, x') of an implicit run: given states kept, the rest solved for, conflicts named.
+
+Where x' and z follow from x at once (index 1) the core solves for them; otherwise, and where that does not arrive,
+`dd.initialise` does, hidden constraints included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from daedalus.initialisation.initialise import initialise
+from daedalus.initialisation.start import Start
+from daedalus.model.model import Model, as_system
+from daedalus.model.system import System
+from daedalus.model.values import given_start
+from daedalus.simulation.implicit_plant import ImplicitPlant
+from daedalus.simulation.inputs import Drive
+from daedalus.simulation.samples import Samples
+
+ROW = ("x", "z", "xdot")
+# Starts of higher index are kept for a repeated call; beyond this many the memory begins anew.
+MOST_KEPT = 64
+# The tolerance of z and x', tighter than any run asks for.
+RTOL, ATOL = 1e-10, 1e-12
+# A given state that is determined by the others may be off by this share of its size.
+UNMOVED = 1e-8
+
+
+def first_row(
+    model: Model | System, plant: ImplicitPlant, drive: Drive, start: Any, inputs: Mapping[str, object], t0: float,
+    p: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """A consistent row for given start values; InconsistentStartError names what contradicts what."""
+    system = plant.system
+    if (
+        isinstance(start, Start)
+        and start.system is system
+        and start.time == t0
+        and np.array_equal(start.vectors["p"], p)
+    ):
+        return np.concatenate([start.vectors[letter] for letter in ROW])
+    if plant.index.largest == 1 and not isinstance(start, Samples):
+        given = given_start(system, start)
+        row = _solved(plant, given, t0, drive.at(np.array([t0]))[0], p)
+        if row is not None:
+            return row
+    kept = system.prepared.setdefault("starts", {})
+    key = _key(system, start, drive, t0, p)
+    if key is None or key not in kept:
+        row = _initialised(model, system, start, inputs, t0, p)
+        if key is None:
+            return row
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[key] = row
+    return kept[key]
+
+
+def _solved(
+    plant: ImplicitPlant, given: Mapping[str, np.ndarray], t0: float, u: np.ndarray, p: np.ndarray
+) -> np.ndarray | None:
+    """z and x' from x by the core; None where values were given for them, or where a given state would have to move."""
+    if len(given) > 1:
+        return None
+    system = plant.system
+    x = np.where(np.isnan(given["x"]), 0.0, given["x"])
+    guess = np.concatenate([x, np.nan_to_num(system.start["z"], nan=0.0), np.zeros(system.sizes["x"])])
+    scale = np.concatenate([system.nominal["x"], system.nominal["z"], np.ones(system.sizes["x"])])
+    row: np.ndarray | None = plant.model.consistent(t0, guess, u, p, RTOL, ATOL * scale)
+    if row is None:
+        return None
+    moved = plant.without_derivative
+    held = moved[~np.isnan(given["x"][moved])]
+    if np.any(np.abs(row[held] - x[held]) > UNMOVED * np.maximum(system.nominal["x"][held], np.abs(x[held]))):
+        return None
+    row[held] = x[held]
+    return row
+
+
+def _initialised(
+    model: Model | System, system: System, start: Any, inputs: Mapping[str, object], t0: float, p: np.ndarray
+) -> np.ndarray:
+    own = as_system(model) is system
+    plain = {name: value for name, value in inputs.items() if name in system.places}
+    labels = system.labels["p"]
+    values = dict(zip(labels, p.tolist()))
+    found = initialise(model if own else system, start, inputs=plain, parameters=values, time=t0)
+    return np.concatenate([found.vectors[letter] for letter in ROW])
+
+
+def _key(system: System, start: Any, drive: Drive, t0: float, p: np.ndarray) -> tuple[object, ...] | None:
+    """What a start depends on; None where that cannot be compared."""
+    if isinstance(start, Samples) or drive.tables or drive.callbacks:
+        return None
+    given = given_start(system, start)
+    return (t0, p.tobytes(), drive.constants.tobytes(), *((letter, v.tobytes()) for letter, v in given.items()))
