@@ -50,6 +50,10 @@ sanitize:
 	  tests/core/core_test.cpp $(KERNELS) src/daedalus/core/stage_pattern.cpp \
 	  -o build/sanitize/core_test
 	build/sanitize/core_test
+	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -fno-omit-frame-pointer -fsanitize=address,undefined \
+	  -fno-sanitize-recover=all -Wall -Wextra -Wpedantic -Werror -pthread -Isrc/daedalus/core \
+	  tests/core/flow_test.cpp src/daedalus/core/flow_kernels.cpp -o build/sanitize/flow_test
+	build/sanitize/flow_test
 	@# Code for AVX2 must not leak through shared inline functions into the code for any processor.
 	if [ "$$(uname -m)" = x86_64 ]; then \
 	  for part in $(KERNELS); do \

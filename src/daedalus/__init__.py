@@ -61,6 +61,7 @@ _PLACES = {
     "simulation.ivp.solve_ivp": "solve_ivp",
     "simulation.methods": "methods",
     "simulation.convergence": "convergence",
+    "differentiation.flow": "flow",
     "display.phase_portrait": "phase_portrait",
     "display.torque_speed": "torque_speed",
     "simulation.tableaux.tableau": "Tableau",

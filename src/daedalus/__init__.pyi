@@ -11,6 +11,7 @@ from daedalus.analysis.linear.pencil import pencil as pencil
 from daedalus.analysis.lipschitz import lipschitz as lipschitz
 from daedalus.analysis.report import Report as Report
 from daedalus.analysis.same import same as same
+from daedalus.differentiation.flow import flow as flow
 from daedalus.display.phase_portrait import phase_portrait as phase_portrait
 from daedalus.display.torque_speed import torque_speed as torque_speed
 from daedalus.errors import DaedalusError as DaedalusError

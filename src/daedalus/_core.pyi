@@ -201,6 +201,35 @@ class Run:
     def events(self) -> list[tuple[int, float, Array, Array]]: ...
     def dense(self) -> tuple[Array, Array, Array]: ...
 
+class Flow:
+    def __init__(self, tables: dict[str, object]) -> None: ...
+    def set_shape(
+        self,
+        part: int,
+        sparsity_in: Sequence[Sequence[int]],
+        sparsity_out: Sequence[Sequence[int]],
+        names_in: Sequence[str],
+        names_out: Sequence[str],
+    ) -> None: ...
+    def evaluate(
+        self, part: str, x: ArrayLike, u: ArrayLike, p: ArrayLike, seed: ArrayLike, parameters: bool = False
+    ) -> tuple[Array, ...]: ...
+    def time_per_call(
+        self,
+        part: str,
+        x: ArrayLike,
+        u: ArrayLike,
+        p: ArrayLike,
+        seed: ArrayLike,
+        parameters: bool = False,
+        repetitions: int = 1000,
+    ) -> float: ...
+
+flow_slot_count: int
+
+def reserve_flow_slot(flow: Flow, first: int) -> int: ...
+def flow_slots_in_use() -> int: ...
+
 class LinearSolver:
     def __init__(
         self,

@@ -4,19 +4,24 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_headers_stand_alone(tmp_path):
-    program = tmp_path / "core_test"
+@pytest.mark.parametrize(
+    ("test", "kernels", "printed"),
+    [
+        ("core_test", "*kernels.cpp", "all checks passed\n"),
+        ("flow_test", "flow_kernels.cpp", "flows: all checks passed\n"),
+    ],
+)
+def test_the_headers_stand_alone(tmp_path, test, kernels, printed):
+    program = tmp_path / test
     core = ROOT / "src" / "daedalus" / "core"
-    sources = [
-        ROOT / "tests" / "core" / "core_test.cpp",
-        *sorted(core.glob("*kernels.cpp")),
-        core / "stage_pattern.cpp",
-    ]
+    sources = [ROOT / "tests" / "core" / f"{test}.cpp", *sorted(core.glob(kernels)), core / "stage_pattern.cpp"]
     options = ["-std=c++20", "-fopenmp-simd", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread", f"-I{core}"]
     subprocess.run([os.environ.get("CXX", "g++"), *options, *map(str, sources), "-o", str(program)], check=True)
     result = subprocess.run([str(program)], capture_output=True, text=True, check=False)
-    assert result.stdout == "all checks passed\n"
+    assert result.stdout == printed
     assert result.returncode == 0

@@ -13,4 +13,5 @@ NB_MODULE(_core, module) {
     daedalus::bind_integrate(module);
     daedalus::bind_linear(module);
     daedalus::bind_linear_model(module);
+    daedalus::bind_flow(module);
 }

@@ -1,0 +1,181 @@
+"""One stage of a flow in machine code: its value, Jacobian and second derivative, and those of the projection.
+
+Every function has the arguments (t, x, u, p, k, z, m). With an explicit tableau and x' = f(t, x, u, p) the stage is
+k = f; else it is a residual F(t, x, u, p, k, z) = 0 for k = x' and z. m multiplies its equations where the second
+derivative Σ m_e ∇²F_e is wanted. Only one stage is compiled: the loops over stages and steps are in the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation import Compiled, compile_function
+from daedalus.errors import SolverError
+from daedalus.model.expressions import concatenate
+from daedalus.model.system import System
+from daedalus.reduction.explicit_form import ExplicitForm, explicit_form
+from daedalus.simulation.projection import projection
+
+# Parameters are last: without them a Jacobian is the same list of nonzeros, cut short.
+LETTERS = ("x", "u", "k", "z", "p")
+ARGUMENTS = ("t", "x", "u", "p", "k", "z")
+
+
+@dataclass(frozen=True, eq=False)
+class Derivatives:
+    """An expression with its first and second derivatives by (x, u, k, z[, p]) as compiled functions and patterns."""
+
+    value: Compiled
+    linear: Compiled
+    curvature: Compiled
+    jacobian: ca.Sparsity
+    hessian: ca.Sparsity  # lower half
+
+
+class Stage:
+    """The stage functions of a system, each compiled on first use.
+
+    implicit: whether the stage is a residual F(t, x, u, p, k, z) rather than k = f(t, x, u, p).
+    """
+
+    def __init__(self, system: System, implicit: bool) -> None:
+        self.system = system
+        self.form = _form_of(system)
+        self.implicit = implicit or self.form is None
+        # z is solved for in the stage only where it is no expression of the others.
+        self.algebraic = system.sizes["z"] if self.form is None else 0
+        self._symbols = {letter: system.symbol(letter) for letter in ("t", "x", "u", "p")}
+        self._symbols["k"] = ca.SX.sym("k", system.sizes["x"])
+        self._symbols["z"] = system.symbol("z") if self.form is None else ca.SX(0, 1)
+        self._made: dict[tuple[str, bool], Any] = {}
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Number of entries of x, u, k, z, p."""
+        return {letter: int(self._symbols[letter].numel()) for letter in LETTERS}
+
+    @cached_property
+    def offsets(self) -> dict[str, int]:
+        """Where each of x, u, k, z, p begins in the columns of the patterns."""
+        begins = np.cumsum([0, *(self.sizes[letter] for letter in LETTERS)])
+        return dict(zip(LETTERS, (int(k) for k in begins)))
+
+    @cached_property
+    def expression(self) -> ca.SX:
+        """f, or the residual F."""
+        k = self._symbols["k"]
+        if self.form is None:
+            return ca.densify(ca.substitute(self.system.residual, self.system.symbol("xdot"), k))
+        return ca.densify(k - self.form.xdot if self.implicit else self.form.xdot)
+
+    @cached_property
+    def depends_on_time(self) -> bool:
+        """Whether t appears in the equations or in what is kept by projection."""
+        kept = self._projected
+        both = self.expression if kept is None else ca.vertcat(self.expression, kept)
+        return bool(ca.depends_on(both, self._symbols["t"]))
+
+    def main(self, parameters: bool) -> Derivatives:
+        """The stage itself, differentiated by the parameters too or not."""
+        return self._derivatives("stage", self.expression, parameters)
+
+    def projection(self, parameters: bool) -> Derivatives | None:
+        """The state at the end of a step moved onto the invariants; None where there are none."""
+        return None if self._projected is None else self._derivatives("projection", self._projected, parameters)
+
+    @cached_property
+    def _projected(self) -> ca.SX | None:
+        if not self.system.invariants:
+            return None
+        # Invariants are of x alone wherever z is not an expression.
+        form = self.form or ExplicitForm(self.system.symbol("xdot"), self.system.symbol("z"))
+        kept = concatenate(self.system.invariants.values())
+        unsolved = ca.vertcat(self.system.symbol("xdot"), self.system.symbol("z"))
+        if self.form is None and ca.depends_on(kept, unsolved):
+            raise SolverError(
+                "The invariants of this model cannot be kept in a flow.",
+                "they contain derivatives or algebraic variables that are not expressions of the states",
+                because="the projection moves the states alone.",
+                remedy="dd.reduce(m, stabilise=None)",
+            )
+        return projection(self.system, form)
+
+    def tensor(self, parameters: bool) -> tuple[list[tuple[int, int, int]], Compiled]:
+        """All second derivatives of f: (equation, first variable, second <= first) of each, and their values."""
+        key = ("tensor", parameters)
+        if key not in self._made:
+            entries, values = self._second_derivatives(self._variables(parameters))
+            function = ca.Function("tensor", self._arguments(False), [ca.densify(values)])
+            self._made[key] = entries, compile_function(function)
+        return self._made[key]
+
+    def _second_derivatives(self, variables: ca.SX) -> tuple[list[tuple[int, int, int]], ca.SX]:
+        jacobian = ca.jacobian(self.expression, variables)
+        first = list(zip(*jacobian.sparsity().get_triplet()))
+        second = ca.jacobian(ca.SX(jacobian.nz[:]) if first else ca.SX(0, 1), variables)
+        entries, kept = [], []
+        for place, (row, column) in enumerate(_nonzeros(second.sparsity())):
+            equation, variable = first[row]
+            if column <= variable:
+                entries.append((equation, variable, column))
+                kept.append(second.nz[place])
+        return entries, ca.vertcat(*kept) if kept else ca.SX(0, 1)
+
+    def _variables(self, parameters: bool) -> ca.SX:
+        return ca.vertcat(*(self._symbols[letter] for letter in LETTERS if parameters or letter != "p"))
+
+    def _arguments(self, with_multipliers: bool, size: int = 0) -> list[ca.SX]:
+        multipliers = ca.SX.sym("m", size) if with_multipliers else ca.SX(0, 1)
+        return [*(self._symbols[letter] for letter in ARGUMENTS), multipliers]
+
+    def _derivatives(self, name: str, expression: ca.SX, parameters: bool) -> Derivatives:
+        key = (name, parameters and self.sizes["p"] > 0)
+        if key not in self._made:
+            self._made[key] = self._differentiated(name, expression, self._variables(key[1]))
+        return self._made[key]
+
+    def _differentiated(self, name: str, expression: ca.SX, variables: ca.SX) -> Derivatives:
+        plain = self._arguments(False)
+        weighted = self._arguments(True, expression.numel())
+        jacobian = ca.jacobian(expression, variables)
+        hessian = ca.tril(ca.hessian(ca.dot(weighted[-1], expression), variables)[0])
+        return Derivatives(
+            compile_function(ca.Function(name, plain, [expression])),
+            compile_function(ca.Function(f"{name}_linear", plain, [expression, jacobian])),
+            compile_function(ca.Function(f"{name}_curvature", weighted, [hessian])),
+            jacobian.sparsity(),
+            hessian.sparsity(),
+        )
+
+
+def stage_of(system: System, implicit: bool) -> Stage:
+    """The stage functions of a system, made once and kept with it."""
+    key, prepared = ("flow stage", implicit), system.prepared
+    with system.lock:
+        if key not in prepared:
+            prepared[key] = Stage(system, implicit)
+    return prepared[key]
+
+
+def _form_of(system: System) -> ExplicitForm | None:
+    """x' and z as expressions, or None where they need a nonlinear or large solve."""
+    try:
+        return explicit_form(system)
+    except SolverError:
+        return None
+
+
+def _nonzeros(pattern: ca.Sparsity) -> Iterator[tuple[int, int]]:
+    """(row, column) in CasADi's order."""
+    return zip(*pattern.get_triplet())
+
+
+def entries_of(pattern: ca.Sparsity) -> list[tuple[int, int, int]]:
+    """(place, row, column) of every nonzero in CasADi's order."""
+    return [(place, row, column) for place, (row, column) in enumerate(_nonzeros(pattern))]
