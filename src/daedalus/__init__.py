@@ -61,6 +61,8 @@ _PLACES = {
     "simulation.ivp.solve_ivp": "solve_ivp",
     "simulation.methods": "methods",
     "simulation.convergence": "convergence",
+    "differentiation.sensitivities": "sensitivities",
+    "differentiation.sensitivity_result": "Sensitivities",
     "display.phase_portrait": "phase_portrait",
     "display.torque_speed": "torque_speed",
     "simulation.tableaux.tableau": "Tableau",

@@ -34,12 +34,13 @@ def projection(system: System, form: ExplicitForm) -> ca.SX | None:
     return column(state)
 
 
-def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray) -> ca.SX:
-    """W Jᵀ (J W Jᵀ)⁻¹ c, solved group by group of invariants that share variables."""
+def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray, right: ca.SX | None = None) -> ca.SX:
+    """W Jᵀ (J W Jᵀ)⁻¹ c, solved group by group of invariants that share variables; `right` stands for c if given."""
+    right = kept if right is None else right
     jacobian = ca.jacobian(kept, x)
     weighted = ca.mtimes(ca.diag(ca.SX(ca.DM(weights))), jacobian.T)
     normal = ca.mtimes(jacobian, weighted)
-    total = ca.SX.zeros(x.numel())
+    total = ca.SX.zeros(x.numel(), right.size2())
     for rows in _groups(normal.sparsity()):
         if len(rows) > LARGEST_GROUP:
             raise SolverError(
@@ -48,7 +49,7 @@ def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray) -> ca.SX:
                 because="the projection is compiled as one formula.",
                 remedy="fewer bodies in one mechanism",
             )
-        total += ca.mtimes(weighted[:, rows], ca.solve(ca.densify(normal[rows, rows]), kept[rows]))
+        total += ca.mtimes(weighted[:, rows], ca.solve(ca.densify(normal[rows, rows]), ca.densify(right[rows, :])))
     return ca.densify(total)
 
 

@@ -1,0 +1,1 @@
+"""Derivatives of solutions: how a result changes with its start, inputs and parameters."""

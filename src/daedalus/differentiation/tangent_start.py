@@ -1,0 +1,165 @@
+"""The start of the sensitivities: how consistent start values move with what the user varies.
+
+Start values obey c(t, x, u, p) = 0 (constraints left by a reduction, unit quaternions). With J = ∂c/∂x and a right
+inverse B of J that moves as little as possible,
+
+    P = I - B J           a start value is varied along the constraints: S = P
+    -B c_p                parameters (and inputs) carry the start along
+    -B c''[V_j, V_k]      the second derivative of the start that goes along the tangent and is put back by B
+
+Little is measured in the norm of the mass matrix where the model has one, in nominal values otherwise. Positions move
+first, by their own constraints; then velocities, with positions held. In that norm P is the orthogonal projector onto
+the tangent space of each (P.-A. Absil, J. Malick, Projection-like retractions on matrix manifolds, SIAM J. Optim. 22,
+2012, for the second derivative).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.variational import Variational
+from daedalus.errors import ModelError, SolverError
+from daedalus.initialisation.mass_metric import MassMetric, mass_blocks
+from daedalus.model.expressions import concatenate
+from daedalus.model.model import Model
+from daedalus.model.motion_functions import MotionFunctions
+from daedalus.model.system import System
+from daedalus.reduction.rewriting import level_name
+
+# What is left of J P, in units of J, when B serves as a right inverse.
+INVERSE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class TangentStart:
+    """S and W at the start, the projector P (n, n), the right inverse B (n, invariants) and the norm in words."""
+
+    S: np.ndarray
+    W: np.ndarray
+    projector: np.ndarray
+    inverse: np.ndarray
+    metric: str
+
+
+def tangent_start(
+    model: Model | System, variational: Variational, t0: float, x0: np.ndarray, u0: np.ndarray, p: np.ndarray
+) -> TangentStart:
+    """The sensitivities of a consistent start at t0."""
+    system, d = variational.system, variational.directions
+    n, m = len(x0), d.count
+    pairs = variational.pairs
+    if not system.invariants:
+        S = np.zeros((n, m))
+        S[list(d.x), np.arange(len(d.x))] = 1.0
+        return TangentStart(S, np.zeros((n, len(pairs[0]))), np.eye(n), np.zeros((n, 0)), "no constraints")
+    kept = variational.form.applied(system, concatenate(system.invariants.values()))
+    slopes, bends = _derivatives(variational, kept, (t0, x0, u0, p))
+    B, metric = _right_inverse(model, system, slopes[:, :n], kept, (t0, x0, u0, p))
+    projector = np.eye(n) - B @ slopes[:, :n]
+    V = np.zeros((slopes.shape[1], m))
+    first_inputs = slice(d.columns("u").start, d.columns("u").start + len(d.u))
+    V[n + np.array(d.u, dtype=int), np.arange(first_inputs.start, first_inputs.stop)] = 1.0
+    V[n + len(u0) + np.array(d.p, dtype=int), np.arange(d.columns("p").start, d.columns("p").stop)] = 1.0
+    V[:n] = -B @ (slopes @ V)
+    V[:n, d.columns("x")] = projector[:, list(d.x)]
+    W = np.zeros((n, len(pairs[0])))
+    if variational.order == 2:
+        W = -B @ np.array([(V.T @ bend @ V)[pairs] for bend in bends]).reshape(len(bends), -1)
+    return TangentStart(V[:n].copy(), W, projector, B, metric)
+
+
+def _derivatives(
+    variational: Variational, kept: ca.SX, point: tuple[float, np.ndarray, np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """∂c/∂(x, u, p) and, at second order, the Hessian of every row of c."""
+    arguments = [variational.t, variational.x, variational.u, variational.p]
+    hessians = [ca.hessian(kept[i], variational.v)[0] for i in range(kept.numel())] if variational.order == 2 else []
+    function = ca.Function("invariants", arguments, [ca.jacobian(kept, variational.v), *hessians])
+    slopes, *bends = (part.full() for part in function.call([ca.DM(value) for value in point]))
+    return slopes, bends
+
+
+def _right_inverse(
+    model: Model | System,
+    system: System,
+    J: np.ndarray,
+    kept: ca.SX,
+    point: tuple[float, np.ndarray, np.ndarray, np.ndarray],
+) -> tuple[np.ndarray, str]:
+    """B with J B J = J that moves least: positions first, then the rest; all together where that does not work."""
+    t0, x0, u0, p = point
+    motion = _motion(model, system, u0)
+    vectors = {
+        "t": np.array([t0]),
+        "x": x0,
+        "u": u0,
+        "p": p,
+        "xdot": np.zeros(len(x0)),
+        "z": np.zeros(system.sizes["z"]),
+    }
+    blocks = mass_blocks(motion, system, vectors) if motion else []
+    metric = MassMetric(tuple(blocks))
+    words = "mass matrix" if blocks else "nominal values"
+    pattern = np.array(ca.DM(ca.jacobian_sparsity(kept, system.symbol("x")), 1).full(), dtype=bool)
+    for stages in (_stages(system, motion, pattern), [(np.arange(len(J)), np.arange(len(x0)))]):
+        B = _staged(J, stages, metric, system.nominal["x"])
+        left = np.abs(J - J @ B @ J).max(initial=0.0)
+        if left <= INVERSE * max(np.abs(J).max(initial=0.0), 1e-300):
+            return B, words
+    raise SolverError(
+        "The constraints are singular at the start.",
+        f"their Jacobian cannot be inverted: {left:.2g} is left of it",
+        because="two constraints touch each other there, so that the start has no tangent.",
+        remedy="another start, or wrt= without the start and parameters",
+    )
+
+
+def _motion(model: Model | System, system: System, u0: np.ndarray) -> MotionFunctions | None:
+    """The mechanics of the model where it has any, and its names are those of the system that runs."""
+    if isinstance(model, Model) and model._mechanics.positions:
+        try:
+            motion = model.mechanics()
+        except ModelError:
+            return None
+    else:
+        found = system.prepared.get("motion functions")
+        if found is None:
+            return None
+        motion = found
+    names = set(system.labels["x"])
+    fits = {*motion.positions, *motion.velocities, *motion.other_labels} <= names
+    return motion if fits and motion.M.size1_in(3) == len(u0) else None
+
+
+def _stages(system: System, motion: MotionFunctions | None, pattern: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(rows of c, columns of x) in the order in which they are satisfied."""
+    n = pattern.shape[1]
+    if motion is not None:
+        labels = system.labels["x"]
+        positions = np.array([labels.index(name) for name in motion.positions], dtype=int)
+    else:
+        # Constraints on positions are those whose derivative is kept as well.
+        names = [name for name, value in system.invariants.items() for _ in range(value.numel())]
+        above = [k for k, name in enumerate(names) if level_name(name, 1) in system.invariants]
+        positions = np.flatnonzero(pattern[above].any(axis=0))
+    others = np.setdiff1d(np.arange(n), positions)
+    on_positions = ~pattern[:, others].any(axis=1)
+    return [(np.flatnonzero(on_positions), positions), (np.flatnonzero(~on_positions), others)]
+
+
+def _staged(
+    J: np.ndarray, stages: list[tuple[np.ndarray, np.ndarray]], metric: MassMetric, sizes: np.ndarray
+) -> np.ndarray:
+    B = np.zeros((J.shape[1], J.shape[0]))
+    for rows, columns in stages:
+        if not len(rows) or not len(columns):
+            continue
+        spread = metric.spread(columns, sizes[columns])
+        spread = np.diag(spread) if spread.ndim == 1 else spread
+        own = spread @ np.linalg.pinv(J[np.ix_(rows, columns)] @ spread, rcond=1e-10)
+        wanted = np.eye(len(J))[rows] - J[rows] @ B
+        B[columns] += own @ wanted
+    return B
