@@ -61,6 +61,7 @@ _PLACES = {
     "simulation.ivp.solve_ivp": "solve_ivp",
     "simulation.methods": "methods",
     "simulation.convergence": "convergence",
+    "differentiation.gradient": "gradient Gradient",
     "differentiation.sensitivities": "sensitivities",
     "differentiation.sensitivity_result": "Sensitivities",
     "display.phase_portrait": "phase_portrait",

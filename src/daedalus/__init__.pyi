@@ -11,6 +11,8 @@ from daedalus.analysis.linear.pencil import pencil as pencil
 from daedalus.analysis.lipschitz import lipschitz as lipschitz
 from daedalus.analysis.report import Report as Report
 from daedalus.analysis.same import same as same
+from daedalus.differentiation.gradient import Gradient as Gradient
+from daedalus.differentiation.gradient import gradient as gradient
 from daedalus.differentiation.sensitivities import sensitivities as sensitivities
 from daedalus.differentiation.sensitivity_result import Sensitivities as Sensitivities
 from daedalus.display.phase_portrait import phase_portrait as phase_portrait

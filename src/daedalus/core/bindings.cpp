@@ -12,4 +12,5 @@ NB_MODULE(_core, module) {
     daedalus::bind_run(module);
     daedalus::bind_integrate(module);
     daedalus::bind_linear(module);
+    daedalus::bind_adjoint(module);
 }

@@ -33,5 +33,6 @@ void bind_integrate(nb::module_& module);
 void bind_run(nb::module_& module);
 void bind_implicit(nb::module_& module);
 void bind_linear(nb::module_& module);
+void bind_adjoint(nb::module_& module);
 
 }  // namespace daedalus

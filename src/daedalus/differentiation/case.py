@@ -36,6 +36,7 @@ class Case:
     t1: float
     x0: np.ndarray
     settings: Settings
+    method: Any  # as it was asked for
     grid: np.ndarray | None = None  # (k + 1,) the ends of the intervals of piecewise constant inputs
 
     @property
@@ -85,15 +86,15 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
             because="the function cannot be differentiated.",
             remedy="an expression in m.time, or dd.signal(times, values)",
         )
-    rtol = options.get("rtol", 1e-6)
+    rtol, method = options.get("rtol", 1e-6), options.get("method", "auto")
     limits = [options.get(name) for name in LIMITS]
-    settings = settings_of(system, options.get("method", "auto"), rtol, options.get("atol", 1e-9), *limits)
+    settings = settings_of(system, method, rtol, options.get("atol", 1e-9), *limits)
     x0 = np.array(system.default_start)
     if options.get("start") is not None:
         x0 = np.array(read_start(settings.plant, drive, options["start"], t0, p, settings))
     if system.invariants:
         check_on_invariants(settings.plant, drive, t0, x0, p, rtol)
-    return Case(model, system, drive, np.array(p), t0, t1, x0, settings, read_grid(grid, t0, t1))
+    return Case(model, system, drive, np.array(p), t0, t1, x0, settings, method, read_grid(grid, t0, t1))
 
 
 def read_grid(grid: int | Sequence[float] | np.ndarray | None, t0: float, t1: float) -> np.ndarray | None:

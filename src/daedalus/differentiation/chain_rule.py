@@ -13,6 +13,7 @@ import numpy as np
 from daedalus.differentiation.variational import Variational
 from daedalus.errors import InputError
 from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.system import System
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ def followed(variational: Variational, of: object) -> Followed:
 def _expression(variational: Variational, of: object) -> tuple[ca.SX, tuple[int, ...]]:
     system = variational.system
     if isinstance(of, ca.SX):
-        _check_symbols(variational, of)
+        check_symbols(variational.system, of)
         rows, columns = of.shape
         return ca.densify(of), () if of.is_scalar() else (rows,) if columns == 1 else (rows, columns)
     if not isinstance(of, str):
@@ -81,8 +82,8 @@ def _expression(variational: Variational, of: object) -> tuple[ca.SX, tuple[int,
     return ca.vertcat(*entries), place.shape
 
 
-def _check_symbols(variational: Variational, expression: ca.SX) -> None:
-    system = variational.system
+def check_symbols(system: System, expression: ca.SX) -> None:
+    """Refuse symbols that are not those of the system."""
     known = {symbol_key(s) for letter in ("t", "xdot", "x", "z", "u", "p") for s in elements(system.symbol(letter))}
     foreign = [s.name() for s in ca.symvar(expression) if symbol_key(s) not in known]
     if foreign:

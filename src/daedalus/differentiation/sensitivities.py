@@ -81,7 +81,7 @@ def differentiate(case: Case, order: int, wrt: str | Sequence[str], by: str) -> 
     augmented = augmented_of(case.plant, directions, order)
     if case.system.events:
         check_event_inputs(case)
-    start = tangent_start(case.model, augmented.variational, case.t0, case.x0, case.u0, case.p)
+    start = tangent_start(case, directions, order)
     y0 = augmented.layout.packed(case.x0, start.S, start.W)
     recorded = WAYS[by](case, augmented, y0)
     notes = grazing_notes(case, augmented, recorded) if recorded.events else ()

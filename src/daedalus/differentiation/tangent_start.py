@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.variational import Variational
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.directions import Directions
 from daedalus.errors import ModelError, SolverError
 from daedalus.initialisation.mass_metric import MassMetric, mass_blocks
 from daedalus.model.expressions import concatenate
@@ -44,40 +45,40 @@ class TangentStart:
     metric: str
 
 
-def tangent_start(
-    model: Model | System, variational: Variational, t0: float, x0: np.ndarray, u0: np.ndarray, p: np.ndarray
-) -> TangentStart:
-    """The sensitivities of a consistent start at t0."""
-    system, d = variational.system, variational.directions
+def tangent_start(case: Case, directions: Directions, order: int) -> TangentStart:
+    """The sensitivities of the consistent start of a case."""
+    system, d, x0 = case.system, directions, case.x0
     n, m = len(x0), d.count
-    pairs = variational.pairs
+    pairs = np.triu_indices(m) if order == 2 else (np.zeros(0, int), np.zeros(0, int))
     if not system.invariants:
         S = np.zeros((n, m))
         S[list(d.x), np.arange(len(d.x))] = 1.0
         return TangentStart(S, np.zeros((n, len(pairs[0]))), np.eye(n), np.zeros((n, 0)), "no constraints")
-    kept = variational.form.applied(system, concatenate(system.invariants.values()))
-    slopes, bends = _derivatives(variational, kept, (t0, x0, u0, p))
-    B, metric = _right_inverse(model, system, slopes[:, :n], kept, (t0, x0, u0, p))
+    kept = case.plant.form.applied(system, concatenate(system.invariants.values()))
+    point = (case.t0, x0, case.u0, case.p)
+    slopes, bends = _derivatives(system, kept, point, order)
+    B, metric = _right_inverse(case.model, system, slopes[:, :n], kept, point)
     projector = np.eye(n) - B @ slopes[:, :n]
     V = np.zeros((slopes.shape[1], m))
     first_inputs = slice(d.columns("u").start, d.columns("u").start + len(d.u))
     V[n + np.array(d.u, dtype=int), np.arange(first_inputs.start, first_inputs.stop)] = 1.0
-    V[n + len(u0) + np.array(d.p, dtype=int), np.arange(d.columns("p").start, d.columns("p").stop)] = 1.0
+    V[n + len(case.u0) + np.array(d.p, dtype=int), np.arange(d.columns("p").start, d.columns("p").stop)] = 1.0
     V[:n] = -B @ (slopes @ V)
     V[:n, d.columns("x")] = projector[:, list(d.x)]
     W = np.zeros((n, len(pairs[0])))
-    if variational.order == 2:
+    if order == 2:
         W = -B @ np.array([(V.T @ bend @ V)[pairs] for bend in bends]).reshape(len(bends), -1)
     return TangentStart(V[:n].copy(), W, projector, B, metric)
 
 
 def _derivatives(
-    variational: Variational, kept: ca.SX, point: tuple[float, np.ndarray, np.ndarray, np.ndarray]
+    system: System, kept: ca.SX, point: tuple[float, np.ndarray, np.ndarray, np.ndarray], order: int
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """∂c/∂(x, u, p) and, at second order, the Hessian of every row of c."""
-    arguments = [variational.t, variational.x, variational.u, variational.p]
-    hessians = [ca.hessian(kept[i], variational.v)[0] for i in range(kept.numel())] if variational.order == 2 else []
-    function = ca.Function("invariants", arguments, [ca.jacobian(kept, variational.v), *hessians])
+    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    v = ca.vertcat(*arguments[1:])
+    hessians = [ca.hessian(kept[i], v)[0] for i in range(kept.numel())] if order == 2 else []
+    function = ca.Function("invariants", arguments, [ca.jacobian(kept, v), *hessians])
     slopes, *bends = (part.full() for part in function.call([ca.DM(value) for value in point]))
     return slopes, bends
 
