@@ -257,7 +257,6 @@ def integrate(
     cancel: Cancel | None = None,
 ) -> Run: ...
 def evaluate_dense(starts: ArrayLike, ends: ArrayLike, coefficients: ArrayLike, times: ArrayLike) -> Array: ...
-
 def pull_back(
     rhs: Function,
     pullback: Function,

@@ -9,6 +9,7 @@ Evaluating Derivatives, chapter 12). With events every step is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import casadi as ca
@@ -125,10 +126,8 @@ def recorded_segments(run: Any) -> tuple[list[Segment], np.ndarray]:
     return segments, np.array(run.x[-1])
 
 
-def backward(
-    case: Case, segments: list[Segment], weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pull weights of the last state back: those of the first state (n,), of inputs (intervals or 1, nu), of p (np,)."""
+def backward(case: Case, segments: list[Segment], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pull weights of the last state back: to those of the first state (n,), of inputs (blocks, nu) and of p (np,)."""
     pulled = pullbacks_of(case.plant)
     table = tableau_of(case)
     blocks = max(case.intervals, 1)
@@ -187,4 +186,4 @@ def _blocks(case: Case, times: np.ndarray) -> list[int]:
     """In which interval of the grid each step lies."""
     if case.grid is None:
         return [0] * (len(times) - 1)
-    return [interval_of(case.grid, 0.5 * (a + b)) for a, b in zip(times, times[1:])]
+    return [interval_of(case.grid, 0.5 * (a + b)) for a, b in pairwise(times)]

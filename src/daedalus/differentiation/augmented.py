@@ -62,9 +62,10 @@ class Augmented:
 
     @cached_property
     def guard_rates(self) -> ca.Function:
-        """The rate of every guard along the solution, of (t, x, u, p)."""
+        """The values of the guards and their rates along the solution, of (t, x, u, p)."""
         v = self.variational
-        return ca.Function("guard_rates", [v.t, v.x, v.u, v.p], [saltation.guard_rates(v)])
+        values = ca.densify(v.form.applied(v.system, v.system.guards))
+        return ca.Function("guard_rates", [v.t, v.x, v.u, v.p], [values, saltation.guard_rates(v)])
 
     def tolerances(self, atol: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Absolute tolerances of y: those of x, divided by the sizes of what is varied."""

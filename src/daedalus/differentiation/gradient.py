@@ -11,7 +11,7 @@ import numpy as np
 from daedalus.differentiation.adjoint import Segment, backward, forward
 from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.chain_rule import check_symbols
-from daedalus.differentiation.directions import GROUPS, Directions, read_directions
+from daedalus.differentiation.directions import WORDS, Directions, read_directions
 from daedalus.differentiation.grazing import check_event_inputs
 from daedalus.differentiation.tangent_start import tangent_start
 from daedalus.errors import InputError, SolverError
@@ -62,20 +62,20 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
     def __getitem__(self, name: str) -> float | np.ndarray:
         """The derivative by a state's start value, an input or a parameter."""
         d, place = self._directions, self._case.system.place(name)
-        members = getattr(d, place.letter) if place.letter in GROUPS.values() else ()
+        letter = place.letter or "z"
+        members = getattr(d, letter) if letter in WORDS else ()
         if not members or any(int(k) not in members for k in place.positions):
             raise InputError(
                 f"{name} was not varied.",
                 f"the gradient is by {', '.join(d.labels(self._case.system)[:8])}",
                 remedy=f'wrt=(..., "{name}")',
             )
-        assert place.letter is not None
         rows = [
-            self._columns[[d.column_of(place.letter, int(k), i) for k in place.positions]]
-            for i in range(max(d.intervals, 1) if place.letter == "u" else 1)
+            self._columns[[d.column_of(letter, int(k), i) for k in place.positions]]
+            for i in range(max(d.intervals, 1) if letter == "u" else 1)
         ]
         shaped = [row.reshape(place.shape, order="F") for row in rows]
-        if place.letter == "u" and d.intervals:
+        if letter == "u" and d.intervals:
             return np.stack(shaped)
         return float(shaped[0]) if place.shape == () else shaped[0]
 
@@ -105,7 +105,7 @@ def gradient(
     grid: int | Sequence[float] | np.ndarray | None = None,
     **simulate_options: Any,
 ) -> Gradient:
-    """The gradient of J = final(t₁) + ∫ running dt with respect to parameters, start and inputs, by the discrete adjoint.
+    """The gradient of J = final(t₁) + ∫ running dt by parameters, start and inputs, from the discrete adjoint.
 
     It is exact for the steps that were taken: J as computed, differentiated with the step sizes held. The cost does not
     grow with the number of parameters, and memory grows like the square root of the steps.
@@ -140,7 +140,7 @@ def gradient(
         directions = _without_integral(case, directions)
     if case.system.events:
         check_event_inputs(case)
-    scalar = _scalar(case, final)
+    scalar = _expression(case.system, 0.0 if final is None else final, "final")
     if running is not None:
         scalar = scalar + case.system.symbol("x")[_integral_place(case)]
     return pulled_back(case, directions, scalar, *forward(case))
@@ -177,24 +177,23 @@ def pulled_back(
     return Gradient(case, directions, float(value[0]), columns, segments)
 
 
-def _scalar(case: Case, final: object) -> ca.SX:
-    if final is None:
-        return ca.SX(0)
-    system = case.system
-    if isinstance(final, str):
-        if final in system.outputs:
-            expression = system.outputs[final]
-        else:
-            place = system.place(final)
-            expression = system.symbol(place.letters[0])[int(place.positions[0])] if place.shape == () else ca.SX(2, 1)
-    elif isinstance(final, ca.SX):
-        check_symbols(system, final)
-        expression = final
+def _expression(system: System, wanted: object, argument: str) -> ca.SX:
+    """A scalar expression in the system's symbols, of an expression, a name or a number."""
+    if isinstance(wanted, str) and wanted in system.outputs:
+        expression = system.outputs[wanted]
+    elif isinstance(wanted, str):
+        place = system.place(wanted)
+        expression = ca.vertcat(*(system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)))
+    elif isinstance(wanted, ca.SX):
+        check_symbols(system, wanted)
+        expression = ca.SX(wanted)
+    elif isinstance(wanted, (int, float)):
+        expression = ca.SX(float(wanted))
     else:
-        expression = ca.SX(float(final))  # type: ignore[arg-type]
+        raise InputError(f"{argument}= is an expression or a name.", f"got {type(wanted).__name__}")
     if expression.numel() != 1:
         raise InputError(
-            "final= is one number of the end.", f"it has shape {expression.shape}", remedy="an element, or a norm of it"
+            f"{argument}= is one number.", f"it has shape {expression.shape}", remedy="an element, or a norm of it"
         )
     return ca.densify(expression)
 
@@ -206,16 +205,12 @@ def _with_integral(model: Model | System, running: object) -> Model:
     """The model with a state for the integral of the running term; kept, so that a second call compiles nothing."""
     if not isinstance(model, Model):
         raise InputError("running= needs the Model, not its System.", remedy="dd.gradient(m, ...)")
-    expression = model[running] if isinstance(running, str) and running not in model.freeze().outputs else running
-    if isinstance(expression, str):
-        expression = model.freeze().outputs[expression]
-    kept: list[tuple[ca.SX, Model]] = model.freeze().prepared.setdefault("running terms", [])
-    wanted = ca.SX(expression)
+    system = model.freeze()
+    wanted = _expression(system, running, "running")
+    kept: list[tuple[ca.SX, Model]] = system.prepared.setdefault("running terms", [])
     for known, whole in kept:
         if known.shape == wanted.shape and ca.is_equal(known, wanted, EQUAL_DEPTH):
             return whole
-    if wanted.numel() != 1:
-        raise InputError("running= is a scalar.", f"it has shape {wanted.shape}", remedy="an element, or a norm of it")
     whole = model.copy()
     whole.equation(whole.der(whole.state(INTEGRAL, start=0.0)), wanted, name=INTEGRAL)
     kept.insert(0, (wanted, whole))

@@ -12,7 +12,7 @@ from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.directions import read_directions
 from daedalus.differentiation.discrete import run_discrete
 from daedalus.differentiation.error_controlled import run_error_controlled
-from daedalus.differentiation.grazing import check_event_inputs, grazing_notes
+from daedalus.differentiation.grazing import check_event_inputs, event_notes
 from daedalus.differentiation.sensitivity_result import Sensitivities
 from daedalus.differentiation.smoothness import refuse_corners
 from daedalus.differentiation.tangent_start import tangent_start
@@ -84,5 +84,5 @@ def differentiate(case: Case, order: int, wrt: str | Sequence[str], by: str) -> 
     start = tangent_start(case, directions, order)
     y0 = augmented.layout.packed(case.x0, start.S, start.W)
     recorded = WAYS[by](case, augmented, y0)
-    notes = grazing_notes(case, augmented, recorded) if recorded.events else ()
+    notes = event_notes(case, augmented, recorded) if case.system.events else ()
     return Sensitivities(case, augmented, recorded, start, by, notes)

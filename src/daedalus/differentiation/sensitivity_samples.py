@@ -105,7 +105,8 @@ class SensitivitySamples:
 
         Parameters
         ----------
-        of: the name of a state, rate, algebraic variable, multiplier or output, or an expression in symbols of the model.
+        of: the name of a state, rate, algebraic variable, multiplier or output, or an expression of symbols of the
+            model.
         wrt: one or two names of states (their start values), inputs and parameters; also "start", "inputs",
             "parameters" for all of them.
 
