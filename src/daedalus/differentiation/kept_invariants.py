@@ -11,7 +11,7 @@ import casadi as ca
 
 from daedalus.differentiation.variational import Variational
 from daedalus.model.expressions import concatenate
-from daedalus.simulation.projection import correction, projection
+from daedalus.simulation.projection import CORRECTIONS, correction, normal_inverse, projection
 
 
 def tangential(variational: Variational) -> ca.SX:
@@ -35,7 +35,35 @@ def exact(variational: Variational) -> ca.SX:
     v = variational
     moved = projection(v.system, v.form)
     assert moved is not None
-    return v.on_state(v.layout.packed_symbols(moved, *differentiated(v, moved)))
+    if v.order == 2:
+        return v.on_state(v.layout.packed_symbols(moved, *differentiated(v, moved)))
+    once = _correction_with_slopes(v)
+    x, S = v.x, ca.densify(v.S)
+    for _ in range(CORRECTIONS):
+        x, S = once(v.t, x, v.u, v.p, v.weights, S)
+    return v.on_state(v.layout.packed_symbols(x, S, v.W))
+
+
+def _correction_with_slopes(v: Variational) -> ca.Function:
+    """One correction x - W Jᵀ λ with (J W Jᵀ) λ = c, and its derivative: the same matrix serves for dλ, too.
+
+    (J W Jᵀ) dλ = dc - dJ (W Jᵀ λ) - J W (dJᵀ λ), with dJ in the direction of each column.
+    """
+    system, S = v.system, ca.SX.sym("S", v.x.numel(), v.directions.count)
+    weights = ca.diag(ca.SX(ca.DM(system.nominal["x"] ** 2)))
+    kept = v.form.applied(system, concatenate(system.invariants.values()))
+    J, seeds = ca.jacobian(kept, v.x), ca.densify(v.seeds(S))
+    inverse = normal_inverse(J, weights)
+    multipliers = ca.densify(ca.mtimes(inverse, kept))
+    step = ca.densify(ca.mtimes(weights, ca.mtimes(J.T, multipliers)))
+    held, moved = ca.SX.sym("held", kept.numel()), ca.SX.sym("moved", v.x.numel())
+    by_rows = ca.jtimes(ca.densify(ca.mtimes(J.T, held)), v.v, seeds)
+    by_columns = ca.jtimes(ca.densify(ca.mtimes(J, moved)), v.v, seeds)
+    by_rows, by_columns = ca.substitute([by_rows, by_columns], [held, moved], [multipliers, step])
+    weighted = ca.mtimes(weights, by_rows)
+    change = ca.mtimes(ca.jacobian(kept, v.v), seeds) - by_columns - ca.mtimes(J, weighted)
+    slopes = S - weighted - ca.mtimes(weights, ca.mtimes(J.T, ca.mtimes(inverse, change)))
+    return ca.Function("correct", [v.t, v.x, v.u, v.p, v.weights, S], [v.x - step, ca.densify(slopes)])
 
 
 def differentiated(v: Variational, moved: ca.SX) -> tuple[ca.SX, ca.SX]:

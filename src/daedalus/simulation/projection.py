@@ -53,6 +53,15 @@ def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray, right: ca.SX | None =
     return ca.densify(total)
 
 
+def normal_inverse(jacobian: ca.SX, weights: ca.SX) -> ca.SX:
+    """(J W Jᵀ)⁻¹, group by group of rows that share variables."""
+    normal = ca.mtimes(ca.mtimes(jacobian, weights), jacobian.T)
+    inverse = ca.SX(normal.size1(), normal.size2())
+    for rows in _groups(normal.sparsity()):
+        inverse[rows, rows] = ca.solve(ca.densify(normal[rows, rows]), ca.SX.eye(len(rows)))
+    return inverse
+
+
 def _groups(pattern: ca.Sparsity) -> list[list[int]]:
     """The connected groups of a symmetric pattern."""
     count, members, begins = pattern.scc()
