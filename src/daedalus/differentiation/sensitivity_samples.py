@@ -174,7 +174,10 @@ class SensitivitySamples:
 
     def _not_varied(self, letter: str, name: str) -> InputError:
         return InputError(
-            f"{'The start' if name == 'start' else name.capitalize() if name in GROUPS else name} was not varied.",
+            {"start": "The start was", "inputs": "The inputs were", "parameters": "The parameters were"}.get(
+                name, f"{name} was"
+            )
+            + " not varied.",
             f"the columns are {', '.join(self._directions.labels(self._case.system)[:8])}",
             because="wrt= left it out.",
             remedy=f'wrt=(..., "{WORDS[letter]}")',

@@ -36,12 +36,16 @@ TIGHT = 1e-11
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison: its name, the largest relative difference, what is allowed, and what else there is to say."""
+    """One comparison: its name, the largest relative difference, what is allowed, and what else there is to say.
+
+    slope: how fast differences approach the derivative, 2 for central ones; None where they are small from the start.
+    """
 
     name: str
     error: float
     allowed: float
     detail: str = ""
+    slope: float | None = None
 
     @property
     def passed(self) -> bool:
@@ -124,18 +128,21 @@ def _against_differences(
         slopes.append(_slope(np.array(errors), scale))
         worst = max(worst, min(errors) / scale)
     found = [slope for slope in slopes if slope is not None]
-    detail = f"slope {np.median(found):.1f}" if found else "exact at every increment"
+    slope = float(np.median(found)) if found else None
+    detail = "small at every increment" if slope is None else f"slope {slope:.1f}"
     detail += "; through events with a tolerance of 1e-11" if through_events else ""
-    return Check("differences", worst, 1e-3 if through_events else DIFFERENCES, detail)
+    return Check("differences", worst, 1e-3 if through_events else DIFFERENCES, detail, slope)
 
 
 def _slope(errors: np.ndarray, scale: float) -> float | None:
-    """How fast the error falls with the increment, while it does; None where it is at rounding from the beginning."""
+    """How fast the error falls with the increment, while it does; None where it is small from the beginning."""
+    if errors[0] < 1e-6 * scale:
+        return None
     above = errors > 30 * max(errors.min(), 1e-11 * scale)
     falling = [np.log10(one / two) for one, two, clear in zip(errors, errors[1:], above[1:]) if clear]
     if not falling and above[0]:
         falling = [np.log10(errors[0] / errors[1])]
-    return float(np.median(falling)) if falling else None
+    return float(falling[-1]) if falling else None
 
 
 def _end(case: Case, nominal: object, through_events: bool) -> np.ndarray:
