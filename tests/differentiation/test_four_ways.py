@@ -39,5 +39,3 @@ def norm(sens):
     """‖S‖ in the sizes of what is varied and of the states."""
     sizes = sens._directions.sizes(sens.system, sens._case.p)
     return np.abs(sens._slopes[0] * sizes / sens.system.nominal["x"][:, None]).max()
-
-

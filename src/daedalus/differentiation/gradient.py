@@ -30,6 +30,16 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
 
     start (n,), inputs (nu,) or (k, nu) with a grid, parameters (np,): the same as flat arrays of what was varied.
     steps: how many steps were pulled back. checkpoints: how many states were kept for that.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("straight")
+    >>> x = m.state("x", start=0.0); v = m.parameter("v", 2.0)
+    >>> m.equation(m.der(x), v)
+    >>> g = dd.gradient(m, 3.0, final=x**2)
+    >>> round(g.value, 9), {name: round(g[name], 9) for name in g}
+    (36.0, {'v': 36.0})
     """
 
     def __init__(

@@ -22,7 +22,7 @@ import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
-from daedalus.errors import ModelError, SolverError
+from daedalus.errors import ModelError
 from daedalus.initialisation.mass_metric import MassMetric, mass_blocks
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model
@@ -30,7 +30,7 @@ from daedalus.model.motion_functions import MotionFunctions
 from daedalus.model.system import System
 from daedalus.reduction.rewriting import level_name
 
-# What is left of J P, in units of J, when B serves as a right inverse.
+# What may be left of J P, in units of J, where positions first and then the rest gives a right inverse.
 INVERSE = 1e-8
 
 
@@ -105,17 +105,10 @@ def _right_inverse(
     metric = MassMetric(tuple(blocks))
     words = "mass matrix" if blocks else "nominal values"
     pattern = np.array(ca.DM(ca.jacobian_sparsity(kept, system.symbol("x")), 1).full(), dtype=bool)
-    for stages in (_stages(system, motion, pattern), [(np.arange(len(J)), np.arange(len(x0)))]):
-        B = _staged(J, stages, metric, system.nominal["x"])
-        left = np.abs(J - J @ B @ J).max(initial=0.0)
-        if left <= INVERSE * max(np.abs(J).max(initial=0.0), 1e-300):
-            return B, words
-    raise SolverError(
-        "The constraints are singular at the start.",
-        f"their Jacobian cannot be inverted: {left:.2g} is left of it",
-        because="two constraints touch each other there, so that the start has no tangent.",
-        remedy="another start, or wrt= without the start and parameters",
-    )
+    B = _staged(J, _stages(system, motion, pattern), metric, system.nominal["x"])
+    if np.abs(J - J @ B @ J).max(initial=0.0) > INVERSE * np.abs(J).max(initial=0.0):
+        B = _staged(J, [(np.arange(len(J)), np.arange(len(x0)))], metric, system.nominal["x"])
+    return B, words
 
 
 def _motion(model: Model | System, system: System, u0: np.ndarray) -> MotionFunctions | None:

@@ -21,11 +21,12 @@ from daedalus.differentiation.discrete import nominal_run, run_discrete
 from daedalus.differentiation.frozen_steps import pieces, run_on_steps
 from daedalus.differentiation.gradient import pulled_back
 from daedalus.differentiation.start_chart import StartChart
+from daedalus.errors import SolverError
 
 if TYPE_CHECKING:
     from daedalus.differentiation.sensitivity_result import Sensitivities
 
-INCREMENTS = 10.0 ** np.arange(-2, -7, -1)
+INCREMENTS = 10.0 ** np.arange(-2, -8, -1)
 # Differences lose digits to rounding, the adjoint hardly any; chaotic runs amplify rounding, too.
 DIFFERENCES, ADJOINT, SYMMETRY = 1e-5, 1e-6, 1e-4
 # Errors of the flow against those of the steps, in tolerances and at most.
@@ -122,7 +123,11 @@ def _against_differences(
         errors = []
         reference = (S @ direction) / nominal_x
         for step in INCREMENTS:
-            ends = [_end(chart.moved(sign * step * direction), nominal, through_events) for sign in (1, -1)]
+            try:
+                ends = [_end(chart.moved(sign * step * direction), nominal, through_events) for sign in (1, -1)]
+            except SolverError:  # too far away for these steps
+                errors.append(np.inf)
+                continue
             errors.append(np.abs((ends[0] - ends[1]) / (2 * step) / nominal_x - reference).max())
         scale = max(np.abs(reference).max(), 1e-300)
         slopes.append(_slope(np.array(errors), scale))
@@ -139,9 +144,8 @@ def _slope(errors: np.ndarray, scale: float) -> float | None:
     if errors[0] < 1e-6 * scale:
         return None
     above = errors > 30 * max(errors.min(), 1e-11 * scale)
-    falling = [np.log10(one / two) for one, two, clear in zip(errors, errors[1:], above[1:]) if clear]
-    if not falling and above[0]:
-        falling = [np.log10(errors[0] / errors[1])]
+    pairs = [(one, two) for one, two, clear in zip(errors, errors[1:], above[1:]) if clear and np.isfinite(one)]
+    falling = [np.log10(one / two) for one, two in pairs or [(errors[0], errors[1])] if 0 < two < one < np.inf]
     return float(falling[-1]) if falling else None
 
 
