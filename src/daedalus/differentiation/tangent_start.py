@@ -92,7 +92,9 @@ def _right_inverse(
 ) -> tuple[np.ndarray, str]:
     """B with J B J = J that moves least: positions first, then the rest; all together where that does not work."""
     t0, x0, u0, p = point
-    motion = _motion(model, system, u0)
+    motion = _motion(model, system)
+    if motion is not None and motion.M.size1_in(3) != len(u0):
+        u0 = np.zeros(motion.M.size1_in(3))  # a closed loop has fewer inputs, and masses do not depend on them
     vectors = {
         "t": np.array([t0]),
         "x": x0,
@@ -111,7 +113,7 @@ def _right_inverse(
     return B, words
 
 
-def _motion(model: Model | System, system: System, u0: np.ndarray) -> MotionFunctions | None:
+def _motion(model: Model | System, system: System) -> MotionFunctions | None:
     """The mechanics of the model where it has any, and its names are those of the system that runs."""
     if isinstance(model, Model) and model._mechanics.positions:
         try:
@@ -125,7 +127,8 @@ def _motion(model: Model | System, system: System, u0: np.ndarray) -> MotionFunc
         motion = found
     names = set(system.labels["x"])
     fits = {*motion.positions, *motion.velocities, *motion.other_labels} <= names
-    return motion if fits and motion.M.size1_in(3) == len(u0) else None
+    same = motion.M.size1_in(3) == system.sizes["u"] or motion.M.jac_sparsity(0, 3).nnz() == 0
+    return motion if fits and same else None
 
 
 def _stages(system: System, motion: MotionFunctions | None, pattern: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
