@@ -137,7 +137,12 @@ def _on_grid(drive: Drive, grid: np.ndarray, du: np.ndarray) -> tuple[list[Any],
     moves = du if grid[0] < grid[-1] else du[::-1]
     for table, _ in drive.tables:
         if table.kind == "linear":
-            raise InputError("A grid does not go with a linear table.", remedy='kind="hold"')
+            raise InputError(
+                "Differences on a grid do not go with a linear table.",
+                f"{len(table.times)} points of a signal that is linear between them",
+                because="what is added on an interval makes the signal jump.",
+                remedy='dd.signal(..., kind="hold"), or no grid',
+            )
     times = np.unique(np.concatenate([forward[:-1], *(s.times for s, _ in drive.tables)]))
     interval = np.clip(np.searchsorted(forward, times, side="right") - 1, 0, len(moves) - 1)
     values = drive.at(times) + moves[interval]
