@@ -50,7 +50,8 @@ public:
           u_part_(request.u.size()),
           p_part_(request.p.size()) {
         for (const Table* table : request.tables) tables_.push_back(activate(*table));
-        inputs_ = {u_.data(), tables_.data(), static_cast<long long>(tables_.size()), false};
+        inputs_.u = u_.data(), inputs_.tables = tables_.data();
+        inputs_.count = static_cast<long long>(tables_.size());
         if (request.projection_pullback) move_ = std::make_unique<Caller>(*request.projection_pullback, request.keeper);
     }
 
