@@ -183,6 +183,8 @@ def test_states_are_a_trajectory():
         (lambda m: dd.sensitivities(m, 1.0, order=3), "order=3 is not offered."),
         (lambda m: dd.sensitivities(m, 1.0, by="adjoint"), "by='adjoint' is no way to differentiate."),
         (lambda m: dd.sensitivities(m, 1.0, save_at=[1.0]), "save_at= is no option of a run with derivatives."),
+        (lambda m: run(m, method="radau5"), "The method 'radau5' has no derivatives yet."),
+        (lambda m: run(m, method=dd.tableau("gauss2"), step=0.1), "has no derivatives yet."),
         (lambda m: run(m, wrt="energy"), "has no variable 'energy'"),
         (lambda m: run(m, wrt=("x_dot",)), "x_dot cannot be varied."),
         (lambda m: run(m, wrt=()), "Nothing is varied."),

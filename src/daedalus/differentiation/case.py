@@ -15,6 +15,7 @@ from daedalus.model.names import did_you_mean
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
 from daedalus.simulation.inputs import Drive, read_inputs
+from daedalus.simulation.methods import METHODS, is_implicit
 from daedalus.simulation.plant import Plant
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.simulate import read_span, read_start
@@ -75,6 +76,13 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
                 because="the options are those of dd.simulate that decide what is computed.",
                 remedy=did_you_mean(name, OPTIONS) or "sens.at(times) for values at other times",
             )
+    if is_implicit(options.get("method", "auto")):
+        raise InputError(
+            f"The method {str(getattr(options['method'], 'name', options['method']))!r} has no derivatives yet.",
+            "explicit methods have: " + ", ".join(m.name for m in METHODS.values() if m.explicit),
+            because="the derivative of an implicit step needs the Jacobians of its stages.",
+            remedy='method="auto", or dd.flow for one implicit step',
+        )
     system = solvable_system(model)
     t0, t1 = read_span(span)
     p = parameter_values(system, options.get("parameters"))
