@@ -21,7 +21,7 @@ from daedalus.differentiation.case import Case
 from daedalus.differentiation.discrete import interval_of, nominal_run
 from daedalus.differentiation.error_controlled import check_finished
 from daedalus.differentiation.frozen_steps import breakpoints, pieces, run_on_steps
-from daedalus.simulation.plant import Plant
+from daedalus.simulation.plant import ExplicitPlant
 from daedalus.simulation.projection import projection
 from daedalus.simulation.tableaux.named_tableaux import tableau
 from daedalus.simulation.tableaux.tableau import Tableau
@@ -42,7 +42,7 @@ class Segment:
 class Pullbacks:
     """Compiled transposed derivatives of right-hand side, projection and events; kept with the plant."""
 
-    def __init__(self, plant: Plant) -> None:
+    def __init__(self, plant: ExplicitPlant) -> None:
         self.system, self.form, self.plant = plant.system, plant.form, plant
         self._point = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
         self._v = ca.vertcat(*self._point[1:])
@@ -74,7 +74,7 @@ class Pullbacks:
         return self._compiled("event_pullback", self._pulled(new) - moved)
 
 
-def pullbacks_of(plant: Plant) -> Pullbacks:
+def pullbacks_of(plant: ExplicitPlant) -> Pullbacks:
     """The pullbacks of a plant, made once."""
     prepared = plant.system.prepared
     with plant.system.lock:

@@ -12,13 +12,13 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation import kept_invariants, saltation
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.variational import Variational
-from daedalus.simulation.plant import Plant
+from daedalus.simulation.plant import ExplicitPlant
 
 
 class Augmented:
     """Compiled functions of (t, y, u with the weights of the grid, p); made once for a system and its directions."""
 
-    def __init__(self, plant: Plant, directions: Directions, order: int) -> None:
+    def __init__(self, plant: ExplicitPlant, directions: Directions, order: int) -> None:
         self.plant = plant
         system = plant.system
         full = bool(system.invariants) or bool(system.events)
@@ -76,7 +76,7 @@ class Augmented:
         return self.layout.packed(atol, first.reshape(n, m), second)
 
 
-def augmented_of(plant: Plant, directions: Directions, order: int) -> Augmented:
+def augmented_of(plant: ExplicitPlant, directions: Directions, order: int) -> Augmented:
     """The augmented system, kept with the system it belongs to."""
     system = plant.system
     with system.lock:

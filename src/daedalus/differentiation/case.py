@@ -16,7 +16,7 @@ from daedalus.model.system import System
 from daedalus.model.values import parameter_values
 from daedalus.simulation.inputs import Drive, read_inputs
 from daedalus.simulation.methods import METHODS, is_implicit
-from daedalus.simulation.plant import Plant
+from daedalus.simulation.plant import ExplicitPlant, plant_of
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.simulate import read_span, read_start
 from daedalus.simulation.solvable import check_on_invariants, solvable_system
@@ -41,9 +41,9 @@ class Case:
     grid: np.ndarray | None = None  # (k + 1,) the ends of the intervals of piecewise constant inputs
 
     @property
-    def plant(self) -> Plant:
+    def plant(self) -> ExplicitPlant:
         """The compiled functions of the system."""
-        return self.settings.plant
+        return plant_of(self.system)
 
     @property
     def u0(self) -> np.ndarray:
