@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from daedalus.model.names import did_you_mean
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
 from daedalus.simulation.inputs import Drive, read_inputs
-from daedalus.simulation.methods import METHODS, is_implicit
+from daedalus.simulation.methods import choose_method, is_implicit
 from daedalus.simulation.plant import ExplicitPlant, plant_of
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.simulate import read_span, read_start
@@ -39,6 +39,7 @@ class Case:
     settings: Settings
     method: Any  # as it was asked for
     grid: np.ndarray | None = None  # (k + 1,) the ends of the intervals of piecewise constant inputs
+    limits: Mapping[str, Any] = field(default_factory=dict)  # step, max_step, ... as they were asked for
 
     @property
     def plant(self) -> ExplicitPlant:
@@ -76,13 +77,6 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
                 because="the options are those of dd.simulate that decide what is computed.",
                 remedy=did_you_mean(name, OPTIONS) or "sens.at(times) for values at other times",
             )
-    if is_implicit(options.get("method", "auto")):
-        raise InputError(
-            f"The method {str(getattr(options['method'], 'name', options['method']))!r} has no derivatives yet.",
-            "explicit methods have: " + ", ".join(m.name for m in METHODS.values() if m.explicit),
-            because="the derivative of an implicit step needs the Jacobians of its stages.",
-            remedy='method="auto", or dd.flow for one implicit step',
-        )
     system = solvable_system(model)
     t0, t1 = read_span(span)
     p = parameter_values(system, options.get("parameters"))
@@ -95,14 +89,35 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
             remedy="an expression in m.time, or dd.signal(times, values)",
         )
     rtol, method = options.get("rtol", 1e-6), options.get("method", "auto")
-    limits = [options.get(name) for name in LIMITS]
-    settings = settings_of(system, method, rtol, options.get("atol", 1e-9), *limits)
+    limits = {name: options.get(name) for name in LIMITS}
+    settings = _settings(system, method, rtol, options.get("atol", 1e-9), limits)
     x0 = np.array(system.default_start)
     if options.get("start") is not None:
         x0 = np.array(read_start(settings.plant, drive, options["start"], t0, p, settings))
     if system.invariants:
         check_on_invariants(settings.plant, drive, t0, x0, p, rtol)
-    return Case(model, system, drive, np.array(p), t0, t1, x0, settings, method, read_grid(grid, t0, t1))
+    return Case(model, system, drive, np.array(p), t0, t1, x0, settings, method, read_grid(grid, t0, t1), limits)
+
+
+def _settings(system: System, method: Any, rtol: float, atol: object, limits: Mapping[str, Any]) -> Settings:
+    """The settings of the run; those of an implicit method are made for the variational equations, later."""
+    if not is_implicit(method):
+        return settings_of(system, method, rtol, atol, *limits.values())
+    choice = choose_method(method, rtol, limits["step"])
+    plain = settings_of(system, "auto", rtol, atol, *({**limits, "step": None}.values()))
+    return replace(plain, method=choice.name, reason=choice.reason)
+
+
+def refuse_implicit(case: Case, what: str) -> None:
+    """Raise where something takes the steps of the run one by one, and they are implicit."""
+    if not is_implicit(case.method):
+        return
+    raise InputError(
+        f"{what} needs an explicit method.",
+        f"the run was asked for with {case.settings.method}",
+        because="it differentiates the steps themselves, and those of implicit methods need Newton's equations.",
+        remedy='method="auto", or by="variational" for sensitivities with this method',
+    )
 
 
 def read_grid(grid: int | Sequence[float] | np.ndarray | None, t0: float, t1: float) -> np.ndarray | None:

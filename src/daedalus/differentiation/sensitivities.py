@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from daedalus.differentiation.augmented import augmented_of
-from daedalus.differentiation.case import Case, read_case
+from daedalus.differentiation.case import Case, read_case, refuse_implicit
 from daedalus.differentiation.directions import read_directions
 from daedalus.differentiation.discrete import run_discrete
 from daedalus.differentiation.error_controlled import run_error_controlled
 from daedalus.differentiation.grazing import check_event_inputs, event_notes
+from daedalus.differentiation.implicit_variational import run_implicit
 from daedalus.differentiation.sensitivity_result import Sensitivities
 from daedalus.differentiation.smoothness import refuse_corners
 from daedalus.differentiation.tangent_start import tangent_start
 from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.system import System
+from daedalus.simulation.methods import is_implicit
 
 WAYS = {"variational": run_error_controlled, "discrete": run_discrete}
 
@@ -43,8 +45,8 @@ def sensitivities(
     order: 1, or 2 for second derivatives O, P, Q as well.
     wrt: what is varied: "start", "inputs", "parameters", or names such as "L", "x[0]". Fewer cost less.
     grid: inputs piecewise constant: k for k equal intervals, or the k + 1 ends of the intervals; N is then (n, k, nu).
-    by: "variational" integrates the variational equations with error control, states and sensitivities in one test;
-        "discrete" differentiates the steps of the nominal run exactly, with their sizes held.
+    by: "variational" integrates the variational equations with error control, states and sensitivities in one test, by
+        any method; "discrete" differentiates the steps of an explicit nominal run exactly, with their sizes held.
     simulate_options: start, inputs, parameters, method, rtol, atol, step, max_step, first_step, max_steps, time_limit.
 
     Start values of a constrained model move along the constraints: M = Dφ P, with `sens.projector` P on record, and
@@ -83,6 +85,9 @@ def differentiate(case: Case, order: int, wrt: str | Sequence[str], by: str) -> 
         check_event_inputs(case)
     start = tangent_start(case, directions, order)
     y0 = augmented.layout.packed(case.x0, start.S, start.W)
-    recorded = WAYS[by](case, augmented, y0)
+    if by == "discrete":
+        refuse_implicit(case, 'by="discrete"')
+    run = run_implicit if is_implicit(case.method) else WAYS[by]
+    recorded = run(case, augmented, y0)
     notes = event_notes(case, augmented, recorded) if case.system.events else ()
     return Sensitivities(case, augmented, recorded, start, by, notes)
