@@ -14,12 +14,13 @@ from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
+from daedalus.simulation.consistent_start import check_on_invariants
 from daedalus.simulation.inputs import Drive, read_inputs
 from daedalus.simulation.methods import choose_method, is_implicit
 from daedalus.simulation.plant import ExplicitPlant, plant_of
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.simulate import read_span, read_start
-from daedalus.simulation.solvable import check_on_invariants, solvable_system
+from daedalus.simulation.solvable import solvable_system
 
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
 OPTIONS = ("start", "inputs", "parameters", "method", "rtol", "atol", *LIMITS)
