@@ -76,10 +76,14 @@ def test_state_and_sensitivities_share_one_error_test():
     np.testing.assert_allclose(sens.M, [[np.exp(49.0)]], rtol=1e-3)
 
 
-def test_work_is_exactly_counted():
+def test_work_is_counted_as_that_of_a_plain_run():
     known = catalogue.load("quadrotor")
-    sens = dd.sensitivities(known.model, known.span, wrt=("start", "inputs"), inputs=known.inputs, rtol=1e-8)
-    work = sens.states.work
-    # dop853: 12 calls a step, 11 where it is tried again, and one to find the first step.
-    assert work.rhs == 12 * work.steps + 11 * work.rejected + 1
-    assert work.steps < 100
+    options = {"inputs": known.inputs, "rtol": 1e-8, "method": "dop853"}
+    runs = [
+        dd.sensitivities(known.model, known.span, wrt=("start", "inputs"), **options).states.work,
+        dd.simulate(known.model, known.span, **options).work,
+    ]
+    # 12 calls a step, 11 where it is tried again, and those that find the first step.
+    first = [work.rhs - 12 * work.steps - 11 * work.rejected for work in runs]
+    assert first[0] == first[1] <= 2
+    assert runs[0].steps < 100
