@@ -12,6 +12,10 @@ from daedalus.analysis.lipschitz import lipschitz as lipschitz
 from daedalus.analysis.report import Report as Report
 from daedalus.analysis.same import same as same
 from daedalus.differentiation.flow import flow as flow
+from daedalus.differentiation.gradient import Gradient as Gradient
+from daedalus.differentiation.gradient import gradient as gradient
+from daedalus.differentiation.sensitivities import sensitivities as sensitivities
+from daedalus.differentiation.sensitivity_result import Sensitivities as Sensitivities
 from daedalus.display.phase_portrait import phase_portrait as phase_portrait
 from daedalus.display.torque_speed import torque_speed as torque_speed
 from daedalus.errors import DaedalusError as DaedalusError

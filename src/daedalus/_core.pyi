@@ -315,3 +315,19 @@ def integrate(
     cancel: Cancel | None = None,
 ) -> Run: ...
 def evaluate_dense(starts: ArrayLike, ends: ArrayLike, coefficients: ArrayLike, times: ArrayLike) -> Array: ...
+def pull_back(
+    rhs: Function,
+    pullback: Function,
+    projection_pullback: Function | None,
+    A: object,
+    b: object,
+    c: object,
+    times: object,
+    states: object,
+    u: object,
+    p: object,
+    tables: Sequence[Table],
+    blocks: Sequence[int],
+    block_count: int,
+    weights: object,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "adjoint.hpp"
 #include "bdf_settings.hpp"
 #include "implicit_table.hpp"
 #include "linear_solver.hpp"
@@ -75,6 +76,24 @@ int lift(const double** arg, double** res, long long*, double*, int) {
     res[0][0] = arg[1][0] + 0.5, res[0][1] = 0, res[0][2] = 0;
     return 0;
 }
+int scaled_turn(const double** arg, double** res, long long*, double*, int) {
+    const double speed = arg[3][0];
+    res[0][0] = speed * arg[1][1] + arg[2][0], res[0][1] = -speed * arg[1][0];
+    return 0;
+}
+// The transposed derivative of scaled_turn: (t, x, u, p, k) -> weights of x, u, p; then those of halving and of nothing.
+int pulled_turn(const double** arg, double** res, long long*, double*, int) {
+    const double speed = arg[3][0], *x = arg[1], *k = arg[4];
+    res[0][0] = -speed * k[1], res[0][1] = speed * k[0];
+    res[1][0] = k[0];
+    res[2][0] = k[0] * x[1] - k[1] * x[0];
+    return 0;
+}
+int pulled_half(const double** arg, double** res, long long*, double*, int) {
+    res[0][0] = 0.5 * arg[4][0], res[0][1] = 0.5 * arg[4][1], res[1][0] = 0, res[2][0] = 0;
+    return 0;
+}
+int fails(const double**, double**, long long*, double*, int) { return 1; }
 
 struct Model {
     Function function;
@@ -541,6 +560,43 @@ void linear_models() {
     CHECK(run(request).status == Status::singular);
 }
 
+struct Pullback {
+    Function function;
+    explicit Pullback(MachineCode code) {
+        function.size_in = {1, 2, 1, 1, 2}, function.size_out = {2, 1, 1};
+        function.sz_arg = 5, function.sz_res = 3;
+        function.machine_code = code;
+    }
+};
+
+// One Euler step: x + h (p x1 + u, -p x0); its derivative can be written down.
+void adjoint() {
+    const Model model(scaled_turn, {1, 2, 1, 1}, 2);
+    const Pullback pulled(pulled_turn), half(pulled_half), broken(fails);
+    const std::vector<double> a{0}, b{1}, c{0}, times{0, 0.5, 0.75}, u{0}, p{2};
+    const std::vector<double> x{1, 0, 1.5, -1, 1.5, -1.75};
+    const std::vector<long long> blocks{0, 1};
+    const Table table{{0.0}, {1.0}, {0}, false};
+    const std::vector<const Table*> tables{&table};
+    AdjointRequest request;
+    request.rhs = &model.function, request.pullback = &pulled.function;
+    request.a = a, request.b = b, request.c = c, request.times = times, request.states = x;
+    request.u = u, request.p = p, request.tables = tables, request.blocks = blocks;
+    std::vector<double> lambda{1, 0}, u_bar(2, 0.0), p_bar(1, 0.0);
+    CHECK(Adjoint(request).run(lambda.data(), u_bar.data(), p_bar.data()));
+    // Back over the second step (h = 0.25), then over the first (h = 0.5).
+    CHECK(near(lambda[0], 0.5, 1e-15) && near(lambda[1], 1.5, 1e-15));
+    CHECK(near(u_bar[1], 0.25, 1e-15) && near(u_bar[0], 0.5, 1e-15));
+    CHECK(near(p_bar[0], 0.25 * -1 - 0.5 * 0.5 * 1, 1e-15));
+
+    request.projection_pullback = &half.function;
+    lambda = {1, 0}, u_bar = {0, 0}, p_bar = {0};
+    CHECK(Adjoint(request).run(lambda.data(), u_bar.data(), p_bar.data()));
+    CHECK(near(lambda[0], 0.125, 1e-15) && near(lambda[1], 0.375, 1e-15));
+    request.pullback = &broken.function;
+    CHECK(!Adjoint(request).run(lambda.data(), u_bar.data(), p_bar.data()));
+}
+
 }  // namespace
 
 int main() {
@@ -553,6 +609,7 @@ int main() {
     rosenbrock();
     bdf();
     implicit_tableaux();
+    adjoint();
     swap_while_running();
     every_linear_system();
     linear_models();

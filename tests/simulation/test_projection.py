@@ -70,3 +70,16 @@ def test_the_core_refuses_a_projection_of_the_wrong_size():
     empty = np.zeros(0)
     with pytest.raises(ValueError, match="projection must map"):
         _core.integrate(rhs, "tsit5", 0.0, 1.0, np.ones(2), empty, empty, atol=np.ones(2), projection=wrong)
+
+
+def test_an_event_does_not_happen_twice_because_of_the_projection():
+    """The projection at an event moves the guard off zero; the guard rests there all the same."""
+    m = dd.Model("hit at the bottom")
+    q = m.coordinate("q", 2, start=[0.8, -0.6], rate=[0.0, 0.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    m.constraint("rod", (ca.sumsqr(q) - 1.0) / 2)
+    m.event("bottom", q[0], direction=-1, reset={"q_dot": 0.7 * m.rate(q)})
+    for rtol in (1e-4, 1e-6, 1e-8, 1e-10, 1e-12):
+        tr = dd.simulate(m, 0.9, rtol=rtol, atol=1e-2 * rtol)
+        assert [event.name for event in tr.events] == ["bottom"], rtol

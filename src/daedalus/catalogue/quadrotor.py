@@ -22,12 +22,16 @@ import numpy as np
 
 from daedalus.catalogue.known_system import KnownSystem
 from daedalus.catalogue.reference import Reference
+from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.quaternions import quaternion_rate, rotation_from_quaternion
 
 
-def build() -> KnownSystem:
+def build(form: str = "ode") -> KnownSystem:
     """Ten seconds of flight with constant, slightly unequal thrusts and a small spin at the start.
+
+    form: "ode", the equations above, or "dae" with the row |q|² = 1 of document 001 beside them. Its 14 rows for 13
+    unknowns become square with a multiplier, q' = ½ q ⊗ (0, ω) + λ q, which stays zero because the row is an invariant.
 
     Example
     -------
@@ -35,7 +39,11 @@ def build() -> KnownSystem:
     >>> k = catalogue.load("quadrotor")
     >>> k.model.freeze().sizes["x"], k.inputs["thrust"].shape
     (13, (4,))
+    >>> catalogue.load("quadrotor", form="dae").index
+    2
     """
+    if form not in ("ode", "dae"):
+        raise InputError(f"The quadrotor has no form {form!r}.", remedy='form="ode" or form="dae"')
     m = Model("quadrotor")
     position = m.state("position", 3, start=[0.0, 0.0, 0.0], unit="m")
     velocity = m.state("velocity", 3, start=[0.0, 0.0, 0.0], unit="m/s")
@@ -58,7 +66,11 @@ def build() -> KnownSystem:
     momentum = inertia * angular_velocity
     m.equation(m.der(position), velocity, name="kinematics")
     m.equation(m.der(velocity), up * (ca.sum1(thrust) / mass) - ca.vertcat(0, 0, gravity), name="Newton")
-    m.equation(m.der(quaternion), quaternion_rate(quaternion, angular_velocity), name="attitude")
+    rate = quaternion_rate(quaternion, angular_velocity)
+    if form == "dae":
+        rate = rate + m.algebraic("stretch") * quaternion
+        m.equation(ca.sumsqr(quaternion), 1, name="unit length")
+    m.equation(m.der(quaternion), rate, name="attitude")
     m.equation(m.der(angular_velocity), (torque - ca.cross(angular_velocity, momentum)) / inertia, name="Euler")
 
     m.output("quaternion_norm", ca.sqrt(ca.sumsqr(quaternion)))
@@ -72,6 +84,7 @@ def build() -> KnownSystem:
         m,
         span=(0.0, 10.0),
         inputs={"thrust": np.array([1.20, 1.15, 1.205, 1.155])},
+        index=0 if form == "ode" else 2,
         conserved=("quaternion_norm",),
         reference=Reference(10.0, REFERENCE, 15, "rotation-matrix form, extrapolation with 40 digits"),
         source="T. Luukkonen, Modelling and control of quadcopter, Aalto University (2011), with a unit quaternion",

@@ -14,4 +14,5 @@ NB_MODULE(_core, module) {
     daedalus::bind_linear(module);
     daedalus::bind_linear_model(module);
     daedalus::bind_flow(module);
+    daedalus::bind_adjoint(module);
 }

@@ -157,6 +157,8 @@ inline Status complete(Integration& s) noexcept {
             s.culprit.what = Culprit::What::state;
             return s.abort_called ? Status::aborted : Status::not_finite;
         }
+        // A guard that fired rests where the projection put it, else it would fire once more.
+        if (cut) guards_at(s, s.t_new, s.x_new, s.guards.before);
     }
     if (s.abort_called) return Status::aborted;
 

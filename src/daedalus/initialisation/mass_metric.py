@@ -50,16 +50,22 @@ def mass_metric(model: Model | System, equations: JetEquations, vectors: Mapping
     system = equations.system
     if system.sizes["x"] > LARGEST:
         return MassMetric()
-    motion = _motion(model, system)
+    found = mass_blocks(_motion(model, system), system, vectors)
+    blocks = [(np.array([equations.position("x", int(k)) for k in positions]), matrix) for positions, matrix in found]
+    return MassMetric(tuple(blocks))
+
+
+def mass_blocks(
+    motion: MotionFunctions | None, system: System, vectors: Mapping[str, np.ndarray]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Positions in x with the mass matrix that measures their change: first coordinates, then velocities."""
     found = _of_motion(motion, system, vectors) if motion else _of_second_order(system, vectors)
-    if found is None:
-        return MassMetric()
     blocks = []
-    for positions, matrix in found:
+    for positions, matrix in found or []:
         matrix = (matrix + matrix.T) / 2
         if np.all(np.isfinite(matrix)) and np.linalg.eigvalsh(matrix)[0] > 1e-10 * np.abs(matrix).max():
-            blocks.append((np.array([equations.position("x", int(k)) for k in positions]), matrix))
-    return MassMetric(tuple(blocks))
+            blocks.append((positions, matrix))
+    return blocks
 
 
 def _motion(model: Model | System, system: System) -> MotionFunctions | None:

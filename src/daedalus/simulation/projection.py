@@ -38,12 +38,13 @@ def projected_state(system: System, kept: ca.SX) -> ca.SX:
     return column(state)
 
 
-def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray) -> ca.SX:
-    """W Jᵀ (J W Jᵀ)⁻¹ c, solved group by group of invariants that share variables."""
+def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray, right: ca.SX | None = None) -> ca.SX:
+    """W Jᵀ (J W Jᵀ)⁻¹ c, solved group by group of invariants that share variables; `right` stands for c if given."""
+    right = kept if right is None else right
     jacobian = ca.jacobian(kept, x)
     weighted = ca.mtimes(ca.diag(ca.SX(ca.DM(weights))), jacobian.T)
     normal = ca.mtimes(jacobian, weighted)
-    total = ca.SX.zeros(x.numel())
+    total = ca.SX.zeros(x.numel(), right.size2())
     for rows in _groups(normal.sparsity()):
         if len(rows) > LARGEST_GROUP:
             raise SolverError(
@@ -52,8 +53,17 @@ def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray) -> ca.SX:
                 because="the projection is compiled as one formula.",
                 remedy="fewer bodies in one mechanism",
             )
-        total += ca.mtimes(weighted[:, rows], ca.solve(ca.densify(normal[rows, rows]), kept[rows]))
+        total += ca.mtimes(weighted[:, rows], ca.solve(ca.densify(normal[rows, rows]), ca.densify(right[rows, :])))
     return ca.densify(total)
+
+
+def normal_inverse(jacobian: ca.SX, weights: ca.SX) -> ca.SX:
+    """(J W Jᵀ)⁻¹, group by group of rows that share variables."""
+    normal = ca.mtimes(ca.mtimes(jacobian, weights), jacobian.T)
+    inverse = ca.SX(normal.size1(), normal.size2())
+    for rows in _groups(normal.sparsity()):
+        inverse[rows, rows] = ca.solve(ca.densify(normal[rows, rows]), ca.SX.eye(len(rows)))
+    return inverse
 
 
 def _groups(pattern: ca.Sparsity) -> list[list[int]]:

@@ -1,0 +1,95 @@
+"""What is varied: the start, the inputs (constant, or one block an interval of a grid) and the parameters, by name.
+
+Every direction is one column of the sensitivities S = ∂x/∂θ. The columns of the start come first, then the inputs, one
+interval after the other, then the parameters; within each in the order of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.names import did_you_mean
+from daedalus.model.system import System
+
+GROUPS = {"start": "x", "inputs": "u", "parameters": "p"}
+WORDS = {"x": "start", "u": "inputs", "p": "parameters"}
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Positions in x, u and p that are varied; `intervals` is 0 where inputs are varied as a whole."""
+
+    x: tuple[int, ...]
+    u: tuple[int, ...]
+    p: tuple[int, ...]
+    intervals: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many columns there are."""
+        return len(self.x) + len(self.u) * max(self.intervals, 1) + len(self.p)
+
+    def columns(self, letter: str) -> slice:
+        """The columns of the start ("x"), the inputs ("u") or the parameters ("p")."""
+        inputs = len(self.u) * max(self.intervals, 1)
+        ends = {"x": len(self.x), "u": len(self.x) + inputs, "p": len(self.x) + inputs + len(self.p)}
+        begins = {"x": 0, "u": ends["x"], "p": ends["u"]}
+        return slice(begins[letter], ends[letter])
+
+    def column_of(self, letter: str, position: int, interval: int = 0) -> int:
+        """The column of one entry of x, u or p."""
+        members: tuple[int, ...] = getattr(self, letter)
+        offset = interval * len(self.u) if letter == "u" else 0
+        return self.columns(letter).start + offset + members.index(position)
+
+    def labels(self, system: System) -> list[str]:
+        """The name of every column; with a grid the interval stands behind an @."""
+        inputs = [system.labels["u"][k] for k in self.u]
+        blocks = [f"{name} @ {i}" for i in range(self.intervals) for name in inputs] if self.intervals else inputs
+        return [*(system.labels["x"][k] for k in self.x), *blocks, *(system.labels["p"][k] for k in self.p)]
+
+    def sizes(self, system: System, p: np.ndarray) -> np.ndarray:
+        """The usual size of every varied quantity: nominal values of x and u, values of p (1 where they vanish)."""
+        inputs = np.tile(system.nominal["u"][list(self.u)], max(self.intervals, 1))
+        own = np.abs(p[list(self.p)])
+        return np.concatenate([system.nominal["x"][list(self.x)], inputs, np.where(own > 0, own, 1.0)])
+
+
+def read_directions(system: System, wrt: str | Sequence[str], intervals: int) -> Directions:
+    """The directions of `wrt`: "start", "inputs", "parameters", or names of states, inputs and parameters."""
+    wanted = [wrt] if isinstance(wrt, str) else list(wrt)
+    found: dict[str, set[int]] = {"x": set(), "u": set(), "p": set()}
+    for name in wanted:
+        if name in GROUPS:
+            letter = GROUPS[name]
+            found[letter].update(range(system.sizes[letter]))
+            continue
+        if not isinstance(name, str):
+            raise InputError("wrt= takes names.", f"got {name!r}", remedy='wrt=("start", "parameters")')
+        try:
+            place = system.place(name)
+        except InputError as error:
+            near = did_you_mean(name, [*GROUPS, *system.places])
+            raise InputError(error.what, error.facts, error.because, near or 'wrt=("start", "parameters")') from None
+        if place.letter not in found:
+            raise InputError(
+                f"{name} cannot be varied.",
+                "it follows from the states, the inputs and the parameters",
+                because="only what is given can be changed.",
+                remedy=f"sens.d({name!r}, ...) is how {name} changes; wrt= names what changes it",
+            )
+        found[place.letter].update(int(k) for k in place.positions)
+    chosen = {letter: tuple(sorted(members)) for letter, members in found.items()}
+    directions = Directions(chosen["x"], chosen["u"], chosen["p"], intervals if chosen["u"] else 0)
+    if directions.count == 0:
+        raise InputError(
+            "Nothing is varied.",
+            f"wrt={wrt!r} of {system.name!r} is empty",
+            because="the model has no such inputs or parameters.",
+            remedy='wrt=("start",)',
+        )
+    return directions

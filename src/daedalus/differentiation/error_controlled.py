@@ -1,0 +1,80 @@
+"""Variational equations with error control: state and sensitivities are one system in one error test.
+
+The absolute tolerance of ∂x_i/∂θ_j is that of x_i divided by the size of θ_j. Events carry the sensitivities across by
+saltation, inside the core; at second order an event that resets anything ends the run with an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from daedalus import _core
+from daedalus.differentiation.augmented import Augmented
+from daedalus.differentiation.case import Case, core_inputs
+from daedalus.differentiation.recorded import PassedEvent, Recorded
+from daedalus.errors import SolverError
+from daedalus.simulation.stop_reason import SUCCESS, remedy, stop_reason
+from daedalus.simulation.trajectory import Dense, Work
+
+
+def run_error_controlled(case: Case, augmented: Augmented, y0: np.ndarray) -> Recorded:
+    """Integrate y from the start of the case to its end, or to a terminal event."""
+    settings, system = case.settings, case.system
+    sizes = augmented.variational.directions.sizes(system, case.p)
+    call = {**settings.call, "atol": augmented.tolerances(settings.call["atol"], sizes)}
+    if "projection" in call:
+        # Behind a reset a state may be far from the invariants; then the move itself is differentiated.
+        call["projection"] = (augmented.exact if system.events else augmented.tangential).core
+    if system.events:
+        call.update(event_call(augmented))
+    u, tables = core_inputs(case)
+    if tables:
+        call["tables"] = tables
+    run = _core.integrate(augmented.rhs.core, settings.core_method, case.t0, case.t1, y0, u, case.p, **call)
+    events = tuple(PassedEvent(guard, t, before, after) for guard, t, before, after in run.events)
+    if augmented.variational.order == 2:
+        refuse_second_order_events(case, [event.guard for event in events])
+    check_finished(case, run)
+    work = Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, seconds=run.seconds)
+    return Recorded(run.t, run.x, lambda: Dense(*run.dense()), run.status, work, events)
+
+
+def event_call(augmented: Augmented) -> dict[str, Any]:
+    """Guards and resets of y for the core; at second order an event that resets ends the run."""
+    events, first = augmented.variational.system.events, augmented.variational.order == 1
+    ends = [e.terminal or (not first and bool(e.resets)) for e in events]
+    return {
+        "guards": augmented.guards.core,
+        "resets": augmented.resets.core if first else None,
+        "directions": [e.direction for e in events],
+        "actions": [2 if end else 1 if first else 0 for end in ends],
+        "occurrences": [1] * len(events),
+    }
+
+
+def refuse_second_order_events(case: Case, guards: list[int]) -> None:
+    """Raise where an event that resets something happened in a run of second order."""
+    acting = sorted({case.system.events[k].name for k in guards if case.system.events[k].resets})
+    if not acting:
+        return
+    raise SolverError(
+        "Second derivatives through an event are not offered.",
+        f"{', '.join(acting)} resets the state within the span",
+        because="the second derivative of the time of the event enters, with derivatives of f on both sides.",
+        remedy="order=1, or a span that ends before the event",
+    )
+
+
+def check_finished(case: Case, run: Any) -> None:
+    """Raise a SolverError where the run did not get to its end."""
+    if run.status in SUCCESS:
+        return
+    limits = case.settings
+    facts = [stop_reason(run, case.system, limits.max_steps, limits.time_limit)]
+    if run.culprit >= case.system.sizes["x"]:
+        facts.append("it is a sensitivity that stopped the run; the states alone may go on")
+    raise SolverError(
+        f"The run of {case.system.name!r} with its derivatives stopped early.", facts, remedy=remedy(run.status)
+    )

@@ -1,0 +1,64 @@
+"""Run again on the steps of an earlier run: the discrete map with its step sizes held fixed.
+
+Every step of the earlier run becomes a breakpoint, and the step is longer than any of them, so that the method takes
+exactly one step from each to the next. Runge–Kutta methods commute with differentiation: the same steps on the
+variational equations are the exact derivative of the discrete map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from daedalus import _core
+from daedalus.errors import SolverError
+
+
+def breakpoints(times: np.ndarray) -> Any:
+    """A table without values that makes a run stop at every one of the times."""
+    ordered = np.unique(times)
+    return _core.Table(ordered, np.zeros(0), [], False)
+
+
+def run_on_steps(
+    rhs: Any,
+    method: Any,
+    times: np.ndarray,
+    y0: np.ndarray,
+    u: np.ndarray,
+    p: np.ndarray,
+    tables: Sequence[Any],
+    projection: Any,
+) -> Any:
+    """A core run from times[0] to times[-1] with one step from each time to the next."""
+    t0, t1 = float(times[0]), float(times[-1])
+    run = _core.integrate(
+        rhs,
+        method,
+        t0,
+        t1,
+        y0,
+        u,
+        p,
+        step=max(2.0 * abs(t1 - t0), 1e-300),
+        tables=[*tables, breakpoints(times)],
+        projection=projection,
+    )
+    if run.status != "finished":
+        raise SolverError(
+            "The derivatives of the run are not finite.",
+            f"the run on the same steps ended at t = {run.stop_time:.6g}",
+            because="the right-hand side has no derivative there, or the sensitivities grow without bound.",
+            remedy="a shorter span, or other start values",
+        )
+    return run
+
+
+def pieces(times: np.ndarray) -> list[tuple[int, int]]:
+    """(first, last) rows of the stretches between events, where a run has two rows at one time."""
+    cuts = np.flatnonzero(np.diff(times) == 0)
+    begins = [0, *(int(k) + 1 for k in cuts)]
+    ends = [*(int(k) for k in cuts), len(times) - 1]
+    return list(zip(begins, ends))

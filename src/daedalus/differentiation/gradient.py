@@ -1,0 +1,239 @@
+"""The gradient of one number of a trajectory by many parameters: one run forward, one pull back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.adjoint import Segment, backward, forward
+from daedalus.differentiation.case import Case, read_case, refuse_implicit
+from daedalus.differentiation.chain_rule import check_symbols
+from daedalus.differentiation.directions import WORDS, Directions, read_directions
+from daedalus.differentiation.grazing import check_event_inputs
+from daedalus.differentiation.tangent_start import tangent_start
+from daedalus.errors import InputError, SolverError
+from daedalus.model.model import Model
+from daedalus.model.names import element_label
+from daedalus.model.system import System
+
+# The state that carries the integral of the running term, and how many models with one are kept.
+INTEGRAL = "running_integral"
+MOST_KEPT = 8
+EQUAL_DEPTH = 20
+
+
+class Gradient(Mapping[str, "float | np.ndarray"]):
+    """What `dd.gradient` returns: `g.value`, and `g["L"]` by name in the shape of the name.
+
+    start (n,), inputs (nu,) or (k, nu) with a grid, parameters (np,): the same as flat arrays of what was varied.
+    steps: how many steps were pulled back. checkpoints: how many states were kept for that.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("straight")
+    >>> x = m.state("x", start=0.0); v = m.parameter("v", 2.0)
+    >>> m.equation(m.der(x), v)
+    >>> g = dd.gradient(m, 3.0, final=x**2)
+    >>> round(g.value, 9), {name: round(g[name], 9) for name in g}
+    (36.0, {'v': 36.0})
+    """
+
+    def __init__(
+        self, case: Case, directions: Directions, value: float, columns: np.ndarray, segments: list[Segment]
+    ) -> None:
+        self._case, self._directions, self._columns = case, directions, columns
+        self.value = value
+        self.steps = sum(len(segment.times) - 1 for segment in segments)
+        self.checkpoints = len(segments)
+
+    def _flat(self, letter: str) -> np.ndarray:
+        return self._columns[self._directions.columns(letter)].copy()
+
+    @property
+    def start(self) -> np.ndarray:
+        """By the start values, along the constraints."""
+        return self._flat("x")
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """By a constant added to the inputs, over the span or each interval of the grid."""
+        flat, k = self._flat("u"), self._directions.intervals
+        return flat.reshape(k, -1) if k else flat
+
+    @property
+    def parameters(self) -> np.ndarray:
+        """By the parameters, the consistent start moving along."""
+        return self._flat("p")
+
+    def __getitem__(self, name: str) -> float | np.ndarray:
+        """The derivative by a state's start value, an input or a parameter."""
+        d, place = self._directions, self._case.system.place(name)
+        letter = place.letter or "z"
+        members = getattr(d, letter) if letter in WORDS else ()
+        if not members or any(int(k) not in members for k in place.positions):
+            raise InputError(
+                f"{name} was not varied.",
+                f"the gradient is by {', '.join(d.labels(self._case.system)[:8])}",
+                remedy=f'wrt=(..., "{name}")',
+            )
+        rows = [
+            self._columns[[d.column_of(letter, int(k), i) for k in place.positions]]
+            for i in range(max(d.intervals, 1) if letter == "u" else 1)
+        ]
+        shaped = [row.reshape(place.shape, order="F") for row in rows]
+        if letter == "u" and d.intervals:
+            return np.stack(shaped)
+        return float(shaped[0]) if place.shape == () else shaped[0]
+
+    def __iter__(self) -> Iterator[str]:
+        d, system = self._directions, self._case.system
+        for letter in ("x", "u", "p"):
+            members = set(getattr(d, letter))
+            for name, place in system.places.items():
+                if place.letter == letter and members >= {int(k) for k in place.positions}:
+                    yield name
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __repr__(self) -> str:
+        entries = list(zip(self._directions.labels(self._case.system), self._columns))
+        shown = ", ".join(f"{name}: {value:.6g}" for name, value in entries[:6])
+        return f"Gradient({self.value:.6g}; {shown}{', …' if len(entries) > 6 else ''})"
+
+
+def gradient(
+    model: Model | System,
+    span: float | tuple[float, float],
+    final: object = None,
+    running: object = None,
+    wrt: str | Sequence[str] = ("parameters",),
+    grid: int | Sequence[float] | np.ndarray | None = None,
+    **simulate_options: Any,
+) -> Gradient:
+    """The gradient of J = final(t₁) + ∫ running dt by parameters, start and inputs, from the discrete adjoint.
+
+    It is exact for the steps that were taken: J as computed, differentiated with the step sizes held. The cost does not
+    grow with the number of parameters, and memory grows like the square root of the steps.
+
+    Parameters
+    ----------
+    model, span, simulate_options: as for `dd.sensitivities`.
+    final, running: scalar expressions in the model's symbols (or the name of a scalar); one of them may be left out.
+    wrt: "start", "inputs", "parameters", or names.
+    grid: inputs piecewise constant, as for `dd.sensitivities`.
+
+    Raises a SolverError where the run stops early or ends at a terminal event, whose time would move along.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=1.0); k = m.parameter("k", 2.0)
+    >>> m.equation(m.der(x), -k * x)
+    >>> g = dd.gradient(m, 1.0, final=x, running=x, wrt=("start", "parameters"), rtol=1e-10)
+    >>> round(g.value, 6), round(g["k"], 6), round(g["x"], 6)
+    (0.567668, -0.283834, 0.567668)
+    """
+    if final is None and running is None:
+        raise InputError(
+            "There is nothing to differentiate.", "neither final= nor running= is given", remedy='final=m["x"]'
+        )
+    whole = model if running is None else _with_integral(model, running)
+    case = read_case(whole, span, simulate_options, grid)
+    refuse_implicit(case, "dd.gradient")
+    directions = read_directions(case.system, wrt, case.intervals)
+    if running is not None:
+        directions = _without_integral(case, directions)
+    if case.system.events:
+        check_event_inputs(case)
+    scalar = _expression(case.system, 0.0 if final is None else final, "final")
+    if running is not None:
+        scalar = scalar + case.system.symbol("x")[_integral_place(case)]
+    return pulled_back(case, directions, scalar, *forward(case))
+
+
+def pulled_back(
+    case: Case, directions: Directions, scalar: ca.SX, segments: list[Segment], last: np.ndarray
+) -> Gradient:
+    """The gradient of a scalar of the last state over known segments."""
+    end = float(segments[-1].times[-1])
+    if end != case.t1:
+        raise SolverError(
+            "The run ended at a terminal event.",
+            f"at t = {end:.6g}, before t = {case.t1:g}",
+            because="the time of the end would move along, and a gradient at a fixed time says little.",
+            remedy=f"a span that ends before t = {end:.6g}",
+        )
+    system = case.system
+    n, nu = system.sizes["x"], system.sizes["u"]
+    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    flat = case.plant.form.applied(system, scalar)
+    function = ca.Function("final", arguments, [flat, ca.densify(ca.jacobian(flat, ca.vertcat(*arguments[1:])))])
+    value, slope = (part.full().ravel() for part in function(end, last, case.drive.at(np.array([end]))[0], case.p))
+    weights, by_inputs, by_parameters = backward(case, segments, np.ascontiguousarray(slope[:n]))
+    by_inputs[-1] += slope[n : n + nu]
+    by_parameters = by_parameters + slope[n + nu :]
+    # The start moves along the constraints, and with parameters and inputs.
+    columns = weights @ tangent_start(case, directions, 1).S
+    for i in range(max(directions.intervals, 1)):
+        for k in directions.u:
+            columns[directions.column_of("u", k, i)] += by_inputs[i, k]
+    for k in directions.p:
+        columns[directions.column_of("p", k)] += by_parameters[k]
+    return Gradient(case, directions, float(value[0]), columns, segments)
+
+
+def _expression(system: System, wanted: object, argument: str) -> ca.SX:
+    """A scalar expression in the system's symbols, of an expression, a name or a number."""
+    if isinstance(wanted, str) and wanted in system.outputs:
+        expression = system.outputs[wanted]
+    elif isinstance(wanted, str):
+        place = system.place(wanted)
+        expression = ca.vertcat(*(system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)))
+    elif isinstance(wanted, ca.SX):
+        check_symbols(system, wanted)
+        expression = ca.SX(wanted)
+    elif isinstance(wanted, (int, float)):
+        expression = ca.SX(float(wanted))
+    else:
+        raise InputError(f"{argument}= is an expression or a name.", f"got {type(wanted).__name__}")
+    if expression.numel() != 1:
+        raise InputError(
+            f"{argument}= is one number.", f"it has shape {expression.shape}", remedy="an element, or a norm of it"
+        )
+    return ca.densify(expression)
+
+
+# -- the running term -------------------------------------------------------------------------------------------
+
+
+def _with_integral(model: Model | System, running: object) -> Model:
+    """The model with a state for the integral of the running term; kept, so that a second call compiles nothing."""
+    if not isinstance(model, Model):
+        raise InputError("running= needs the Model, not its System.", remedy="dd.gradient(m, ...)")
+    system = model.freeze()
+    wanted = _expression(system, running, "running")
+    kept: list[tuple[ca.SX, Model]] = system.prepared.setdefault("running terms", [])
+    for known, whole in kept:
+        if known.shape == wanted.shape and ca.is_equal(known, wanted, EQUAL_DEPTH):
+            return whole
+    whole = model.copy()
+    whole.equation(whole.der(whole.state(INTEGRAL, start=0.0)), wanted, name=INTEGRAL)
+    kept.insert(0, (wanted, whole))
+    del kept[MOST_KEPT:]
+    return whole
+
+
+def _integral_place(case: Case) -> int:
+    return int(case.system.place(element_label(INTEGRAL, (), 0)).positions[0])
+
+
+def _without_integral(case: Case, directions: Directions) -> Directions:
+    """The start of the integral is no start value of the model."""
+    place = _integral_place(case)
+    return Directions(tuple(k for k in directions.x if k != place), directions.u, directions.p, directions.intervals)

@@ -1,0 +1,226 @@
+"""A result checked by other ways: differences over shrinking increments, symmetry, forward against adjoint.
+
+All of them take the steps of the nominal run, so that they differentiate one and the same discrete map: its derivative
+agrees with central differences to ε² until rounding (slope 2), and with the adjoint to rounding. The error-controlled
+variational equations solve the flow instead and agree to the tolerance, scaled by ‖S‖. Across events steps cannot be
+held, and differences run with a tight tolerance instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.adjoint import recorded_segments
+from daedalus.differentiation.augmented import augmented_of
+from daedalus.differentiation.case import Case, core_inputs, refuse_implicit
+from daedalus.differentiation.discrete import nominal_run, run_discrete
+from daedalus.differentiation.frozen_steps import pieces, run_on_steps
+from daedalus.differentiation.gradient import pulled_back
+from daedalus.differentiation.start_chart import StartChart
+from daedalus.errors import SolverError
+
+if TYPE_CHECKING:
+    from daedalus.differentiation.sensitivity_result import Sensitivities
+
+INCREMENTS = 10.0 ** np.arange(-2, -8, -1)
+# Differences lose digits to rounding, the adjoint hardly any; chaotic runs amplify rounding, too.
+DIFFERENCES, ADJOINT, SYMMETRY = 1e-5, 1e-6, 1e-4
+# Errors of the flow against those of the steps, in tolerances and at most.
+TOLERANCES, AT_MOST = 100.0, 1e-2
+# Through events differences are taken of runs with this tolerance.
+TIGHT = 1e-11
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison: its name, the largest relative difference, what is allowed, and what else there is to say.
+
+    slope: how fast differences approach the derivative, 2 for central ones; None where they are small from the start.
+    """
+
+    name: str
+    error: float
+    allowed: float
+    detail: str = ""
+    slope: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the difference is small enough."""
+        return bool(self.error <= self.allowed)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `sens.verify()` returns: `passed`, and one line a check."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check passed."""
+        return all(check.passed for check in self.checks)
+
+    def __getitem__(self, name: str) -> Check:
+        """A check by name."""
+        return next(check for check in self.checks if check.name == name)
+
+    def __repr__(self) -> str:
+        width = max(len(check.name) for check in self.checks)
+        lines = [
+            f"  {check.name.ljust(width)}  {'agrees' if check.passed else 'DIFFERS'}: {check.error:.1e} of "
+            f"{check.allowed:.0e} allowed{'; ' + check.detail if check.detail else ''}"
+            for check in self.checks
+        ]
+        return "\n".join([f"Verification: {'passed' if self.passed else 'NOT passed'}", *lines])
+
+
+def verify(sens: Sensitivities) -> Verification:
+    """All checks that fit the result."""
+    case, directions = sens._case, sens._directions
+    refuse_implicit(case, "sens.verify()")
+    chart = StartChart(case, directions, sens._start)
+    nominal = nominal_run(case)
+    # One compiled system of first order serves all checks.
+    first = augmented_of(case.plant, directions, 1)
+    y0 = first.layout.packed(case.x0, sens._start.S, np.zeros((first.layout.n, 0)))
+    S = first.layout.sensitivities(run_discrete(case, first, y0).y[-1:])[0]
+    size = sens._directions.sizes(case.system, case.p)
+    scaled = S * size / case.system.nominal["x"][:, None]
+    checks = [_against_differences(sens, chart, nominal, S, size)]
+    checks.append(_against_adjoint(sens, nominal, S, size))
+    own = sens._slopes[0] * size / case.system.nominal["x"][:, None]
+    gap = np.abs(own - scaled).max(initial=0.0) / max(np.abs(scaled).max(initial=0.0), 1e-300)
+    rtol = case.settings.call["rtol"]
+    allowed = 1e-9 if sens.how == "discrete" else _of_the_flow(rtol, scaled)
+    checks.append(Check("the steps differentiated", gap, allowed, f"the result is {sens.how}"))
+    if sens.order == 2:
+        checks += _second_order(sens, chart, nominal, size)
+    return Verification(tuple(checks))
+
+
+def _of_the_flow(rtol: float, scaled: np.ndarray) -> float:
+    """By how much a relative error may differ where the flow and the steps are differentiated."""
+    return min(AT_MOST, TOLERANCES * rtol * (1 + float(np.abs(scaled).max(initial=0.0))))
+
+
+def _directions(sens: Sensitivities, size: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
+    """Random directions, in the sizes of what is varied."""
+    draw = np.random.default_rng(seed)
+    return [size * draw.standard_normal(len(size)) / np.sqrt(len(size)) for _ in range(count)]
+
+
+def _against_differences(
+    sens: Sensitivities, chart: StartChart, nominal: object, S: np.ndarray, size: np.ndarray
+) -> Check:
+    """Central differences of the discrete map over shrinking increments."""
+    nominal_x = sens._case.system.nominal["x"]
+    worst, slopes, through_events = 0.0, [], bool(nominal.events)  # type: ignore[attr-defined]
+    for direction in _directions(sens, size, 3, 7):
+        errors = []
+        reference = (S @ direction) / nominal_x
+        for step in INCREMENTS:
+            try:
+                ends = [_end(chart.moved(sign * step * direction), nominal, through_events) for sign in (1, -1)]
+            except SolverError:  # too far away for these steps
+                errors.append(np.inf)
+                continue
+            errors.append(np.abs((ends[0] - ends[1]) / (2 * step) / nominal_x - reference).max())
+        scale = max(np.abs(reference).max(), 1e-300)
+        slopes.append(_slope(np.array(errors), scale))
+        worst = max(worst, min(errors) / scale)
+    found = [slope for slope in slopes if slope is not None]
+    slope = float(np.median(found)) if found else None
+    detail = "small at every increment" if slope is None else f"slope {slope:.1f}"
+    detail += "; through events with a tolerance of 1e-11" if through_events else ""
+    return Check("differences", worst, 1e-3 if through_events else DIFFERENCES, detail, slope)
+
+
+def _slope(errors: np.ndarray, scale: float) -> float | None:
+    """How fast the error falls with the increment, while it does; None where it is small from the beginning."""
+    if errors[0] < 1e-6 * scale:
+        return None
+    above = errors > 30 * max(errors.min(), 1e-11 * scale)
+    pairs = [(one, two) for one, two, clear in zip(errors, errors[1:], above[1:]) if clear and np.isfinite(one)]
+    falling = [np.log10(one / two) for one, two in pairs or [(errors[0], errors[1])] if 0 < two < one < np.inf]
+    return float(falling[-1]) if falling else None
+
+
+def _end(case: Case, nominal: object, through_events: bool) -> np.ndarray:
+    """The last state of a case, on the steps of the nominal run."""
+    if through_events:
+        return np.array(nominal_run(_tight(case)).x[-1])
+    settings, times = case.settings, np.array(nominal.t)  # type: ignore[attr-defined]
+    run = run_on_steps(
+        settings.rhs,
+        settings.core_method,
+        times,
+        case.x0,
+        case.drive.constants,
+        case.p,
+        case.drive.core_tables(),
+        settings.call.get("projection"),
+    )
+    return np.array(run.x[-1])
+
+
+def _tight(case: Case) -> Case:
+    call = case.settings.call
+    if "step" in call:
+        return case
+    factor = TIGHT / max(call["rtol"], TIGHT)
+    tight = {**call, "rtol": TIGHT, "atol": call["atol"] * factor}
+    return replace(case, settings=replace(case.settings, call=tight))
+
+
+def _against_adjoint(sens: Sensitivities, nominal: object, S: np.ndarray, size: np.ndarray) -> Check:
+    """A random combination of the last state, forward and by the adjoint."""
+    case = sens._case
+    if nominal.t[-1] != case.t1:  # type: ignore[attr-defined]
+        return Check("the adjoint", 0.0, ADJOINT, "left out: the run ends at an event")
+    draw = np.random.default_rng(11)
+    weights = draw.standard_normal(len(S)) / case.system.nominal["x"]
+    scalar = ca.dot(ca.DM(weights), case.system.symbol("x"))
+    found = pulled_back(case, sens._directions, scalar, *recorded_segments(nominal))
+    forward, reverse = weights @ S * size, found._columns * size
+    gap = np.abs(forward - reverse).max(initial=0.0) / max(np.abs(weights) @ np.abs(S * size).max(axis=1), 1e-300)
+    return Check("the adjoint", float(gap), ADJOINT)
+
+
+def _second_order(sens: Sensitivities, chart: StartChart, nominal: object, size: np.ndarray) -> list[Check]:
+    """Differences of first derivatives in two directions, against each other and against the second derivatives."""
+    a, b = _directions(sens, size, 2, 13)
+    nominal_x, step = sens._case.system.nominal["x"], 1e-4
+    along_a = (_slopes_at(sens, chart, nominal, step * a) - _slopes_at(sens, chart, nominal, -step * a)) / (2 * step)
+    along_b = (_slopes_at(sens, chart, nominal, step * b) - _slopes_at(sens, chart, nominal, -step * b)) / (2 * step)
+    one, other = along_a @ b / nominal_x, along_b @ a / nominal_x
+    own = np.einsum("ijk,j,k->i", sens._curvatures[0], a, b) / nominal_x
+    spread = np.abs(sens._curvatures[0] * size[:, None] * size[None, :]).max(initial=0.0)
+    scale = max(np.abs(own).max(), 1e-3 * spread, 1e-300)
+    rtol = sens._case.settings.call["rtol"]
+    scaled = sens._slopes[0] * size / nominal_x[:, None]
+    loose = 0.0 if sens.how == "discrete" else _of_the_flow(rtol, scaled)
+    return [
+        Check("symmetry", float(np.abs(one - other).max() / scale), SYMMETRY, "of differences of first derivatives"),
+        Check("second derivatives", float(np.abs(one - own).max() / scale), SYMMETRY + loose, "against differences"),
+    ]
+
+
+def _slopes_at(sens: Sensitivities, chart: StartChart, nominal: object, change: np.ndarray) -> np.ndarray:
+    """S of a moved case, on the steps of the nominal run."""
+    near = chart.moved(change)
+    first = augmented_of(near.plant, sens._directions, 1)
+    y = first.layout.packed(near.x0, chart.slopes(near), np.zeros((first.layout.n, 0)))
+    times = np.array(nominal.t)  # type: ignore[attr-defined]
+    moved = first.exact.core if "projection" in near.settings.call else None
+    for begin, end in pieces(times):
+        if begin < end:
+            u, tables = core_inputs(near)
+            method = near.settings.core_method
+            run = run_on_steps(first.rhs.core, method, times[begin : end + 1], y, u, near.p, tables, moved)
+            y = np.array(run.x[-1])
+    return first.layout.sensitivities(y[None])[0]

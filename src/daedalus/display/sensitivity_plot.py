@@ -1,0 +1,111 @@
+"""Draw how a solution changes: each quantity with the band of small changes, and its scaled derivatives over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daedalus.differentiation.sensitivity_result import Sensitivities
+from daedalus.model.names import element_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The relative change that the bands show, the most panels and curves drawn unasked, and the points in time.
+CHANGE = 0.1
+MOST_PANELS, MOST_CURVES, POINTS = 6, 6, 401
+
+
+def plot_sensitivities(
+    sens: Sensitivities, of: str | Sequence[str] | None, wrt: str | Sequence[str] | None, ax: Axes | None
+) -> Any:
+    """One row a quantity: left its course with the band of changes, right ∂y/∂θ · θ; with `ax` the right panel only."""
+    import matplotlib.pyplot as plt
+
+    names = _names(of) or [v.name for v in sens.system.of_kind("state")]
+    columns = _columns(sens, _names(wrt), of)
+    samples = sens.at(_times(sens))
+    rows = [row for name in names for row in _rows(samples, name)][: None if of else MOST_PANELS]
+    sizes = sens._directions.sizes(sens.system, sens._case.p)
+    if ax is not None:
+        for row in rows:
+            _curves(ax, sens, samples.time, row, columns, sizes)
+        _finish(ax, beside=False)
+        return ax.figure
+    figure, grid = plt.subplots(
+        len(rows), 2, sharex=True, squeeze=False, figsize=(10, 1.0 + 2.1 * len(rows)), layout="constrained"
+    )
+    figure.suptitle(f"{sens.system.name}: how it changes")
+    for (left, right), row in zip(grid, rows):
+        label, values, slopes = row
+        band = CHANGE * np.sqrt(np.sum((slopes[:, columns] * sizes[columns]) ** 2, axis=1))
+        left.fill_between(samples.time, values - band, values + band, alpha=0.25, linewidth=0)
+        left.plot(samples.time, values, linewidth=1.4)
+        left.set_ylabel(label)
+        left.grid(alpha=0.3)
+        _events(left, sens)
+        _curves(right, sens, samples.time, row, columns, sizes)
+        _finish(right, beside=True)
+    grid[0, 0].set_title(f"course, and its band for changes of {CHANGE:.0%}", fontsize="medium")
+    grid[0, 1].set_title("derivative × size of what changes", fontsize="medium")
+    for panel in grid[-1]:
+        panel.set_xlabel("time")
+    return figure
+
+
+def _names(names: str | Sequence[str] | None) -> list[str]:
+    return [] if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def _columns(sens: Sensitivities, wrt: list[str], of: object) -> list[int]:
+    """What is drawn: the columns of the names, else those of the largest influence, parameters first."""
+    if wrt:
+        return [int(k) for name in wrt for k in sens._wanted(name)[0]]
+    parameters = sens._directions.columns("p")
+    candidates = list(range(parameters.start, parameters.stop)) or list(range(sens._directions.count))
+    place = {label: k for k, label in enumerate(sens.labels)}
+    ranked = [place[name] for name in sens.rank(of).names]
+    return [k for k in ranked if k in candidates][:MOST_CURVES]
+
+
+def _times(sens: Sensitivities) -> np.ndarray:
+    """Times close enough to look smooth, with the last moment before each event."""
+    begin, end = sens.steps[0], sens.steps[-1]
+    grid = np.linspace(begin, end, POINTS)
+    events = np.array([event.time for event in sens.events])
+    return np.unique(np.concatenate([grid, events, events - 1e-9 * abs(end - begin)]).clip(*sorted((begin, end))))
+
+
+def _rows(samples: Any, name: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """(label, values, slopes by every column) of every element of a name."""
+    what = samples._followed(name)
+    values, slopes = what.value(samples._point), what.first(samples._point, samples._seeds)
+    return [(element_label(name, what.shape, k), values[:, k], slopes[:, k]) for k in range(values.shape[1])]
+
+
+def _curves(
+    panel: Axes,
+    sens: Sensitivities,
+    time: np.ndarray,
+    row: tuple[str, np.ndarray, np.ndarray],
+    columns: list[int],
+    sizes: np.ndarray,
+) -> None:
+    label, _, slopes = row
+    for k in columns:
+        panel.plot(time, slopes[:, k] * sizes[k], linewidth=1.3, label=f"∂{label}/∂{sens.labels[k]}")
+    _events(panel, sens)
+    panel.axhline(0.0, color="0.6", linewidth=0.7, zorder=0)
+
+
+def _events(panel: Axes, sens: Sensitivities) -> None:
+    for event in sens.events[:200]:
+        panel.axvline(event.time, color="0.8", linewidth=0.7, zorder=0)
+
+
+def _finish(panel: Axes, beside: bool) -> None:
+    panel.grid(alpha=0.3)
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False} if beside else {}
+    panel.legend(fontsize="small", **place)
