@@ -97,7 +97,7 @@ class TestIndex:
         assert found.variable_index.tolist() == {1: [1] * 5, 2: [1, 1, 1, 1, 2], 3: [1, 1, 2, 2, 3]}[level]
         np.testing.assert_allclose(found.y[:4, -1], pendulum_angle(2.0)[:4], atol=2e-6)
         # The force has two orders less than the positions at index 3.
-        assert found.y[4, -1] == pytest.approx(pendulum_angle(2.0)[4], abs=1e-3 if level == 3 else 1e-5)
+        assert found.y[4, -1] == pytest.approx(pendulum_angle(2.0)[4], abs=1e-3 if level == 3 else 1e-4)
 
     def test_an_ode_has_index_0(self):
         assert solve_dae(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0]).index == 0
@@ -325,11 +325,11 @@ class TestCall:
         ({"y0": []}, ValueError, ["There are no unknowns."]),
         ({"y0": [1j, 0, 0]}, ValueError, ["`y0` must be real."]),
         ({"yp0": [1.0]}, ValueError, ["`yp0` does not fit y0.", "for 3 components", "Try: yp0=None"]),
-        ({"method": "RK45"}, ValueError, ["The method 'RK45' is explicit.", "Because F(t, y, y') = 0 is not solved for y'"]),
+        ({"method": "RK45"}, ValueError, ["The method 'RK45' is explicit.", "Because F(t, y, y') = 0 is not"]),
         ({"method": "rattle"}, ValueError, ["The method 'rattle' is not in this version.", "one of Radau"]),
         ({"method": 3}, TypeError, ["`method` must be a name.", "got int"]),
         ({"mass": np.eye(2)}, ValueError, ["`mass` does not fit y0.", "got shape (2, 2) for 3 components"]),
-        ({"mass": lambda t, y: 1}, TypeError, ["`mass` is a constant matrix.", "M(t, y) @ yp - f(t, y), without mass="]),
+        ({"mass": lambda t, y: 1}, TypeError, ["`mass` is a constant matrix.", "M(t, y) @ yp - f(t, y), without"]),
         ({"index": 1.5}, ValueError, ["`index` must be a whole number", "got 1.5", "Try: index=None"]),
         ({"index": [1, 2]}, ValueError, ["`index` must be a whole number", "for 3 components"]),
         ({"rtol": [1e-3] * 3}, ValueError, ["`rtol` must be one number.", "Try: atol=[...]"]),

@@ -136,7 +136,7 @@ def read_index(index: Any, n: int) -> np.ndarray | None:
         raise IvpValueError(
             "`index` must be a whole number, or one for each component.",
             f"got {index!r} for {n} components",
-            because="1 stands for differential variables, 2 and 3 for those that one or two differentiations determine.",
+            because="1 is a differential variable, 2 and 3 those that one or two differentiations determine.",
             remedy="index=None, which finds it",
         )
     return np.maximum(np.broadcast_to(numbers, (n,)), 1).astype(int)

@@ -112,10 +112,8 @@ def _structure(dot: np.ndarray, whole: np.ndarray) -> Signature:
     """The signature of equations in which these entries occur."""
     n = len(dot)
     y, rate = ca.SX.sym("y", n), ca.SX.sym("rate", n)
-    rows = [
-        ca.sum1(ca.vertcat(*(y[int(j)] for j in np.flatnonzero(whole[i])), *(rate[int(j)] for j in np.flatnonzero(dot[i]))))
-        for i in range(n)
-    ]  # fmt: skip
+    both, symbols = np.hstack([whole, dot]), ca.vertcat(y, rate)
+    rows = [ca.sum1(symbols[np.flatnonzero(occurs).tolist()]) for occurs in both]
     return signature(ca.vertcat(*rows), [y, rate])
 
 

@@ -79,11 +79,16 @@ class Guards:
                 self.reason = f"events[{i}] is called as a Python function: {reason}"
                 break
             formulas.append(formula)
-        self.core = self._callback(row.size, arguments) if self.reason else _joined(formulas, row.size).core
+        if not events:
+            self.core = None
+        elif self.reason:
+            self.core = self._callback(row.size, arguments)
+        else:
+            self.core = _joined(formulas, row.size).core
 
     def values(self, t: float, y: np.ndarray) -> np.ndarray:
         """All guards at one point."""
-        return np.concatenate([original(t, y) for original in self.originals])
+        return np.concatenate([original(t, y) for original in self.originals] or [np.zeros(0)])
 
     def _check(self, t: float, y: np.ndarray) -> None:
         for i, original in enumerate(self.originals):
