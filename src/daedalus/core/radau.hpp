@@ -226,8 +226,17 @@ private:
         if (!m.jacobian_fresh) m.jacobian_known = false;
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
-        if (why == Status::not_finite) s.culprit.what = Culprit::What::derivative;
+        if (why == Status::not_finite) name_equation(s, m);
         return why;
+    }
+
+    // The first equation whose residual is not finite, where Newton's method met one.
+    static void name_equation(Integration& s, const RadauState& m) noexcept {
+        for (int k = 0; k < m.table.stages; ++k) {
+            if (!first_not_finite(m.change + k * m.unknowns, m.unknowns, s.culprit.component)) continue;
+            s.culprit.what = Culprit::What::derivative;
+            return;
+        }
     }
 
     // The last polynomial prolonged; nothing is known behind a jump.

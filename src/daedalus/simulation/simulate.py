@@ -155,7 +155,9 @@ def _raises(on_stop: str) -> bool:
 def explain(run: Any, settings: Settings, drive: Drive, why: str = "") -> Outcome:
     """What the core reports, in words; `why` this method was taken where it was not asked for."""
     return Outcome(
-        stop_reason=stop_reason(run, settings.plant.system, settings.max_steps, settings.time_limit, settings.call.get("step")),
+        stop_reason=stop_reason(
+            run, settings.plant.system, settings.max_steps, settings.time_limit, settings.call.get("step")
+        ),
         method=settings.method,
         work=Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds),
         notes=(why or settings.reason, *drive.notes, *settings.plant.notes),

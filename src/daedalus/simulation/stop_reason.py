@@ -74,8 +74,11 @@ def without_advice(reason: str) -> str:
 def culprit_name(run: Any, system: System) -> str:
     """The variable (or derivative) that the core points at."""
     states = system.labels["x"]
-    if run.culprit_stage == "derivative" and 0 <= run.culprit < len(states):
+    if run.culprit_stage == "derivative" and 0 <= run.culprit < len(states) and run.jacobians == 0:
         return system.labels["xdot"][run.culprit]
+    # An implicit method has no derivatives of its own: an equation could not be evaluated.
+    if run.culprit_stage == "derivative" and 0 <= run.culprit < len(system.equation_labels):
+        return system.equation_labels[run.culprit]
     # Rows of implicit methods are (x, z, x').
     row = [*states, *system.labels["z"], *system.labels["xdot"]]
     return row[run.culprit] if 0 <= run.culprit < len(row) else "a variable"
@@ -88,7 +91,7 @@ def remedy(status: str) -> str:
         "time_limit": "a larger time_limit, or a looser rtol",
         "step_too_small": "a shorter span if it blows up there, or an event where the equations jump",
         "not_finite": "other start values; a division by zero or a root of a negative number is likely",
-        "newton_failed": "a smaller step, a looser rtol, or dd.analyse(m) at the last state",
+        "newton_failed": "dd.analyse(m, at=...) at the last state, a looser rtol, or a smaller step where it is fixed",
         "singular": "dd.analyse(m, at=tr.at(tr.time[-1])), which names what is not determined",
         "inconsistent": "a reset that leaves the constraints as they are; dd.initialise shows what is in conflict",
         "chattering": "a reset that moves the guard away from zero, or a terminal event",

@@ -85,7 +85,7 @@ def run_in_core(
             solution = DenseSolution(starts, ends, coefficients[:, :, : task.size])
     rows = _samples(run)
     counts = (run.rhs_calls, run.jacobians, run.factorisations)
-    return _result(task, *rows, solution, found, counts, run.status, failure(run, task.size), about)
+    return _result(task, *rows, solution, found, counts, run.status, failure(run, task.size, task.rates), about)
 
 
 def _found(guards: Guards | None, events: list[Any], start: tuple[float, np.ndarray], fired: list[int], n: int) -> Any:
@@ -138,12 +138,15 @@ def _result(
     )  # fmt: skip
 
 
-def failure(run: Any, size: int) -> str:
+def failure(run: Any, size: int, rates: bool = False) -> str:
     """Why a run stopped early, with the time and the component."""
     where = f"t = {run.stop_time:.6g}"
     name = "y" if run.culprit < 0 else f"y[{run.culprit}]" if run.culprit < size else f"yp[{run.culprit - size}]"
     if run.status == "not_finite":
-        what = f"the derivative of {name}" if run.culprit_stage == "derivative" else name
+        what = name
+        if run.culprit_stage == "derivative":
+            # An implicit method meets equations, and those of y' = f are numbered as y is.
+            what = f"the derivative of {name}" if not rates else f"F[{run.culprit}]"
         return f"The run stopped at {where}: {what} is not finite there."
     if run.status == "step_too_small":
         return (
