@@ -12,7 +12,7 @@ from daedalus.simulation.measured_order import fitted_order
 
 RUNNING = [m.name for m in dd.methods() if m.name in dd.tableau_names()]
 # Steps over the span by order: small enough for the asymptotic slope, large enough to stay above rounding.
-# With order 9 the errors of lotka_volterra fall by local orders between 4 and 15 below 24 steps, and steadily from there.
+# Below 24 steps the local orders of radau9 on lotka_volterra lie between 4 and 15; from there on they are steady.
 COUNTS = {
     1: [2000, 4000, 8000], 2: [400, 800, 1600], 3: [200, 400, 800], 4: [100, 200, 400], 5: [80, 160, 320],
     9: [24, 28, 34, 40],

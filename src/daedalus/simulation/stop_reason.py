@@ -11,7 +11,8 @@ from daedalus.model.system import System
 SUCCESS = ("finished", "event")
 # Ends that are somebody's fault: they say what to try.
 FAILED = (
-    "step_limit", "time_limit", "step_too_small", "not_finite", "newton_failed", "singular", "inconsistent", "chattering",
+    "step_limit", "time_limit", "step_too_small", "not_finite", "newton_failed", "singular", "inconsistent",
+    "chattering",
 )  # fmt: skip
 TRY = "try "
 # As in the core (step_control.hpp).
