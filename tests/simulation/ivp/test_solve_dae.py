@@ -66,7 +66,41 @@ def oscillator(t, y, yp):
     return [yp[0] - y[1], yp[1] + y[0], y[2] - y[0] * y[1]]
 
 
+def amplifier(t, y):
+    """The transistor amplifier of the Test Set for Initial Value Problem Solvers, release 2.4."""
+    first, second = 1e-6 * (np.exp((y[1] - y[2]) / 0.026) - 1), 1e-6 * (np.exp((y[4] - y[5]) / 0.026) - 1)
+    r = 9000.0
+    return [
+        (y[0] - 0.1 * np.sin(200 * np.pi * t)) / 1000,
+        2 * y[1] / r - 6 / r + 0.01 * first,
+        y[2] / r - first,
+        (y[3] - 6) / r + 0.99 * first,
+        2 * y[4] / r - 6 / r + 0.01 * second,
+        y[5] / r - second,
+        (y[6] - 6) / r + 0.99 * second,
+        y[7] / r,
+    ]
+
+
+def capacitors():
+    matrix = np.diag([-1.0, -1, -2, -3, -3, -4, -5, -5]) * 1e-6
+    for i, c in ((0, 1), (3, 3), (6, 5)):
+        matrix[i, i + 1] = matrix[i + 1, i] = c * 1e-6
+    return matrix
+
+
 class TestPublishedValues:
+    def test_transistor_amplifier(self):
+        start = [0, 3, 3, 6, 3, 3, 6, 0]
+        found = solve_dae(amplifier, (0, 0.2), start, mass=capacitors(), rtol=1e-8, atol=1e-8)
+        assert found.success, found.message
+        assert (found.index, found.traced) == (1, True)
+        ends = [
+            -0.5562145012262709e-2, 3.006522471903042, 2.849958788608128, 2.926422536206241,
+            2.704617865010554, 2.761837778393145, 4.770927631616772, 1.236995868091548,
+        ]  # fmt: skip
+        np.testing.assert_allclose(found.y[:, -1], ends, rtol=1e-6, atol=1e-7)
+
     def test_robertson_to_the_end(self):
         found = solve_dae(robertson, (0, 1e11), [1, 0, 0], rtol=1e-8, atol=[1e-12, 1e-17, 1e-12])
         assert found.success
@@ -289,7 +323,9 @@ class TestCall:
         assert "events[0] is called as a Python function" in found.reason
 
     def test_own_names(self):
-        for name in ("radau3", "radau5", "radau9"):
+        names = [m.name for m in dd.methods() if not m.explicit and m.adaptive]
+        assert {"radau3", "radau5", "radau9"} <= set(names)
+        for name in names:
             assert solve_dae(oscillator, (0, 1), [1, 0, 0], method=name).method == name
 
     def test_step_limits(self):

@@ -78,20 +78,14 @@ def read_dae_settings(method: Any, problem: Problem, options: dict[str, Any]) ->
     return read_settings(name, problem, options)
 
 
-def check_method(name: str, index: int, callback: bool) -> None:
-    """Refuse a method on an index that it cannot solve, and one that needs more than a callback can give."""
+def check_method(name: str, index: int) -> None:
+    """Refuse a method on an index that it cannot solve."""
     method = METHODS[name]
     if index > method.highest_index:
         raise IvpValueError(
             f"The method {name!r} does not solve a DAE of index {index}.",
             f"its highest index is {method.highest_index}",
             because="its order would be lost, or the error of each step would not shrink with it.",
-            remedy='method="Radau"',
-        )
-    if callback and method.family == "rosenbrock":
-        raise IvpValueError(
-            f"The method {name!r} needs a function that can be traced.",
-            because="it takes exact derivatives with respect to time.",
             remedy='method="Radau"',
         )
 

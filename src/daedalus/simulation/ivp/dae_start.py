@@ -46,10 +46,9 @@ def traced_start(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.nda
     """A consistent row (y, y'), and what was changed in words."""
     plant, y, t = found.plant, wanted.y, wanted.t
     if wanted.yp is not None and not wanted.repair:
-        residual, jacobian = (function.core for function in plant.functions)
-        point = (np.array([t]), wanted.yp, y, np.zeros(0), np.zeros(0), p)
-        dot, whole = (_dense(m.sparsity(), v) for m, v in zip(plant.jacobians, jacobian(*point)))
-        _check_rate(residual(*point)[0], whole, dot, wanted, lambda: _row(found, wanted, p)[0])
+        numeric = numeric_dae(found, p)
+        whole, dot = numeric.jacobians(t, y, wanted.yp)
+        _check_rate(numeric.residual(t, y, wanted.yp), whole, dot, wanted, lambda: _row(found, wanted, p)[0])
         if plant.index.largest == 1:
             return np.concatenate([y, wanted.yp]), ""
     return _row(found, wanted, p)
@@ -68,6 +67,11 @@ def _row(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, st
                 return row, ""
             if wanted.repair:
                 return row, _moved(y, row[:n])
+        else:
+            # Derivatives occur in fixed combinations only, as voltages across capacitors do.
+            row, left = _solved(numeric_dae(found, p), wanted, False)
+            if left <= 1.0:
+                return row, ""
     try:
         row = first_row(found.model, plant, Drive(np.zeros(0)), {"y": y}, {}, t, p)
         return row, ""
@@ -78,6 +82,25 @@ def _row(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, st
         if np.all(np.abs(row[:n] - y) <= UNMOVED * np.maximum(1.0, np.abs(y))) or wanted.repair:
             return row, _moved(y, row[:n])
         _refuse(y, row[:n], error.facts[:1] if error.facts else [])
+
+
+def numeric_dae(found: DaeModel, p: np.ndarray) -> CallbackDae:
+    """A traced F with its exact Jacobians on numbers."""
+    plant = found.plant
+    residual, jacobian = (function.core for function in plant.functions)
+    patterns = [matrix.sparsity() for matrix in plant.jacobians]
+    nothing = np.zeros(0)
+
+    def jacobians(t: float, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values = jacobian(np.array([t]), yp, y, nothing, nothing, p)
+        dot, whole = (_dense(pattern, entries) for pattern, entries in zip(patterns, values))
+        return whole, dot
+
+    def at(t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        return residual(np.array([t]), yp, y, nothing, nothing, p)[0]
+
+    occurs = [_dense(pattern, np.ones(pattern.nnz())) > 0 for pattern in patterns]
+    return CallbackDae(at, jacobians, occurs[0], occurs[1], found.structure)
 
 
 def callback_start(found: CallbackDae, wanted: Wanted) -> tuple[np.ndarray, str]:
@@ -125,7 +148,10 @@ def _solved(found: CallbackDae, wanted: Wanted, moves: bool) -> tuple[np.ndarray
             1 + np.abs(by_rate) @ np.abs(yp)
         )
         left = float(np.max(np.abs(values) / slack))
-        change = size * np.linalg.lstsq(matrix * size, values, rcond=RANK)[0]
+        # Equations in their own sizes, so that ranks do not depend on units.
+        rows = np.max(np.abs(matrix * size), axis=1)
+        rows = np.where(rows > 0, rows, 1.0)
+        change = size * np.linalg.lstsq(matrix * size / rows[:, None], values / rows, rcond=RANK)[0]
         if not np.all(np.isfinite(change)):
             break
         row = row - change

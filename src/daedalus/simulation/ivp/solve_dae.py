@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.simulation.ivp.dae_arguments import (
     Form,
+    check_method,
     read_dae_settings,
     read_index,
     read_jacobian,
@@ -26,6 +27,7 @@ from daedalus.simulation.ivp.ivp_function import Formula, find_formula
 from daedalus.simulation.ivp.ivp_result import IvpResult
 from daedalus.simulation.ivp.ivp_run import Task, run_in_core
 from daedalus.simulation.ivp.ivp_settings import Problem, read_problem
+from daedalus.simulation.methods import METHODS
 
 
 def solve_dae(
@@ -100,11 +102,11 @@ def solve_dae(
     form.residual(problem.span[0], problem.y0, np.zeros(n) if rate is None else rate)
     formula, reason = _formula(form, problem, rate, arguments)
     found = (
-        _traced(formula, form, wanted, indices, arguments)
+        _traced(formula, form, wanted, indices, arguments, METHODS[settings.name].family == "rosenbrock")
         if formula is not None
         else _called(form, wanted, indices, arguments, problem, read_jacobian(jac, form))
     )
-    found.check(settings.name)
+    check_method(settings.name, int(found.variable_index.max()))
     task = Task(found.model, found.row, arguments.values, implicit=True, rates=True)
     events_read = read_events(events)
     guards = None if events_read is None else Guards(events_read, problem, arguments, found.row, form.mass is None)
@@ -128,12 +130,6 @@ class _Ready:
     index: int
     variable_index: np.ndarray
     notes: tuple[str, ...]
-    callback: bool = False
-
-    def check(self, method: str) -> None:
-        from daedalus.simulation.ivp.dae_arguments import check_method
-
-        check_method(method, int(self.variable_index.max(initial=1)), self.callback)
 
 
 def _formula(form: Form, problem: Problem, rate: np.ndarray | None, arguments: Arguments) -> tuple[Formula | None, str]:
@@ -146,12 +142,14 @@ def _formula(form: Form, problem: Problem, rate: np.ndarray | None, arguments: A
     return find_formula(form.function, both, n, (t0, start), end, arguments, parts=2)
 
 
-def _traced(formula: Formula, form: Form, wanted: Wanted, indices: np.ndarray | None, arguments: Arguments) -> _Ready:
+def _traced(
+    formula: Formula, form: Form, wanted: Wanted, indices: np.ndarray | None, arguments: Arguments, drift: bool
+) -> _Ready:
     found = dae_model(formula, form.mass)
     row, moved = traced_start(found, wanted, arguments.values)
     of_system, note = traced_index(found, wanted.t, row, arguments.values)
     if indices is None:
-        own, model = found.plant.index.index, found.plant.model
+        own, model = found.plant.index.index, found.plant.model_with_drift if drift else found.plant.model
     else:
         own, model = indices, core_model(found, indices)
         of_system = int(indices.max())
@@ -166,4 +164,4 @@ def _called(
     found: CallbackDae = callback_dae(form.residual, jacobians, (wanted.t, wanted.y, rate), problem.span[1])
     of_system, own, note = callback_index(found, wanted, indices)
     row, moved = callback_start(found, wanted)
-    return _Ready(found.core(own, arguments.values.size), row, of_system, own, (note, moved), callback=True)
+    return _Ready(found.core(own, arguments.values.size), row, of_system, own, (note, moved))

@@ -101,8 +101,9 @@ def solve_ivp(
     if settings.core is None:
         if formula is None or IMPLICIT[method] not in METHODS:
             return _run_scipy(fun, problem, method, formula, reason, arguments, call)
-        settings = read_settings(IMPLICIT[method], problem, options)
-    if is_implicit(settings.name):
+        method = IMPLICIT[method]
+        settings = read_settings(method, problem, options)
+    if is_implicit(method):
         task = _implicit_task(formula, original, problem, arguments)
     else:
         core = _callback(original, problem, arguments) if formula is None else formula.compiled.core
