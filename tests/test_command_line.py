@@ -36,7 +36,7 @@ def test_a_run_that_stops_early_has_exit_code_1(tmp_path):
     (tmp_path / "ball.py").write_text(text)
     out = call("simulate", "ball.py", cwd=tmp_path)
     assert out.returncode == 1
-    assert "the step fell below" in out.stdout
+    assert "step size fell below" in out.stdout
 
 
 @pytest.mark.parametrize(

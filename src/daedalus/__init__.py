@@ -58,6 +58,7 @@ _PLACES = {
     "simulation.ensemble": "Ensemble",
     "simulation.files": "load",
     "simulation.singular_limit": "singular_limit SingularLimit",
+    "simulation.ivp.solve_dae": "solve_dae",
     "simulation.ivp.solve_ivp": "solve_ivp",
     "simulation.methods": "methods",
     "simulation.convergence": "convergence",

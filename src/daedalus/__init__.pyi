@@ -80,6 +80,7 @@ from daedalus.reduction.semi_explicit import to_semi_explicit as to_semi_explici
 from daedalus.simulation.convergence import convergence as convergence
 from daedalus.simulation.ensemble import Ensemble as Ensemble
 from daedalus.simulation.files import load as load
+from daedalus.simulation.ivp.solve_dae import solve_dae as solve_dae
 from daedalus.simulation.ivp.solve_ivp import solve_ivp as solve_ivp
 from daedalus.simulation.methods import methods as methods
 from daedalus.simulation.prepare import PreparedRun as PreparedRun

@@ -46,7 +46,7 @@ def test_a_failed_run_says_so_in_its_title():
     x = m.state("x", start=1.0)
     m.equation(m.der(x), x**2)
     figure = dd.simulate(m, 2.0).plot()
-    assert "the step fell below" in figure._suptitle.get_text()
+    assert "step size fell below" in figure._suptitle.get_text()
     plt.close(figure)
 
 

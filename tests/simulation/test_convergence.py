@@ -12,7 +12,11 @@ from daedalus.simulation.measured_order import fitted_order
 
 RUNNING = [m.name for m in dd.methods() if m.name in dd.tableau_names()]
 # Steps over the span by order: small enough for the asymptotic slope, large enough to stay above rounding.
-COUNTS = {1: [2000, 4000, 8000], 2: [400, 800, 1600], 3: [200, 400, 800], 4: [100, 200, 400], 5: [80, 160, 320]}
+# Below 24 steps the local orders of radau9 on lotka_volterra lie between 4 and 15; from there on they are steady.
+COUNTS = {
+    1: [2000, 4000, 8000], 2: [400, 800, 1600], 3: [200, 400, 800], 4: [100, 200, 400], 5: [80, 160, 320],
+    9: [24, 28, 34, 40],
+}  # fmt: skip
 
 
 def counts_for(order):
@@ -243,7 +247,7 @@ def test_a_solution_that_does_not_reach_the_end():
     x = m.state("x", start=1.0)
     m.equation(m.der(x), x**2)
     text = message(dd.SolverError, m, "rk4", [0.1, 0.05], span=2.0)
-    assert text.startswith("The reference run of 'explosion' did not reach the end.\n  the step fell below")
+    assert text.startswith("The reference run of 'explosion' did not reach the end.\n  step size fell below")
     assert "Try: a span that ends earlier, or the right values at its end as reference=" in text
 
 

@@ -55,7 +55,7 @@ def test_a_run_that_stops_early_raises_and_carries_its_data():
     m = dd.Model("explosion")
     x = m.state("x", start=1.0)
     m.equation(m.der(x), x**2)
-    with pytest.raises(dd.SolverError, match="the step fell below") as caught:
+    with pytest.raises(dd.SolverError, match="step size fell below") as caught:
         dd.prepare(m, 2.0)()
     assert caught.value.trajectory["x"][-1] > 1e3
 

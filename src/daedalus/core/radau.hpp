@@ -34,6 +34,7 @@ struct RadauState : ImplicitState {
     std::complex<double>* complex_part;
     double* polynomial;        // (stages, unknowns): of the last step, for starting values
     double* polynomial_begin;  // the state it began at
+    double* largest;           // (unknowns): the largest sizes met at fixed step, which Newton's accuracy refers to
 
     bool jacobian_known = false, jacobian_fresh = false, factored = false;
     double factored_step = 0;
@@ -51,11 +52,12 @@ struct RadauState : ImplicitState {
     int failures_in_a_row = 0;
 
     RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationTable& t)
-        : ImplicitState(m, calls, (4 * t.stages + 6) * padded(m.unknowns)), table(t) {
+        : ImplicitState(m, calls, (4 * t.stages + 7) * padded(m.unknowns)), table(t) {
         const long long n = m.unknowns;
         z = memory.carve(t.stages * n), change = memory.carve(t.stages * n), turned = memory.carve(t.stages * n);
         stage = memory.carve(n), rate = memory.carve(m.states), error = memory.carve(n);
-        polynomial = memory.carve(t.stages * n), polynomial_begin = memory.carve(n);
+        polynomial = memory.carve(t.stages * n), polynomial_begin = memory.carve(n), largest = memory.carve(n);
+        for (long long i = 0; i < n; ++i) largest[i] = 0;
         complex_part = reinterpret_cast<std::complex<double>*>(memory.carve(2 * n));
         for (int k = 0; k < t.pairs; ++k) pairs[k] = std::make_unique<LinearSolver<std::complex<double>>>(m.matrix);
     }
@@ -145,7 +147,9 @@ struct Radau {
         const double h = s.t_new - s.t;
         if (m.restarted) forget(m);
         s.taken = false;
-        set_weights(s, m, s.x, m.rtol, m.atol_factor, std::fabs(h));
+        // A component that crosses zero keeps the rounding errors of its size before.
+        for (long long i = 0; i < m.unknowns; ++i) m.largest[i] = std::fmax(m.largest[i], std::fabs(s.x[i]));
+        set_weights(s, m, s.fixed_step > 0 ? m.largest : s.x, m.rtol, m.atol_factor, std::fabs(h));
         for (int round = 0; round < 2 && !s.taken && !s.abort_called; ++round) {
             if (round > 0) m.jacobian_known = false;
             if (!ready(s, m, h)) break;
@@ -222,8 +226,17 @@ private:
         if (!m.jacobian_fresh) m.jacobian_known = false;
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
-        if (why == Status::not_finite) s.culprit.what = Culprit::What::derivative;
+        if (why == Status::not_finite) name_equation(s, m);
         return why;
+    }
+
+    // The first equation whose residual is not finite, where Newton's method met one.
+    static void name_equation(Integration& s, const RadauState& m) noexcept {
+        for (int k = 0; k < m.table.stages; ++k) {
+            if (!first_not_finite(m.change + k * m.unknowns, m.unknowns, s.culprit.component)) continue;
+            s.culprit.what = Culprit::What::derivative;
+            return;
+        }
     }
 
     // The last polynomial prolonged; nothing is known behind a jump.

@@ -26,7 +26,7 @@ from daedalus.simulation.restart import with_restart
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
-from daedalus.simulation.stop_reason import remedy, stop_reason
+from daedalus.simulation.stop_reason import remedy, stop_reason, without_advice
 from daedalus.simulation.system_to_run import implicit_choice, system_to_run
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 
@@ -159,7 +159,9 @@ def _raises(on_stop: str) -> bool:
 def explain(run: Any, settings: Settings, drive: Drive, why: str = "") -> Outcome:
     """What the core reports, in words; `why` this method was taken where it was not asked for."""
     return Outcome(
-        stop_reason=stop_reason(run, settings.plant.system, settings.max_steps, settings.time_limit),
+        stop_reason=stop_reason(
+            run, settings.plant.system, settings.max_steps, settings.time_limit, settings.call.get("step")
+        ),
         method=settings.method,
         work=Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds),
         notes=(why or settings.reason, *drive.notes, *settings.plant.notes),
@@ -171,7 +173,7 @@ def raise_stopped(trajectory: Trajectory) -> NoReturn:
     """Raise a SolverError that says how a run ended and carries it."""
     error = SolverError(
         f"The run of {trajectory.system.name!r} stopped early.",
-        [trajectory.stop_reason, f"{trajectory.work.steps} steps, {trajectory.work.rejected} rejected"],
+        [without_advice(trajectory.stop_reason), f"{trajectory.work.steps} steps, {trajectory.work.rejected} rejected"],
         remedy=remedy(trajectory.status),
     )
     error.trajectory = trajectory  # type: ignore[attr-defined]

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from daedalus.model.system import System
 
 SUCCESS = ("finished", "event")
+# Ends that are somebody's fault: they say what to try.
+FAILED = (
+    "step_limit", "time_limit", "step_too_small", "not_finite", "newton_failed", "singular", "inconsistent",
+    "chattering",
+)  # fmt: skip
+TRY = "try "
+# As in the core (step_control.hpp).
+FEWEST_SPACINGS = 10
 
 
-def stop_reason(run: Any, system: System, max_steps: int | None, time_limit: float | None) -> str:
-    """The sentence for a core run."""
+def stop_reason(
+    run: Any, system: System, max_steps: int | None, time_limit: float | None, step: float | None = None
+) -> str:
+    """The sentence for a core run: what happened, when, in which variable, and what to try.
+
+    `max_steps`, `time_limit` and `step` are the settings of the run; `step` is None where it was adaptive.
+    """
     t = f"t = {run.stop_time:.6g}"
     sentences = {
         "finished": f"reached {t}",
@@ -19,36 +34,56 @@ def stop_reason(run: Any, system: System, max_steps: int | None, time_limit: flo
         "step_limit": f"took max_steps = {max_steps} steps and got to {t}",
         "time_limit": f"ran for time_limit = {time_limit} s and got to {t}",
         "chattering": f"events follow each other without progress at {t}",
+        "inconsistent": f"no consistent values were found after the jump at {t}",
     }
-    if run.status in sentences:
-        return sentences[run.status]
     if run.status == "event":
         return f"event {system.events[run.events[-1][0]].name!r} ended the run at {t}"
+    sentence = sentences.get(run.status) or _failure(run, t, culprit_name(run, system), step)
+    failures = [f"Newton failed {_times(run.newton_failures)}"] if run.newton_failures and run.status in FAILED else []
+    advice = [TRY + remedy(run.status)] if run.status in FAILED and run.status != "not_finite" else []
+    return "; ".join([sentence, *failures, *advice])
+
+
+def _failure(run: Any, t: str, name: str, step: float | None) -> str:
     if run.status == "singular" and run.culprit < 0:
         return f"the matrix that gives the derivatives and algebraic variables is singular at {t}"
     if run.status == "not_projected":
         return f"no state near the one reached obeys the constraints at {t}"
-    name = culprit_name(run, system)
     if run.status == "newton_failed":
-        where = f"Newton's method does not converge at {t} with steps of {abs(run.last_step):.2g}"
-        return f"{where}; {run.newton_failures} failures, largest correction in {name}"
+        length = f"with the step {step:.3g}" if step else f"with steps down to {_smallest(run.stop_time):.2g}"
+        return f"Newton's method does not converge at {t} {length}; largest correction in {name}"
     if run.status == "singular":
-        return f"the matrix of the step is singular at {t}: the equations do not determine {name} there"
-    if run.status == "inconsistent":
-        return f"no consistent values were found after the jump at {t}"
+        return f"the matrix of the step is singular at {t}; the equations do not determine {name} there"
     if run.status == "not_finite":
         return f"{name} is not finite at {t}"
     if run.status == "step_too_small":
-        smallest = f"the step fell below {abs(run.last_step):.2g} at {t}"
-        return f"{smallest}; largest scaled error in {name}, which grows without bound or jumps there"
+        return f"step size fell below {_smallest(run.stop_time):.2g} at {t}; largest scaled error in {name}"
     return f"{run.status} at {t}"
+
+
+def _smallest(t: float) -> float:
+    """The shortest step at a time: fewer spacings between numbers do not count as one."""
+    numbers = np.finfo(float)
+    return float(FEWEST_SPACINGS * max(numbers.eps * abs(t), numbers.tiny))
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def without_advice(reason: str) -> str:
+    """A stop reason without what to try, for an error that says that in its own line."""
+    return reason.partition("; " + TRY)[0]
 
 
 def culprit_name(run: Any, system: System) -> str:
     """The variable (or derivative) that the core points at."""
     states = system.labels["x"]
-    if run.culprit_stage == "derivative" and 0 <= run.culprit < len(states):
+    if run.culprit_stage == "derivative" and 0 <= run.culprit < len(states) and run.jacobians == 0:
         return system.labels["xdot"][run.culprit]
+    # An implicit method has no derivatives of its own: an equation could not be evaluated.
+    if run.culprit_stage == "derivative" and 0 <= run.culprit < len(system.equation_labels):
+        return system.equation_labels[run.culprit]
     # Rows of implicit methods are (x, z, x').
     row = [*states, *system.labels["z"], *system.labels["xdot"]]
     return row[run.culprit] if 0 <= run.culprit < len(row) else "a variable"
@@ -59,9 +94,9 @@ def remedy(status: str) -> str:
     return {
         "step_limit": "a larger max_steps, a looser rtol, or a method for stiff systems",
         "time_limit": "a larger time_limit, or a looser rtol",
-        "step_too_small": "a shorter span if the solution blows up; an event where the right-hand side jumps",
+        "step_too_small": "a shorter span if it blows up there, or an event where the equations jump",
         "not_finite": "other start values; a division by zero or a root of a negative number is likely",
-        "newton_failed": "a smaller step, a looser rtol, or dd.analyse(m) at the last state",
+        "newton_failed": "dd.analyse(m, at=...) at the last state, a looser rtol, or a smaller step where it is fixed",
         "singular": "dd.analyse(m, at=tr.at(tr.time[-1])), which names what is not determined",
         "inconsistent": "a reset that leaves the constraints as they are; dd.initialise shows what is in conflict",
         "not_projected": "a smaller rtol, or a reset that stays near the constraints",

@@ -62,6 +62,11 @@ def _found(system: System) -> VariableIndex:
             because="some equations contain the same few variables, or say the same.",
             remedy="dd.analyse(m), which names the parts that have too many and too few equations",
         )
+    return indices_by_structure(found)
+
+
+def indices_by_structure(found: Signature) -> VariableIndex:
+    """The same from a regular signature."""
     if not found.c.any():
         return VariableIndex(np.ones(found.size, dtype=int), np.zeros(found.size, dtype=int))
     depth = _depth(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,25 +56,39 @@ def read_events(events: Any) -> list[Event] | None:
 class Guards:
     """All event functions of a run as one guard function of the core; formulas if every one could be traced."""
 
-    def __init__(self, events: list[Event], problem: Problem, arguments: Arguments) -> None:
-        start, end, args = problem.start, problem.span[1], problem.args
+    def __init__(
+        self, events: list[Event], problem: Problem, arguments: Arguments, row: np.ndarray, rates: bool
+    ) -> None:
+        """`row` is y, or (y, y') for an implicit model; `rates`: whether events may take y' too."""
+        n, end, args = problem.y0.size, problem.span[1], problem.args
+        start = (problem.span[0], row)
         self.events = events
-        self.originals = [_on_numbers(event.function, args) for event in events]
+        takes = [takes_rate(event.function, args, rates) for event in events]
+        sizes = [2 * n if with_rate else n for with_rate in takes]
+        self.originals = [_on_numbers(event.function, args, n, rate) for event, rate in zip(events, takes)]
         self._check(*start)
         self.at_start = self.values(*start)
         formulas: list[Formula] = []
         self.reason = ""
-        for i, (event, original) in enumerate(zip(events, self.originals)):
-            formula, reason = find_formula(event.function, original, 1, start, end, arguments)
+        for i, (event, original, size) in enumerate(zip(events, self.originals, sizes)):
+            own = (start[0], row[:size])
+            formula, reason = find_formula(
+                event.function, original, 1, own, end, arguments, parts=size // n if n else 1
+            )
             if formula is None:
                 self.reason = f"events[{i}] is called as a Python function: {reason}"
                 break
             formulas.append(formula)
-        self.core = self._callback(start[1].size, arguments) if self.reason else _joined(formulas).core
+        if not events:
+            self.core = None
+        elif self.reason:
+            self.core = self._callback(row.size, arguments)
+        else:
+            self.core = _joined(formulas, row.size).core
 
     def values(self, t: float, y: np.ndarray) -> np.ndarray:
         """All guards at one point."""
-        return np.concatenate([original(t, y) for original in self.originals])
+        return np.concatenate([original(t, y) for original in self.originals] or [np.zeros(0)])
 
     def _check(self, t: float, y: np.ndarray) -> None:
         for i, original in enumerate(self.originals):
@@ -120,15 +135,42 @@ class Guards:
         return [np.array(times, dtype=float) for times in t_events], [np.array(values) for values in y_events]
 
 
-def _on_numbers(function: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[float, np.ndarray], np.ndarray]:
+def takes_rate(function: Callable[..., Any], args: tuple[Any, ...], rates: bool) -> bool:
+    """Whether an event is g(t, y, y', *args), as far as that is known from its signature; else g(t, y, *args)."""
+    if not rates:
+        return False
+    try:
+        inspect.signature(function).bind(0.0, None, None, *args)
+    except TypeError:
+        return False
+    except ValueError:  # nothing is known of its signature
+        return True
+    return True
+
+
+def _on_numbers(
+    function: Callable[..., Any], args: tuple[Any, ...], n: int, rate: bool
+) -> Callable[[float, np.ndarray], np.ndarray]:
     """An event function on numbers, its value as an array with one element."""
-    return lambda t, y: np.asarray(function(t, y.copy(), *args), dtype=float).reshape(-1)
+
+    def original(t: float, row: np.ndarray) -> np.ndarray:
+        parts = (row[:n].copy(), row[n:].copy()) if rate else (row[:n].copy(),)
+        return np.asarray(function(t, *parts, *args), dtype=float).reshape(-1)
+
+    return original
 
 
-def _joined(formulas: list[Formula]) -> Any:
-    """One compiled function whose rows are the formulas."""
-    if len(formulas) == 1:
+def _joined(formulas: list[Formula], width: int) -> Any:
+    """One compiled function of (t, row, u, p) whose rows are the formulas."""
+    t, y, u, p = formulas[0].symbols
+    if len(formulas) == 1 and y.numel() == width:
         return formulas[0].compiled
-    symbols = formulas[0].symbols
-    rows = [formulas[0].expression, *(formula.function(*symbols) for formula in formulas[1:])]
-    return compile_function(ca.Function("events", symbols, [ca.vertcat(*rows)]))
+    key = ("guards", width, tuple(id(formula) for formula in formulas[1:]))
+    if len(formulas) == 1 and key in formulas[0].kept:
+        return formulas[0].kept[key]
+    row = ca.SX.sym("row", width)
+    values = [formula.function(t, row[: formula.symbols[1].numel()], u, p) for formula in formulas]
+    compiled = compile_function(ca.Function("events", [t, row, u, p], [ca.vertcat(*values)]))
+    if len(formulas) == 1:
+        formulas[0].kept[key] = compiled
+    return compiled

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -34,6 +34,7 @@ class Formula:
         self.expression = expression
         self.symbols = symbols
         self.function = ca.Function("formula", symbols, [expression])
+        self.kept: dict[Hashable, Any] = {}  # models made of it, for repeated calls
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -95,15 +96,19 @@ def find_formula(
     end: float,
     arguments: Arguments,
     vectorized: bool = False,
+    parts: int = 1,
 ) -> tuple[Formula | None, str]:
-    """The formula of `fun`, checked against `original` (the same on numbers) at the start; or None; and the reason."""
+    """The formula of `fun`, checked against `original` (the same on numbers) at the start; or None; and the reason.
+
+    `parts` is how many arguments of equal size `fun` takes for y: two for F(t, y, y').
+    """
     captured = fingerprint(fun)
-    shape = (len(start[1]), size, vectorized)
+    shape = (len(start[1]), size, vectorized, parts)
 
     def problem_of(found: Formula | str) -> str:
         if isinstance(found, str):
             return found
-        return disagreement(found.at(arguments.values), original, start, nearby(*start, end))
+        return disagreement(found.at(arguments.values), original, start, _points(start, end, parts))
 
     # A function that could be followed at no level stays a callback for all values of its arguments.
     hopeless = _key(captured, shape, "hopeless", arguments.key(0))
@@ -128,15 +133,24 @@ def find_formula(
     return None, reason
 
 
+def _points(start: tuple[float, np.ndarray], end: float, parts: int) -> Iterator[tuple[float, np.ndarray]]:
+    """Points near the start, each part of y moved in its own size."""
+    t, y = start
+    for moved in zip(*(nearby(t, part, end) for part in np.split(y, parts))):
+        yield moved[0][0], np.concatenate([part for _, part in moved])
+
+
 def _key(captured: Hashable | None, shape: Hashable, level: Hashable, arguments: Hashable | None) -> Hashable | None:
     """Under what a formula is kept; None when a later call could not be compared with this one."""
     return None if captured is None or arguments is None else (captured, shape, level, arguments)
 
 
-def _trace(fun: Callable[..., Any], shape: tuple[int, int, bool], level: int, arguments: Arguments) -> Formula | str:
+def _trace(
+    fun: Callable[..., Any], shape: tuple[int, int, bool, int], level: int, arguments: Arguments
+) -> Formula | str:
     global traces_made
     traces_made += 1
-    n, size, vectorized = shape
+    n, size, vectorized, parts = shape
     if n > _MOST_UNKNOWNS:
         return f"it has more than {_MOST_UNKNOWNS} unknowns; NumPy's own arrays serve it better"
     t, y = ca.SX.sym("t"), ca.SX.sym("y", n)
@@ -147,10 +161,11 @@ def _trace(fun: Callable[..., Any], shape: tuple[int, int, bool], level: int, ar
     def make(column: bool) -> tuple[Any, ...]:
         extra = arguments.rebuilt(level, p, column)
         given[:] = [arguments.unchanged(extra)]
+        pieces = ca.vertsplit(y, n // parts) if parts > 1 else [y]
         if column:
-            return t, y, *extra
-        state = traced_column(y)
-        return TracedNumber(t), state.reshape(n, 1) if vectorized else state, *extra
+            return t, *pieces, *extra
+        states = [traced_column(piece) for piece in pieces]
+        return TracedNumber(t), *(state.reshape(n, 1) if vectorized else state for state in states), *extra
 
     def refuse_writes() -> None:
         if not given[0]():

@@ -11,11 +11,13 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.simulation.ivp.ivp_errors import IvpTypeError, IvpValueError
-from daedalus.simulation.methods import METHODS, choose_method, takes_momenta
+from daedalus.simulation.methods import METHODS, choose_method, is_implicit, takes_momenta
 
-# SciPy's explicit methods by the names they have here; its implicit ones still run in SciPy.
+# SciPy's methods by the names they have here; implicit ones run in SciPy where that name or a formula is missing.
 EXPLICIT = {"RK45": "dopri5", "RK23": "bs3", "DOP853": "dop853"}
-IMPLICIT = ("Radau", "BDF", "LSODA")
+IMPLICIT = {"Radau": "radau5", "BDF": "bdf", "LSODA": "bdf"}
+# What an implicit method takes in SciPy and an exact Jacobian makes superfluous.
+ABOUT_JACOBIANS = ("jac", "jac_sparsity", "lband", "uband", "min_step")
 # Below this, rounding is larger than the tolerance (SciPy's bound, 100 machine epsilons).
 _SMALLEST_RTOL = 100 * np.finfo(float).eps
 
@@ -127,6 +129,8 @@ def read_settings(method: Any, problem: Problem, options: dict[str, Any]) -> Set
     _check_steps(step, first_step, max_step, length)
     if isinstance(method, str) and method in IMPLICIT:
         return Settings(method, None, rtol, atol, step, first_step, max_step)
+    if is_implicit(method):
+        rest = {name: value for name, value in rest.items() if name not in ABOUT_JACOBIANS}
     if rest:
         names = ", ".join(f"`{name}`" for name in rest)
         warnings.warn(f"The following arguments have no effect for a chosen solver: {names}.", stacklevel=4)

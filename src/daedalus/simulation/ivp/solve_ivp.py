@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
+from daedalus.simulation.ivp.dae_callbacks import callback_dae
+from daedalus.simulation.ivp.dae_model import dae_model
 from daedalus.simulation.ivp.ivp_arguments import Arguments
 from daedalus.simulation.ivp.ivp_errors import IvpValueError
-from daedalus.simulation.ivp.ivp_events import Event, Guards, read_events
+from daedalus.simulation.ivp.ivp_events import Guards, read_events
 from daedalus.simulation.ivp.ivp_function import Formula, find_formula
-from daedalus.simulation.ivp.ivp_result import DenseSolution, IvpResult
+from daedalus.simulation.ivp.ivp_result import IvpResult
+from daedalus.simulation.ivp.ivp_run import Task, run_in_core
 from daedalus.simulation.ivp.ivp_scipy import run_scipy, with_exact_jacobian
-from daedalus.simulation.ivp.ivp_settings import Problem, Settings, read_problem, read_settings, why_scipy
-
-_LATEST = 1e300
-MESSAGES = {
-    "finished": "The solver successfully reached the end of the integration interval.",
-    "event": "A termination event occurred.",
-}
+from daedalus.simulation.ivp.ivp_settings import IMPLICIT, Problem, read_problem, read_settings, why_scipy
+from daedalus.simulation.methods import METHODS, is_implicit
 
 
 def solve_ivp(
@@ -47,9 +45,10 @@ def solve_ivp(
     fun: fun(t, y, *args) -> n values; t a float, y an array (n,).
     t_span: (t0, t1), forwards or backwards.
     y0: start values (n,).
-    method: "RK45" (default), "RK23", "DOP853"; any explicit method of `dd.methods()` or a `dd.Tableau` (one without an
-        error estimate needs `step=`). "Radau", "BDF", "LSODA" run SciPy's implementation on the compiled function
-        with its exact Jacobian; complex `y0` and solver classes are handed to SciPy as they are.
+    method: "RK45" (default), "RK23", "DOP853", "Radau"; any method of `dd.methods()` or a `dd.Tableau` (one without an
+        error estimate needs `step=`). "BDF" and "LSODA" are our "bdf" where `dd.methods()` has it, else SciPy's on the
+        compiled function. Implicit methods have the exact Jacobian of the formula; for a function that could not be
+        traced SciPy runs its own. Complex `y0` and solver classes are handed to SciPy as they are.
     t_eval: times to return, sorted, inside the span; default: the steps.
     dense_output: whether `result.sol(t)` is wanted.
     events: one function g(t, y, *args) or several; with attributes `terminal` (True, or after how many crossings to
@@ -100,9 +99,23 @@ def solve_ivp(
         fun, original, problem.y0.size, problem.start, problem.span[1], arguments, vectorized
     )
     if settings.core is None:
-        return _run_implicit(fun, problem, settings.name, formula, reason, arguments, call)
-    core = _callback(original, problem, arguments) if formula is None else formula.compiled.core
-    return _run_explicit(core, problem, settings, read_events(events), arguments, dense_output, formula, reason)
+        if formula is None or IMPLICIT[method] not in METHODS:
+            return _run_scipy(fun, problem, method, formula, reason, arguments, call)
+        method = IMPLICIT[method]
+        settings = read_settings(method, problem, options)
+    if is_implicit(method):
+        task = _implicit_task(formula, original, problem, arguments)
+    else:
+        core = _callback(original, problem, arguments) if formula is None else formula.compiled.core
+        task = Task(core, problem.y0, arguments.values)
+    wanted = read_events(events)
+    guards = None if wanted is None else Guards(wanted, problem, arguments, task.row, rates=False)
+    about = {
+        "traced": formula is not None,
+        "reason": f"called as a Python function: {reason}" if formula is None else reason,
+        "method": settings.name,
+    }
+    return run_in_core(task, problem, settings, guards, dense_output, about)
 
 
 def _on_numbers(
@@ -137,7 +150,23 @@ def _callback(original: Callable[[float, np.ndarray], np.ndarray], problem: Prob
     return core
 
 
-def _run_implicit(
+def _implicit_task(
+    formula: Formula | None, original: Callable[[float, np.ndarray], np.ndarray], problem: Problem, arguments: Arguments
+) -> Task:
+    """y' = f(t, y) as an implicit model, with its exact Jacobian where there is a formula."""
+    t0, y0 = problem.start
+    row = np.concatenate([y0, original(t0, y0)])
+    if formula is not None:
+        return Task(dae_model(formula, explicit=True).plant.model, row, arguments.values, implicit=True)
+
+    def residual(t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        return yp - original(t, y)
+
+    found = callback_dae(residual, None, (t0, y0, row[y0.size :]), problem.span[1])
+    return Task(found.core(np.ones(y0.size, dtype=int), arguments.values.size), row, arguments.values, implicit=True)
+
+
+def _run_scipy(
     fun: Callable[..., Any],
     problem: Problem,
     method: str,
@@ -158,106 +187,3 @@ def _run_implicit(
     return run_scipy(
         lambda t, y, *args: compiled(t, y), problem.span, problem.y0, method, reason=why, traced=True, **call
     )
-
-
-def _run_explicit(
-    core: Any,
-    problem: Problem,
-    settings: Settings,
-    events: list[Event] | None,
-    arguments: Arguments,
-    dense_output: bool,
-    formula: Formula | None,
-    reason: str,
-) -> IvpResult:
-    """The run in the core, with what SciPy's users expect around it."""
-    # A run without end (until an event) goes to the largest time there is room for, and its first step is found here.
-    t0, t1 = problem.span
-    first = settings.first_step
-    if not np.isfinite(t1):
-        t1 = float(np.copysign(_LATEST, t1))
-        first = first or _small_step(core, problem, settings, arguments)
-
-    def integrate(**options: Any) -> Any:
-        return _core.integrate(
-            core, settings.core, t0, t1, problem.y0, np.zeros(0), arguments.values,
-            rtol=settings.rtol, atol=settings.atol, step=settings.step, first_step=first,
-            max_step=settings.max_step, **options,
-        )  # fmt: skip
-
-    def first_step() -> tuple[float, np.ndarray]:
-        if t0 == t1:
-            return problem.start
-        short = integrate(max_steps=1)
-        return float(short.t[-1]), short.x[-1]
-
-    guards = Guards(events, problem, arguments) if events else None
-    nothing: Any = (None, None) if events is None else ([], [])
-    fired = guards.fired_at_start(first_step) if guards else []
-    reason = f"called as a Python function: {reason}" if formula is None else reason
-    reason = f"{reason}; {guards.reason}" if guards and guards.reason else reason
-    about = {"traced": formula is not None, "reason": reason, "method": settings.name}
-    ended = guards is not None and any(guards.events[i].ends_after == 1 for i in fired)
-    if ended or t0 == t1:
-        found = guards.found([], problem.start, fired) if guards else nothing
-        return _standing(problem, dense_output, found, "event" if ended else "finished", about)
-    run = integrate(save_at=problem.t_eval, **(guards.options(fired) if guards else {}))
-    if run.status == "interrupted":
-        raise KeyboardInterrupt
-    found = guards.found(run.events, problem.start, fired) if guards else nothing
-    solution = None
-    if dense_output:
-        solution = DenseSolution(*run.dense()) if run.steps else _constant(problem)
-    return _result(*_samples(run), solution, found, run.rhs_calls, run.status, failure(run), about)
-
-
-def _small_step(core: Any, problem: Problem, settings: Settings, arguments: Arguments) -> float:
-    """A first step that moves y by a hundredth of its size (Hairer, Nørsett, Wanner I, II.4)."""
-    slope = core(np.array([problem.span[0]]), problem.y0, np.zeros(0), arguments.values)[0]
-    scale = settings.atol + settings.rtol * np.abs(problem.y0) + np.finfo(float).tiny
-    size, speed = np.linalg.norm(problem.y0 / scale), np.linalg.norm(slope / scale)
-    return float(0.01 * size / speed) if min(size, speed) > 1e-5 and np.isfinite(speed) else 1e-6
-
-
-def _samples(run: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Times and values; the second sample at a terminal event's time, which repeats the first, is left out."""
-    repeated = run.status == "event" and len(run.t) > 1 and run.t[-1] == run.t[-2]
-    count = len(run.t) - 1 if repeated else len(run.t)
-    return run.t[:count], run.x[:count].T
-
-
-def _standing(problem: Problem, dense_output: bool, found: Any, status: str, about: dict[str, Any]) -> IvpResult:
-    """The result of a run that takes no step: the start, twice, as SciPy returns it."""
-    t0, y0 = problem.start
-    times = np.array([t0, t0]) if problem.t_eval is None else problem.t_eval[problem.t_eval == t0]
-    solution = _constant(problem) if dense_output else None
-    return _result(times, np.repeat(y0[:, None], len(times), axis=1), solution, found, 1, status, "", about)
-
-
-def _constant(problem: Problem) -> DenseSolution:
-    t0, y0 = problem.start
-    return DenseSolution(np.array([t0]), np.array([t0]), y0[None, None, :])
-
-
-def _result(
-    t: np.ndarray, y: np.ndarray, sol: Any, found: Any, calls: int, end: str, why: str, about: dict[str, Any]
-) -> IvpResult:
-    status = {"finished": 0, "event": 1}.get(end, -1)
-    return IvpResult(
-        t=t, y=y, sol=sol, t_events=found[0], y_events=found[1], nfev=calls, njev=0, nlu=0, status=status,
-        message=MESSAGES.get(end, why), success=status >= 0, **about,
-    )  # fmt: skip
-
-
-def failure(run: Any) -> str:
-    """Why a run stopped early, with the time and the component."""
-    where = f"t = {run.stop_time:.6g}"
-    name = f"y[{run.culprit}]" if run.culprit >= 0 else "y"
-    if run.status == "not_finite":
-        what = f"the derivative of {name}" if run.culprit_stage == "derivative" else name
-        return f"The run stopped at {where}: {what} is not finite there."
-    if run.status == "step_too_small":
-        return (
-            f"Required step size is less than spacing between numbers. The run stopped at {where}, because of {name}."
-        )
-    return f"The run stopped at {where}: {run.status.replace('_', ' ')}."

@@ -1,0 +1,178 @@
+"""The arguments of `solve_dae` beyond those of `solve_ivp`: mass matrix, y'0, indices, Jacobians, implicit methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daedalus.simulation.ivp.dae_callbacks import Jacobians, forward_differences
+from daedalus.simulation.ivp.ivp_errors import IvpTypeError, IvpValueError
+from daedalus.simulation.ivp.ivp_settings import EXPLICIT, Problem, Settings, read_settings
+from daedalus.simulation.methods import METHODS, is_implicit
+
+SCIPY = {"Radau": "radau5", "BDF": "bdf"}
+# RADAU5 and its relatives know the indices 1, 2 and 3; a few more cost nothing.
+HIGHEST = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """What the user wrote: F(t, y, y'), or f(t, y) with a mass matrix; on numbers."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    size: int
+    mass: np.ndarray | None
+
+    def right_side(self, t: float, y: np.ndarray) -> np.ndarray:
+        """f(t, y)."""
+        return self._column(self.function(t, y.copy(), *self.args), "fun(t0, y0)")
+
+    def residual(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """F(t, y, y')."""
+        if self.mass is not None:
+            return self.mass @ yp - self.right_side(t, y)
+        return self._column(self.function(t, y.copy(), yp.copy(), *self.args), "F(t0, y0, yp0)")
+
+    def _column(self, value: Any, name: str) -> np.ndarray:
+        numbers = np.asarray(value, dtype=float)
+        if numbers.shape == (self.size,):
+            return numbers
+        raise IvpValueError(
+            "`F` returns the wrong number of values.",
+            f"y0 has {self.size} components, {name} has shape {numbers.shape}",
+            because="a DAE needs one equation for each component of y.",
+            remedy=f"an array of shape ({self.size},)" + (", .ravel() at the end" if numbers.ndim > 1 else ""),
+        )
+
+
+def read_dae_settings(method: Any, problem: Problem, options: dict[str, Any]) -> Settings:
+    """The method as the core takes it, and tolerances; explicit methods and missing ones are refused."""
+    if np.iscomplexobj(problem.y0):
+        raise IvpValueError(
+            "`y0` must be real.", f"got {problem.y0.dtype}", remedy="real and imaginary parts below each other"
+        )
+    if problem.y0.size == 0:
+        raise IvpValueError("There are no unknowns.", "y0 is empty", remedy="y0=[1.0]")
+    if not isinstance(method, str):
+        raise IvpTypeError("`method` must be a name.", f"got {type(method).__name__}", remedy='method="Radau"')
+    name = SCIPY.get(method, method)
+    known = [*(key for key, own in SCIPY.items() if own in METHODS), *(m for m in METHODS if is_implicit(m))]
+    if not is_implicit(name):
+        explicit = name in METHODS or name in EXPLICIT
+        raise IvpValueError(
+            f"The method {method!r} {'is explicit' if explicit else 'is not in this version'}.",
+            f"`method` must be one of {', '.join(known)}",
+            because="F(t, y, y') = 0 is not solved for y'." if explicit else "",
+            remedy='method="Radau"',
+        )
+    if np.ndim(options["rtol"]) > 0:
+        raise IvpValueError(
+            "`rtol` must be one number.",
+            f"got shape {np.shape(options['rtol'])}",
+            remedy="atol=[...] for each component",
+        )
+    return read_settings(name, problem, options)
+
+
+def check_method(name: str, index: int) -> None:
+    """Refuse a method on an index that it cannot solve."""
+    method = METHODS[name]
+    if index > method.highest_index:
+        raise IvpValueError(
+            f"The method {name!r} does not solve a DAE of index {index}.",
+            f"its highest index is {method.highest_index}",
+            because="its order would be lost, or the error of each step would not shrink with it.",
+            remedy='method="Radau"',
+        )
+
+
+def read_rate(yp0: Any, n: int) -> np.ndarray | None:
+    """y'0 as (n,) finite numbers, or None where it is to be computed."""
+    if yp0 is None:
+        return None
+    rate = np.asarray(yp0, dtype=float)
+    if rate.shape != (n,) or not np.all(np.isfinite(rate)):
+        raise IvpValueError(
+            "`yp0` does not fit y0.", f"got {yp0!r} for {n} components", remedy="yp0=None, which computes it from y0"
+        )
+    return rate
+
+
+def read_mass(mass: Any, n: int) -> np.ndarray | None:
+    """A constant mass matrix as a dense array."""
+    if mass is None:
+        return None
+    if callable(mass):
+        raise IvpTypeError(
+            "`mass` is a constant matrix.",
+            "got a function",
+            remedy="F(t, y, yp) = M(t, y) @ yp - f(t, y), without mass=",
+        )
+    matrix = np.asarray(mass.toarray() if hasattr(mass, "toarray") else mass, dtype=float)
+    if matrix.shape != (n, n) or not np.all(np.isfinite(matrix)):
+        raise IvpValueError(
+            "`mass` does not fit y0.", f"got shape {matrix.shape} for {n} components", remedy=f"a matrix ({n}, {n})"
+        )
+    return matrix
+
+
+def read_index(index: Any, n: int) -> np.ndarray | None:
+    """Indices of the components, at least 1; a single number stands for all."""
+    if index is None:
+        return None
+    numbers = np.asarray(index)
+    whole = numbers.dtype.kind in "iu" and numbers.shape in ((), (n,))
+    if not whole or np.any(numbers < 0) or np.any(numbers > HIGHEST):
+        raise IvpValueError(
+            "`index` must be a whole number, or one for each component.",
+            f"got {index!r} for {n} components",
+            because="1 is a differential variable, 2 and 3 those that one or two differentiations determine.",
+            remedy="index=None, which finds it",
+        )
+    return np.maximum(np.broadcast_to(numbers, (n,)), 1).astype(int)
+
+
+def read_jacobian(jac: Any, form: Form) -> Jacobians | None:
+    """The user's Jacobians as (dF/dy, dF/dy') on numbers; None where there are none."""
+    if jac is None:
+        mass = form.mass
+        if mass is None:
+            return None
+
+        def differenced(t: float, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            base = form.right_side(t, y)
+            return -forward_differences(lambda moved: form.right_side(t, moved), y, base), mass
+
+        return differenced
+    if not callable(jac):
+        raise IvpTypeError(
+            "`jac` is not a function.",
+            f"got {type(jac).__name__}",
+            remedy="jac=None, or jac(t, y, yp) that returns (dF/dy, dF/dyp); with mass= jac(t, y) that returns df/dy",
+        )
+
+    def given(t: float, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if form.mass is not None:
+            return -_matrix(jac(t, y.copy(), *form.args), form.size), form.mass
+        try:
+            whole, dot = jac(t, y.copy(), yp.copy(), *form.args)
+        except (TypeError, ValueError) as error:
+            raise IvpValueError(
+                "`jac` must return (dF/dy, dF/dyp).", str(error), remedy="two matrices (n, n)"
+            ) from error
+        return _matrix(whole, form.size), _matrix(dot, form.size)
+
+    return given
+
+
+def _matrix(value: Any, n: int) -> np.ndarray:
+    matrix = np.asarray(value.toarray() if hasattr(value, "toarray") else value, dtype=float)
+    if matrix.shape != (n, n):
+        raise IvpValueError(
+            "A Jacobian has the wrong shape.", f"got {matrix.shape} for {n} components", remedy=f"({n}, {n})"
+        )
+    return matrix

@@ -1,0 +1,124 @@
+"""How implicit runs end early: the time, the variable and what to try, for every way there is."""
+
+import _thread
+import threading
+
+import casadi as ca
+import pytest
+
+import daedalus as dd
+
+
+def model(right_side, equation, start=1.0, guess=None):
+    """x' = right_side(x, z, t), 0 = equation(x, z, t)."""
+    m = dd.Model("two")
+    x = m.state("x", start=start)
+    z = m.algebraic("z", **({} if guess is None else {"start": guess}))
+    m.equation(m.der(x), right_side(x, z, m.time), name="motion")
+    m.equation(equation(x, z, m.time), name="balance")
+    return m
+
+
+def decay():
+    return model(lambda x, z, t: z, lambda x, z, t: z + x)
+
+
+def fold():
+    """z² = -x has no solution once x passes zero at t = 1."""
+    return model(lambda x, z, t: 1.0, lambda x, z, t: z**2 + x, start=-1.0, guess=1.0)
+
+
+def stopped(m, span=2.0, **options):
+    tr = dd.simulate(m, span, method=options.pop("method", "radau5"), **options)
+    assert not tr.success
+    return tr
+
+
+@pytest.mark.parametrize("method", ["radau3", "radau5"])
+def test_step_too_small(method):
+    tr = stopped(model(lambda x, z, t: z, lambda x, z, t: z - x**2), method=method)
+    assert tr.status == "step_too_small"
+    assert tr.stop_reason.startswith("step size fell below 2.2e-15 at t = 1; largest scaled error in z; ")
+    assert tr.stop_reason.endswith("try a shorter span if it blows up there, or an event where the equations jump")
+    assert tr.time[-1] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_newton_failed():
+    tr = stopped(fold())
+    assert tr.status == "newton_failed"
+    what, where, count, advice = tr.stop_reason.split("; ")
+    assert what == "Newton's method does not converge at t = 1 with steps down to 2.2e-15"
+    assert where == "largest correction in z"
+    assert count.startswith("Newton failed ")
+    assert int(count.split()[2]) > 10
+    assert advice.startswith("try dd.analyse(m, at=...)")
+    assert tr.time[-1] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_newton_failed_at_fixed_step():
+    tr = stopped(fold(), step=0.01)
+    assert tr.status == "newton_failed"
+    assert tr.stop_reason.startswith(
+        "Newton's method does not converge at t = 0.99 with the step 0.01; largest correction in z; "
+        "Newton failed twice; try "
+    )
+
+
+def test_names_of_parts_are_whole():
+    pump = dd.Model("pump")
+    level = pump.state("level", start=-1.0)
+    pressure = pump.algebraic("pressure", start=1.0)
+    pump.equation(pump.der(level), 1.0)
+    pump.equation(pressure**2 + level, 0.0)
+    plant = dd.Model("plant")
+    plant.include("pump", pump)
+    assert "largest correction in pump.pressure" in stopped(plant).stop_reason
+
+
+def test_singular():
+    # Nothing determines z behind the switch; x keeps the Jacobian from being reused.
+    m = model(lambda x, z, t: 30 * ca.sin(5 * x) * ca.cos(9 * t), lambda x, z, t: ca.if_else(t < 0.5, z - x, 0.0))
+    tr = stopped(m)
+    assert tr.status == "singular"
+    assert tr.stop_reason.startswith("the matrix of the step is singular at t = 0.5")
+    assert "the equations do not determine" in tr.stop_reason
+    assert "try dd.analyse(m, at=tr.at(tr.time[-1]))" in tr.stop_reason
+
+
+def test_not_finite_names_the_equation():
+    tr = stopped(model(lambda x, z, t: -1 - z, lambda x, z, t: z - ca.sqrt(x)))
+    assert tr.status == "not_finite"
+    assert tr.stop_reason.startswith("balance is not finite at t = 0.6137")
+
+
+def test_max_steps():
+    tr = stopped(decay(), max_steps=3)
+    assert tr.status == "step_limit"
+    assert tr.stop_reason.startswith("took max_steps = 3 steps and got to t = ")
+    assert "try a larger max_steps" in tr.stop_reason
+    assert tr.work.steps == 3
+
+
+def test_time_limit():
+    tr = stopped(decay(), 1e9, time_limit=1e-9)
+    assert tr.status == "time_limit"
+    assert tr.stop_reason.startswith("ran for time_limit = 1e-09 s and got to t = ")
+
+
+def test_the_keyboard():
+    # Short steps keep the run busy until the key comes.
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    tr = stopped(decay(), 1e9, step=1e-3, save_at=[1e9])
+    timer.join()
+    assert tr.status == "interrupted"
+    assert tr.stop_reason.startswith("interrupted by the user at t = ")
+
+
+def test_an_error_says_what_to_try_once():
+    with pytest.raises(dd.SolverError) as caught:
+        dd.simulate(fold(), 2.0, method="radau5", on_stop="raise")
+    text = str(caught.value)
+    assert text.startswith("The run of 'two' stopped early.\n  Newton's method does not converge at t = 1")
+    assert text.lower().count("try") == 1
+    assert caught.value.trajectory.status == "newton_failed"
