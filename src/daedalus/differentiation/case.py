@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
-from daedalus.errors import InputError
+from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.model.system import System
@@ -45,7 +45,15 @@ class Case:
     @property
     def plant(self) -> ExplicitPlant:
         """The compiled functions of the system."""
-        return plant_of(self.system)
+        plant = plant_of(self.system)
+        if not isinstance(plant, ExplicitPlant):
+            raise SolverError(
+                f"Sensitivities of {self.system.name!r} are not available.",
+                "its equations are solved for x' and z at each evaluation, since they have no short formulas",
+                because="derivatives are taken of formulas x' = f(t, x, u, p).",
+                remedy="a smaller mechanism, or differences of dd.simulate runs",
+            )
+        return plant
 
     @property
     def u0(self) -> np.ndarray:
