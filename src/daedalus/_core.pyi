@@ -78,6 +78,27 @@ class Collocation:
     @property
     def stages(self) -> int: ...
 
+class LobattoStep:
+    def __init__(
+        self,
+        residual: Function,
+        jacobian: Function,
+        landing: Function,
+        masses: Function,
+        motion: Function,
+        nodes: ArrayLike,
+        half_way: ArrayLike,
+        positions: Sequence[int],
+        velocities: Sequence[int],
+        multipliers: Sequence[int],
+        stage_colind: Sequence[int],
+        stage_rows: Sequence[int],
+        saddle_colind: Sequence[int],
+        saddle_rows: Sequence[int],
+    ) -> None: ...
+    @property
+    def stages(self) -> int: ...
+
 class Table:
     def __init__(self, times: ArrayLike, values: ArrayLike, slots: Sequence[int], linear: bool = False) -> None: ...
 
@@ -228,7 +249,7 @@ class LinearSolver:
 
 def integrate(
     rhs: Function | ImplicitModel,
-    method: str | Tableau | Collocation | Rosenbrock | Bdf | ImplicitTableau,
+    method: str | Tableau | Collocation | Rosenbrock | Bdf | ImplicitTableau | LobattoStep,
     t0: float,
     t1: float,
     x0: ArrayLike,

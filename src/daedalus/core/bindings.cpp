@@ -9,6 +9,7 @@ NB_MODULE(_core, module) {
     daedalus::bind_function(module);
     daedalus::bind_tables(module);
     daedalus::bind_implicit(module);
+    daedalus::bind_lobatto(module);
     daedalus::bind_run(module);
     daedalus::bind_integrate(module);
     daedalus::bind_linear(module);

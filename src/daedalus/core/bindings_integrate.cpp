@@ -82,6 +82,16 @@ double positive(const std::optional<double>& value, double otherwise, const char
     return *value;
 }
 
+void choose_lobatto(const LobattoStep& step, Request& request) {
+    const std::vector<long long>& sizes = step.masses->size_in;
+    if (request.fixed_step <= 0) refuse("a method of momenta needs a step");
+    if (sizes[1] != static_cast<long long>(request.x0.size()) || sizes[2] != static_cast<long long>(request.u.size()) ||
+        sizes[3] != static_cast<long long>(request.p.size()))
+        refuse("x0, u or p has the wrong size for the step");
+    request.method = Method::lobatto;
+    request.implicit_table = &step, request.implicit_degree = 5;
+}
+
 void choose_implicit_method(nb::handle method, Ingredients& kept) {
     Request& request = kept.request;
     kept.tableau = nb::borrow(method);
@@ -104,6 +114,8 @@ void choose_implicit_method(nb::handle method, Ingredients& kept) {
         request.implicit_table = &table, request.implicit_degree = table.degree();
         return;
     }
+    if (nb::isinstance<PythonLobattoStep>(method))
+        return choose_lobatto(nb::cast<const PythonLobattoStep&>(method).core, request);
     if (!nb::isinstance<CollocationTable>(method)) refuse("an implicit model needs an implicit method");
     const CollocationTable& table = nb::cast<const CollocationTable&>(method);
     request.method = Method::radau;

@@ -84,6 +84,7 @@ inline bool ask_restart(Integration& s, ImplicitState& m, double* y) noexcept {
 inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
     ImplicitState& m = implicit_of(s);
     m.restarted = true;
+    if (m.settle) return m.settle(s, y);
     if (m.has_restart && moved) return ask_restart(s, m, y);
     if (m.model.higher_index) return true;
     copy(y, s.n, m.spare_row);

@@ -20,6 +20,7 @@ struct ImplicitState {
     Call residual, jacobian, restart, drift;
     bool has_restart = false, has_drift = false;
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
+    bool (*settle)(Integration& s, double* y) noexcept = nullptr;  // the method's own way to a consistent row
 
     Arena memory;
     double* dot;           // nonzeros of dF/dx' and of dF/d(x, z) at the last evaluation

@@ -3,6 +3,7 @@
 #include "implicit_tableau.hpp"
 #include "kernels.hpp"
 #include "radau.hpp"
+#include "rattle.hpp"
 #include "rosenbrock.hpp"
 #include "stepper.hpp"
 
@@ -38,6 +39,7 @@ Kernels implicit_kernels(Method method) noexcept {
         case Method::rosenbrock: return implicit<Rosenbrock, RosenbrockState, RosenbrockTable>();
         case Method::bdf: return implicit<Bdf, BdfState, BdfSettings>();
         case Method::implicit_tableau: return implicit<ImplicitTableau, StepState, ImplicitTable>();
+        case Method::lobatto: return implicit<Lobatto, LobattoState, LobattoStep>();
         default: return {};
     }
 }

@@ -125,7 +125,7 @@ struct ImplicitWork {
     long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0;
 };
 
-enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf, implicit_tableau };
+enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf, implicit_tableau, lobatto };
 
 // What one instruction set offers for one method.
 struct Kernels {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "bdf_settings.hpp"
 #include "collocation_table.hpp"
 #include "implicit_model.hpp"
 #include "implicit_table.hpp"
+#include "lobatto_step.hpp"
 #include "python_function.hpp"
 #include "rosenbrock_table.hpp"
 
@@ -15,6 +17,11 @@ namespace daedalus {
 struct PythonImplicitModel {
     ImplicitModel core;
     nb::object residual, jacobian, drift;  // kept alive
+};
+
+struct PythonLobattoStep {
+    LobattoStep core;
+    std::vector<nb::object> functions;  // kept alive
 };
 
 void bind_rosenbrock(nb::module_& module);

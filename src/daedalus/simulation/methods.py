@@ -27,7 +27,7 @@ class Method:
     index_2: str = "-"
     index_3: str = "-"
     title: str = ""
-    family: str = "explicit"  # what of the core runs it: explicit, radau, bdf, rosenbrock, tableau
+    family: str = "explicit"  # what of the core runs it: explicit, radau, bdf, rosenbrock, tableau, lobatto
     highest_index: int = 3  # that it solves as written; explicit methods run reduced models
     why_not_higher: str = ""
 
@@ -44,6 +44,14 @@ def _radau(stages: int) -> Method:
     s, order = stages, 2 * stages - 1
     orders = (f"{order} z {order}", f"{order} z {s}", f"q {s + 1} v {s} z {s - 1}")
     return Method(f"radau{order}", order, False, True, str(order), *orders, f"Radau IIA, {s} stages", "radau")
+
+
+def _lobatto(name: str, stages: int, title: str) -> Method:
+    # Jay 1996: positions, velocities and, from the accelerations at the steps, multipliers have the order of the pair.
+    order = 2 * stages - 2
+    return Method(
+        name, order, False, False, f"{order} mechanics", "-", "-", f"{order} mechanics", title, "lobatto"
+    )  # fmt: skip
 
 
 def _rosenbrock(name: str, order: int, title: str) -> Method:
@@ -97,11 +105,14 @@ METHODS = {
             2,
             "BDF with varying steps does not converge for index 3 (Gear, Leimkuhler, Gupta 1985).",
         ),
+        _lobatto("rattle", 2, "RATTLE, symplectic on the constraints (Andersen 1983)"),
+        _lobatto("lobatto4", 3, "Lobatto IIIA–IIIB, 3 stages, symplectic on the constraints (Jay 1996)"),
+        _lobatto("lobatto6", 4, "Lobatto IIIA–IIIB, 4 stages, symplectic on the constraints (Jay 1996)"),
     )
 }
 
 # Written in the contract for later; named here so that the error says more than "unknown".
-LATER = {"rattle"}
+LATER: set[str] = set()
 
 
 class MethodTable:
@@ -186,6 +197,11 @@ def is_implicit(method: object) -> bool:
     return not getattr(method, "is_explicit", True)
 
 
+def takes_momenta(method: object) -> bool:
+    """Whether `method=` names a method for mechanics by momenta; its step belongs to the model that it runs."""
+    return isinstance(method, str) and method in METHODS and METHODS[method].family == "lobatto"
+
+
 def _implicit(method: Method, step: float | None) -> Choice:
     if not method.adaptive and step is None:
         raise _no_step(method.name)
@@ -195,6 +211,8 @@ def _implicit(method: Method, step: float | None) -> Choice:
             because="its order and step are chosen together.",
             remedy='max_step=..., or a one-step method such as "radau5"',
         )
+    if method.family == "lobatto":
+        return Choice(method.name, None, False, "as asked")
     return Choice(method.name, _core_implicit(method), step is None, "as asked" if step is None else AT_FIXED_STEP)
 
 

@@ -12,7 +12,7 @@ from daedalus.errors import InputError
 from daedalus.model.system import System
 from daedalus.simulation.fitting_method import check_fits
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
-from daedalus.simulation.methods import METHODS, choose_method, is_implicit
+from daedalus.simulation.methods import METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.simulation.plant import Plant, plant_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,10 @@ def _checked(system: System, method: str | Tableau, rtol: float, atol: object, l
         call["watch_stiffness"] = True
     if system.events:
         call.update(_events(plant))
-    chosen = (choice.core, choice.name, choice.reason)
+    core_method, reason = choice.core, choice.reason
+    if takes_momenta(method):
+        core_method, reason = _momentum_step(system, choice.name)
+    chosen = (core_method, choice.name, reason)
     core = _core_model(plant, choice.name)
     return Settings(plant, core, *chosen, numbers["max_steps"], numbers["time_limit"], call)
 
@@ -86,6 +89,14 @@ def _core_model(plant: Plant, method: str) -> Any:
         return plant_of(plant.system).rhs.core
     needs_drift = method in METHODS and METHODS[method].family == "rosenbrock"
     return plant.model_with_drift if needs_drift else plant.model
+
+
+def _momentum_step(system: System, method: str) -> tuple[Any, str]:
+    """The step of a method of momenta, and whether it is symplectic for this system."""
+    from daedalus.simulation.lobatto_step import NOT_SYMPLECTIC, lobatto_step
+
+    step = lobatto_step(system, METHODS[method].order // 2 + 1)
+    return step, "as asked" if system.prepared["momentum form"].symplectic else f"as asked; {NOT_SYMPLECTIC}"
 
 
 def row_tolerance(system: System, atol: object) -> np.ndarray:

@@ -18,6 +18,8 @@ from daedalus.simulation.consistent_start import check_on_invariants, consistent
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import Drive, read_inputs
+from daedalus.simulation.lobatto_step import attach_momentum_form
+from daedalus.simulation.methods import takes_momenta
 from daedalus.simulation.plant import Plant
 from daedalus.simulation.progress import ProgressBar, wants_progress
 from daedalus.simulation.restart import with_restart
@@ -92,6 +94,8 @@ def simulate(
     system, left, method, why = system_to_run(model, inputs, (t0, t1), method, rtol)
     p = parameter_values(system, parameters)
     system, drive = read_inputs(system, left, (t0, t1))
+    if takes_momenta(method):
+        attach_momentum_form(model, system)
     settings = settings_of(system, method, rtol, atol, step, max_step, first_step, max_steps, time_limit)
     plant = settings.plant
     x0 = system.default_start
@@ -252,6 +256,13 @@ def _progress(progress: object, t0: float, t1: float, title: str) -> Any:
 
 def _with_callbacks(settings: Settings, drive: Drive) -> Any:
     """The model with Python functions among the inputs evaluated around it."""
+    if takes_momenta(settings.method):
+        raise InputError(
+            f"The method {settings.method!r} takes no Python functions.",
+            list(drive.notes),
+            because="a step asks for the inputs of all its stages at once.",
+            remedy='dd.signal(times, values), an expression of m["t"], or method="radau5"',
+        )
     if isinstance(settings.plant, ImplicitPlant):
         residual, jacobian = (_filling_inputs(function.core, drive) for function in settings.plant.functions)
         return settings.plant.core_model(residual, jacobian)
