@@ -570,7 +570,6 @@ void rattle() {
         across = std::max(across, std::fabs(y[0] * y[2] + y[1] * y[3]));
         energy = std::max(energy, std::fabs(0.5 * (y[2] * y[2] + y[3] * y[3]) + weight * y[1]));
     }
-    std::printf("%g %g newton %lld fact %lld jac %lld\n", off, across, record.implicit.newton, record.implicit.factorisations, record.implicit.jacobians);
     CHECK(off < 1e-14 && across < 1e-13);
     CHECK(energy > 1e-6 && energy < 1e-2);
 

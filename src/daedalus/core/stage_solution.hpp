@@ -21,8 +21,9 @@ inline constexpr int quick_rounds = 10, careful_rounds = 40, position_rounds = 2
 // Slower than this, the next step begins with a new Jacobian.
 inline constexpr int cheap_rounds = 4;
 inline constexpr double rounding_unit = std::numeric_limits<double>::epsilon();
-// A correction that stops shrinking below this share of the largest velocity is made of rounding errors.
-inline constexpr double rounding_level = 1e-10, rounding_noise = 64 * rounding_unit;
+// A correction that stops shrinking below this share of the largest velocity is made of rounding errors; with factors of
+// another step below the second.
+inline constexpr double rounding_level = 1e-10, rounding_noise = 4 * rounding_unit;
 // Kept factors that contract by less than this are made anew.
 inline constexpr double slow = 0.1;
 // Steps that differ by rounding only share factors and starting values.
@@ -158,15 +159,16 @@ inline bool solve_quickly(Integration& s, LobattoState& m) noexcept {
         m.stage_solver.solve(m.change);
         const CorrectionSize size = correction_size(m, m.change);
         const double ratio = before > 0 ? size.own / before : 0;
-        if (ratio > 0.5 && size.common <= rounding_noise) return true;
+        const bool rounded = ratio > slow && size.common <= (renewed ? rounding_level : rounding_noise);
+        if (rounded && ratio > 0.5) return true;
         before = size.own;
-        if (ratio > slow) {
+        if (ratio > slow && !rounded) {
             if (renewed || !factor_step(s, m, m.w)) return false;
             renewed = true, before = 0;
             continue;
         }
         for (long long i = 0; i < m.size; ++i) m.w[i] -= m.change[i];
-        if (size.own <= rounding_unit || (ratio > 0 && ratio * size.own <= rounding_unit * (1 - ratio))) {
+        if (rounded || size.own <= rounding_unit || (ratio > 0 && ratio * size.own <= rounding_unit * (1 - ratio))) {
             m.factored = round <= cheap_rounds;
             return true;
         }

@@ -53,7 +53,7 @@ def input_jet(system: System, inputs: Mapping[str, object], time: float, order: 
                 jet[own, place.positions] = np.array(flat_values(place, value, "value"), dtype=float)
             continue
         told[place.positions] = True
-        for k, row in enumerate(_derivatives(place, value, time, order, notes)):
+        for k, row in enumerate(_derivatives(place, value, time, order, notes)[: order + 1]):
             jet[k, place.positions] = row
     if not np.all(told):
         names = [system.labels["u"][k] for k in np.flatnonzero(~told)]

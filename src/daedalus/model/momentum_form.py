@@ -11,7 +11,7 @@ space have q' = N(q) v with N ≠ I and no such form in these variables.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 
@@ -88,7 +88,7 @@ class MomentumForm:
                 remedy='method="radau5"',
             )
         q, v = x[list(self.positions)], x[list(self.velocities)]
-        changed = {
+        changed: dict[str, Any] = {
             name: ca.Function(name, [t, q, v, closed.symbol("u"), p], [getattr(self, name)(t, q, v, inputs, p)])
             for name in FUNCTIONS
         }
@@ -150,12 +150,14 @@ def _made(model: Model, system: System) -> MomentumForm:
     outputs["jacobian"] = motion.G(*whole)
     outputs["right"] = ca.vertcat(motion.tau(*whole) - motion.h(*whole), motion.gamma(*whole))
     place = {label: k for letter in "xz" for k, label in enumerate(system.labels[letter])}
-    places = ([place[label] for label in labels] for labels in (motion.positions, motion.velocities, motion.multipliers))
+    positions, velocities, multipliers = (
+        tuple(place[label] for label in labels) for labels in (motion.positions, motion.velocities, motion.multipliers)
+    )
     functions = {
         name: ca.Function(name, arguments, [value if name in ("mass", "jacobian") else ca.densify(value)])
         for name, value in outputs.items()
     }
-    return MomentumForm(*map(tuple, places), **functions)
+    return MomentumForm(positions=positions, velocities=velocities, multipliers=multipliers, **functions)
 
 
 def _gradient(energy: ca.SX, symbols: ca.SX) -> ca.SX:

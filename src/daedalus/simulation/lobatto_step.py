@@ -91,12 +91,22 @@ def _made(system: System, form: MomentumForm, stages: int) -> Any:
     residual, jacobian, landing = _stage_functions(system, form, pair)
     masses, motion = _row_functions(system, form)
     matrix, saddle = (function.function.sparsity_out(0) for function in (jacobian, masses))
-    places = (form.positions, form.velocities, form.multipliers)
     return _core.LobattoStep(
-        *(function.core for function in (residual, jacobian, landing, masses, motion)),
-        pair.c.tolist(), pair.hat.sum(axis=1).tolist(), *map(list, places),
-        list(matrix.colind()), list(matrix.row()), list(saddle.colind()), list(saddle.row()),
-    )  # fmt: skip
+        residual.core,
+        jacobian.core,
+        landing.core,
+        masses.core,
+        motion.core,
+        nodes=pair.c.tolist(),
+        half_way=pair.hat.sum(axis=1).tolist(),
+        positions=form.positions,
+        velocities=form.velocities,
+        multipliers=form.multipliers,
+        stage_colind=matrix.colind(),
+        stage_rows=matrix.row(),
+        saddle_colind=saddle.colind(),
+        saddle_rows=saddle.row(),
+    )
 
 
 def _stage_functions(system: System, form: MomentumForm, pair: LobattoPair) -> tuple[Compiled, Compiled, Compiled]:
@@ -140,7 +150,12 @@ def _row_functions(system: System, form: MomentumForm) -> tuple[Compiled, Compil
     at = (t, row[list(form.positions)], row[list(form.velocities)], u, p)
     mass, jacobian, m = form.mass(*at), form.jacobian(*at), len(form.multipliers)
     saddle = ca.blockcat([[mass, -jacobian.T], [jacobian, ca.SX(m, m)]])
-    outputs = [saddle, ca.densify(form.momentum(*at)), ca.densify(-form.constraint_rate(*at)), ca.densify(-form.constraint(*at))]
+    outputs = [
+        saddle,
+        ca.densify(form.momentum(*at)),
+        ca.densify(-form.constraint_rate(*at)),
+        ca.densify(-form.constraint(*at)),
+    ]
     masses = ca.Function("masses", [t, row, u, p], outputs)
     motion = ca.Function("accelerations", [t, row, u, p], [ca.densify(form.right(*at))])
     return compile_function(masses), compile_function(motion)
