@@ -34,6 +34,16 @@ FAMILIES = {
         "α = 1/2 is `kutta3`. All have the same stability function.",
     ),
 }
+# What the methods for mechanics by momenta take and keep.
+MOMENTA = [
+    "",
+    "It takes mechanics written by energies, forces and constraints or by planar bodies, with any mass matrix M(q). "
+    "The constraints hold to rounding at every step, for positions and for velocities, and nothing is projected. Where "
+    "all forces come from energies the step is symplectic: energies stay bounded over any number of steps, and "
+    "quadratic quantities that a symmetry conserves are kept to rounding. It is symmetric: a run backwards leads to "
+    "its start. With dampers or other forces the order holds and symplecticity does not.",
+]
+
 # Where the methods that are not in the table of explicit ones come from, by name or by the beginning of it.
 SOURCES = {
     "implicit_euler": "Euler's method with the slope at the end of the step",
@@ -168,7 +178,8 @@ def _use(name: str, T: Tableau | None, method: Method | None) -> list[str]:
         solves = ", ".join(f"{kind}: {order}" for kind, order in orders if order != "-")
         steps = "chooses its steps; with `step=` it keeps them fixed" if method.adaptive else "needs a fixed step"
         call = f'dd.simulate(m, 1.0, method="{name}"{"" if method.adaptive else ", step=0.01"})'
-        return [f"Order by kind of system: {solves}. The method {steps}.", "", "```python", call, "```"]
+        text = f"Order by kind of system: {solves}. The method {steps}."
+        return [text, *(MOMENTA if method.family == "lobatto" else []), "", "```python", call, "```"]
     made = f'dd.tableau("{name}", alpha="{FAMILIES[name][0]}")' if name in FAMILIES else f'dd.tableau("{name}")'
     if T is not None and T.is_explicit:
         option = "" if T.b_hat is not None else ", step=0.01"

@@ -296,6 +296,21 @@ def test_between_the_steps_positions_velocities_and_accelerations_agree():
     assert np.max(np.abs(one["q_ddot"] - two["q_ddot"])) < 1e-4
 
 
+def test_a_prepared_run_is_the_same_run():
+    m = pendulum()
+    run = dd.prepare(m, 1.0, method="rattle", step=0.05)
+    assert np.array_equal(run(), dd.simulate(m, 1.0, method="rattle", step=0.05)._x[:, :4])
+
+
+def test_a_sweep_over_the_driving_of_a_pendulum():
+    m = catalogue.load("pendulum_3d").model
+    push = {"force": ca.vertcat(0.1 * ca.sin(m.time), 0.0, 0.0)}
+    found = dd.sweep(m, 1.0, {"mass": [1.0, 2.0]}, inputs=push, method="rattle", step=0.01, save_at=[1.0])
+    for k, mass in enumerate((1.0, 2.0)):
+        tr = dd.simulate(m, 1.0, inputs=push, parameters={"mass": mass}, method="rattle", step=0.01)
+        assert np.array_equal(np.asarray(found["position"][k]).ravel(), tr["position"][-1])
+
+
 # -- refusals --------------------------------------------------------------------------------------------------
 
 

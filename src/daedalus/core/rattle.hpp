@@ -98,13 +98,13 @@ private:
         m.time = s.t, m.length = s.t_new - s.t;
         // Times on the grid are rounded; the length of the steps is not, lest energies wander with it.
         const double asked = s.direction * s.fixed_step;
-        if (std::fabs(m.length - asked) <= same_length * s.fixed_step) m.length = asked;
+        if (std::fabs(m.length - asked) <= equal_length * s.fixed_step) m.length = asked;
         m.residual_call.arg[2] = m.jacobian_call.arg[2] = m.landing_call.arg[2] = s.x;
         for (std::size_t i = 0; m.input_count > 0 && i < m.pair.nodes.size(); ++i) {
             if (s.inputs.any_slope) write_slopes(s.inputs, s.t + m.pair.nodes[i] * m.length);
             copy(s.inputs.u, m.input_count, m.inputs + static_cast<long long>(i) * m.input_count);
         }
-        if (std::fabs(m.length - m.past_step) > same_length * std::fabs(m.length)) forget(m);
+        if (std::fabs(m.length - m.past_step) > equal_length * std::fabs(m.length)) forget(m);
         m.past_step = m.length;
         start_values(s, m);
         set_scales(s, m);

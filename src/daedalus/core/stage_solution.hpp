@@ -27,7 +27,7 @@ inline constexpr double rounding_level = 1e-10, rounding_noise = 4 * rounding_un
 // Kept factors that contract by less than this are made anew.
 inline constexpr double slow = 0.1;
 // Steps that differ by rounding only share factors and starting values.
-inline constexpr double same_length = 1e-6;
+inline constexpr double equal_length = 1e-6;
 
 inline bool settle_row(Integration& s, double* y) noexcept;
 

@@ -58,26 +58,27 @@ def lobatto_pair(stages: int) -> LobattoPair:
 
 def attach_momentum_form(model: Model | System, system: System) -> None:
     """Keep with the system of a run the momentum form of its model; refuses models without one."""
-    if "momentum form" in system.prepared:
-        return
-    if not isinstance(model, Model):
+    own = as_system(model)
+    if isinstance(model, Model):
+        momentum_form(model)
+    elif "momentum form" not in own.prepared:
         raise InputError(
             "A method of momenta needs the Model.",
             f"got the System {system.name!r}",
             because="a System holds equations, and no longer energies, forces and constraints apart.",
             remedy="dd.simulate(m, ...) with the model that was frozen",
         )
-    form, own = momentum_form(model), as_system(model)
-    system.prepared["momentum form"] = form if own is system else form.with_inputs(own, system)
+    if "momentum form" not in system.prepared:
+        system.prepared["momentum form"] = own.prepared["momentum form"].with_inputs(own, system)
 
 
 def lobatto_step(system: System, stages: int) -> Any:
     """The step map of a system as the core takes it, made once for each number of stages."""
     if "momentum form" not in system.prepared:
         raise InputError(
-            "A method of momenta runs with dd.simulate alone.",
-            f"the momenta of {system.name!r} are not known here",
-            because="they come from the energies of a model.",
+            "A method of momenta does not run here.",
+            f"the momenta of {system.name!r} are not known",
+            because="they come from the energies of a model, and here is a system of equations.",
             remedy='dd.simulate(m, ..., method="rattle", step=0.01)',
         )
     kept = system.prepared.setdefault("lobatto steps", {})

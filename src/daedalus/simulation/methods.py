@@ -111,9 +111,6 @@ METHODS = {
     )
 }
 
-# Written in the contract for later; named here so that the error says more than "unknown".
-LATER: set[str] = set()
-
 
 class MethodTable:
     """The table that `dd.methods()` returns: iterate over it, look a name up, or print it."""
@@ -255,13 +252,6 @@ def _no_step(name: str) -> InputError:
 
 
 def _unknown_method(method: str) -> InputError:
-    if method in LATER:
-        return InputError(
-            f"The method {method!r} is not in this version.",
-            "available: " + ", ".join(METHODS),
-            because="symplectic methods for constrained mechanics are still to come.",
-            remedy='method="auto"',
-        )
     return InputError(
         f"There is no method {method!r}.",
         "available: auto, " + ", ".join(METHODS),

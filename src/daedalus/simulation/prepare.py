@@ -16,6 +16,8 @@ from daedalus.model.values import parameter_values
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import read_inputs
+from daedalus.simulation.lobatto_step import attach_momentum_form
+from daedalus.simulation.methods import takes_momenta
 from daedalus.simulation.settings import settings_of
 from daedalus.simulation.simulate import explain, raise_stopped, read_save_at, read_span, read_start
 from daedalus.simulation.stop_reason import SUCCESS
@@ -70,6 +72,8 @@ class PreparedRun:
                 because="each call would go back to Python thousands of times.",
                 remedy="dd.signal(times, values), an expression, or dd.simulate",
             )
+        if takes_momenta(method):
+            attach_momentum_form(model, self.system)
         self._settings = settings_of(self.system, method, rtol, atol, *limits)
         plant = self._settings.plant
         self._x0 = self.system.default_start

@@ -16,6 +16,8 @@ from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.simulation.ensemble import Ensemble
 from daedalus.simulation.files import recorded_names, unit_of
+from daedalus.simulation.lobatto_step import attach_momentum_form
+from daedalus.simulation.methods import takes_momenta
 from daedalus.simulation.progress import wants_progress
 from daedalus.simulation.simulate import read_span, simulate
 from daedalus.simulation.system_to_run import system_to_run
@@ -62,6 +64,8 @@ def sweep(
     t0, t1 = read_span(span)
     asked = options.get("method", "auto"), options.get("rtol", 1e-6)
     system, left, method, _ = system_to_run(model, options.get("inputs"), (t0, t1), *asked)
+    if takes_momenta(method):
+        attach_momentum_form(model, system)
     options = {**options, "method": method}
     axes = _read_axes(system, over, combine)
     grid = _case_grid(axes, combine)

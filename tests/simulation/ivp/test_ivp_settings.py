@@ -64,7 +64,13 @@ def test_scipys_explicit_methods(name, order):
     assert np.max(np.abs(found.y[0] - np.cos(found.t))) < 1e-6
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+def test_methods_of_momenta_are_refused():
+    with pytest.raises(ValueError, match=r"The method 'rattle' does not take a function y' = f\(t, y\)\.") as error:
+        solve_ivp(oscillator, (0, 1), [1, 0], method="rattle", step=0.01)
+    assert "Try: dd.simulate(m, ...)" in str(error.value)
+
+
+@pytest.mark.parametrize("name", sorted(n for n, m in METHODS.items() if m.family != "lobatto"))
 def test_own_names(name):
     options = {} if METHODS[name].adaptive else {"step": 1e-3}
     found = solve_ivp(oscillator, (0, 1), [1, 0], method=name, **options)

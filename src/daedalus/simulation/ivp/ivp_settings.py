@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.simulation.ivp.ivp_errors import IvpTypeError, IvpValueError
-from daedalus.simulation.methods import METHODS, choose_method
+from daedalus.simulation.methods import METHODS, choose_method, takes_momenta
 
 # SciPy's explicit methods by the names they have here; its implicit ones still run in SciPy.
 EXPLICIT = {"RK45": "dopri5", "RK23": "bs3", "DOP853": "dop853"}
@@ -150,6 +150,12 @@ def _check_steps(step: float | None, first_step: float | None, max_step: float, 
 def _core_method(method: Any, rtol: float, step: float | None) -> tuple[str, Any]:
     """The method by SciPy's name, by ours, or as a tableau."""
     asked = EXPLICIT.get(method, method) if isinstance(method, str) else method
+    if takes_momenta(asked):
+        raise IvpValueError(
+            f"The method {asked!r} does not take a function y' = f(t, y).",
+            because="it needs the kinetic energy, the forces and the constraints of a mechanical model apart.",
+            remedy="dd.simulate(m, ...) with a model of m.coordinate(...) and m.kinetic_energy(...)",
+        )
     try:
         choice = choose_method(asked, rtol, step)
     except InputError as error:
