@@ -98,9 +98,9 @@ def test_both_constraints_hold_to_rounding_at_every_step(method):
 def test_a_kinetic_energy_that_depends_on_positions_with_and_without_a_constraint(method):
     for constrained in (False, True):
         m = double_pendulum(constrained)
-        reference = dd.simulate(m, 1.0, method="radau9", rtol=1e-12, atol=1e-13)
+        reference = dd.simulate(m, 1.0, method="dop853", rtol=1e-13, atol=1e-14)
         errors = []
-        for step in (0.04, 0.02):
+        for step in (0.1, 0.05) if method == "lobatto6" else (0.04, 0.02):
             tr = dd.simulate(m, 1.0, method=method, step=step)
             errors.append(max(abs(float(tr[k][-1] - reference[k][-1])) for k in ("a", "b", "a_dot", "b_dot")))
         assert np.log2(errors[0] / errors[1]) == pytest.approx(ORDERS[method], abs=0.35)
