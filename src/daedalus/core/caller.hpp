@@ -7,6 +7,8 @@
 
 namespace daedalus {
 
+inline namespace DAEDALUS_ISA {
+
 // Interpreter or callback, whichever is there; an empty function fails.
 inline int evaluate_without_code(const Call& call) {
     const Function& function = *call.function;
@@ -48,5 +50,7 @@ private:
     const Interpreter* interpreter_ = nullptr;
     Call call_;
 };
+
+}  // namespace DAEDALUS_ISA
 
 }  // namespace daedalus
