@@ -199,7 +199,7 @@ NO_FORM = (
     "This model has no explicit form x' = f(t, x, u, p).\n"
     "  {}\n"
     "  Because explicit methods need every derivative and algebraic variable as an expression.\n"
-    "  Try: solve the equation by hand for the unknown; implicit methods are not in this version"
+    '  Try: method="auto" or "radau5", which solve it in every step, or the equation solved by hand'
 )
 
 

@@ -165,7 +165,7 @@ def _not_explicit(fact: str, kind: type[SolverError] = SolverError) -> SolverErr
         "This model has no explicit form x' = f(t, x, u, p).",
         fact,
         because="explicit methods need every derivative and algebraic variable as an expression.",
-        remedy="solve the equation by hand for the unknown; implicit methods are not in this version",
+        remedy='method="auto" or "radau5", which solve it in every step, or the equation solved by hand',
     )
 
 
