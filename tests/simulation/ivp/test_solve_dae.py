@@ -7,6 +7,7 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.simulation.ivp.solve_dae import solve_dae
+from daedalus.simulation.methods import METHODS
 
 G = 9.81
 # Hides a value from tracing: nothing follows a number through this.
@@ -327,6 +328,15 @@ class TestCall:
         assert {"radau3", "radau5", "radau9"} <= set(names)
         for name in names:
             assert solve_dae(oscillator, (0, 1), [1, 0, 0], method=name).method == name
+
+    @pytest.mark.skipif("bdf" not in METHODS, reason="needs BDF")
+    def test_bdf(self):
+        found = solve_dae(robertson, (0, 40), [1, 0, 0], method="BDF", rtol=1e-7, atol=1e-12)
+        assert found.method == "bdf"
+        np.testing.assert_allclose(found.y[:, -1], [0.7158270688, 9.185534764e-6, 0.2841637457], rtol=1e-4)
+        with pytest.raises(ValueError, match="The method 'bdf' does not solve a DAE of index 3.") as error:
+            solve_dae(rod(3), (0, 1), START, method="BDF")
+        assert 'Try: method="Radau"' in str(error.value)
 
     def test_step_limits(self):
         found = solve_dae(oscillator, (0, 1), [1, 0, 0], max_step=0.03)
