@@ -5,8 +5,9 @@ import pytest
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.errors import InconsistentStartError, InputError
+from daedalus.errors import InconsistentStartError, InputError, SingularModelError
 from daedalus.simulation.ivp.solve_dae import solve_dae
+from daedalus.simulation.methods import METHODS
 
 G = 9.81
 # Hides a value from tracing: nothing follows a number through this.
@@ -328,6 +329,15 @@ class TestCall:
         for name in names:
             assert solve_dae(oscillator, (0, 1), [1, 0, 0], method=name).method == name
 
+    @pytest.mark.skipif("bdf" not in METHODS, reason="needs BDF")
+    def test_bdf(self):
+        found = solve_dae(robertson, (0, 40), [1, 0, 0], method="BDF", rtol=1e-7, atol=1e-12)
+        assert found.method == "bdf"
+        np.testing.assert_allclose(found.y[:, -1], [0.7158270688, 9.185534764e-6, 0.2841637457], rtol=1e-4)
+        with pytest.raises(ValueError, match="The method 'bdf' does not solve a DAE of index 3") as error:
+            solve_dae(rod(3), (0, 1), START, method="BDF")
+        assert 'Try: method="Radau"' in str(error.value)
+
     def test_step_limits(self):
         found = solve_dae(oscillator, (0, 1), [1, 0, 0], max_step=0.03)
         assert np.max(np.diff(found.t)) <= 0.03 * (1 + 1e-12)
@@ -382,6 +392,31 @@ def test_refusals(change, kind, lines):
     assert isinstance(error.value, InputError)
     for line in lines:
         assert line in str(error.value)
+
+
+def test_equations_that_say_the_same():
+    for F in (lambda t, y, yp: [y[0] - 1, y[0] - 1], hidden_from_tracing(lambda t, y, yp: [y[0] - 1, y[0] - 1])):
+        with pytest.raises(SingularModelError) as error:
+            solve_dae(F, (0, 1), [1.0, 0.0])
+        assert "no equation is left for y[1]" in str(error.value)
+
+
+def test_an_index_that_is_too_high():
+    def chain(t, y, yp):
+        return [yp[1] - y[0], yp[2] - y[1], yp[3] - y[2], y[3] - np.sin(t)]
+
+    with pytest.raises(ValueError, match="'radau5' does not solve a DAE of index 4") as error:
+        solve_dae(chain, (0, 1), [-1, 0, 1, 0])
+    assert "Try: a dd.Model and dd.reduce(m)" in str(error.value)
+
+
+def test_equations_not_linear_in_the_derivative():
+    # Weissinger's equation; y = √(t² + ½).
+    def weissinger(t, y, yp):
+        return [t * y[0] ** 2 * yp[0] ** 3 - y[0] ** 3 * yp[0] ** 2 + t * (t**2 + 1) * yp[0] - t**2 * y[0]]
+
+    found = solve_dae(weissinger, (1, 10), [np.sqrt(1.5)], [1 / np.sqrt(1.5)], rtol=1e-8, atol=1e-8)
+    assert found.y[0, -1] == pytest.approx(np.sqrt(100.5), abs=1e-6)
 
 
 def test_it_is_public():

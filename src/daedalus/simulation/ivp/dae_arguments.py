@@ -86,7 +86,7 @@ def check_method(name: str, index: int) -> None:
             f"The method {name!r} does not solve a DAE of index {index}.",
             f"its highest index is {method.highest_index}",
             because="its order would be lost, or the error of each step would not shrink with it.",
-            remedy='method="Radau"',
+            remedy='method="Radau"' if index <= METHODS["radau5"].highest_index else "a dd.Model and dd.reduce(m)",
         )
 
 

@@ -8,9 +8,8 @@ from daedalus.analysis.analyse import analyse
 from daedalus.analysis.structure.signature import Signature
 from daedalus.simulation.implicit_start import ATOL, RTOL
 from daedalus.simulation.ivp.dae_callbacks import CallbackDae
-from daedalus.simulation.ivp.dae_model import DaeModel
+from daedalus.simulation.ivp.dae_model import DaeModel, check_regular
 from daedalus.simulation.ivp.dae_start import RANK, Wanted
-from daedalus.simulation.ivp.ivp_errors import IvpValueError
 from daedalus.simulation.variable_index import indices_by_structure
 
 
@@ -50,13 +49,7 @@ def callback_index(found: CallbackDae, wanted: Wanted, given: np.ndarray | None)
     if given is not None:
         return int(given.max()), given, "index as given"
     structure: Signature = found.structure
-    if not structure.regular:
-        raise IvpValueError(
-            "The equations do not determine all components.",
-            f"no equation is left for {', '.join(f'y[{k}]' for k in _loose(structure, n)[:6])}",
-            because="F or its derivatives near the start do not change with them.",
-            remedy="as many independent equations as components",
-        )
+    check_regular(structure)
     own = indices_by_structure(structure).index
     index = structure.index or 0
     if index == 0:
@@ -67,7 +60,3 @@ def callback_index(found: CallbackDae, wanted: Wanted, given: np.ndarray | None)
         "" if index < 3 else "; hidden constraints that two differentiations show are not checked"
     )
     return index, own, note
-
-
-def _loose(structure: Signature, n: int) -> list[int]:
-    return sorted(set(range(n)) - set(structure.partner.tolist()))

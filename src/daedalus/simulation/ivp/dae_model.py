@@ -13,6 +13,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.errors import SingularModelError
 from daedalus.model.model import Model
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.ivp.ivp_function import Formula
@@ -56,8 +57,22 @@ def _made(formula: Formula, mass: np.ndarray | None, explicit: bool) -> DaeModel
         residual = weighted - formula.function(m.time, y, ca.SX(0, 1), p)
     m.equation(residual, name="F")
     system = m.freeze()
-    jet = [system.symbol("x"), system.symbol("xdot")]
-    return DaeModel(m, implicit_plant_of(system), signature(system.residual, jet))
+    structure = signature(system.residual, [system.symbol("x"), system.symbol("xdot")])
+    check_regular(structure)
+    return DaeModel(m, implicit_plant_of(system), structure)
+
+
+def check_regular(structure: Signature) -> None:
+    """Refuse equations that leave a component without one of its own."""
+    if structure.regular:
+        return
+    loose = sorted(set(range(structure.size)) - set(structure.partner.tolist()))
+    raise SingularModelError(
+        "The equations do not determine all components of y.",
+        f"no equation is left for {', '.join(f'y[{k}]' for k in loose[:6])}",
+        because="some equations contain the same few components, or say the same.",
+        remedy="as many independent equations as components",
+    )
 
 
 def core_model(found: DaeModel, index: np.ndarray | None) -> Any:
