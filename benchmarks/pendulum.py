@@ -49,6 +49,20 @@ def from_angle(m: Any, x: Sequence[float]) -> Sequence[float]:
     return [c, s, -s * x[1], c * x[1], x[1] * x[1] - GRAVITY * s]
 
 
+def in_coordinates() -> tuple[Any, dict[str, Any], str]:
+    """Energies and a rod, as Daedalus takes mechanics."""
+    import casadi
+
+    import daedalus as dd
+
+    m = dd.Model("pendulum")
+    position = m.coordinate("position", 2, start=[1.0, 0.0], rate=[0.0, 0.0])
+    m.kinetic_energy(0.5 * casadi.sumsqr(m.rate(position)))
+    m.potential_energy(GRAVITY * position[1])
+    m.constraint("rod", 0.5 * (casadi.sumsqr(position) - 1.0))
+    return m, {}, "position"
+
+
 def pendulum(index: int) -> Problem:
     """Twenty seconds from rest in the horizontal, judged by positions and velocities."""
     return Problem(
@@ -61,6 +75,7 @@ def pendulum(index: int) -> Problem:
         mass=tuple(tuple(1.0 if i == j < 4 else 0.0 for j in range(5)) for i in range(5)),
         index=index,
         judged=(0, 1, 2, 3),
+        mechanics=in_coordinates if index == 3 else None,
         ode=OdeForm(angle, (0.0, 0.0), from_angle),
         reference=REFERENCE,
         tolerances=(1e-3, 1e-10),

@@ -48,6 +48,8 @@ class Problem:
     # Differentiation index of a DAE, and the same motion without algebraic equations where it is known.
     index: int = 1
     ode: OdeForm | None = None
+    # The same mechanism in coordinates and energies: (model, values of its inputs, name of its coordinates).
+    mechanics: Callable[[], tuple[Any, dict[str, Any], str]] | None = None
     # The loosest and the tightest rtol that are run.
     tolerances: tuple[float, float] = (1e-2, 1e-12)
     # atol = atol_factor * rtol

@@ -108,6 +108,7 @@ def start_rates(problem: Problem) -> np.ndarray:
 
     Derivatives by complex steps, which are exact to rounding.
     """
+
     def f(t: complex, x: np.ndarray) -> np.ndarray:
         return np.array(trace(problem, np, t, x, problem.inputs, problem.parameters), dtype=complex)
 
@@ -121,7 +122,5 @@ def start_rates(problem: Problem) -> np.ndarray:
     # Rows of very different size count alike; rows of zeros are constraints, which stand in the second part.
     sizes = np.abs(matrix).max(axis=1)
     kept = sizes > 0
-    rates: np.ndarray = np.linalg.lstsq(
-        matrix[kept] / sizes[kept, None], wanted[kept] / sizes[kept], rcond=1e-12
-    )[0]
+    rates: np.ndarray = np.linalg.lstsq(matrix[kept] / sizes[kept, None], wanted[kept] / sizes[kept], rcond=1e-12)[0]
     return rates

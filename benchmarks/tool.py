@@ -27,8 +27,12 @@ class Tool:
     dae_methods: tuple[str, ...] = ()
     # Methods for DAEs whose ODE form is known: what somebody without a solver for DAEs runs.
     ode_form_methods: tuple[str, ...] = ()
+    # Methods for mechanisms that are written in coordinates and energies.
+    mechanics_methods: tuple[str, ...] = ()
     # The highest index a method takes, where the tool says so; it is not run beyond.
     highest_index: Mapping[str, int] = field(default_factory=dict)
+    # Waits until what the first call began is done: code that is compiled in the background.
+    settle: Callable[[], None] | None = None
     # The problems it runs on; empty for all.
     problems: tuple[str, ...] = ()
 
@@ -38,7 +42,11 @@ class Tool:
             return ()
         if problem.mass is None:
             return self.methods
-        offered = (*self.dae_methods, *(self.ode_form_methods if problem.ode is not None else ()))
+        offered = (
+            *self.dae_methods,
+            *(self.ode_form_methods if problem.ode is not None else ()),
+            *(self.mechanics_methods if problem.mechanics is not None else ()),
+        )
         return tuple(m for m in offered if problem.index <= self.highest_index.get(m, problem.index))
 
 

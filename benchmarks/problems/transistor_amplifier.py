@@ -1,4 +1,4 @@
-"""The two-stage transistor amplifier: eight node voltages, index 1, a mass matrix of capacities that is not diagonal."""
+"""The two-stage transistor amplifier: eight node voltages, index 1, a mass matrix that is not diagonal."""
 
 from math import pi
 from typing import Any
