@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: our seconds, the peer's seconds, and what their ratio should be.
+    """One comparison: our number, the peer's number (seconds mostly), and what their ratio should be.
 
     "at least": how many times faster we are, peer / ours. "at most": how many times longer we take, ours / peer.
     Without a target the row is for information.
@@ -23,6 +23,8 @@ class Row:
     target: float | None
     sense: str = "at least"
     note: str = ""
+    # What the two numbers are: seconds, or errors without a unit.
+    unit: str = "s"
 
     @property
     def ratio(self) -> float | None:

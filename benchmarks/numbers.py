@@ -13,6 +13,13 @@ def seconds(value: float | None) -> str:
     return f"{value / 1e-9:.3g} ns"
 
 
+def quantity(row: Row, value: float | None) -> str:
+    """A number of a row in its unit."""
+    if row.unit == "s" or value is None:
+        return seconds(value)
+    return f"{value:.1e}"
+
+
 def ratio(row: Row) -> str:
     """The measured ratio of a row, or a dash."""
     return "–" if row.ratio is None else f"{row.ratio:.3g}×"

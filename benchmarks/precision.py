@@ -62,6 +62,11 @@ class Curve:
                 best.append((error, seconds))
         return best
 
+    def time_within(self, error: float) -> Reading:
+        """Seconds for at least that exactness; a tool that is finer at its loosest tolerance counts with that."""
+        front = self.front()
+        return Reading(front[0][1]) if front and error >= front[0][0] else self.time_at(error)
+
     def time_at(self, error: float) -> Reading:
         """Seconds at an achieved error, by linear interpolation of log time over log error; never beyond the runs."""
         reason = self.reason()

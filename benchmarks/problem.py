@@ -4,7 +4,7 @@ M x'(t) = f(t, x, u, p), x(0) = start, with M the identity for an ODE and a cons
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +12,15 @@ import numpy as np
 
 # rhs(t, x, u, p, out) writes f into out; x, u, p and out are anything that can be indexed.
 Rhs = Callable[[Any, Any, Any, Any, Any], None]
+
+
+@dataclass(frozen=True)
+class OdeForm:
+    """The same motion as an ODE x' = f(t, x, u, p), and how all unknowns of the DAE are read off its end state."""
+
+    equations: Callable[[Any], Rhs]
+    start: tuple[float, ...]
+    read: Callable[[Any, Sequence[float]], Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,16 @@ class Problem:
     parameters: tuple[float, ...] = ()
     # Magnitude below which a component counts absolutely in the error, one for all or one each.
     scale: tuple[float, ...] | float = 1.0
+    # The components that the error counts; empty for all.
+    judged: tuple[int, ...] = ()
     mass: tuple[tuple[float, ...], ...] | None = None
+    # Differentiation index of a DAE, and the same motion without algebraic equations where it is known.
+    index: int = 1
+    ode: OdeForm | None = None
+    # The same mechanism in coordinates and energies: (model, values of its inputs, name of its coordinates).
+    mechanics: Callable[[], tuple[Any, dict[str, Any], str]] | None = None
+    # The loosest and the tightest rtol that are run.
+    tolerances: tuple[float, float] = (1e-2, 1e-12)
     # atol = atol_factor * rtol
     atol_factor: float = 1.0
     # False: runs only when asked for by name.
@@ -47,8 +65,15 @@ class Problem:
         """Largest error of a component at the end, relative to the larger of the component and its scale."""
         reference = np.asarray(self.reference, dtype=float)
         distance = np.abs(np.asarray(end_state, dtype=float) - reference)
-        worst: float = np.max(distance / np.maximum(np.abs(reference), self.scale))
+        relative = distance / np.maximum(np.abs(reference), self.scale)
+        worst: float = np.max(relative[list(self.judged)] if self.judged else relative)
         return float(worst)
+
+    def as_ode(self) -> "Problem":
+        """The problem in its ODE form; without a reference, since it is judged in the unknowns of the DAE."""
+        if self.ode is None:
+            raise ValueError(f"{self.name} has no ODE form")
+        return replace(self, equations=self.ode.equations, start=self.ode.start, mass=None, ode=None, judged=())
 
 
 def trace(problem: Problem, functions: Any, t: Any, x: Any, u: Any, p: Any) -> list[Any]:

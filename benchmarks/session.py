@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from benchmarks.cases import Case
 from benchmarks.figure import Row
 from benchmarks.launch import Outcome
 from benchmarks.peers import Peers
-from benchmarks.precision import Curve, curve_of
+from benchmarks.precision import Curve, Reading, curve_of
 
 # Seconds after which a measuring process is ended.
 PATIENCE = 180.0
@@ -71,6 +71,34 @@ class Session:
         text = "; ".join(n for n in notes if n)
         return Row(figure, peer_name, readings[0].seconds, readings[1].seconds, target, note=text)
 
+    def fastest(self, names: Iterable[str], error: float) -> tuple[str, Reading]:
+        """Which of several curves is the first to be within an error; without one, why each of them is not."""
+        readings = {name: self.curve(name).time_within(error) for name in names}
+        times = {name: reading.seconds for name, reading in readings.items() if reading.seconds is not None}
+        if times:
+            best = min(times, key=times.__getitem__)
+            return best, readings[best]
+        return "", Reading(None, "; ".join(f"{short(name)}: {reading.note}" for name, reading in readings.items()))
+
+    def race(self, figure: str, ours: Iterable[str], peers: Iterable[str], error: float, target: float | None) -> Row:
+        """The fastest of ours beside the fastest peer, both within an error, as a row of the figures."""
+        mine, my_reading = self.fastest(ours, error)
+        other, their_reading = self.fastest(peers, error)
+        notes = [f"ours: {short(mine).split()[-1]}" if mine else my_reading.note, their_reading.note]
+        text = "; ".join(note for note in notes if note)
+        return Row(figure, short(other) if other else "no peer", my_reading.seconds, their_reading.seconds, target,
+                   note=text)  # fmt: skip
+
+    def reaches(self, figure: str, names: Iterable[str], error: float) -> Row:
+        """Whether one of several curves comes within an error, as a row of the figures."""
+        curves = [self.curve(name) for name in names]
+        found = {curve.front()[-1][0]: curve for curve in curves if curve.front()}
+        if not found:
+            why = "; ".join(f"{short(curve.name)}: {curve.reason()}" for curve in curves)
+            return Row(figure, "error", None, error, 1.0, "at most", why, unit="")
+        best = min(found)
+        return Row(figure, "error", best, error, 1.0, "at most", short(found[best].name), unit="")
+
     def probe(
         self,
         measurement: str,
@@ -92,3 +120,8 @@ class Session:
         command = [self.python_of(tool), "-m", "benchmarks.first_solution", problem, tool, method, repr(rtol)]
         with tempfile.TemporaryDirectory(prefix="benchmark_") as folder:
             return launch.run(command, folder, None, PATIENCE)
+
+
+def short(name: str) -> str:
+    """The tool and method of a case, as a person says them."""
+    return name.partition("/")[2].replace(":", " ")

@@ -26,8 +26,8 @@ def figures_table(rows: Sequence[Row]) -> Table:
         (
             row.figure,
             row.peer_name,
-            numbers.seconds(row.ours),
-            numbers.seconds(row.peer),
+            numbers.quantity(row, row.ours),
+            numbers.quantity(row, row.peer),
             numbers.ratio(row),
             numbers.target(row),
             numbers.verdict(row),

@@ -1,7 +1,7 @@
 """The small contract between the harness and a tool that solves problems."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from benchmarks.problem import Problem
 
@@ -25,14 +25,29 @@ class Tool:
     requirements: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     dae_methods: tuple[str, ...] = ()
+    # Methods for DAEs whose ODE form is known: what somebody without a solver for DAEs runs.
+    ode_form_methods: tuple[str, ...] = ()
+    # Methods for mechanisms that are written in coordinates and energies.
+    mechanics_methods: tuple[str, ...] = ()
+    # The highest index a method takes, where the tool says so; it is not run beyond.
+    highest_index: Mapping[str, int] = field(default_factory=dict)
+    # Waits until what the first call began is done: code that is compiled in the background.
+    settle: Callable[[], None] | None = None
     # The problems it runs on; empty for all.
     problems: tuple[str, ...] = ()
 
     def methods_for(self, problem: Problem) -> tuple[str, ...]:
-        """The methods that this tool offers for a problem: none, those for an ODE, or those for a DAE."""
+        """The methods that this tool offers for a problem: those for an ODE, for a DAE, or for a DAE's ODE form."""
         if self.problems and problem.name not in self.problems:
             return ()
-        return self.methods if problem.mass is None else self.dae_methods
+        if problem.mass is None:
+            return self.methods
+        offered = (
+            *self.dae_methods,
+            *(self.ode_form_methods if problem.ode is not None else ()),
+            *(self.mechanics_methods if problem.mechanics is not None else ()),
+        )
+        return tuple(m for m in offered if problem.index <= self.highest_index.get(m, problem.index))
 
 
 class NoSolution(Exception):

@@ -7,6 +7,9 @@ import numpy as np
 from benchmarks.problem import Problem, trace
 from benchmarks.tool import NoSolution, Solve, Tool
 
+PREPARED, MECHANICS = "prepared-", "mechanics"
+IMPLICIT = ("radau5", "radau9", "bdf", "rodas5p")
+
 
 def model_of(problem: Problem) -> Any:
     """The problem written as a Daedalus model: a state vector x, an input vector u, parameters p."""
@@ -19,33 +22,34 @@ def model_of(problem: Problem) -> Any:
     u = m.input("u", len(problem.inputs)) if problem.inputs else None
     p = m.parameter("p", list(problem.parameters)) if problem.parameters else None
     parts = [[] if vector is None else casadi.vertsplit(vector) for vector in (x, u, p)]
-    m.equation(m.der(x), casadi.vertcat(*trace(problem, casadi, m.time, *parts)))
+    f = casadi.vertcat(*trace(problem, casadi, m.time, *parts))
+    rate = m.der(x)
+    m.equation(rate if problem.mass is None else casadi.sparsify(casadi.DM(problem.mass)) @ rate, f)
     return m
 
 
-def prepare_run(m: Any, problem: Problem, method: str, rtol: float, atol: float) -> Solve:
-    """`dd.prepare`: arrays in, arrays out, as the compiled peers are called."""
-    import daedalus as dd
-
-    inputs = {"u": np.array(problem.inputs)} if problem.inputs else {}
-    run = dd.prepare(m, problem.end, inputs=inputs, method=method, rtol=rtol, atol=atol, save_at=[problem.end])
-    start, u = np.array(problem.start, dtype=float), np.array(problem.inputs, dtype=float)
-    return lambda: run(start, u)[-1]
-
-
 def prepare(problem: Problem, method: str, rtol: float, atol: float) -> Solve:
+    """A start that has to be made consistent is so once, as the peers get theirs."""
     import daedalus as dd
 
+    if method == MECHANICS:
+        return prepare_mechanics(problem, rtol, atol)
     m = model_of(problem)
-    if method.startswith("prepared-"):
-        return prepare_run(m, problem, method.removeprefix("prepared-"), rtol, atol)
+    name = method.removeprefix(PREPARED)
     inputs = {"u": np.array(problem.inputs)} if problem.inputs else {}
     end = np.array([problem.end])
+    settings: dict[str, Any] = {"inputs": inputs, "method": name, "rtol": rtol, "atol": atol, "save_at": end}
+    if problem.mass is not None:
+        settings["start"] = dd.initialise(m, inputs=inputs)
+    if method != name:
+        run = dd.prepare(m, problem.end, **settings)
+        if problem.mass is not None:
+            return lambda: run()[-1]
+        start, u = np.array(problem.start, dtype=float), np.array(problem.inputs, dtype=float)
+        return lambda: run(start, u)[-1]
 
     def solve() -> Any:
-        tr = dd.simulate(
-            m, problem.end, inputs=inputs, method=method, rtol=rtol, atol=atol, save_at=end, progress=False
-        )
+        tr = dd.simulate(m, problem.end, progress=False, **settings)
         if not tr.success:
             raise NoSolution(tr.stop_reason)
         return tr["x"][-1]
@@ -53,4 +57,42 @@ def prepare(problem: Problem, method: str, rtol: float, atol: float) -> Solve:
     return solve
 
 
-TOOL = Tool("daedalus", ("casadi", "daedalus"), prepare, methods=("dop853", "prepared-dop853", "tsit5", "dopri5"))
+def prepare_mechanics(problem: Problem, rtol: float, atol: float) -> Solve:
+    """The mechanism in coordinates and energies, its constraints differentiated and kept by projection: "auto"."""
+    import daedalus as dd
+
+    assert problem.mechanics is not None
+    m, inputs, name = problem.mechanics()
+    end, rest = np.array([problem.end]), np.full(problem.size, np.nan)
+
+    def solve() -> Any:
+        tr = dd.simulate(m, problem.end, inputs=inputs, rtol=rtol, atol=atol, save_at=end, progress=False)
+        if not tr.success:
+            raise NoSolution(tr.stop_reason)
+        found = np.concatenate([tr[name][-1], tr[f"{name}_dot"][-1]])
+        return np.concatenate([found, rest[len(found) :]])
+
+    return solve
+
+
+def settle() -> None:
+    """Wait for code that is compiled in the background, as it is after the first seconds of any longer use."""
+    from threading import Event
+
+    from daedalus.compilation.background import submit
+
+    done = Event()
+    submit(done.set)
+    done.wait(60.0)
+
+
+TOOL = Tool(
+    "daedalus",
+    ("casadi", "daedalus"),
+    prepare,
+    methods=("dop853", "prepared-dop853", "tsit5", "dopri5"),
+    dae_methods=(*IMPLICIT, *(PREPARED + name for name in ("radau9", "rodas5p")), "auto"),
+    mechanics_methods=(MECHANICS,),
+    settle=settle,
+    highest_index={"rodas5p": 1, PREPARED + "rodas5p": 1, "bdf": 2},
+)

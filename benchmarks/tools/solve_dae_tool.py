@@ -7,6 +7,7 @@ import numpy as np
 
 from benchmarks.numba_rhs import numbers, returning, writing
 from benchmarks.problem import Problem
+from benchmarks.semi_explicit import start_rates
 from benchmarks.tool import NoSolution, Solve, Tool
 
 
@@ -37,7 +38,7 @@ def prepare(problem: Problem, method: str, rtol: float, atol: float) -> Solve:
 
     rows = residual(problem)
     start, inputs, parameters = numbers(problem)
-    rates = returning(problem)(0.0, start, inputs, parameters)
+    rates = returning(problem)(0.0, start, inputs, parameters) if problem.mass is None else start_rates(problem)
 
     def solve() -> Any:
         result = solve_dae(

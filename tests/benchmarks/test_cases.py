@@ -26,10 +26,24 @@ def test_figures_need_cases_that_exist():
 
 
 def test_a_dae_meets_only_tools_that_solve_daes():
-    found = {case.tool for case in all_cases() if case.problem == "robertson"}
-    assert "sundae" in found
-    assert not {"scipy", "diffrax", "c_dop853"} & found
-    assert not [case for case in chosen_cases([]) if case.problem == "robertson"]
+    found = {case.tool for case in all_cases() if case.problem == "transistor_amplifier"}
+    assert {"daedalus", "casadi", "pydiffsol", "sundae", "solve_dae"} == found
+    assert not [case for case in chosen_cases([]) if case.problem == "car_axis_index_3"]
+
+
+def test_a_dae_whose_ode_form_is_known_meets_methods_for_odes_in_that_form():
+    found = [case.method for case in all_cases() if case.problem == "robertson" and case.tool == "scipy"]
+    assert found == ["Radau", "LSODA"]
+
+
+def test_methods_stay_below_the_index_they_cannot_solve_and_mechanics_has_its_own_form():
+    by_index = {
+        index: {c.method for c in all_cases() if c.problem == f"pendulum_index_{index}" and c.tool == "daedalus"}
+        for index in (1, 2, 3)
+    }
+    assert by_index[1] - by_index[2] == {"rodas5p", "prepared-rodas5p"}
+    assert by_index[2] - by_index[3] == {"bdf"}
+    assert by_index[3] - by_index[1] == {"mechanics"}
 
 
 @pytest.mark.parametrize(

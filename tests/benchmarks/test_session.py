@@ -8,6 +8,7 @@ from benchmarks import launch
 from benchmarks.cases import Case
 from benchmarks.measurements import work_precision
 from benchmarks.peers import Peers
+from benchmarks.precision import Curve, Point, Reading
 from benchmarks.session import Session, Settings
 from benchmarks.tool import Tool
 
@@ -91,3 +92,35 @@ def test_a_tool_whose_repeated_calls_answer_otherwise_is_found_out(monkeypatch, 
     *_, point = work_precision.measure(options)
     assert ("seconds" in point) is kept
     assert kept or point["failure"] == "error 1.0e+00 in a repeated call, 1.0e-06 at first"
+
+
+def test_a_dae_runs_without_peers_by_every_way_of_ours():
+    session = Session(ALONE, FAST)
+    ways = ("radau5", "prepared-radau9", "auto", "mechanics")
+    cases = [Case("pendulum_index_3", "daedalus", way) for way in ways]
+    assert command.measure(session, cases, [], Silent())
+    for case in cases:
+        curve = session.curve(case.name)
+        assert curve.reason() is None
+        assert curve.points[-1].error < 1e-4
+    race = session.race("pendulum", [case.name for case in cases], ["pendulum_index_3/sundae:IDA"], 1e-2, 3.0)
+    assert (race.peer_name, race.reached) == ("no peer", None)
+    assert "ours: " in race.note
+    assert "sundae IDA: not measured in this run" in race.note
+    assert session.reaches("succeeds", [case.name for case in cases], 1e-4).reached
+    missing = session.reaches("succeeds", ["pendulum_index_3/sundae:IDA"], 1e-4)
+    assert (missing.reached, missing.note) == (None, "sundae IDA: not measured in this run")
+
+
+def test_the_fastest_is_the_first_within_the_error():
+    session = Session(ALONE, FAST)
+    for tool, points in (("a", [(1e-3, 3.0), (1e-6, 9.0)]), ("b", [(1e-5, 4.0)]), ("c", [(1e-2, 1.0)])):
+        runs = tuple(Point(10.0**-k, error, seconds) for k, (error, seconds) in enumerate(points))
+        session.curves[f"p/{tool}:m"] = Curve("p", tool, "m", runs)
+    names = list(session.curves)
+    assert session.fastest(names, 1e-3)[0] == "p/a:m"
+    # Finer than asked for at its only tolerance, and cheaper than the others there.
+    assert session.fastest(names, 1e-5) == ("p/b:m", Reading(4.0))
+    row = session.race("title", ["p/b:m"], ["p/a:m", "p/c:m"], 1e-6, 2.0)
+    assert (row.ours, row.peer, row.peer_name) == (None, 9.0, "a m")
+    assert row.note == "b m: not reached: best error 1.0e-05"

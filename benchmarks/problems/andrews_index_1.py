@@ -1,0 +1,5 @@
+"""Andrews' squeezing mechanism, index 1."""
+
+from benchmarks.squeezer import squeezer
+
+PROBLEM = squeezer(1)

@@ -1,0 +1,5 @@
+"""Andrews' squeezing mechanism, index 2."""
+
+from benchmarks.squeezer import squeezer
+
+PROBLEM = squeezer(2)
