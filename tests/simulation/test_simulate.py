@@ -320,6 +320,7 @@ WRONG = [
     ({"method": "rk5"}, "There is no method 'rk5'."),
     ({"method": "rk4"}, "The method 'rk4' needs a step."),
     ({"method": 3}, "method= is a name or a Tableau."),
+    ({"method": "rattle"}, "The model 'oscillator' has no mechanics."),
     ({"rtol": -1.0}, "rtol must be a positive number."),
     ({"rtol": float("nan")}, "rtol must be a positive number."),
     ({"atol": -1.0}, "atol must be a number >= 0, or numbers by name."),

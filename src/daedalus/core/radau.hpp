@@ -85,9 +85,9 @@ struct Radau {
         const double floor = 10 * std::numeric_limits<double>::epsilon() / m.rtol;
         m.newton_tolerance = std::fmax(floor, std::fmin(0.03, std::sqrt(m.rtol)));
         // A constraint violated by d makes velocities jump by d/h and multipliers by d/h^2 in the next step.
-        if (m.model.higher_index) m.newton_tolerance = std::fmax(floor, 2e-3);
+        if (m.model.higher_index) m.newton_tolerance = std::fmax(floor, 0.1 * m.newton_tolerance);
         if (s.fixed_step > 0) m.newton_tolerance = 1;
-        m.rounding = s.fixed_step > 0 ? 1e4 : std::fmax(m.newton_tolerance, m.model.higher_index ? 2e-3 : 2e-2);
+        m.rounding = s.fixed_step > 0 ? 1e4 : std::fmax(m.newton_tolerance, 2e-2);
     }
 
     static double first_step(Integration& s) noexcept {

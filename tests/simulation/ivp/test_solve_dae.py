@@ -373,6 +373,7 @@ class TestCall:
         ({"yp0": [1.0]}, ValueError, ["`yp0` does not fit y0.", "for 3 components", "Try: yp0=None"]),
         ({"method": "RK45"}, ValueError, ["The method 'RK45' is explicit.", "Because F(t, y, y') = 0 is not"]),
         ({"method": "rattle"}, ValueError, ["The method 'rattle' does not take a function y' = f(t, y)."]),
+        ({"method": "radau7"}, ValueError, ["The method 'radau7' is not known.", "one of Radau"]),
         ({"method": 3}, TypeError, ["`method` must be a name.", "got int"]),
         ({"mass": np.eye(2)}, ValueError, ["`mass` does not fit y0.", "got shape (2, 2) for 3 components"]),
         ({"mass": lambda t, y: 1}, TypeError, ["`mass` is a constant matrix.", "M(t, y) @ yp - f(t, y), without"]),

@@ -64,7 +64,7 @@ def read_dae_settings(method: Any, problem: Problem, options: dict[str, Any]) ->
     if not is_implicit(name):
         explicit = name in METHODS or name in EXPLICIT
         raise IvpValueError(
-            f"The method {method!r} {'is explicit' if explicit else 'is not in this version'}.",
+            f"The method {method!r} {'is explicit' if explicit else 'is not known'}.",
             f"`method` must be one of {', '.join(known)}",
             because="F(t, y, y') = 0 is not solved for y'." if explicit else "",
             remedy='method="Radau"',
