@@ -138,7 +138,7 @@ def test_a_run_that_meets_a_singular_matrix_says_so():
     assert tr.status == "singular"
     singular = "the matrix that gives the derivatives and algebraic variables is singular at t = 1"
     assert tr.stop_reason.startswith(singular + "; try dd.analyse(m, at=")
-    with pytest.raises(dd.SolverError, match="Try: dd[.]analyse"):
+    with pytest.raises(dd.SolverError, match=r"Try: dd\.analyse"):
         dd.simulate(m, 2.0, on_stop="raise")
 
 
