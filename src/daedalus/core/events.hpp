@@ -6,6 +6,7 @@
 #include "consistent_restart.hpp"
 #include "guards.hpp"
 #include "integration.hpp"
+#include "modes.hpp"
 #include "step_control.hpp"
 
 namespace daedalus {
@@ -41,6 +42,7 @@ inline void take_step(Integration& s) noexcept {
 
 // Whether the occurrence counted `number` of this guard interrupts the step.
 inline bool cuts(const Guards& guards, long long guard, long long number) {
+    if (is_switch(guards, guard)) return true;
     if (guards.actions[guard] == 0) return false;
     return guards.actions[guard] == 1 || guards.has_resets || number >= guards.occurrences[guard];
 }
@@ -131,7 +133,7 @@ inline void record_early_events(Integration& s, double whole_begin, double whole
     }
 }
 
-inline bool chatters(Integration& s) noexcept {
+inline bool chatters(Integration& s, bool turned) noexcept {
     Guards& guards = s.guards;
     const double interval = std::fabs(s.t - guards.last_time);
     guards.crowded = interval < crowd_interval * std::fabs(s.t1 - s.t0) ? guards.crowded + 1 : 0;
@@ -141,18 +143,24 @@ inline bool chatters(Integration& s) noexcept {
         guards.last_interval = interval;
     }
     guards.last_time = s.t;
-    return guards.crowded >= most_crowded || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
+    return guards.crowded >= (turned ? most_turns : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
 }
 
-// Guard values after a restart at (t, x) become references; guards that fired, or still rest, and stand at zero rest.
-inline void refresh_references(Integration& s) noexcept {
+// Guards that fired rest at zero, which they have reached to rounding.
+inline void rest_fired(Integration& s) noexcept {
     Guards& guards = s.guards;
-    guards_at(s, s.t, s.x, guards.now);
     for (long long r = guards.early_count; r < guards.root_count; ++r) {
         const long long guard = guards.roots[r].guard;
         guards.reference[guard] = 0;
         guards.floor[guard] = 4 * (std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t));
     }
+}
+
+// Guard values after a restart at (t, x) become references; guards that fired, or still rest, and stand at zero rest.
+inline void refresh_references(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    rest_fired(s);
+    guards_at(s, s.t, s.x, guards.now);
     for (long long i = 0; i < guards.count; ++i) {
         const bool rests = guards.reference[i] == 0 && std::fabs(guards.now[i]) <= guards.floor[i];
         guards.reference[i] = rests || std::isnan(guards.now[i]) ? 0 : guards.now[i];
@@ -164,8 +172,10 @@ inline void refresh_references(Integration& s) noexcept {
 inline Status fire(Integration& s) noexcept {
     Guards& guards = s.guards;
     bool terminal = false, moved = false;
+    const bool turned = turn_fired(s);
     for (long long r = guards.early_count; r < guards.root_count; ++r) {
         const long long guard = guards.roots[r].guard;
+        if (is_switch(guards, guard)) continue;
         const bool acts = cuts(guards, guard, ++guards.seen[guard]);
         copy(s.x, s.lanes, s.stage);
         if (acts && guards.has_resets) {
@@ -189,9 +199,19 @@ inline Status fire(Integration& s) noexcept {
         push_event(s.recorder.events, guard, s.t, s.stage, s.x, s.n);
         terminal |= acts && guards.actions[guard] == 2 && guards.seen[guard] >= guards.occurrences[guard];
     }
+    Status settled = Status::going;
+    if (guards.switches > 0 && (turned || moved)) {
+        rest_fired(s);
+        if (turned && s.implicit && !solve_restart(s, s.x, false))
+            settled = s.abort_called ? Status::aborted : Status::inconsistent;
+        else
+            settled = settle_modes(s);
+    }
     if (moved && s.recorder.event_rows) push_row(s.recorder.steps, s.t, s.x, s.n);
+    if (guards.switches > 0) record_modes(s, !moved);
     if (terminal) return Status::event;
-    if (chatters(s)) return Status::chattering;
+    if (settled != Status::going) return settled;
+    if (chatters(s, turned)) return Status::chattering;
     refresh_references(s);
     return s.abort_called ? Status::aborted : Status::going;
 }
@@ -205,6 +225,7 @@ inline bool jump_of_inputs(Integration& s) noexcept {
     guards.rate = 0;
     for (long long guard = 0; guard < guards.count; ++guard) {
         const double before = guards.before[guard], after = guards.now[guard];
+        if (is_switch(guards, guard)) continue;  // its mode follows without an event
         if (before != 0 && after != 0 && crosses(before, after) && direction_fits(guards, guard, before))
             guards.roots[guards.root_count++] = {guard, 0, after > 0};
     }
