@@ -146,13 +146,18 @@ inline bool chatters(Integration& s, bool turned) noexcept {
     return guards.crowded >= (turned ? most_turns : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
 }
 
-// Guards that fired rest at zero, which they have reached to rounding.
+// Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
+// its turn (the voltage of a diode becomes a current): within the error of the step it rests where it is.
 inline void rest_fired(Integration& s) noexcept {
     Guards& guards = s.guards;
+    guards_at(s, s.t, s.x, guards.now);
     for (long long r = guards.early_count; r < guards.root_count; ++r) {
         const long long guard = guards.roots[r].guard;
+        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t);
+        const double now = std::fabs(guards.now[guard]);
+        if (is_switch(guards, guard) && now <= s.rtol * std::fabs(guards.rate * s.last_step)) level = std::fmax(level, now);
         guards.reference[guard] = 0;
-        guards.floor[guard] = 4 * (std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t));
+        guards.floor[guard] = 4 * level;
     }
 }
 
@@ -160,7 +165,6 @@ inline void rest_fired(Integration& s) noexcept {
 inline void refresh_references(Integration& s) noexcept {
     Guards& guards = s.guards;
     rest_fired(s);
-    guards_at(s, s.t, s.x, guards.now);
     for (long long i = 0; i < guards.count; ++i) {
         const bool rests = guards.reference[i] == 0 && std::fabs(guards.now[i]) <= guards.floor[i];
         guards.reference[i] = rests || std::isnan(guards.now[i]) ? 0 : guards.now[i];
@@ -201,11 +205,12 @@ inline Status fire(Integration& s) noexcept {
     }
     Status settled = Status::going;
     if (guards.switches > 0 && (turned || moved)) {
-        rest_fired(s);
-        if (turned && s.implicit && !solve_restart(s, s.x, false))
+        if (turned && s.implicit && !solve_restart(s, s.x, false)) {
             settled = s.abort_called ? Status::aborted : Status::inconsistent;
-        else
+        } else {
+            rest_fired(s);
             settled = settle_modes(s);
+        }
     }
     if (moved && s.recorder.event_rows) push_row(s.recorder.steps, s.t, s.x, s.n);
     if (guards.switches > 0) record_modes(s, !moved);

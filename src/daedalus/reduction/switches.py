@@ -2,7 +2,8 @@
 
 Between two switches the equations are smooth then, so that an integrator keeps its order across them (E. Hairer,
 G. Wanner, S. P. Nørsett, Solving Ordinary Differential Equations I, section II.6). With m = [a > b], fmax(a, b) is a
-where m else b, |a| is (2m - 1) a, sign(a) is [a > 0] - [0 > a], and a <= b is 1 - m.
+where m else b, |a| is (2m - 1) a, sign(a) is [a > 0] - [0 > a], and a <= b is 1 - m. A condition that keeps a root, a
+power or a division where it is defined, as in sqrt(fmax(x, 0)), stays as it is; steps end there all the same.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ LETTERS = ("t", "xdot", "x", "z", "u", "p")
 SWITCHING = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_FABS, ca.OP_SIGN, ca.OP_FMIN, ca.OP_FMAX))
 # What jumps at more places than one condition can say.
 STAIRS = {ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder"}
+# Operations that are not defined everywhere, with the operands that this depends on.
+LIMITED = {
+    **{
+        getattr(ca, f"OP_{name}"): (0,) for name in ("SQRT", "LOG", "LOG1P", "ASIN", "ACOS", "ACOSH", "ATANH", "ERFINV")
+    },
+    **{ca.OP_POW: (0, 1), ca.OP_CONSTPOW: (0,), ca.OP_DIV: (1,), ca.OP_INV: (0,)},
+}
 MODES = "modes of the switches"
 
 
@@ -99,6 +107,7 @@ class _Rewriting:
         self.number: dict[int, object] = {-1: -1}  # equal for equal expressions
         numbers: dict[tuple[object, ...], int] = {}
         self.known: dict[tuple[object, object], ca.SX] = {}
+        self.kept = _protecting(rows)
         zero = len(rows)
         self._constant(zero, 0.0, numbers)
         for row in range(len(rows)):
@@ -129,6 +138,9 @@ class _Rewriting:
             self.left.add(STAIRS[operation])
         if operation not in SWITCHING or not self.moving[row]:
             self.new[row] = _applied(operation, self.new, a, b)
+        elif self.kept[row]:
+            self.new[row] = _applied(operation, self.new, a, b)
+            self._watch(operation, a, b if b >= 0 else zero)
         elif operation == ca.OP_LT:
             self.new[row] = self._mode(b, a)
         elif operation == ca.OP_LE:
@@ -140,6 +152,12 @@ class _Rewriting:
         else:
             larger, smaller = (a, b) if operation == ca.OP_FMAX else (b, a)
             self.new[row] = ca.if_else(self._mode(a, b), self.new[larger], self.new[smaller])
+
+    def _watch(self, operation: int, a: int, b: int) -> None:
+        """A condition that stays in the equations; steps end where it changes."""
+        if operation == ca.OP_LT:
+            a, b = b, a
+        self._mode(a, b, "<=" if operation == ca.OP_LE else ">")
 
     def _mode(self, a: int, b: int, written: str = ">") -> ca.SX:
         """The mode of a > b, one for all conditions that are equal to it."""
@@ -156,6 +174,29 @@ class _Rewriting:
         if left.is_constant():
             left, right, written = right, left, {">": "<", "<=": ">="}[written]
         return f"{expression_text(left, self.labels, 60)} {written} {expression_text(right, self.labels, 60)}"
+
+
+def _protecting(rows: Instructions) -> bytearray:
+    """1 for every row that decides whether an operation is defined: what is in its operand, or in a condition on it."""
+    count = len(rows)
+    limited = bytearray(count)
+    for row in range(count):
+        if rows.operation[row] not in (ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT):
+            used = [k for k in (rows.first[row], rows.second[row]) if k >= 0]
+            limited[row] = rows.operation[row] in LIMITED or any(limited[k] for k in used)
+    kept = bytearray(count)
+    for row in range(count - 1, -1, -1):
+        operation = rows.operation[row]
+        if operation in (ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT):
+            continue
+        operands = (rows.first[row], rows.second[row])
+        places = (0, 1) if kept[row] else LIMITED.get(operation, ())
+        if operation == ca.OP_IF_ELSE_ZERO and limited[operands[1]]:
+            places = (0, *places)
+        for place in places:
+            if operands[place] >= 0:
+                kept[operands[place]] = 1
+    return kept
 
 
 def _applied(operation: int, values: Mapping[int, ca.SX], a: int, b: int) -> ca.SX:

@@ -35,6 +35,6 @@ def turns_text(count: int, switches: Switches) -> str:
 def sliding_text(t: float, condition: str) -> str:
     """Why a run cannot go on where both branches of a condition lead back to it."""
     return (
-        f"the condition {condition} switches to and fro at t = {t:.6g}: both branches lead back to it; friction needs a "
-        "stick state: events that begin and end sticking, or a smooth law such as tanh(v/0.001) for sign(v)"
+        f"the condition {condition} switches to and fro at t = {t:.6g}: both branches lead back to it; friction needs "
+        "a stick state: events that begin and end sticking, or a smooth law such as tanh(v/0.001) for sign(v)"
     )
