@@ -192,6 +192,8 @@ void events() {
     }
 }
 
+#include "core_switches.hpp"
+
 void stops() {
     const std::vector<double> x0{0, 1}, bad{NAN, 1}, empty;
     const Model model(square, {1, 2, 0, 0}, 2), none(nothing, {1, 0, 0, 0}, 0);
@@ -486,6 +488,7 @@ int main() {
     samples();
     inputs();
     events();
+    switches();
     stops();
     rosenbrock();
     bdf();

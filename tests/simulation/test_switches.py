@@ -197,6 +197,26 @@ def test_two_diodes_turn_together_behind_a_jump():
         assert tr["b"][-1] == pytest.approx(1 + 0.1 / 3, abs=1e-6)
 
 
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_drag_on_a_constrained_pendulum(method):
+    """Index 3, with a drag that grows with the square of the speed: the same as in one coordinate."""
+    polar = dd.Model("polar")
+    angle, rate = polar.state("angle", start=1.2), polar.state("rate", start=0.0)
+    polar.equation(polar.der(angle), rate)
+    polar.equation(polar.der(rate), -9.81 * ca.sin(angle) - 0.5 * rate * ca.fabs(rate))
+    reference = dd.simulate(polar, 3.0, rtol=1e-11, atol=1e-13)
+    m = dd.Model("rod")
+    q = m.coordinate("q", 2, start=[np.sin(1.2), -np.cos(1.2)], rate=[0, 0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    m.constraint("length", ca.sumsqr(q) - 1)
+    spin = q[0] * m.rate(q)[1] - q[1] * m.rate(q)[0]
+    m.generalised_force(q, 0.5 * spin * ca.fabs(spin) * ca.vertcat(q[1], -q[0]))
+    tr = dd.simulate(m, 3.0, method=method, rtol=1e-8, atol=1e-10)
+    assert located(tr) == located(reference) == 3
+    assert tr["q"][-1, 0] == pytest.approx(np.sin(reference["angle"][-1]), abs=1e-7)
+
+
 # -- conditions that protect -----------------------------------------------------------------------------------------
 
 

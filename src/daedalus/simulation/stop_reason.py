@@ -60,5 +60,5 @@ def remedy(status: str) -> str:
         "newton_failed": "a smaller step, a looser rtol, or dd.analyse(m) at the last state",
         "singular": "dd.analyse(m, at=tr.at(tr.time[-1])), which names what is not determined",
         "inconsistent": "a reset that leaves the constraints as they are; dd.initialise shows what is in conflict",
-        "chattering": "a reset that moves the guard away from zero, or a terminal event",
+        "chattering": "a reset that moves the guard away from zero, a terminal event, or a state that says what rests",
     }.get(status, "dd.simulate(..., on_stop='return') to keep what was computed")
