@@ -9,7 +9,7 @@ import pytest
         ({"switches": 1}, "switches need guards"),
         ({"switches": 2, "guards": "height"}, "switches must be a number of guards"),
         ({"switches": -1, "guards": "height"}, "switches must be a number of guards"),
-        ({"switches": 1, "guards": "height", "resets": "bounce"}, "resets must map .* to 0 values"),
+        ({"switches": 1, "guards": "height", "resets": "bounce"}, r"resets must map .* to 0 values"),
     ],
 )
 def test_what_does_not_fit_is_refused(native, integrate, options, words):
