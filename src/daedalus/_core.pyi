@@ -201,6 +201,10 @@ class Run:
     @property
     def culprit_stage(self) -> Literal["state", "derivative", ""]: ...
     @property
+    def turns(self) -> int: ...
+    @property
+    def last_turned(self) -> int: ...
+    @property
     def steps(self) -> int: ...
     @property
     def rejected(self) -> int: ...
@@ -330,6 +334,7 @@ def integrate(
     resets: Function | None = None,
     projection: Function | Projection | None = None,
     restart: Function | None = None,
+    switches: int = 0,
     keep_steps: bool = True,
     watch_stiffness: bool = False,
     progress: Callable[[float], object] | None = None,

@@ -212,6 +212,8 @@ void events() {
     }
 }
 
+#include "core_switches.hpp"
+
 void stops() {
     const std::vector<double> x0{0, 1}, bad{NAN, 1}, empty;
     const Model model(square, {1, 2, 0, 0}, 2), none(nothing, {1, 0, 0, 0}, 0);
@@ -720,6 +722,7 @@ int main() {
     samples();
     inputs();
     events();
+    switches();
     stops();
     rosenbrock();
     bdf();

@@ -134,7 +134,8 @@ def test_a_run_that_meets_a_singular_matrix_says_so():
     left = ca.fmax(1 - m.time, 0)
     for k in range(n):
         m.equation(left * m.der(x[k]) + 0.1 * left * m.der(x[(k + 1) % n]), left * ca.sin(x[k]), name=f"e{k}")
-    tr = dd.simulate(m, 2.0)
+    assert dd.simulate(m, 2.0).status == "singular"
+    tr = dd.simulate(m, 2.0, locate_switches=False)
     assert tr.status == "singular"
     singular = "the matrix that gives the derivatives and algebraic variables is singular at t = 1"
     assert tr.stop_reason.startswith(singular + "; try dd.analyse(m, at=")

@@ -169,10 +169,11 @@ void check_save_at(const Request& request) {
     }
 }
 
-void add_guards(nb::handle guards, nb::handle resets, Ingredients& kept) {
+void add_guards(nb::handle guards, nb::handle resets, long long switches, Ingredients& kept) {
     Request& request = kept.request;
     if (guards.is_none()) {
         if (!resets.is_none()) refuse("resets need guards");
+        if (switches != 0) refuse("switches need guards");
         return;
     }
     const Function& function = model_function(guards, "guards");
@@ -189,12 +190,16 @@ void add_guards(nb::handle guards, nb::handle resets, Ingredients& kept) {
     fill(kept.actions, 0, 0, 2, "actions");
     fill(kept.occurrences, 1, 1, std::numeric_limits<long long>::max(), "occurrences");
     request.directions = kept.directions, request.actions = kept.actions, request.occurrences = kept.occurrences;
+    if (switches < 0 || switches > count || switches > static_cast<long long>(request.p.size()))
+        refuse("switches must be a number of guards, each with a mode at the end of p");
+    request.switches = switches;
     if (count == 0) return;
     kept.guards = nb::borrow(guards);
     request.guards = &function;
     if (resets.is_none()) return;
     const Function& reset_function = model_function(resets, "resets");
-    check_model_function(reset_function, request, count * static_cast<long long>(request.x0.size()), "resets", true);
+    const long long reset_size = (count - switches) * static_cast<long long>(request.x0.size());
+    check_model_function(reset_function, request, reset_size, "resets", true);
     kept.resets = nb::borrow(resets);
     request.resets = &reset_function;
 }
@@ -293,7 +298,7 @@ PythonRun integrate(nb::handle rhs, nb::handle method, double t0, double t1, nb:
                     nb::handle save_at, std::vector<nb::object> tables, nb::handle guards,
                     std::vector<long long> directions, std::vector<long long> actions,
                     std::vector<long long> occurrences, nb::handle resets, nb::handle projection, nb::handle restart,
-                    bool keep_steps, bool watch_stiffness, nb::object progress, const Cancel* cancel) {
+                    long long switches, bool keep_steps, bool watch_stiffness, nb::object progress, const Cancel* cancel) {
     PythonRun run;
     run.ingredients = std::make_unique<Ingredients>();
     Ingredients& kept = *run.ingredients;
@@ -321,7 +326,7 @@ PythonRun integrate(nb::handle rhs, nb::handle method, double t0, double t1, nb:
     kept.directions = std::move(directions);
     kept.actions = std::move(actions);
     kept.occurrences = std::move(occurrences);
-    add_guards(guards, resets, kept);
+    add_guards(guards, resets, switches, kept);
     add_projection(projection, kept);
     add_restart(restart, kept);
     add_tables(tables, kept);
@@ -338,7 +343,7 @@ void bind_integrate(nb::module_& module) {
                "max_step"_a = nb::none(), "max_steps"_a = nb::none(), "time_limit"_a = nb::none(),
                "save_at"_a = nb::none(), "tables"_a = nb::list(), "guards"_a = nb::none(), "directions"_a = nb::list(),
                "actions"_a = nb::list(), "occurrences"_a = nb::list(), "resets"_a = nb::none(),
-               "projection"_a = nb::none(), "restart"_a = nb::none(), "keep_steps"_a = true, "watch_stiffness"_a = false,
+               "projection"_a = nb::none(), "restart"_a = nb::none(), "switches"_a = 0, "keep_steps"_a = true, "watch_stiffness"_a = false,
                "progress"_a = nb::none(), "cancel"_a = nb::none());
     module.attr("instruction_set") = has_avx2() ? "avx2" : "baseline";
 }

@@ -138,6 +138,8 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("newton_failures", [](const PythonRun& self) { return self.record->implicit.newton_failures; })
         .def_prop_ro("seconds", [](const PythonRun& self) { return self.record->seconds; })
         .def_prop_ro("last_step", [](const PythonRun& self) { return self.record->last_step; })
+        .def_prop_ro("turns", [](const PythonRun& self) { return self.record->turns; })
+        .def_prop_ro("last_turned", [](const PythonRun& self) { return self.record->last_turned; })
         .def_prop_ro("events", run_events)
         .def("dense", run_dense);
 }

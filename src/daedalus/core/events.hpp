@@ -6,6 +6,7 @@
 #include "consistent_restart.hpp"
 #include "guards.hpp"
 #include "integration.hpp"
+#include "modes.hpp"
 #include "step_control.hpp"
 
 namespace daedalus {
@@ -57,6 +58,7 @@ inline void take_step(Integration& s) noexcept {
 
 // Whether the occurrence counted `number` of this guard interrupts the step.
 inline bool cuts(const Guards& guards, long long guard, long long number) {
+    if (is_switch(guards, guard)) return true;
     if (guards.actions[guard] == 0) return false;
     return guards.actions[guard] == 1 || guards.has_resets || number >= guards.occurrences[guard];
 }
@@ -147,7 +149,7 @@ inline void record_early_events(Integration& s, double whole_begin, double whole
     }
 }
 
-inline bool chatters(Integration& s) noexcept {
+inline bool chatters(Integration& s, bool turned) noexcept {
     Guards& guards = s.guards;
     const double interval = std::fabs(s.t - guards.last_time);
     guards.crowded = interval < crowd_interval * std::fabs(s.t1 - s.t0) ? guards.crowded + 1 : 0;
@@ -157,18 +159,28 @@ inline bool chatters(Integration& s) noexcept {
         guards.last_interval = interval;
     }
     guards.last_time = s.t;
-    return guards.crowded >= most_crowded || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
+    return guards.crowded >= (turned ? most_turns : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
+}
+
+// Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
+// its turn (the voltage of a diode becomes a current): within the error of the step it rests where it is.
+inline void rest_fired(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    guards_at(s, s.t, s.x, guards.now);
+    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+        const long long guard = guards.roots[r].guard;
+        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t);
+        const double now = std::fabs(guards.now[guard]);
+        if (is_switch(guards, guard) && now <= s.rtol * std::fabs(guards.rate * s.last_step)) level = std::fmax(level, now);
+        guards.reference[guard] = 0;
+        guards.floor[guard] = 4 * level;
+    }
 }
 
 // Guard values after a restart at (t, x) become references; guards that fired, or still rest, and stand at zero rest.
 inline void refresh_references(Integration& s) noexcept {
     Guards& guards = s.guards;
-    guards_at(s, s.t, s.x, guards.now);
-    for (long long r = guards.early_count; r < guards.root_count; ++r) {
-        const long long guard = guards.roots[r].guard;
-        guards.reference[guard] = 0;
-        guards.floor[guard] = 4 * (std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t));
-    }
+    rest_fired(s);
     for (long long i = 0; i < guards.count; ++i) {
         const bool rests = guards.reference[i] == 0 && std::fabs(guards.now[i]) <= guards.floor[i];
         guards.reference[i] = rests || std::isnan(guards.now[i]) ? 0 : guards.now[i];
@@ -180,8 +192,10 @@ inline void refresh_references(Integration& s) noexcept {
 inline Status fire(Integration& s) noexcept {
     Guards& guards = s.guards;
     bool terminal = false, moved = false;
+    const bool turned = turn_fired(s);
     for (long long r = guards.early_count; r < guards.root_count; ++r) {
         const long long guard = guards.roots[r].guard;
+        if (is_switch(guards, guard)) continue;
         const bool acts = cuts(guards, guard, ++guards.seen[guard]);
         copy(s.x, s.lanes, s.stage);
         if (acts && guards.has_resets) {
@@ -210,9 +224,20 @@ inline Status fire(Integration& s) noexcept {
         push_event(s.recorder.events, guard, s.t, s.stage, s.x, s.n);
         terminal |= acts && guards.actions[guard] == 2 && guards.seen[guard] >= guards.occurrences[guard];
     }
+    Status settled = Status::going;
+    if (guards.switches > 0 && (turned || moved)) {
+        if (turned && s.implicit && !solve_restart(s, s.x, false)) {
+            settled = s.abort_called ? Status::aborted : Status::inconsistent;
+        } else {
+            rest_fired(s);
+            settled = settle_modes(s);
+        }
+    }
     if (moved && s.recorder.event_rows) push_row(s.recorder.steps, s.t, s.x, s.n);
+    if (guards.switches > 0) record_modes(s, !moved);
     if (terminal) return Status::event;
-    if (chatters(s)) return Status::chattering;
+    if (settled != Status::going) return settled;
+    if (chatters(s, turned)) return Status::chattering;
     refresh_references(s);
     return s.abort_called ? Status::aborted : Status::going;
 }
@@ -226,6 +251,7 @@ inline bool jump_of_inputs(Integration& s) noexcept {
     guards.rate = 0;
     for (long long guard = 0; guard < guards.count; ++guard) {
         const double before = guards.before[guard], after = guards.now[guard];
+        if (is_switch(guards, guard)) continue;  // its mode follows without an event
         if (before != 0 && after != 0 && crosses(before, after) && direction_fits(guards, guard, before))
             guards.roots[guards.root_count++] = {guard, 0, after > 0};
     }

@@ -20,6 +20,8 @@ inline constexpr int guard_samples = 6;
 inline constexpr double wake_ratio = 4, shortest_look = 1e-20;
 // Steps of successive parabolic interpolation towards a dip that may reach zero between two samples.
 inline constexpr int dip_looks = 4;
+// A switch has left zero where it is this part of the value it is next looked at with.
+inline constexpr double leaving_level = 1e-12;
 
 struct GuardPoint {
     double theta, value;
@@ -50,7 +52,26 @@ inline bool direction_fits(const Guards& guards, long long guard, double before)
     return direction == 0 || (before < 0) == (direction > 0);
 }
 
+inline bool is_switch(const Guards& guards, long long guard) { return guard >= guards.count - guards.switches; }
+
+inline double& mode_of(const Guards& guards, long long guard) {
+    return guards.modes[guard - (guards.count - guards.switches)];
+}
+
+// Whether the value of a switch says that its mode is the wrong one.
+inline bool against_mode(const Guards& guards, long long guard, double value) {
+    return is_switch(guards, guard) && value != 0 && (value > 0) != (mode_of(guards, guard) != 0);
+}
+
 inline bool crosses(double before, double after) { return (before < 0 && after >= 0) || (before > 0 && after <= 0); }
+
+// Keeps the roots in order of time.
+inline void add_root(Guards& guards, Root root) noexcept {
+    long long place = guards.root_count++;
+    for (; place > 0 && guards.roots[place - 1].theta > root.theta; --place)
+        guards.roots[place] = guards.roots[place - 1];
+    guards.roots[place] = root;
+}
 
 template <class M>
 inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint right) noexcept {
@@ -66,10 +87,20 @@ inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint 
         const Root& other = guards.roots[r];
         if (other.guard == guard && other.rising == rising && std::fabs(other.theta - theta) < 1e-9) return;
     }
-    // Keep the roots in order of time.
-    long long place = guards.root_count++;
-    for (; place > 0 && guards.roots[place - 1].theta > theta; --place) guards.roots[place] = guards.roots[place - 1];
-    guards.roots[place] = {guard, theta, rising};
+    add_root(guards, {guard, theta, rising});
+}
+
+// A switch that rested on zero leaves it to the side its mode does not stand for: it turns where it leaves.
+template <class M>
+inline void locate_leaving(Integration& s, long long guard, double from, GuardPoint right) noexcept {
+    Guards& guards = s.guards;
+    if (guards.root_count == guards.root_capacity) return;
+    const double sign = right.value > 0 ? 1 : -1;
+    const double level = std::fmax(guards.floor[guard], leaving_level * std::fabs(right.value));
+    const double tolerance = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
+    const double theta = find_zero([&](double place) { return sign * guard_on_step<M>(s, guard, place) - level; }, from,
+                                   -level, right.theta, sign * right.value - level, tolerance);
+    add_root(guards, {guard, theta, right.value > 0});
 }
 
 // Three samples of one sign whose parabola turns between them, away from where they come: see whether it crosses zero.
@@ -117,13 +148,21 @@ inline void scan_guard(Integration& s, long long guard) noexcept {
         return GuardPoint{static_cast<double>(j) / guard_samples, guards.samples[(j - 1) * guards.count + guard]};
     };
     GuardPoint start{0, guards.reference[guard]};
-    if (start.value == 0) start = wake<M>(s, guard);
+    if (start.value == 0) {
+        start = wake<M>(s, guard);
+        if (against_mode(guards, guard, start.value)) add_root(guards, {guard, 0, start.value > 0});
+    }
     GuardPoint left = start;
     for (int j = 1; j <= guard_samples; ++j) {
         const GuardPoint right = sample(j);
         if (std::isnan(right.value)) continue;
         if (left.value == 0) {
-            if (std::fabs(right.value) > guards.floor[guard]) left = right;
+            if (std::fabs(right.value) > guards.floor[guard]) {
+                if (against_mode(guards, guard, right.value)) locate_leaving<M>(s, guard, left.theta, right);
+                left = right;
+            } else {
+                left.theta = right.theta;
+            }
             continue;
         }
         if (crosses(left.value, right.value)) {

@@ -68,6 +68,10 @@ struct Guards {
     Root* roots = nullptr;        // located in this step, in order of time
     long long root_count = 0, root_capacity = 0, early_count = 0;
     double rate = 0;              // of the guard that cut the step, just before
+    // The last guards are switches of the equations: each has a mode among the parameters, 1 above zero and 0 elsewhere.
+    long long switches = 0;
+    double* modes = nullptr;
+    long long turns = 0, last_turned = -1;  // located switches, and which was the last
     // The pace of cutting events, to tell chattering.
     double last_time = std::numeric_limits<double>::quiet_NaN();
     double last_interval = std::numeric_limits<double>::infinity();

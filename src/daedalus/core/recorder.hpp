@@ -27,11 +27,19 @@ struct PieceRows {
     long long count = 0, capacity = 0;
 };
 
+// The modes of switches, each time with the row of `steps` from which on they hold.
+struct ModeRows {
+    long long* row = nullptr;
+    double* values = nullptr;  // (capacity, switches)
+    long long count = 0, capacity = 0;
+};
+
 struct Recorder {
     Rows steps;    // the start, every step, and the state after a cutting event at the same time once more
     Rows samples;  // values at save_at
     EventRows events;
     PieceRows pieces;  // kept where a capacity is given
+    ModeRows modes;    // the same
     const double* save_at = nullptr;
     long long save_count = 0, save_next = 0;
     bool every_step = true;      // else only rows at events
@@ -57,6 +65,13 @@ DAEDALUS_HOST_DEVICE inline void push_event(EventRows& events, long long guard, 
     copy(before, n, events.before + events.count * n);
     copy(after, n, events.after + events.count * n);
     ++events.count;
+}
+
+DAEDALUS_HOST_DEVICE inline void push_modes(ModeRows& modes, long long row, const double* values, long long count) {
+    if (modes.capacity == 0) return;
+    modes.row[modes.count] = row;
+    copy(values, count, modes.values + modes.count * count);
+    ++modes.count;
 }
 
 DAEDALUS_HOST_DEVICE inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,

@@ -26,7 +26,9 @@ struct DenseRecord {
 // What a run leaves behind.
 struct Record {
     Storage<double> step_t, step_x, sample_t, sample_x, event_t, event_before, event_after;
-    Storage<long long> event_guard;
+    Storage<long long> event_guard, mode_row;
+    Storage<double> mode_values;
+    long long mode_count = 0, turns = 0, last_turned = -1;  // of switches
     long long n = 0, step_count = 0, sample_count = 0, event_count = 0;
     Status status = Status::finished;
     Culprit culprit;
@@ -121,6 +123,10 @@ private:
         record_.event_after.grow(capacity * record_.n);
         rows = {record_.event_guard.data(), record_.event_t.data(), record_.event_before.data(),
                 record_.event_after.data(), rows.count, capacity};
+        if (request_.switches == 0 || !request_.keep_steps || request_.implicit) return;
+        ModeRows& modes = workspace_.state().recorder.modes;
+        record_.mode_row.grow(capacity), record_.mode_values.grow(capacity * request_.switches);
+        modes = {record_.mode_row.data(), record_.mode_values.data(), modes.count, capacity};
     }
 
     void finish() {
@@ -141,6 +147,8 @@ private:
         const bool blames = record_.status == Status::not_finite || record_.status == Status::step_too_small ||
                             record_.status == Status::newton_failed || record_.status == Status::singular;
         if (blames) record_.culprit = s.culprit;
+        record_.mode_count = s.recorder.modes.count;
+        record_.turns = s.guards.turns, record_.last_turned = s.guards.last_turned;
         record_.stop_time = s.t;
         record_.last_step = s.last_step;
         record_.steps = s.steps, record_.rejected = s.rejected, record_.rhs_calls = s.rhs_calls;
@@ -173,7 +181,11 @@ inline DenseRecord make_dense(const Request& request, const Record& record, Stat
     const double* t = record.step_t.data();
     dense.starts.grow(rows), dense.ends.grow(rows), dense.coefficients.grow(rows * size);
 
+    long long mark = 0;
+    const long long switches = request.switches;
     for (long long row = 0; row < rows; ++row) {
+        for (; mark < record.mode_count && record.mode_row.data()[mark] <= row; ++mark)
+            copy(record.mode_values.data() + mark * switches, switches, s.guards.modes);
         const bool last = row + 1 == rows;
         // Two rows at one time are an event, not a step; the last state is a piece of its own if no step leads to it.
         if (!last && t[row + 1] == t[row]) continue;

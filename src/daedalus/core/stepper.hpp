@@ -78,6 +78,8 @@ inline Status start(Integration& s) noexcept {
     if (s.t0 == s.t1) return Status::finished;
     enter_segments(s.inputs, 0.5 * (s.t + interval_end(s)));
     restart(s);
+    if (s.guards.switches > 0)
+        if (const Status status = first_modes(s); status != Status::going) return status;
     if constexpr (M::is_explicit) {
         ensure_slope<M>(s);
         if (s.abort_called) return Status::aborted;
@@ -103,11 +105,11 @@ inline Status next_interval(Integration& s) noexcept {
     enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
     restart(s);
     // Inputs may jump here, and z and x' with them: the row of this time keeps the later values.
-    if (s.implicit) {
-        if (!solve_restart(s, s.x, false)) return s.abort_called ? Status::aborted : Status::inconsistent;
-        Rows& rows = s.recorder.steps;
-        if (rows.count > 0 && rows.t[rows.count - 1] == s.t) copy(s.x, s.n, rows.x + (rows.count - 1) * s.n);
-    }
+    if (s.implicit && !solve_restart(s, s.x, false)) return s.abort_called ? Status::aborted : Status::inconsistent;
+    if (s.guards.switches > 0)
+        if (const Status status = settle_modes(s); status != Status::going) return status;
+    if (s.implicit) keep_later_values(s);
+    if (s.guards.switches > 0) record_modes(s, false);
     if (s.guards.count > 0 && jump_of_inputs(s)) return fire(s);
     return s.abort_called ? Status::aborted : Status::going;
 }
@@ -302,6 +304,7 @@ inline Status attempt_fixed(Integration& s) noexcept {
 inline bool has_room(const Integration& s) {
     const Recorder& recorder = s.recorder;
     return recorder.steps.count + 3 <= recorder.steps.capacity &&
+           (recorder.modes.capacity == 0 || recorder.modes.count + 3 <= recorder.modes.capacity) &&
            (recorder.pieces.capacity == 0 || recorder.pieces.count < recorder.pieces.capacity) &&
            recorder.events.count + s.guards.root_capacity + s.guards.count <= recorder.events.capacity;
 }

@@ -46,6 +46,7 @@ struct Request {
     const Function* resets = nullptr;
     const Function* projection = nullptr;
     std::span<const long long> directions, actions, occurrences;
+    long long switches = 0;  // so many last guards turn modes, which are the last entries of p
     const std::atomic<bool>* cancel = nullptr;
     void* keeper = nullptr;
 };
@@ -93,6 +94,8 @@ public:
         std::copy(request.u.begin(), request.u.end(), s.inputs.u);
         for (const Table* table : request.tables) tables_.push_back(activate(*table));
         s.inputs.tables = tables_.data(), s.inputs.count = static_cast<long long>(tables_.size());
+        parameters_ = request.p.data();
+        if (request.switches > 0) add_modes(request);
         if (request.linear || request.levels) add_linear(request);
         if (request.implicit)
             add_implicit(request);
@@ -130,11 +133,11 @@ private:
     }
 
     // Time, inputs and parameters stay where they are; only x and the result move from call to call.
-    Call connect(Caller& caller, const Request& request) {
+    Call connect(Caller& caller, const Request&) {
         Call& call = caller.call();
         call.arg[0] = &state_.stage_time;
         call.arg[2] = state_.inputs.u;
-        call.arg[3] = request.p.data();
+        call.arg[3] = parameters_;
         return call;
     }
 
@@ -173,16 +176,24 @@ private:
         }
         state_.implicit = kernels_.make(*request.implicit, calls, request.implicit_table);
     }
-    Call connect_implicit(Caller& caller, const Request& request) {
+    Call connect_implicit(Caller& caller, const Request&) {
         Call& call = caller.call();
         call.arg[0] = &state_.stage_time;
         call.arg[4] = state_.inputs.u;
-        call.arg[5] = request.p.data();
+        call.arg[5] = parameters_;
         return call;
     }
     static Caller& own(std::unique_ptr<Caller>& place, const Function& function, const Request& request) {
         place = std::make_unique<Caller>(function, request.keeper);
         return *place;
+    }
+
+    // Modes turn during a run, so it has parameters of its own.
+    void add_modes(const Request& request) {
+        own_parameters_.assign(request.p.begin(), request.p.end());
+        parameters_ = own_parameters_.data();
+        state_.guards.switches = request.switches;
+        state_.guards.modes = own_parameters_.data() + own_parameters_.size() - static_cast<std::size_t>(request.switches);
     }
 
     void add_guards(const Request& request, long long count) {
@@ -221,7 +232,8 @@ private:
     std::unique_ptr<Caller> matrix_caller_, level_callers_[4];
     std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_;
     std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_;
-    std::vector<double> stops_;
+    std::vector<double> stops_, own_parameters_;
+    const double* parameters_ = nullptr;
     Kernels kernels_;
     std::vector<ActiveTable> tables_;
     std::vector<long long> seen_;

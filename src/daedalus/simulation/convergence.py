@@ -57,6 +57,7 @@ def convergence(
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
     reference: Mapping[str, object] | Trajectory | None = None,
+    locate_switches: bool = True,
 ) -> Convergence:
     """Run the model with every step size and fit the order of the error at the end, overall and by variable.
 
@@ -69,11 +70,13 @@ def convergence(
     start, inputs, parameters: as in `dd.simulate`.
     reference: the right values at the end by name (a `reference` of the catalogue is one), or a finer trajectory;
         without it the model is run with "dop853" at rtol = 1e-13.
+    locate_switches: as in `dd.simulate`; with False a condition in the equations costs the order. The reference that
+        the model makes itself locates them always.
 
     Errors that rounding or the reference may have made are left out of the fits, and so are errors as large as the
     variable itself and runs that ended early; `notes` says which. The slopes from step to step show whether the steps
     are small enough: an error that happens to pass through zero at the end of the span bends the line of that variable.
-    Steps are cut at the times of a table (`dd.signal`) and at events.
+    Steps are cut at the times of a table (`dd.signal`), at events and where a condition in the equations changes.
 
     What can go wrong: too few steps, or steps that do not divide the span (InputError); a reference that does not
     arrive, a terminal event, fewer than two points that tell something (SolverError).
@@ -97,7 +100,7 @@ def convergence(
     expected = _expected_order(method, sizes[0])
     run = partial(simulate, system, (t0, t1), start, inputs, parameters, progress=False)
     answer = _answer(system, run, reference, t1)
-    runs = [run(method=method, step=step) for step in sizes]
+    runs = [run(method=method, step=step, locate_switches=locate_switches) for step in sizes]
     failures = _failures(runs, sizes, system.name)
     return _measured(system, runs, answer, sizes, expected, (t0, t1), failures)
 

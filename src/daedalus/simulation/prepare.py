@@ -58,6 +58,7 @@ class PreparedRun:
     ) -> None:
         limits = [options.pop(name, None) for name in LIMITS]
         method, rtol, atol = options.pop("method", "auto"), options.pop("rtol", 1e-6), options.pop("atol", 1e-9)
+        locate = options.pop("locate_switches", True)
         if options:
             raise InputError(f"dd.prepare takes no {', '.join(options)}.", remedy="the options of dd.simulate")
         self._t0, self._t1 = read_span(span)
@@ -74,7 +75,7 @@ class PreparedRun:
             )
         if takes_momenta(method):
             attach_momentum_form(model, self.system)
-        self._settings = settings_of(self.system, method, rtol, atol, *limits)
+        self._settings = settings_of(self.system, method, rtol, atol, *limits, locate_switches=locate)
         plant = self._settings.plant
         self._x0 = self.system.default_start
         self._rows = partial(first_row, model, plant, self._drive) if isinstance(plant, ImplicitPlant) else None
@@ -125,7 +126,7 @@ class PreparedRun:
             *self._fixed,
             self._begin(x0, p),
             self._drive.constants if u is None else u,
-            self._p if p is None else p,
+            self._settings.core_parameters(self._p if p is None else p),
             **self._call,
         )
 

@@ -24,7 +24,8 @@ def with_restart(settings: Settings, model: Model | System) -> Settings:
     system = settings.plant.system
     source = model if as_system(model) is system else system
     sizes, width = system.sizes, 2 * system.sizes["x"] + system.sizes["z"]
-    function = _core.Function("restart", [1, width, sizes["u"], sizes["p"]], [width])
+    of_p = settings.core_plant.system.sizes["p"]
+    function = _core.Function("restart", [1, width, sizes["u"], of_p], [width])
     states = [variable.name for variable in system.of_kind("state")]
     rates = [name for name, place in system.places.items() if place.letter == "x" and name not in states]
 

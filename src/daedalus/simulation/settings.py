@@ -14,8 +14,10 @@ from daedalus.simulation.fitting_method import check_fits
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.methods import METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.simulation.plant import Plant, plant_of
+from daedalus.simulation.switched_plant import switched_plant
 
 if TYPE_CHECKING:
+    from daedalus.reduction.switches import Switches
     from daedalus.simulation.tableaux.tableau import Tableau
 
 # A System keeps this many settings; beyond that it begins anew.
@@ -35,28 +37,39 @@ class Settings:
     max_steps: int | None
     time_limit: float | None
     call: dict[str, Any]  # keyword arguments of the core that differ from its own defaults
+    core_plant: Plant  # whose functions the core calls: the plant itself, or one with modes
+    switches: Switches | None = None
+    notes: tuple[str, ...] = ()
+
+    def core_parameters(self, p: np.ndarray) -> np.ndarray:
+        """p as the core takes it: the modes of switches follow, which it finds itself."""
+        return p if self.switches is None else np.concatenate([p, np.zeros(self.switches.count)])
 
 
-def settings_of(system: System, method: str | Tableau, rtol: float, atol: object, *limits: Any) -> Settings:
+def settings_of(
+    system: System, method: str | Tableau, rtol: float, atol: object, *limits: Any, locate_switches: bool = False
+) -> Settings:
     """The settings of a run, from memory where they were used before; what means nothing is refused.
 
     `limits` are step, max_step, first_step, max_steps and time_limit.
     """
     kept = system.prepared.setdefault("settings", {})
-    key = (method, rtol, atol, limits)
+    key = (method, rtol, atol, limits, locate_switches)
     try:
         known = kept.get(key)
     except TypeError:  # atol by name cannot be looked up
-        return _checked(system, method, rtol, atol, limits)
+        return _checked(system, method, rtol, atol, limits, locate_switches)
     if known is None:
-        known = _checked(system, method, rtol, atol, limits)
+        known = _checked(system, method, rtol, atol, limits, locate_switches)
         if len(kept) >= MOST_KEPT:
             kept.clear()
         kept[key] = known
     return known
 
 
-def _checked(system: System, method: str | Tableau, rtol: float, atol: object, limits: tuple[Any, ...]) -> Settings:
+def _checked(
+    system: System, method: str | Tableau, rtol: float, atol: object, limits: tuple[Any, ...], locate: bool
+) -> Settings:
     numbers = dict(zip(NUMBERS, (rtol, *limits)))
     for name, value in numbers.items():
         if value is not None and (not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0):
@@ -70,18 +83,20 @@ def _checked(system: System, method: str | Tableau, rtol: float, atol: object, l
         check_fits(plant, method)
     tolerance = row_tolerance(system, atol) if implicit else absolute_tolerance(system, atol)
     call = {"atol": tolerance, **{k: v for k, v in numbers.items() if v is not None}}
-    if system.invariants and plant.projection is not None:
-        call["projection"] = plant.projection.core
+    core_plant, switches, notes = switched_plant(plant) if locate and not takes_momenta(method) else (plant, None, ())
+    if system.invariants and core_plant.projection is not None:
+        call["projection"] = core_plant.projection.core
     if method == "auto":
         call["watch_stiffness"] = True
-    if system.events:
-        call.update(_events(plant))
+    if system.events or switches is not None:
+        call.update(_events(core_plant, 0 if switches is None else switches.count))
     core_method, reason = choice.core, choice.reason
     if takes_momenta(method):
         core_method, reason = _momentum_step(system, choice.name)
     chosen = (core_method, choice.name, reason)
-    core = _core_model(plant, choice.name)
-    return Settings(plant, core, *chosen, numbers["max_steps"], numbers["time_limit"], call)
+    core = _core_model(core_plant, choice.name)
+    ends = numbers["max_steps"], numbers["time_limit"]
+    return Settings(plant, core, *chosen, *ends, call, core_plant, switches, notes)
 
 
 def _core_model(plant: Plant, method: str) -> Any:
@@ -139,13 +154,15 @@ def absolute_tolerance(system: System, atol: object) -> np.ndarray:
     return vector
 
 
-def _events(plant: Plant) -> dict[str, Any]:
-    """Guards and resets for the core: every event cuts the step, terminal ones end the run."""
+def _events(plant: Plant, switches: int) -> dict[str, Any]:
+    """Guards and resets for the core: every event cuts the step, terminal ones end the run; switches come last."""
     events = plant.system.events
-    return {
+    call = {
         "guards": plant.guards.core,
-        "resets": plant.resets.core,
-        "directions": [e.direction for e in events],
-        "actions": [2 if e.terminal else 1 for e in events],
-        "occurrences": [1] * len(events),
+        "directions": [e.direction for e in events] + [0] * switches,
+        "actions": [2 if e.terminal else 1 for e in events] + [1] * switches,
+        "occurrences": [1] * (len(events) + switches),
     }
+    if events:
+        call["resets"] = plant.resets.core
+    return {**call, "switches": switches} if switches else call

@@ -27,6 +27,7 @@ from daedalus.simulation.samples import Samples
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
 from daedalus.simulation.stop_reason import remedy, stop_reason, without_advice
+from daedalus.simulation.switched_plant import sliding_text, turns_text
 from daedalus.simulation.system_to_run import implicit_choice, system_to_run
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 
@@ -54,6 +55,7 @@ def simulate(
     progress: bool | Callable[[float], None] | None = None,
     on_stop: str = "return",
     cancel: Any = None,
+    locate_switches: bool = True,
 ) -> Trajectory:
     """Solve the model over a span of time.
 
@@ -75,6 +77,8 @@ def simulate(
     progress: True, False, a function of the time reached, or None for a bar on a terminal.
     on_stop: what to do when a run ends early: "return" what was computed, or "raise" a SolverError that carries it as
         `error.trajectory`. Ctrl-C ends a run early too.
+    locate_switches: steps end where a condition of the equations (`if_else`, a comparison, `fabs`, `sign`, `fmin`,
+        `fmax`) changes, and the error stays that of the method; False steps over them.
 
     A run that meets NaN or blows up ends with the time and the variable in `tr.stop_reason`, and keeps its data. Where
     that is so because the mass matrix is singular at the start, a SingularModelError names the part.
@@ -96,7 +100,8 @@ def simulate(
     system, drive = read_inputs(system, left, (t0, t1))
     if takes_momenta(method):
         attach_momentum_form(model, system)
-    settings = settings_of(system, method, rtol, atol, step, max_step, first_step, max_steps, time_limit)
+    limits = (step, max_step, first_step, max_steps, time_limit)
+    settings = settings_of(system, method, rtol, atol, *limits, locate_switches=locate_switches)
     plant = settings.plant
     x0 = system.default_start
     if isinstance(plant, ImplicitPlant):
@@ -117,14 +122,15 @@ def simulate(
         call = {**call, "save_at": times, "tables": drive.core_tables(), "cancel": cancel, "progress": bar}
     rhs = settings.rhs if not drive.callbacks else _with_callbacks(settings, drive)
     try:
-        run = _core.integrate(rhs, settings.core_method, t0, t1, x0, drive.constants, p, **call)
+        core_p = settings.core_parameters(p)
+        run = _core.integrate(rhs, settings.core_method, t0, t1, x0, drive.constants, core_p, **call)
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
     status = run.status
     if status == "stiff":
-        limits = (step, max_step, first_step, max_steps, time_limit)
-        return _solved_anew(model, run, given, rtol, atol, limits, save_at, progress, on_stop, cancel)
+        others = (save_at, progress, on_stop, cancel, locate_switches)
+        return _solved_anew(model, run, given, rtol, atol, limits, *others)
     if status in SUSPECT:
         check_start_mass(model, system, t0, x0, p)
     trajectory = Trajectory(plant, drive, p, run.t, run.x, status, partial(explain, run, settings, drive, why), run)
@@ -135,7 +141,7 @@ def simulate(
 
 def _solved_anew(
     model: Model | System, run: Any, given: tuple[Any, ...], rtol: float, atol: object, limits: tuple[Any, ...],
-    save_at: Any, progress: Any, on_stop: str, cancel: Any,
+    save_at: Any, progress: Any, on_stop: str, cancel: Any, locate_switches: bool,
 ) -> Trajectory:  # fmt: skip
     """The whole run by an implicit method, after an explicit one was held back by stability."""
     steps = "step" if run.steps == 1 else "steps"
@@ -146,6 +152,7 @@ def _solved_anew(
     trajectory = simulate(
         model, span, start, inputs, parameters, name, rtol, atol, step, save_at, max_step,  # type: ignore[arg-type]
         max_steps=max_steps, time_limit=time_limit, progress=progress, on_stop=on_stop, cancel=cancel,
+        locate_switches=locate_switches,
     )  # fmt: skip
     return trajectory.with_note(why)
 
@@ -158,13 +165,18 @@ def _raises(on_stop: str) -> bool:
 
 def explain(run: Any, settings: Settings, drive: Drive, why: str = "") -> Outcome:
     """What the core reports, in words; `why` this method was taken where it was not asked for."""
+    limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
+    reason = stop_reason(run, settings.plant.system, *limits)
+    told = settings.notes
+    if settings.switches is not None:
+        told += (turns_text(run.turns, settings.switches),)
+        if run.status == "chattering" and run.last_turned >= 0:
+            reason = sliding_text(run.stop_time, settings.switches.conditions[run.last_turned])
     return Outcome(
-        stop_reason=stop_reason(
-            run, settings.plant.system, settings.max_steps, settings.time_limit, settings.call.get("step")
-        ),
+        stop_reason=reason,
         method=settings.method,
         work=Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds),
-        notes=(why or settings.reason, *drive.notes, *settings.plant.notes),
+        notes=(why or settings.reason, *drive.notes, *settings.plant.notes, *told),
         events=tuple(run.events),
     )
 
@@ -266,8 +278,10 @@ def _with_callbacks(settings: Settings, drive: Drive) -> Any:
             remedy='dd.signal(times, values), an expression of m["t"], or method="radau5"',
         )
     if isinstance(settings.plant, ImplicitPlant):
-        residual, jacobian = (_filling_inputs(function.core, drive) for function in settings.plant.functions)
-        return settings.plant.core_model(residual, jacobian)
+        plant = settings.core_plant
+        assert isinstance(plant, ImplicitPlant)
+        residual, jacobian = (_filling_inputs(function.core, drive) for function in plant.functions)
+        return plant.core_model(residual, jacobian)
     return _filling_inputs(settings.rhs, drive)
 
 

@@ -100,5 +100,5 @@ def remedy(status: str) -> str:
         "singular": "dd.analyse(m, at=tr.at(tr.time[-1])), which names what is not determined",
         "inconsistent": "a reset that leaves the constraints as they are; dd.initialise shows what is in conflict",
         "not_projected": "a smaller rtol, or a reset that stays near the constraints",
-        "chattering": "a reset that moves the guard away from zero, or a terminal event",
+        "chattering": "a reset that moves the guard away from zero, a terminal event, or a state that says what rests",
     }.get(status, "dd.simulate(..., on_stop='return') to keep what was computed")

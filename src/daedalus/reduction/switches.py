@@ -1,0 +1,223 @@
+"""Conditions in equations as modes: each `a > b` becomes a hidden parameter 0 or 1 that a guard a - b turns.
+
+Between two switches the equations are smooth then, so that an integrator keeps its order across them (E. Hairer,
+G. Wanner, S. P. Nørsett, Solving Ordinary Differential Equations I, section II.6). With m = [a > b], fmax(a, b) is a
+where m else b, |a| is (2m - 1) a, sign(a) is [a > 0] - [0 > a], and a <= b is 1 - m. A condition that keeps a root, a
+power or a division where it is defined, as in sqrt(fmax(x, 0)), stays as it is; steps end there all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+
+from daedalus.compilation.instructions import Instructions, read_instructions
+from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.printing import expression_text
+from daedalus.model.system import System
+from daedalus.model.variables import Variable
+
+LETTERS = ("t", "xdot", "x", "z", "u", "p")
+SWITCHING = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_FABS, ca.OP_SIGN, ca.OP_FMIN, ca.OP_FMAX))
+# What jumps at more places than one condition can say.
+STAIRS = {ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder"}
+# Operations that are not defined everywhere, with the operands that this depends on.
+LIMITED = {
+    **{
+        getattr(ca, f"OP_{name}"): (0,) for name in ("SQRT", "LOG", "LOG1P", "ASIN", "ACOS", "ACOSH", "ATANH", "ERFINV")
+    },
+    **{ca.OP_POW: (0, 1), ca.OP_CONSTPOW: (0,), ca.OP_DIV: (1,), ca.OP_INV: (0,)},
+}
+MODES = "modes of the switches"
+
+
+@dataclass(frozen=True, eq=False)
+class Switches:
+    """The conditions of a system, and the system with modes behind its parameters and their guards behind its own."""
+
+    system: System
+    conditions: tuple[str, ...]  # in the user's names
+    left: tuple[str, ...]  # operations that stay as they are
+
+    @property
+    def count(self) -> int:
+        """The number of conditions."""
+        return len(self.conditions)
+
+
+def switches_of(system: System) -> Switches | None:
+    """The switches of a system, found once and kept with it; None where the equations have none.
+
+    Example
+    -------
+    >>> import casadi as ca, daedalus as dd
+    >>> m = dd.Model("tank")
+    >>> h = m.state("h", start=1.0)
+    >>> m.equation(m.der(h), ca.if_else(h > 0.5, -1, -2))
+    >>> switches_of(m.freeze()).conditions
+    ('h > 0.5',)
+    """
+    known = system.prepared.get("switches", False)
+    if known is False:
+        with system.lock:
+            known = system.prepared.setdefault("switches", _found(system))
+    return known
+
+
+def _found(system: System) -> Switches | None:
+    arguments = [system.symbol(letter) for letter in LETTERS]
+    function = ca.Function("equations", arguments, [ca.densify(system.residual)])
+    wanted = SWITCHING | STAIRS.keys()
+    if not any(function.instruction_id(k) in wanted for k in range(function.n_instructions())):
+        return None
+    rows = read_instructions(function)
+    work = _Rewriting(rows, [elements(argument) for argument in arguments], _labels(system))
+    residual = work.residual(system.residual.numel())
+    if not work.guards:
+        return None
+    return Switches(_with_modes(system, work, residual), tuple(work.texts), tuple(sorted(work.left)))
+
+
+def _labels(system: System) -> dict[int, str]:
+    named = {symbol_key(s): name for k in LETTERS[1:] for s, name in zip(elements(system.symbol(k)), system.labels[k])}
+    return {symbol_key(system.symbol("t")): "t", **named}
+
+
+@dataclass
+class _Rewriting:
+    """The equations, instruction by instruction, with modes in the place of conditions."""
+
+    rows: Instructions
+    symbols: Sequence[Sequence[ca.SX]]
+    labels: Mapping[int, str]
+    guards: list[ca.SX] = field(default_factory=list)
+    modes: list[ca.SX] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    left: set[str] = field(default_factory=set)
+
+    def residual(self, size: int) -> ca.SX:
+        """The equations with modes; guards, modes and texts are filled on the way."""
+        rows = self.rows
+        result = [ca.SX(0)] * size
+        self.old: dict[int, ca.SX] = {}  # as written
+        self.new: dict[int, ca.SX] = {}
+        self.moving: dict[int, bool] = {}  # whether it depends on more than parameters
+        self.number: dict[int, object] = {-1: -1}  # equal for equal expressions
+        numbers: dict[tuple[object, ...], int] = {}
+        self.known: dict[tuple[object, object], ca.SX] = {}
+        self.kept = _protecting(rows)
+        zero = len(rows)
+        self._constant(zero, 0.0, numbers)
+        for row in range(len(rows)):
+            operation, first, second = rows.operation[row], rows.first[row], rows.second[row]
+            if operation == ca.OP_OUTPUT:
+                result[rows.slot[row]] = self.new[first]
+            elif operation == ca.OP_INPUT:
+                self.old[row] = self.new[row] = self.symbols[first][second]
+                self.moving[row] = LETTERS[first] != "p"
+                self.number[row] = numbers.setdefault(("symbol", first, second), len(numbers))
+            elif operation == ca.OP_CONST:
+                self._constant(row, rows.constants[first], numbers)
+            else:
+                key = (operation, self.number[first], self.number[second])
+                self.number[row] = numbers.setdefault(key, len(numbers))
+                self._rewrite(row, operation, first, second, zero)
+        return concatenate(result)
+
+    def _constant(self, row: int, value: float, numbers: dict[tuple[object, ...], int]) -> None:
+        self.old[row] = self.new[row] = ca.SX(value)
+        self.moving[row] = False
+        self.number[row] = numbers.setdefault(("constant", value), len(numbers))
+
+    def _rewrite(self, row: int, operation: int, a: int, b: int, zero: int) -> None:
+        self.moving[row] = self.moving[a] or (b >= 0 and self.moving[b])
+        self.old[row] = _applied(operation, self.old, a, b)
+        if operation in STAIRS and self.moving[row]:
+            self.left.add(STAIRS[operation])
+        if operation not in SWITCHING or not self.moving[row]:
+            self.new[row] = _applied(operation, self.new, a, b)
+        elif self.kept[row]:
+            self.new[row] = _applied(operation, self.new, a, b)
+            self._watch(operation, a, b if b >= 0 else zero)
+        elif operation == ca.OP_LT:
+            self.new[row] = self._mode(b, a)
+        elif operation == ca.OP_LE:
+            self.new[row] = 1 - self._mode(a, b, "<=")
+        elif operation == ca.OP_FABS:
+            self.new[row] = (2 * self._mode(a, zero) - 1) * self.new[a]
+        elif operation == ca.OP_SIGN:
+            self.new[row] = self._mode(a, zero) - self._mode(zero, a)
+        else:
+            larger, smaller = (a, b) if operation == ca.OP_FMAX else (b, a)
+            self.new[row] = ca.if_else(self._mode(a, b), self.new[larger], self.new[smaller])
+
+    def _watch(self, operation: int, a: int, b: int) -> None:
+        """A condition that stays in the equations; steps end where it changes."""
+        if operation == ca.OP_LT:
+            a, b = b, a
+        self._mode(a, b, "<=" if operation == ca.OP_LE else ">")
+
+    def _mode(self, a: int, b: int, written: str = ">") -> ca.SX:
+        """The mode of a > b, one for all conditions that are equal to it."""
+        key = (self.number[a], self.number[b])
+        if key not in self.known:
+            self.known[key] = ca.SX.sym(f"mode {len(self.modes)}")
+            self.modes.append(self.known[key])
+            self.guards.append(self.new[a] - self.new[b])
+            self.texts.append(self._text(a, b, written))
+        return self.known[key]
+
+    def _text(self, a: int, b: int, written: str) -> str:
+        left, right = self.old[a], self.old[b]
+        if left.is_constant():
+            left, right, written = right, left, {">": "<", "<=": ">="}[written]
+        return f"{expression_text(left, self.labels, 60)} {written} {expression_text(right, self.labels, 60)}"
+
+
+def _protecting(rows: Instructions) -> bytearray:
+    """1 for every row that decides whether an operation is defined: what is in its operand, or in a condition on it."""
+    count = len(rows)
+    limited = bytearray(count)
+    for row in range(count):
+        if rows.operation[row] not in (ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT):
+            used = [k for k in (rows.first[row], rows.second[row]) if k >= 0]
+            limited[row] = rows.operation[row] in LIMITED or any(limited[k] for k in used)
+    kept = bytearray(count)
+    for row in range(count - 1, -1, -1):
+        operation = rows.operation[row]
+        if operation in (ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT):
+            continue
+        operands = (rows.first[row], rows.second[row])
+        places = (0, 1) if kept[row] else LIMITED.get(operation, ())
+        if operation == ca.OP_IF_ELSE_ZERO and limited[operands[1]]:
+            places = (0, *places)
+        for place in places:
+            if operands[place] >= 0:
+                kept[operands[place]] = 1
+    return kept
+
+
+def _applied(operation: int, values: Mapping[int, ca.SX], a: int, b: int) -> ca.SX:
+    return ca.SX.binary(operation, values[a], values[b]) if b >= 0 else ca.SX.unary(operation, values[a])
+
+
+def _with_modes(system: System, work: _Rewriting, residual: ca.SX) -> System:
+    """The same system with modes as further parameters; only runs see it."""
+    symbols = {letter: system.symbol(letter) for letter in LETTERS}
+    symbols["p"] = concatenate([symbols["p"], *work.modes])
+    modes = Variable(MODES, "parameter", (len(work.modes),), start=(0.0,) * len(work.modes))
+    return System(
+        system.name,
+        [*system.variables, modes],
+        system.orders,
+        symbols,
+        residual,
+        system.equation_labels,
+        {},
+        system.events,
+        concatenate([system.guards, *work.guards]),
+        system.resets,
+        system.invariants,
+    )
