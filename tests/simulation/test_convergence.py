@@ -10,7 +10,9 @@ from daedalus import catalogue
 from daedalus.simulation.convergence import convergence
 from daedalus.simulation.measured_order import fitted_order
 
-RUNNING = [m.name for m in dd.methods() if m.name in dd.tableau_names()]
+# Orders 10 and 12 reach rounding on these systems before their slope is steady; tests/core/test_implicit_tableau.py
+# measures them on problems with room for it.
+RUNNING = [m.name for m in dd.methods() if m.name in dd.tableau_names() and m.order < 10]
 # Steps over the span by order: small enough for the asymptotic slope, large enough to stay above rounding.
 # Below 24 steps the local orders of radau9 on lotka_volterra lie between 4 and 15; from there on they are steady.
 COUNTS = {

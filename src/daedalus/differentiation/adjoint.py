@@ -98,7 +98,7 @@ def forward(case: Case) -> tuple[list[Segment], np.ndarray]:
     tables = case.drive.core_tables() + ([] if case.grid is None else [breakpoints(case.grid)])
     taken, limit = 0, case.settings.call.get("max_steps")
     while True:
-        call = {**case.settings.call, "tables": tables, "max_steps": length}
+        call = {**case.settings.call, "tables": tables, "max_steps": length, "watch_stiffness": False}
         if first_step and "step" not in call:
             call["first_step"] = first_step
         run = _core.integrate(

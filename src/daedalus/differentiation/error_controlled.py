@@ -19,8 +19,8 @@ from daedalus.simulation.stop_reason import SUCCESS, remedy, stop_reason
 from daedalus.simulation.trajectory import Dense, Work
 
 
-def run_error_controlled(case: Case, augmented: Augmented, y0: np.ndarray) -> Recorded:
-    """Integrate y from the start of the case to its end, or to a terminal event."""
+def run_error_controlled(case: Case, augmented: Augmented, y0: np.ndarray) -> Recorded | None:
+    """Integrate y from the start of the case to its end, or to a terminal event; None where the system is stiff."""
     settings, system = case.settings, case.system
     sizes = augmented.variational.directions.sizes(system, case.p)
     call = {**settings.call, "atol": augmented.tolerances(settings.call["atol"], sizes)}
@@ -33,6 +33,8 @@ def run_error_controlled(case: Case, augmented: Augmented, y0: np.ndarray) -> Re
     if tables:
         call["tables"] = tables
     run = _core.integrate(augmented.rhs.core, settings.core_method, case.t0, case.t1, y0, u, case.p, **call)
+    if run.status == "stiff":
+        return None
     events = tuple(PassedEvent(guard, t, before, after) for guard, t, before, after in run.events)
     if augmented.variational.order == 2:
         refuse_second_order_events(case, [event.guard for event in events])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.simulation.methods import is_implicit
+from daedalus.simulation.system_to_run import implicit_choice
 
 WAYS = {"variational": run_error_controlled, "discrete": run_discrete}
 
@@ -89,5 +91,9 @@ def differentiate(case: Case, order: int, wrt: str | Sequence[str], by: str) -> 
         refuse_implicit(case, 'by="discrete"')
     run = run_implicit if is_implicit(case.method) else WAYS[by]
     recorded = run(case, augmented, y0)
-    notes = event_notes(case, augmented, recorded) if case.system.events else ()
+    notes: tuple[str, ...] = ()
+    if recorded is None:
+        name, why = implicit_choice(case.system, "the system is stiff", case.settings.call["rtol"])
+        notes, recorded = (why,), run_implicit(replace(case, method=name), augmented, y0)
+    notes += tuple(event_notes(case, augmented, recorded)) if case.system.events else ()
     return Sensitivities(case, augmented, recorded, start, by, notes)

@@ -45,7 +45,7 @@ def stop_reason(
 
 
 def _failure(run: Any, t: str, name: str, step: float | None) -> str:
-    if run.status == "singular" and run.culprit < 0:
+    if run.status == "singular" and run.jacobians == 0:
         return f"the matrix that gives the derivatives and algebraic variables is singular at {t}"
     if run.status == "not_projected":
         return f"no state near the one reached obeys the constraints at {t}"
