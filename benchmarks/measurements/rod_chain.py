@@ -30,13 +30,15 @@ def daedalus(options: dict[str, Any]) -> Any:
     for code in (system.prepared["linear model code"], *plant.projection.functions.values()):
         code.wait()
 
+    number = {label: k for k, label in enumerate(system.labels["x"])}
+    place = [number[f"rod{i}.position[{k}]"] for i in range(options["rods"]) for k in range(2)]
+
     def solve() -> tuple[np.ndarray, int]:
         tr = dd.simulate(
             model, options["end"], method="tsit5", rtol=options["rtol"], atol=options["rtol"], progress=False
         )
         if not tr.success:
             raise NoSolution(tr.stop_reason)
-        place = [system.labels["x"].index(f"rod{i}.position[{k}]") for i in range(options["rods"]) for k in range(2)]
         return tr._x[-1][place], tr.work.steps
 
     return solve

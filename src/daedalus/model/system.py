@@ -143,6 +143,11 @@ class System:
         return {name: ca.SX(value) for name, value in self._invariants.items()}
 
     @property
+    def has_invariants(self) -> bool:
+        """Whether solutions keep anything at zero; asked in every run, where a copy of all expressions would cost."""
+        return bool(self._invariants)
+
+    @property
     def watched(self) -> dict[str, ca.SX]:
         """What solutions keep at zero but nothing holds them to, by name: constraints of a reduction that may drift."""
         return {name: ca.SX(value) for name, value in self._watched.items()}

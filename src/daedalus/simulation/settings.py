@@ -84,7 +84,7 @@ def _checked(
     tolerance = row_tolerance(system, atol) if implicit else absolute_tolerance(system, atol)
     call = {"atol": tolerance, **{k: v for k, v in numbers.items() if v is not None}}
     core_plant, switches, notes = switched_plant(plant) if locate and not takes_momenta(method) else (plant, None, ())
-    if system.invariants and core_plant.projection is not None:
+    if system.has_invariants and core_plant.projection is not None:
         call["projection"] = core_plant.projection.core
     if method == "auto":
         call["watch_stiffness"] = True

@@ -110,9 +110,9 @@ def simulate(
             settings = with_restart(settings, model)
     elif start is not None:
         x0 = read_start(plant, drive, start, t0, p, settings)
-    if system.invariants and isinstance(plant, ImplicitPlant):
+    if system.has_invariants and isinstance(plant, ImplicitPlant):
         check_on_invariants(plant, drive, t0, x0, p, rtol)
-    elif system.invariants:
+    elif system.has_invariants:
         x0, done = consistent_start(model, plant, drive, t0, x0, p, rtol, (start, inputs, parameters))
         drive = drive._replace(notes=(*drive.notes, *done)) if done else drive
     call = settings.call
