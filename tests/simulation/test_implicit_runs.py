@@ -161,3 +161,10 @@ def test_work_is_counted_exactly():
     """Linear and constant: one Jacobian; the counts are the same on every machine."""
     tr = dd.simulate(circuit(), 2.0, inputs={"u": 0.0}, method="radau5", step=0.1)
     assert (tr.work.steps, tr.work.jacobians, tr.work.factorisations) == (20, 1, 2)
+
+
+@pytest.mark.parametrize("end", [1.0, 1.3, 1.77])
+def test_no_run_ends_with_a_short_step(end):
+    """At index 3 multipliers would be wrong by the errors of positions over h^2."""
+    steps = np.diff(dd.simulate(cartesian_pendulum(), end, method="radau5").time)
+    assert steps[-1] > 0.3 * steps[-2]
