@@ -49,7 +49,6 @@ struct RadauState : ImplicitState {
     double rtol = 0, atol_factor = 1, newton_tolerance = 0;
     double rounding = 0;  // corrections below this that stop shrinking are rounding errors
     int most_iterations = 7;
-    int failures_in_a_row = 0;
 
     RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationTable& t)
         : ImplicitState(m, calls, (4 * t.stages + 7) * padded(m.unknowns)), table(t) {
@@ -197,7 +196,6 @@ private:
     static void forget(RadauState& m) noexcept {
         m.jacobian_known = m.factored = m.polynomial_known = false;
         m.first = true, m.contraction = 1, m.restarted = false;
-        m.failures_in_a_row = 0;
     }
 
     // Jacobian and factors for this step; false where a matrix is singular.
