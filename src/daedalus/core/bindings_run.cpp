@@ -52,6 +52,10 @@ nb::object run_x(PythonRun& self) {
     return self.x;
 }
 
+nb::object run_end(const PythonRun& self) {
+    return copy_to_numpy({self.record->end_x.data(), static_cast<std::size_t>(self.record->n)});
+}
+
 nb::list run_events(const PythonRun& self) {
     const Record& record = *self.record;
     const auto n = static_cast<std::size_t>(record.n);
@@ -127,6 +131,7 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("x", run_x)
         .def_prop_ro("status", [](const PythonRun& self) { return status_name(self.record->status); })
         .def_prop_ro("stop_time", [](const PythonRun& self) { return self.record->stop_time; })
+        .def_prop_ro("end", run_end)
         .def_prop_ro("culprit", [](const PythonRun& self) { return self.record->culprit.component; })
         .def_prop_ro("culprit_stage", culprit_stage)
         .def_prop_ro("steps", [](const PythonRun& self) { return self.record->steps; })

@@ -26,6 +26,7 @@ struct DenseRecord {
 // What a run leaves behind.
 struct Record {
     Storage<double> step_t, step_x, sample_t, sample_x, event_t, event_before, event_after;
+    Storage<double> end_x;  // where it stopped
     Storage<long long> event_guard, mode_row;
     Storage<double> mode_values;
     long long mode_count = 0, turns = 0, last_turned = -1;  // of switches
@@ -150,6 +151,8 @@ private:
         record_.mode_count = s.recorder.modes.count;
         record_.turns = s.guards.turns, record_.last_turned = s.guards.last_turned;
         record_.stop_time = s.t;
+        record_.end_x.grow(s.n);
+        copy(s.x, s.n, record_.end_x.data());
         record_.last_step = s.last_step;
         record_.steps = s.steps, record_.rejected = s.rejected, record_.rhs_calls = s.rhs_calls;
     }

@@ -19,8 +19,9 @@ from daedalus.simulation.inputs import Drive, read_inputs
 from daedalus.simulation.methods import choose_method, is_implicit
 from daedalus.simulation.plant import ExplicitPlant, plant_of
 from daedalus.simulation.settings import Settings, settings_of
-from daedalus.simulation.simulate import read_span, read_start
+from daedalus.simulation.simulate import read_span
 from daedalus.simulation.solvable import solvable_system
+from daedalus.simulation.start_row import read_start
 
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
 OPTIONS = ("start", "inputs", "parameters", "method", "rtol", "atol", *LIMITS)

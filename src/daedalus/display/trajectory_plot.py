@@ -46,7 +46,9 @@ def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes 
 def _default_names(tr: Trajectory) -> list[str]:
     system = tr.system
     states = [n for n, place in system.places.items() if place.letter == "x"]
-    return [*states, *(v.name for v in system.of_kind("algebraic")), *tr._plant.output_slices]
+    known = set(tr.keys())
+    names = [*states, *(v.name for v in system.of_kind("algebraic")), *tr._plant.output_slices]
+    return [name for name in names if name in known]
 
 
 def _by_unit(tr: Trajectory, names: list[str]) -> list[list[str]]:
@@ -60,12 +62,11 @@ def _by_unit(tr: Trajectory, names: list[str]) -> list[list[str]]:
 
 def _fine_samples(tr: Trajectory) -> Any:
     """The dense output on a grid fine enough to look smooth, broken at events."""
-    pieces = len(tr.dense.starts)
-    if pieces == 0:
+    starts, ends = tr.dense_spans
+    if len(starts) == 0:
         return tr
-    each = max(2, min(POINTS_PER_STEP, MOST_POINTS // pieces))
+    each = max(2, min(POINTS_PER_STEP, MOST_POINTS // len(starts)))
     fractions = np.linspace(0.0, 1.0, each, endpoint=False)
-    starts, ends = tr.dense.starts, tr.dense.ends
     grid = (starts[:, None] + fractions * (ends - starts)[:, None]).ravel()
     # The last moment before each event, so that jumps are drawn upright.
     times = np.array([t for _, t, *_ in tr.outcome.events])

@@ -101,7 +101,7 @@ def follow_layer(fast: FastPart, t0: float, x0: np.ndarray) -> Layer:
         run = simulate(system, (begin, begin + length), dict(zip(labels, x.tolist())), rtol=RTOL, atol=ATOL)
         if not run.success:
             break
-        begin, length, x = begin + length, 2 * length, run._x[-1]
+        begin, length, x = begin + length, 2 * length, run._vector("x")[-1]
         if np.any(np.abs(x) > LARGEST * np.maximum(np.abs(x0), fast.nominal)):
             break
         end, root = fast.root_near(t0, x)

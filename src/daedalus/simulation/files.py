@@ -1,7 +1,8 @@
 """Trajectories as xarray, pandas and NetCDF; a saved run holds its model, so that `dd.load` can do what the run could.
 
-The file has the samples in its root group, readable by any NetCDF tool, and all else in the group `daedalus`. Nothing
-in it is executed on loading: expressions are CasADi's serialised graphs, the rest is numbers and JSON.
+The file has the samples in its root group, readable by any NetCDF tool, and all else in the group `daedalus`, which
+has a group for each piece where the run consists of several. Nothing in it is executed on loading: expressions are
+CasADi's serialised graphs, the rest is numbers and JSON.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from daedalus.model.signals import Signal
 from daedalus.model.system import System
 from daedalus.simulation.implicit_plant import plant_for_rows
 from daedalus.simulation.inputs import Drive
+from daedalus.simulation.joined_trajectory import joined
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.trajectory import Dense, Outcome, Trajectory, Work
 
@@ -26,16 +28,17 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-FORMAT = 1
+# Of a run, and of one in pieces, which earlier versions do not know.
+FORMAT, OF_PIECES = 1, 2
 GROUP = "daedalus"
 
 
 def recorded_names(samples: Samples) -> list[str]:
     """What a table of a run holds: states, algebraic variables, inputs and outputs, not parameters and derivatives."""
-    system = samples._plant.system
+    system, known = samples._plant.system, set(samples.keys())
     names = [v.name for v in system.variables if v.kind != "parameter"]
     rates = [n for n, place in system.places.items() if place.letter == "x" and n not in names]
-    return [*names, *rates, *samples._plant.output_slices]
+    return [name for name in (*names, *rates, *samples._plant.output_slices) if name in known]
 
 
 def unit_of(system: System, name: str) -> str:
@@ -88,10 +91,29 @@ def save(tr: Trajectory, path: Path) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         to_dataset(tr).to_netcdf(partial, engine="h5netcdf")
-        _internals(tr).to_netcdf(partial, engine="h5netcdf", mode="a", group=GROUP)
+        for group, part in _groups(tr).items():
+            part.to_netcdf(partial, engine="h5netcdf", mode="a", group=group)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _groups(tr: Trajectory) -> dict[str, xarray.Dataset]:
+    """What belongs to a run beside its samples, by group of the file."""
+    import xarray
+
+    if len(tr.pieces) == 1:
+        return {GROUP: _internals(tr)}
+    description = {"format": OF_PIECES, "pieces": len(tr.pieces)}
+    head = xarray.Dataset({"description": (["byte"], _as_bytes(description))})
+    parts = {f"{GROUP}/{k}": _internals(piece) for k, piece in enumerate(tr.pieces)}
+    for piece, part in zip(tr.pieces, parts.values()):
+        part["times"] = (["sample"], piece.time)
+    return {GROUP: head, **parts}
+
+
+def _as_bytes(description: dict[str, Any]) -> np.ndarray:
+    return np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
 
 
 def _internals(tr: Trajectory) -> xarray.Dataset:
@@ -120,8 +142,7 @@ def _internals(tr: Trajectory) -> xarray.Dataset:
         "outcome": {**vars(tr.outcome), "work": vars(tr.work), "events": [e[:2] for e in tr.outcome.events]},
         "tables": [{"slots": slots, "kind": table.kind, "shape": table.shape} for table, slots in drive.tables],
     }
-    text = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
-    return xarray.Dataset({**arrays, "description": (["byte"], text)})
+    return xarray.Dataset({**arrays, "description": (["byte"], _as_bytes(description))})
 
 
 def load(path: str | Path) -> Trajectory:
@@ -144,9 +165,10 @@ def load(path: str | Path) -> Trajectory:
     if not path.exists():
         raise InputError("There is no such file.", str(path), remedy="the path of a file that tr.save wrote")
     try:
-        with xarray.open_dataset(path, engine="h5netcdf", group=GROUP) as stored:
-            data = stored.load()
-            description = json.loads(data["description"].values.tobytes().decode())
+        head, description = _read_group(path, GROUP)
+        if description["format"] == OF_PIECES:
+            groups = [_read_group(path, f"{GROUP}/{k}") for k in range(description["pieces"])]
+            return joined([_rebuild(*group, group[0]["times"].values) for group in groups])
         with xarray.open_dataset(path, engine="h5netcdf") as root:
             times = root["time"].values.copy()
     except (OSError, KeyError, ValueError) as error:
@@ -159,7 +181,16 @@ def load(path: str | Path) -> Trajectory:
         raise InputError(
             "The file was written by another version.", f"format {description['format']}, this version reads {FORMAT}"
         )
-    return _rebuild(data, description, times)
+    return _rebuild(head, description, times)
+
+
+def _read_group(path: Path, group: str) -> tuple[xarray.Dataset, dict[str, Any]]:
+    """The arrays of a group, and its description."""
+    import xarray
+
+    with xarray.open_dataset(path, engine="h5netcdf", group=group) as stored:
+        data = stored.load()
+    return data, json.loads(data["description"].values.tobytes().decode())
 
 
 def _rebuild(data: xarray.Dataset, description: dict[str, Any], times: np.ndarray) -> Trajectory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.model import Model
+from daedalus.model.signals import Signal
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
 from daedalus.simulation.implicit_plant import ImplicitPlant
@@ -18,9 +20,11 @@ from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.lobatto_step import attach_momentum_form
 from daedalus.simulation.methods import takes_momenta
+from daedalus.simulation.next_piece import Asked, next_piece
+from daedalus.simulation.pieces import explain, go_on
 from daedalus.simulation.settings import settings_of
-from daedalus.simulation.simulate import explain, raise_stopped, read_save_at, read_span, read_start
-from daedalus.simulation.stop_reason import SUCCESS
+from daedalus.simulation.simulate import raise_stopped, read_save_at, read_span
+from daedalus.simulation.start_row import read_start
 from daedalus.simulation.system_to_run import system_to_run
 from daedalus.simulation.trajectory import Trajectory
 
@@ -89,6 +93,7 @@ class PreparedRun:
         if self._drive.tables:
             self._call["tables"] = self._drive.core_tables()
         self._fixed = (self._settings.rhs, self._settings.core_method, self._t0, self._t1)
+        self._asked = Asked(model, self._t1, inputs, parameters, rtol, atol, tuple(limits), locate)
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
@@ -103,9 +108,12 @@ class PreparedRun:
         Raises a SolverError that carries the trajectory when the run stops early.
         """
         run = self._run(x0, u, p)
-        if run.status not in SUCCESS:
-            raise_stopped(self._trajectory(run, u, p))
-        return run.x[:, self._settings.plant.row_parts["x"]]
+        if run.status == "finished":
+            return run.x[:, self._settings.plant.row_parts["x"]]
+        whole = self._trajectory(run, u, p)
+        if not whole.success:
+            raise_stopped(whole)
+        return np.stack([whole[label] for label in self.labels["x"]], axis=1)
 
     def trajectory(
         self, x0: np.ndarray | None = None, u: np.ndarray | None = None, p: np.ndarray | None = None
@@ -134,7 +142,19 @@ class PreparedRun:
         drive = self._drive if u is None else self._drive._replace(constants=np.array(u, dtype=float))
         parameters = self._p if p is None else np.array(p, dtype=float)
         words = partial(explain, run, self._settings, drive, self._why)
-        return Trajectory(self._settings.plant, drive, parameters, run.t, run.x, run.status, words, run)
+        first = Trajectory(self._settings.plant, drive, parameters, run.t, run.x, run.status, words, run)
+        asked = self._asked
+        if u is not None:
+            # Constants by the element; tables and expressions stay as they are.
+            tabled = {k for _, slots in drive.tables for k in slots}
+            kept = {
+                n: v for n, v in (asked.inputs or {}).items() if isinstance(v, Signal) or n not in self.system.places
+            }
+            labels = enumerate(self.labels["u"])
+            asked = replace(asked, inputs={**kept, **{n: drive.constants[k] for k, n in labels if k not in tabled}})
+        if p is not None:
+            asked = replace(asked, parameters=dict(zip(self.labels["p"], parameters.tolist())))
+        return go_on(first, partial(next_piece, asked), self._t1, self._call.get("save_at"))
 
 
 def prepare(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +72,8 @@ class Dense:
 class Trajectory(Samples):
     """What `dd.simulate` returns: `tr["x"]` by name, `tr.at(t)` between the steps, `tr.plot()` to look at it.
 
-    Attributes: `time`, `success`, `stop_reason`, `status`, `method`, `work`, `notes`, `events`, `system`.
+    Attributes: `time`, `success`, `stop_reason`, `status`, `method`, `work`, `notes`, `events`, `end`, `pieces`,
+    `system`.
 
     Example
     -------
@@ -142,12 +143,6 @@ class Trajectory(Samples):
         """What was decided on the way, such as why this method."""
         return self.outcome.notes
 
-    def with_note(self, note: str) -> Trajectory:
-        """The same with another reason for its method."""
-        outcome = replace(self.outcome, notes=(note, *self.outcome.notes[1:]))
-        arrays = (self._parameters, self._times, self._x)
-        return Trajectory(self._plant, self._drive, *arrays, self.status, outcome, self._source)
-
     @cached_property
     def events(self) -> list[EventRecord]:
         """The events in order of time; `.before["x"]` and `.after["x"]` give values by name."""
@@ -173,6 +168,34 @@ class Trajectory(Samples):
             self._source = Dense(*self._source.dense())
         return self._source
 
+    @property
+    def dense_spans(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where each polynomial of the dense output begins and ends."""
+        return self.dense.starts, self.dense.ends
+
+    @property
+    def end(self) -> Samples:
+        """The last moment of the run: every value by name where it stopped; a start for another run.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -x)
+        >>> tr = dd.simulate(m, 1.0)
+        >>> bool(dd.simulate(m, (1.0, 2.0), start=tr.end).time[0] == tr.end.time)
+        True
+        """
+        if isinstance(self._source, _core.Run):
+            return self._snapshot(self._source.stop_time, self._source.end)
+        return self.at(self.dense_spans[1][-1] if len(self.dense_spans[1]) else self._times[-1])
+
+    @property
+    def pieces(self) -> tuple[Trajectory, ...]:
+        """The runs that this one consists of: itself, or several where the method or the equations were changed."""
+        return (self,)
+
     def at(self, t: object, project: bool = False) -> Samples:
         """Values by name at any time of the run, from the dense output of the method.
 
@@ -192,13 +215,9 @@ class Trajectory(Samples):
         """
         times = np.asarray(t, dtype=float)
         flat = np.ascontiguousarray(times.reshape(-1))
+        low, high = self._reach()
         if len(self._times) == 0 or flat.size == 0 or not np.all(np.isfinite(flat)):
             raise InputError("at() takes finite times within the run.", f"got {t!r}"[:120])
-        dense = self.dense
-        pieces = (dense.starts, dense.ends)
-        low, high = (
-            (min(p.min() for p in pieces), max(p.max() for p in pieces)) if len(dense.starts) else (self._times[0],) * 2
-        )
         slack = 1e-12 * max(abs(low), abs(high), 1e-300)
         if flat.min() < low - slack or flat.max() > high + slack:
             raise InputError(
@@ -207,11 +226,23 @@ class Trajectory(Samples):
                 because=f"the run {self.stop_reason}." if not self.success else "",
                 remedy="a longer span, or times within it",
             )
+        return self._between(flat, np.clip(flat, low, high), times.ndim == 0, project)
+
+    def _reach(self) -> tuple[float, float]:
+        """The earliest and the latest time of the dense output."""
+        starts, ends = self.dense_spans
+        if len(starts) == 0:
+            return (self._times[0], self._times[0]) if len(self._times) else (np.nan, np.nan)
+        return min(starts.min(), ends.min()), max(starts.max(), ends.max())
+
+    def _between(self, times: np.ndarray, inside: np.ndarray, scalar: bool, project: bool) -> Samples:
+        """Values at `times`, read from the dense output at times `inside` the run."""
+        dense = self.dense
         if len(dense.starts):
-            x = _core.evaluate_dense(dense.starts, dense.ends, dense.coefficients, np.clip(flat, low, high))
+            x = _core.evaluate_dense(dense.starts, dense.ends, dense.coefficients, inside)
         else:
-            x = np.repeat(self._x[-1:], flat.size, axis=0)
-        found = Samples(self._plant, self._drive, self._parameters, flat, x, scalar=times.ndim == 0)
+            x = np.repeat(self._x[-1:], len(times), axis=0)
+        found = Samples(self._plant, self._drive, self._parameters, times, x, scalar=scalar)
         if project and self._plant.projection is not None:
             found._x = self._plant.projection.core.evaluate_many(*found._arguments())[0]
         return found
