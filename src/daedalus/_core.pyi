@@ -311,36 +311,53 @@ class Projection:
     ) -> None: ...
     def evaluate_many(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> tuple[Array]: ...
 
+class Plan:
+    def __init__(
+        self,
+        model: Function | ImplicitModel | LinearModel,
+        method: str | Tableau | Collocation | Rosenbrock | Bdf | ImplicitTableau | LobattoStep,
+        *,
+        rtol: float = 1e-6,
+        atol: ArrayLike | None = None,
+        step: float | None = None,
+        first_step: float | None = None,
+        max_step: float | None = None,
+        max_steps: int | None = None,
+        time_limit: float | None = None,
+        guards: Function | None = None,
+        directions: Sequence[int] = ...,
+        actions: Sequence[int] = ...,
+        occurrences: Sequence[int] = ...,
+        resets: Function | None = None,
+        projection: Function | Projection | None = None,
+        restart: Function | None = None,
+        switches: int = 0,
+        keep_steps: bool = True,
+        watch_stiffness: bool = False,
+    ) -> None: ...
+    def run(
+        self,
+        t0: float,
+        t1: float,
+        x0: ArrayLike,
+        u: ArrayLike,
+        p: ArrayLike,
+        save_at: ArrayLike | None = None,
+        tables: Sequence[Table] | None = None,
+        progress: Callable[[float], object] | None = None,
+        cancel: Cancel | None = None,
+    ) -> Run: ...
+
+# Options as of a Plan and of its run.
 def integrate(
-    rhs: Function | ImplicitModel | LinearModel,
+    model: Function | ImplicitModel | LinearModel,
     method: str | Tableau | Collocation | Rosenbrock | Bdf | ImplicitTableau | LobattoStep,
     t0: float,
     t1: float,
     x0: ArrayLike,
     u: ArrayLike,
     p: ArrayLike,
-    *,
-    rtol: float = 1e-6,
-    atol: ArrayLike | None = None,
-    step: float | None = None,
-    first_step: float | None = None,
-    max_step: float | None = None,
-    max_steps: int | None = None,
-    time_limit: float | None = None,
-    save_at: ArrayLike | None = None,
-    tables: Sequence[Table] = ...,
-    guards: Function | None = None,
-    directions: Sequence[int] = ...,
-    actions: Sequence[int] = ...,
-    occurrences: Sequence[int] = ...,
-    resets: Function | None = None,
-    projection: Function | Projection | None = None,
-    restart: Function | None = None,
-    switches: int = 0,
-    keep_steps: bool = True,
-    watch_stiffness: bool = False,
-    progress: Callable[[float], object] | None = None,
-    cancel: Cancel | None = None,
+    **options: object,
 ) -> Run: ...
 def evaluate_dense(starts: ArrayLike, ends: ArrayLike, coefficients: ArrayLike, times: ArrayLike) -> Array: ...
 def pull_back(

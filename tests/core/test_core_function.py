@@ -205,9 +205,9 @@ def test_failures_of_single_calls(native, python):
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"x0": [1.0]}, ValueError, r"rhs must map .* sizes \(1, 1, 0, 0\) to 1"),
-        ({"u": [1.0]}, ValueError, "rhs must map"),
-        ({"p": [1.0]}, ValueError, "rhs must map"),
+        ({"x0": [1.0]}, ValueError, r"x0, u, p must have the sizes \(2, 0, 0\), not \(1, 0, 0\)"),
+        ({"u": [1.0]}, ValueError, r"not \(2, 1, 0\)"),
+        ({"p": [1.0]}, ValueError, r"not \(2, 0, 1\)"),
         ({"t1": np.inf}, ValueError, "finite"),
         ({"t0": np.nan}, ValueError, "finite"),
         ({"method": "rk9"}, ValueError, "unknown method 'rk9'"),

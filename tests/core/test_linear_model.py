@@ -208,7 +208,7 @@ def test_what_does_not_fit_is_refused():
     ):
         with pytest.raises(ValueError, match=words):
             _core.LinearModel(*arguments)
-    with pytest.raises(ValueError, match="wrong size"):
+    with pytest.raises(ValueError, match=r"must have the sizes \(2, 0, 1\), not \(3, 0, 1\)"):
         _core.integrate(model, "tsit5", 0.0, 1.0, np.ones(3), EMPTY, ONE)
     with pytest.raises(ValueError, match="positions need"):
         _core.Projection(model, None, [0], None, [], None, None, np.ones(2))

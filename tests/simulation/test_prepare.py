@@ -65,5 +65,5 @@ def test_refusals():
         dd.prepare(driven(), 1.0, inputs={"u": lambda t: np.random.rand()})  # noqa: NPY002
     with pytest.raises(dd.InputError, match=r"dd.prepare takes no progress\."):
         dd.prepare(driven(), 1.0, inputs={"u": 0.0}, progress=True)
-    with pytest.raises(ValueError, match="must map"):
+    with pytest.raises(ValueError, match=r"must have the sizes \(2, 1, 1\), not \(3, 1, 1\)"):
         dd.prepare(driven(), 1.0, inputs={"u": 0.0})(np.zeros(3))

@@ -36,7 +36,7 @@ const char* culprit_stage(const PythonRun& self) {
 nb::object run_t(PythonRun& self) {
     Record& record = *self.record;
     if (!self.t.is_valid())
-        self.t = self.samples_only
+        self.t = self.request.samples_only
                      ? view_in_numpy(self.record, record.sample_t.data(), {std::size_t(record.sample_count)})
                      : view_in_numpy(self.record, record.step_t.data(), {std::size_t(record.step_count)});
     return self.t;
@@ -46,7 +46,7 @@ nb::object run_x(PythonRun& self) {
     Record& record = *self.record;
     const auto n = static_cast<std::size_t>(record.n);
     if (!self.x.is_valid())
-        self.x = self.samples_only
+        self.x = self.request.samples_only
                      ? view_in_numpy(self.record, record.sample_x.data(), {std::size_t(record.sample_count), n})
                      : view_in_numpy(self.record, record.step_x.data(), {std::size_t(record.step_count), n});
     return self.x;
@@ -76,7 +76,7 @@ nb::object dense_in_numpy(DenseRecord&& dense, long long n) {
 
 nb::object run_dense(PythonRun& self) {
     if (self.dense.is_valid()) return self.dense;
-    Request request = self.ingredients->request;
+    Request request = self.request;
     if (!request.keep_steps) throw nb::value_error("there is no dense output: the steps were not kept");
     Record& record = *self.record;
     if (request.implicit) return self.dense = dense_in_numpy(std::move(record.dense), record.n);
@@ -103,18 +103,15 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
     const PythonRun* run = nb::inst_ptr<PythonRun>(self);
-    for (const nb::object* held : {&run->t, &run->x, &run->dense}) Py_VISIT(held->ptr());
-    if (!run->ingredients) return 0;
-    const Ingredients& kept = *run->ingredients;
-    for (const nb::object* held : {&kept.rhs, &kept.tableau, &kept.guards, &kept.resets, &kept.projection, &kept.restart}) Py_VISIT(held->ptr());
-    for (const nb::object& table : kept.table_objects) Py_VISIT(table.ptr());
+    for (const nb::object* held : {&run->plan, &run->t, &run->x, &run->dense}) Py_VISIT(held->ptr());
+    for (const nb::object& table : run->table_objects) Py_VISIT(table.ptr());
     return 0;
 }
 
 int clear(PyObject* self) {
     PythonRun* run = nb::inst_ptr<PythonRun>(self);
-    const std::unique_ptr<Ingredients> dropped = std::move(run->ingredients);
-    run->t = run->x = run->dense = nb::object();
+    run->table_objects.clear();
+    run->plan = run->t = run->x = run->dense = nb::object();
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "integration.hpp"
+#include "lanes.hpp"
 
 namespace daedalus {
 
@@ -52,12 +53,23 @@ DAEDALUS_HOST_DEVICE DAEDALUS_INLINE double weighted(const double* k, long long 
     }(std::make_index_sequence<Weights::count>());
 }
 
-// out = x + h * (weights * k)
+// out = x + h * (weights * k). The last slope was written a moment ago, number by number.
 template <class Weights>
 DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void combine(double h, const double* x, const double* k, long long lanes,
                                                   double* out) noexcept {
-    DAEDALUS_SIMD
-    for (long long i = 0; i < lanes; ++i) out[i] = x[i] + h * weighted<Weights>(k, lanes, i);
+    constexpr std::size_t last = Weights::count - 1;
+    for (long long i = 0; i < lanes; i += wide) {
+        const double* slope = k + i;
+        Wide sum{};
+        [&]<std::size_t... j>(std::index_sequence<j...>) {
+            ((Weights::at(j) != 0 ? void(sum += Weights::at(j) * *lanes_at(slope + static_cast<long long>(j) * lanes))
+                                  : void()),
+             ...);
+        }(std::make_index_sequence<last>());
+        Wide fresh;
+        read_fresh(slope + static_cast<long long>(last) * lanes, fresh);
+        *lanes_at(out + i) = *lanes_at(x + i) + h * (sum + Weights::at(last) * fresh);
+    }
 }
 
 template <class T>

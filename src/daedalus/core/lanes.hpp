@@ -21,6 +21,12 @@ typedef long long WideBits __attribute__((vector_size(sizeof(double) * wide), ma
 DAEDALUS_INLINE Wide* lanes_at(double* a) noexcept { return reinterpret_cast<Wide*>(a); }
 DAEDALUS_INLINE const Wide* lanes_at(const double* a) noexcept { return reinterpret_cast<const Wide*>(a); }
 
+// Numbers that were just written one by one are read one by one: a wide read would wait until all of them have left the
+// processor's store buffer.
+DAEDALUS_INLINE void read_fresh(const volatile double* a, Wide& value) noexcept {
+    for (int i = 0; i < wide; ++i) value[i] = a[i];
+}
+
 // Given by reference: compilers disagree on how to hand such values over.
 DAEDALUS_INLINE void make_absolute(Wide& value) noexcept {
     constexpr long long all_but_sign = 0x7fffffffffffffff;

@@ -59,10 +59,28 @@ inline nb::object to_numpy(Storage<double>&& storage, std::initializer_list<std:
     return nb::cast(nb::ndarray<nb::numpy, double>(memory, shape, owner));
 }
 
-// The array looks into memory that `owner` keeps alive.
+// A new array without a value.
+inline nb::object empty_in_numpy(std::initializer_list<std::size_t> shape) {
+    static const nb::object* const make = new nb::object(nb::module_::import_("numpy").attr("empty"));  // never freed
+    nb::object lengths = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+    Py_ssize_t axis = 0;
+    for (const std::size_t length : shape) PyTuple_SET_ITEM(lengths.ptr(), axis++, PyLong_FromSize_t(length));
+    return (*make)(lengths);
+}
+
+// The array looks into memory that `owner` keeps alive; a few numbers are copied, which is quicker.
 template <class Owner>
 nb::object view_in_numpy(const std::shared_ptr<Owner>& owner, double* memory,
                          std::initializer_list<std::size_t> shape) {
+    constexpr std::size_t few = 1024;
+    std::size_t count = 1;
+    for (const std::size_t length : shape) count *= length;
+    if (count <= few) {
+        nb::object array = empty_in_numpy(shape);
+        const Doubles place(array);
+        if (count > 0) std::memcpy(const_cast<double*>(place.data()), memory, count * sizeof(double));
+        return array;
+    }
     nb::capsule keeper(new std::shared_ptr<Owner>(owner),
                        [](void* pointer) noexcept { delete static_cast<std::shared_ptr<Owner>*>(pointer); });
     return nb::cast(nb::ndarray<nb::numpy, double>(memory, shape, keeper));

@@ -1,4 +1,4 @@
-// Run as Python sees it: the record of a run and what its dense output is made of.
+// Plan and Run as Python sees them: everything of a run but its numbers, and the record of one run.
 #pragma once
 
 #include <memory>
@@ -9,21 +9,26 @@
 
 namespace daedalus {
 
-// What dense() needs later: the request's function, method and inputs, owned.
-struct Ingredients {
-    nb::object rhs, tableau, guards, resets, projection, restart;
+// Model, method, tolerances, limits and events, checked once; runs borrow from it and never change it.
+struct Plan {
+    nb::object model, method, guards, resets, projection, restart;
+    std::vector<double> atol;
+    std::vector<long long> directions, actions, occurrences;
+    long long row_size = 0, input_count = 0, parameter_count = 0;
+    Request request;  // span, start, inputs and parameters are of each run
+};
+
+// What dense() needs later is owned: the plan, inputs and parameters.
+struct PythonRun {
+    std::shared_ptr<Record> record;
+    nb::object plan;
     std::vector<nb::object> table_objects;
     std::vector<const Table*> tables;
     std::vector<double> u, p;
-    std::vector<long long> directions, actions, occurrences;
     Request request;
+    nb::object t, x, dense;
 };
 
-struct PythonRun {
-    std::shared_ptr<Record> record;
-    std::unique_ptr<Ingredients> ingredients;
-    nb::object t, x, dense;
-    bool samples_only = false;
-};
+nb::class_<Plan> bind_plan(nb::module_& module);
 
 }  // namespace daedalus

@@ -95,7 +95,7 @@ private:
                 looked = now;
             }
             const double spent = now - chunk_begin;
-            chunk = spent < chunk_seconds ? 2 * chunk : std::max(1LL, chunk / 2);
+            chunk = 4 * spent < chunk_seconds ? 4 * chunk : spent > chunk_seconds ? std::max(1LL, chunk / 2) : chunk;
             chunk_begin = now;
         }
     }

@@ -119,13 +119,13 @@ def run_piece(
 ) -> Trajectory:
     """One core run; `limits` take the place of those in the settings."""
     settings, drive, p = piece.settings, piece.drive, piece.parameters
-    call = settings.call
-    if save_at is not None or drive.tables or cancel is not None or progress is not None or limits:
-        tables = drive.core_tables()
-        call = {**call, "save_at": save_at, "tables": tables, "cancel": cancel, "progress": progress, **(limits or {})}
-    rhs = settings.rhs if not drive.callbacks else rhs_with_callbacks(settings, drive)
+    plan = settings.plan
+    if drive.callbacks or limits:
+        rhs = rhs_with_callbacks(settings, drive) if drive.callbacks else settings.rhs
+        plan = _core.Plan(rhs, settings.core_method, **{**settings.call, **(limits or {})})
+    tables = drive.core_tables() if drive.tables else None
     core_p = settings.core_parameters(p)
-    run = _core.integrate(rhs, settings.core_method, piece.begin, t1, piece.row, drive.constants, core_p, **call)
+    run = plan.run(piece.begin, t1, piece.row, drive.constants, core_p, save_at, tables, progress, cancel)
     words = partial(explain, run, settings, drive, piece.why)
     return Trajectory(settings.plant, drive, p, run.t, run.x, run.status, words, run)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.signals import Signal
@@ -87,12 +86,9 @@ class PreparedRun:
             self._x0 = self._rows(start, left, self._t0, self._p)
         elif start is not None:
             self._x0 = read_start(plant, self._drive, start, self._t0, self._p, self._settings)
-        self._call = dict(self._settings.call)
-        if save_at is not None:
-            self._call["save_at"] = read_save_at(save_at, self._t0, self._t1)
-        if self._drive.tables:
-            self._call["tables"] = self._drive.core_tables()
-        self._fixed = (self._settings.rhs, self._settings.core_method, self._t0, self._t1)
+        self._saves = read_save_at(save_at, self._t0, self._t1)
+        self._tables = self._drive.core_tables() if self._drive.tables else None
+        self._plan, self._states = self._settings.plan, plant.row_parts["x"]
         self._asked = Asked(model, self._t1, inputs, parameters, rtol, atol, tuple(limits), locate)
 
     @property
@@ -109,7 +105,7 @@ class PreparedRun:
         """
         run = self._run(x0, u, p)
         if run.status == "finished":
-            return run.x[:, self._settings.plant.row_parts["x"]]
+            return run.x[:, self._states]
         whole = self._trajectory(run, u, p)
         if not whole.success:
             raise_stopped(whole)
@@ -130,12 +126,14 @@ class PreparedRun:
         return self._rows(start, {}, self._t0, self._p if p is None else np.array(p, dtype=float))
 
     def _run(self, x0: np.ndarray | None, u: np.ndarray | None, p: np.ndarray | None) -> Any:
-        return _core.integrate(
-            *self._fixed,
+        return self._plan.run(
+            self._t0,
+            self._t1,
             self._begin(x0, p),
             self._drive.constants if u is None else u,
             self._settings.core_parameters(self._p if p is None else p),
-            **self._call,
+            self._saves,
+            self._tables,
         )
 
     def _trajectory(self, run: Any, u: np.ndarray | None, p: np.ndarray | None) -> Trajectory:

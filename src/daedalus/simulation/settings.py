@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.system import System
 from daedalus.simulation.fitting_method import check_fits
@@ -36,10 +38,15 @@ class Settings:
     reason: str
     max_steps: int | None
     time_limit: float | None
-    call: dict[str, Any]  # keyword arguments of the core that differ from its own defaults
+    call: dict[str, Any]  # what the core's plan takes beside these, where it differs from its own defaults
     core_plant: Plant  # whose functions the core calls: the plant itself, or one with modes
     switches: Switches | None = None
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def plan(self) -> _core.Plan:
+        """All this as the core takes it: a run adds its span and its numbers."""
+        return _core.Plan(self.rhs, self.core_method, **self.call)
 
     def core_parameters(self, p: np.ndarray) -> np.ndarray:
         """p as the core takes it: the modes of switches follow, which it finds itself."""
