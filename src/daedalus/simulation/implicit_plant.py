@@ -27,6 +27,8 @@ ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
 class ImplicitPlant(Plant):
     """Compiled residual and Jacobian of a system, and everything else as functions of (t, y, u, p)."""
 
+    is_implicit = True
+
     def __init__(self, system: System) -> None:
         super().__init__(system)
         n, nz = system.sizes["x"], system.sizes["z"]

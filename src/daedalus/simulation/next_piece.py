@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 Values = Mapping[str, object] | None
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
+class Asked(NamedTuple):
     """What `dd.simulate` was asked for: every piece of the run is made from it."""
 
     model: Model | System

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,7 @@ FINAL = ("finished", "interrupted", "cancelled", "step_limit", "time_limit")
 MOST_STILL = 3
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
+class Piece(NamedTuple):
     """A core run that may begin: how, driven by what, when, and the row it begins with."""
 
     settings: Settings

@@ -24,7 +24,10 @@ class Plant(ABC):
     """What a run needs of a system: functions of (t, x, u, p), each with the object that the core takes as `core`.
 
     row_parts: which columns of a row of a run hold a vector; what is not there is computed from it.
+    is_implicit: whether a row is (x, z, x') and the core solves F(t, x', x, z, u, p) = 0 itself.
     """
+
+    is_implicit = False
 
     def __init__(self, system: System) -> None:
         self.system = system

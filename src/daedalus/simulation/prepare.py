@@ -152,7 +152,7 @@ class PreparedRun:
             asked = replace(asked, inputs={**kept, **{n: drive.constants[k] for k, n in labels if k not in tabled}})
         if p is not None:
             asked = replace(asked, parameters=dict(zip(self.labels["p"], parameters.tolist())))
-        return go_on(first, partial(next_piece, asked), self._t1, self._call.get("save_at"))
+        return go_on(first, partial(next_piece, asked), self._t1, self._saves)
 
 
 def prepare(

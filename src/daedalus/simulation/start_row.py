@@ -35,7 +35,8 @@ def start_row(
     """
     plant, start = settings.plant, given[0]
     system, rtol = plant.system, settings.call["rtol"]
-    if isinstance(plant, ImplicitPlant):
+    if plant.is_implicit:
+        assert isinstance(plant, ImplicitPlant)
         row = first_row(model, plant, drive, start, left, t0, p)
         if system.has_invariants:
             check_on_invariants(plant, drive, t0, row, p, rtol)

@@ -28,6 +28,9 @@ def system_to_run(
     """
     if is_implicit(method):
         return as_system(model), inputs or {}, method, ""
+    found = as_system(model).prepared.get("solvable")
+    if type(found) is System:
+        return found, inputs or {}, method, ""
     if method != "auto":
         return *driven_system(model, inputs, span), method, ""
     known = as_system(model).prepared.get("without formulas")
