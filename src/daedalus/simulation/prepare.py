@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -149,9 +148,9 @@ class PreparedRun:
                 n: v for n, v in (asked.inputs or {}).items() if isinstance(v, Signal) or n not in self.system.places
             }
             labels = enumerate(self.labels["u"])
-            asked = replace(asked, inputs={**kept, **{n: drive.constants[k] for k, n in labels if k not in tabled}})
+            asked = asked._replace(inputs={**kept, **{n: drive.constants[k] for k, n in labels if k not in tabled}})
         if p is not None:
-            asked = replace(asked, parameters=dict(zip(self.labels["p"], parameters.tolist())))
+            asked = asked._replace(parameters=dict(zip(self.labels["p"], parameters.tolist())))
         return go_on(first, partial(next_piece, asked), self._t1, self._saves)
 
 
