@@ -67,6 +67,8 @@ def test_full_circles(solves, monkeypatch):
     # No time twice, no sample twice.
     assert np.all(np.diff(tr.time) > 0)
     assert tr.work.steps == len(tr.time) - 1
+    times = np.linspace(0.0, 5.0, 333)
+    assert max(tr.at(times, project=True).violations().values()) < 1e-12
 
 
 def test_the_multipliers_are_the_smallest_throughout():
@@ -175,6 +177,14 @@ def test_a_chain_with_doubled_hinges():
         assert tr[f"hinge{k}"][-1] == pytest.approx(plain[f"hinge{k}"][-1] / 2, abs=1e-8)
 
 
+def test_derivatives_say_where_they_end():
+    assert dd.sensitivities(linkage(), 0.2).value.shape == (6,)
+    with pytest.raises(dd.SolverError) as caught:
+        dd.sensitivities(linkage(), 5.0)
+    assert str(caught.value).startswith("The derivatives of 'linkage' do not go on from here.\n  at t = 0.")
+    assert "redundant constraints have to be chosen anew" in str(caught.value)
+
+
 # -- where it cannot go on -------------------------------------------------------------------------------------
 
 
@@ -216,6 +226,16 @@ def test_a_failure_of_the_chosen_rows_is_mended(status):
     # Where the rows are good, the failure has another reason.
     good = dd.simulate(m, 0.1, **SHARP)
     assert rechosen(redundancy, stopped(good, status)) is None
+
+
+def test_a_run_that_comes_to_a_dead_centre_ends_in_words():
+    """Where no step leads over it; what was computed until then is right."""
+    tr = dd.simulate(linkage(((0.0, 0.0), (1.0, 0.0), (2.0, 0.0))), 10.0, rtol=1e-11, atol=1e-13)
+    assert (tr.status, tr.events) == ("stuck", [])
+    assert tr.stop_reason.startswith("the mechanism comes to a singular configuration at t = 2.")
+    assert np.abs(tr["q"][-1, 1]) < 1e-3
+    assert np.ptp(tr["energy"]) < 1e-10
+    assert max(tr.drift().values()) < 1e-11
 
 
 def test_a_singular_configuration_is_named():

@@ -36,7 +36,10 @@ from daedalus.reduction.smallest_multipliers import GroupForms, group_forms, sma
 FOLLOWS = 1e-5
 # The chosen rows no longer serve where the mean square of the shares exceeds this.
 BADLY_CHOSEN = 100.0
-EVENT, REPLACED = "constraints_no_longer_redundant", "constraints_badly_chosen"
+# No rows serve where one over a pivot of their scaled products exceeds this: they are parallel to 1e-4.
+FLAT = 1e8
+EVENT, REPLACED, RANK_LOST = "constraints_no_longer_redundant", "constraints_badly_chosen", "constraints_lose_rank"
+EVENTS = (EVENT, REPLACED, RANK_LOST)
 
 
 @dataclass(eq=False)
@@ -171,7 +174,7 @@ def _rewritten(redundancy: Redundancy, choice: Choice) -> ReducedModel:
     for i in dropped:
         n._kept[labels[i]] = rows[i]
     by_row = {k: rows[labels.index(names[k])] for k in choice.involved}
-    for name, guard in ((EVENT, _follows(forms, choice, by_row)), (REPLACED, _well_chosen(forms))):
+    for name, guard in zip(EVENTS, (_follows(forms, choice, by_row), _well_chosen(forms), _apart(forms))):
         n._events[name] = WrittenEvent(name, guard, -1, {}, True)
     n._changed()
     return n
@@ -192,6 +195,11 @@ def _follows(forms: list[GroupForms], choice: Choice, rows: dict[int, ca.SX]) ->
 def _well_chosen(forms: list[GroupForms]) -> ca.SX:
     """Positive while the shares of the chosen rows in the others are moderate."""
     return BADLY_CHOSEN * max(1, len(forms)) - sum((form.mean_share for form in forms), ca.SX(0))
+
+
+def _apart(forms: list[GroupForms]) -> ca.SX:
+    """Positive while the chosen rows are independent by more than a trace."""
+    return FLAT - sum((form.flatness for form in forms), ca.SX(0))
 
 
 def _jacobian(moving: MovingModel) -> ca.SX:

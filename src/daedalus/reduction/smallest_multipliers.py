@@ -26,13 +26,14 @@ class GroupForms:
             ca.vertcat(*(jacobian[k, :] / self.lengths[k] for k in part))
             for part in (group.independent, group.dependent)
         )
-        self.shares = _solved(ca.mtimes(first, first.T), ca.mtimes(first, second.T)).T
+        self._pivots, self.shares = _solved(ca.mtimes(first, first.T), ca.mtimes(first, second.T))
+        self.shares = self.shares.T
 
     def smallest(self, alone: Mapping[int, ca.SX]) -> dict[int, ca.SX]:
         """The smallest multipliers by row, for multipliers of the independent rows alone."""
         own, others = self.group.independent, self.group.dependent
         forces = concatenate(self.lengths[k] * alone[k] for k in own)
-        inner = _solved(ca.SX.eye(len(own)) + ca.mtimes(self.shares.T, self.shares), forces)
+        _, inner = _solved(ca.SX.eye(len(own)) + ca.mtimes(self.shares.T, self.shares), forces)
         outer = ca.mtimes(self.shares, inner)
         values = {k: inner[j] / self.lengths[k] for j, k in enumerate(own)}
         values.update({k: outer[j] / self.lengths[k] for j, k in enumerate(others)})
@@ -42,6 +43,11 @@ class GroupForms:
     def mean_share(self) -> ca.SX:
         """The mean square of the shares: at most about one where the rows are well chosen."""
         return ca.sumsqr(self.shares) / self.shares.numel()
+
+    @property
+    def flatness(self) -> ca.SX:
+        """The mean of one over the pivots of Ĝ_I Ĝ_Iᵀ: without bound where the chosen rows become dependent."""
+        return ca.sum1(1 / ca.densify(self._pivots)) / self._pivots.numel()
 
 
 def group_forms(jacobian: ca.SX, choice: Choice) -> list[GroupForms]:
@@ -57,7 +63,7 @@ def smallest_multipliers(forms: list[GroupForms], choice: Choice, alone: Mapping
     return values | {k: symbol for k, symbol in alone.items() if k not in values}
 
 
-def _solved(matrix: ca.SX, right: ca.SX) -> ca.SX:
-    """A symmetric positive definite system, solved in order of least fill."""
-    diagonal, factor, order = ca.ldl(ca.sparsify(matrix))
-    return ca.ldl_solve(ca.densify(right), diagonal, factor, order)
+def _solved(matrix: ca.SX, right: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The pivots and the solution of a symmetric positive definite system, in order of least fill."""
+    pivots, factor, order = ca.ldl(ca.sparsify(matrix))
+    return pivots, ca.ldl_solve(ca.densify(right), pivots, factor, order)

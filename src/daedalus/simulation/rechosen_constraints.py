@@ -8,7 +8,7 @@ import numpy as np
 
 from daedalus.model.system import System
 from daedalus.reduction.constraint_place import Place, constraints_at, jacobian_at, moved_onto
-from daedalus.reduction.independent_constraints import EVENT, REPLACED, Redundancy
+from daedalus.reduction.independent_constraints import EVENT, EVENTS, Redundancy
 from daedalus.reduction.redundant_rows import Choice, chosen_rows, rank_of, scaled
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.simulation.pieces import Stuck
@@ -20,8 +20,8 @@ from daedalus.simulation.trajectory import Trajectory
 SUSPECT = ("singular", "not_projected", "not_finite", "step_too_small", "newton_failed")
 # Near a state that obeys all constraints: as far as this, in nominal values.
 NEAR = 1e-3
-# The smallest singular value of the chosen rows, divided by their lengths, at a singular configuration.
-SINGULAR = 1e-4
+# The smallest singular value of the best rows, divided by their lengths, at a singular configuration.
+SINGULAR = 1e-3
 # Another choice helps where its smallest singular value is so many times that of the present one.
 BETTER = 3.0
 
@@ -36,19 +36,19 @@ class Rechosen:
 
 def rechosen(redundancy: Redundancy, done: Trajectory) -> Rechosen | Stuck | None:
     """How a run goes on that stopped for its choice of constraints; None where it stopped for something else."""
-    asked = done.status == "event" and done.events[-1].name in (EVENT, REPLACED)
+    asked = done.status == "event" and done.events[-1].name in EVENTS
     present = _present(redundancy, done.system)
     if present is None or not (asked or done.status in SUSPECT):
         return None
     place = _place(redundancy, done.end)
-    values = np.linalg.svd(scaled(jacobian_at(redundancy.moving, place)), compute_uv=False)
-    rank = len(present.independent)
+    matrix, rank = scaled(jacobian_at(redundancy.moving, place)), len(present.independent)
+    own, best = (_smallest(matrix[list(rows)]) for rows in (present.independent, chosen_rows(matrix, rank)[0]))
+    if best < SINGULAR:
+        return _singular_configuration(redundancy, place, present)
     if asked and done.events[-1].name == EVENT:
         return _with_more(redundancy, done, place, present)
-    matrix = scaled(jacobian_at(redundancy.moving, place))
-    own, best = (_smallest(matrix[list(rows)]) for rows in (present.independent, chosen_rows(matrix, rank)[0]))
     if not asked and best < BETTER * own:
-        return _singular_configuration(redundancy, place, present) if values[rank - 1] < SINGULAR else None
+        return None
     choice = redundancy.choose(place, rank)
     if choice is None or choice.independent == present.independent:
         return _singular_configuration(redundancy, place, present)
