@@ -9,13 +9,15 @@ import pytest
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.reduction import explicit_form
+from daedalus.simulation import rechosen_constraints
 from daedalus.simulation.linear_plant import LinearPlant
-from daedalus.simulation.pieces import Stuck
 from daedalus.simulation.rechosen_constraints import rechosen
+from daedalus.simulation.singular_passage import PASSED, passage
 from daedalus.simulation.solvable import solvable_system
 from daedalus.simulation.trajectory import Trajectory
 
 SHARP = {"rtol": 1e-9, "atol": 1e-11}
+IN_A_LINE = ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0))
 TRIANGLE = ((0.0, 0.0), (1.0, 0.0), (0.5, 0.8))
 
 
@@ -185,6 +187,41 @@ def test_derivatives_say_where_they_end():
     assert "redundant constraints have to be chosen anew" in str(caught.value)
 
 
+# -- dead centres ----------------------------------------------------------------------------------------------
+
+
+def test_dead_centres_are_passed_on_the_branch_of_the_motion():
+    """All cranks in a line with the plate: two motions go on from there, one of them as before."""
+    tr = dd.simulate(linkage(IN_A_LINE), 6.0, rtol=1e-11, atol=1e-13)
+    assert tr.success
+    over = [piece for piece in tr.pieces if piece.status == PASSED]
+    assert len(over) >= 4
+    assert any("dead centres" in note for note in tr.notes)
+    angle = np.unwrap(np.arctan2(tr["q"][:, 1], tr["q"][:, 0]))
+    assert angle[-1] == pytest.approx(crank_angle(6.0), abs=1e-9)
+    assert np.abs(tr["a"]).max() < 1e-10
+    assert np.ptp(tr["energy"]) < 1e-9
+    # Values between the steps exist on the way over too.
+    times = np.concatenate([np.linspace(*(float(ends[0]) for ends in piece.dense_spans), 5) for piece in over])
+    q = tr.at(times)["q"]
+    assert np.sum(q**2, axis=1) == pytest.approx(np.ones(len(q)), abs=1e-11)
+    assert np.all(np.diff(tr.time) > 0)
+
+
+def test_samples_on_the_way_over_a_dead_centre():
+    plain = dd.simulate(linkage(IN_A_LINE), 3.0, rtol=1e-11, atol=1e-13)
+    over = next(piece for piece in plain.pieces if piece.status == PASSED)
+    begin, end = (float(ends[0]) for ends in over.dense_spans)
+    times = np.array([0.0, 0.5 * (begin + end), 3.0])
+    tr = dd.simulate(linkage(IN_A_LINE), 3.0, rtol=1e-11, atol=1e-13, save_at=times)
+    assert np.array_equal(tr.time, times)
+    assert np.linalg.norm(tr["q"][1]) == pytest.approx(1.0, abs=1e-11)
+    # A run that ends in the middle of it.
+    short = dd.simulate(linkage(IN_A_LINE), times[1], rtol=1e-11, atol=1e-13)
+    assert (short.success, short.stop_reason) == (True, f"reached t = {times[1]:.6g}")
+    assert short.end["q"] == pytest.approx(tr["q"][1], abs=1e-10)
+
+
 # -- where it cannot go on -------------------------------------------------------------------------------------
 
 
@@ -221,31 +258,31 @@ def test_a_failure_of_the_chosen_rows_is_mended(status):
     redundancy = solvable_system(m).prepared["redundancy"]
     bad = dd.simulate(m, 2.0, **SHARP).pieces[0]
     assert bad.status == "event"
-    found = rechosen(redundancy, stopped(bad, status))
+    found = rechosen(redundancy, stopped(bad, status), 2.0)
     assert found.reduced is not redundancy.model(redundancy.first)
     # Where the rows are good, the failure has another reason.
     good = dd.simulate(m, 0.1, **SHARP)
-    assert rechosen(redundancy, stopped(good, status)) is None
+    assert rechosen(redundancy, stopped(good, status), 2.0) is None
 
 
-def test_a_run_that_comes_to_a_dead_centre_ends_in_words():
-    """Where no step leads over it; what was computed until then is right."""
-    tr = dd.simulate(linkage(((0.0, 0.0), (1.0, 0.0), (2.0, 0.0))), 10.0, rtol=1e-11, atol=1e-13)
+def test_a_singular_configuration_that_is_not_passed_ends_in_words(monkeypatch):
+    monkeypatch.setattr(rechosen_constraints, "passage", lambda *_: None)
+    tr = dd.simulate(linkage(IN_A_LINE), 10.0, rtol=1e-11, atol=1e-13)
     assert (tr.status, tr.events) == ("stuck", [])
-    assert tr.stop_reason.startswith("the mechanism comes to a singular configuration at t = 2.")
-    assert np.abs(tr["q"][-1, 1]) < 1e-3
+    assert tr.stop_reason.startswith("the mechanism comes to a singular configuration at t = 1.2")
+    assert "crank0, crank2 no longer act in different directions there, and the motion may go on" in tr.stop_reason
+    # What was computed until then is right.
     assert np.ptp(tr["energy"]) < 1e-10
-    assert max(tr.drift().values()) < 1e-11
+    with pytest.raises(dd.SolverError) as caught:
+        dd.simulate(linkage(IN_A_LINE), 10.0, rtol=1e-11, atol=1e-13, on_stop="raise")
+    assert str(caught.value).endswith("Try: another start, or a constraint that leads it through")
 
 
-def test_a_singular_configuration_is_named():
-    """Cranks on one line at their dead centre: every pair of them is bad."""
-    m = linkage(((0.0, 0.0), (1.0, 0.0), (2.0, 0.0)))
-    redundancy = solvable_system(m).prepared["redundancy"]
-    m.event("dead", m["q"][1] - 1e-5, direction=-1, terminal=True)
-    tr = dd.simulate(m, 2.0, **SHARP)
-    redundancy = solvable_system(m).prepared["redundancy"]
-    found = rechosen(redundancy, stopped(tr, "singular"))
-    assert isinstance(found, Stuck)
-    assert found.reason.startswith("the mechanism comes to a singular configuration at t = 0.")
-    assert "no longer act in different directions there" in found.reason
+def test_no_way_is_shown_by_a_short_past():
+    """A run that begins close to a dead centre."""
+    m = linkage(IN_A_LINE)
+    v = 4.0 * np.array([-np.sin(3.14), np.cos(3.14)])
+    tr = dd.simulate(m, 1.0, start={"q": [np.cos(3.14), np.sin(3.14)], "q_dot": v}, **SHARP)
+    begin = tr.pieces[0]
+    assert passage(begin, 1.0, lambda t: 1.0) is None
+    assert passage(begin, 1.0, lambda t: abs(t - 10.0)) is None

@@ -37,18 +37,27 @@ def constraints_at(moving: MovingModel, place: Place) -> tuple[np.ndarray, np.nd
 
 
 def moved_onto(moving: MovingModel, place: Place, rows: list[int]) -> Place | None:
-    """The nearest positions that obey these constraints and all invariants (Gauss and Newton); None if not reached."""
+    """The nearest positions, then velocities, that obey these constraints and all invariants; None if not reached."""
     count = len(moving.mechanics.multipliers) if moving.mechanics is not None else 0
     x = place.x.copy()
     for _ in range(ITERATIONS):
         values, slope = constraints_at(moving, replace(place, x=x))
         held = [*rows, *range(count, len(values))]
         if np.abs(values[held]).max(initial=0.0) <= CONSISTENT:
-            return replace(place, x=x)
+            return replace(place, x=_with_velocities(moving, replace(place, x=x), rows))
         x[moving._q] -= np.linalg.lstsq(slope[held], values[held], rcond=1e-12)[0]
         if not np.all(np.isfinite(x)):
             return None
     return None
+
+
+def _with_velocities(moving: MovingModel, place: Place, rows: list[int]) -> np.ndarray:
+    """The states with the nearest velocities that the constraints allow."""
+    x = place.x.copy()
+    for _ in range(2):
+        speed, slope = (part.full() for part in moving._constraints(place.t, x, place.u, place.p)[2:])
+        x[moving._v] -= np.linalg.lstsq(slope[rows], speed[rows, 0], rcond=1e-12)[0]
+    return x
 
 
 def states_nearby(moving: MovingModel, place: Place, independent: list[int]) -> list[Place] | None:

@@ -36,8 +36,8 @@ from daedalus.reduction.smallest_multipliers import GroupForms, group_forms, sma
 FOLLOWS = 1e-5
 # The chosen rows no longer serve where the mean square of the shares exceeds this.
 BADLY_CHOSEN = 100.0
-# No rows serve where one over a pivot of their scaled products exceeds this: they are parallel to 1e-4.
-FLAT = 1e8
+# No rows serve where one over a pivot of their scaled products exceeds this: they are parallel to 1e-3.
+FLAT = 1e6
 EVENT, REPLACED, RANK_LOST = "constraints_no_longer_redundant", "constraints_badly_chosen", "constraints_lose_rank"
 EVENTS = (EVENT, REPLACED, RANK_LOST)
 

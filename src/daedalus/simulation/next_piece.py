@@ -12,8 +12,8 @@ from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.lobatto_step import attach_momentum_form
 from daedalus.simulation.methods import takes_momenta
-from daedalus.simulation.pieces import Piece, Stuck
-from daedalus.simulation.rechosen_constraints import rechosen, unclosed
+from daedalus.simulation.pieces import Next, Piece
+from daedalus.simulation.rechosen_constraints import Rechosen, rechosen, unclosed
 from daedalus.simulation.settings import settings_of
 from daedalus.simulation.solvable import reduced_system
 from daedalus.simulation.start_row import Start, start_row
@@ -65,19 +65,19 @@ def first_piece(asked: Asked, t0: float, start: Start | None) -> Piece:
     return asked.piece(system, left, method, why, t0, start)
 
 
-def next_piece(asked: Asked, done: Trajectory) -> Piece | Stuck | None:
+def next_piece(asked: Asked, done: Trajectory) -> Next:
     """What follows a piece that stopped before the end: see `daedalus.simulation.pieces`."""
     if done.status == "stiff":
         return _implicit_piece(asked, done)
     return _with_other_constraints(asked, done)
 
 
-def _with_other_constraints(asked: Asked, done: Trajectory) -> Piece | Stuck | None:
+def _with_other_constraints(asked: Asked, done: Trajectory) -> Next:
     """The rest of a run whose redundant constraints had to be chosen anew, by the method it had."""
     system, left = _system_asked_for(asked, float(done.end.time))
-    redundancy = system.prepared.get("redundancy")
-    found = None if redundancy is None else rechosen(redundancy, done)
-    if found is None or isinstance(found, Stuck):
+    redundancy = system.prepared.get("redundancy") or getattr(asked.model, "_redundancy", None)
+    found = None if redundancy is None else rechosen(redundancy, done, asked.t1)
+    if not isinstance(found, Rechosen):
         return found
     method = done.method if isinstance(done._plant, ImplicitPlant) else asked.method
     why = done.notes[0]

@@ -13,6 +13,7 @@ from daedalus.reduction.redundant_rows import Choice, chosen_rows, rank_of, scal
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.simulation.pieces import Stuck
 from daedalus.simulation.samples import Samples
+from daedalus.simulation.singular_passage import PASSED, passage
 from daedalus.simulation.solvable import reduced_system
 from daedalus.simulation.trajectory import Trajectory
 
@@ -21,7 +22,9 @@ SUSPECT = ("singular", "not_projected", "not_finite", "step_too_small", "newton_
 # Near a state that obeys all constraints: as far as this, in nominal values.
 NEAR = 1e-3
 # The smallest singular value of the best rows, divided by their lengths, at a singular configuration.
-SINGULAR = 1e-3
+SINGULAR = 3e-3
+# The prolonged motion misses the constraints by no more than this, in nominal values.
+PROLONGED = 1e-5
 # Another choice helps where its smallest singular value is so many times that of the present one.
 BETTER = 3.0
 
@@ -34,17 +37,24 @@ class Rechosen:
     start: Samples | dict[str, float]
 
 
-def rechosen(redundancy: Redundancy, done: Trajectory) -> Rechosen | Stuck | None:
-    """How a run goes on that stopped for its choice of constraints; None where it stopped for something else."""
+def rechosen(redundancy: Redundancy, done: Trajectory, t1: float) -> Rechosen | Trajectory | Stuck | None:
+    """How a run to t1 goes on that stopped for its choice of constraints; None where it stopped for something else."""
     asked = done.status == "event" and done.events[-1].name in EVENTS
     present = _present(redundancy, done.system)
-    if present is None or not (asked or done.status in SUSPECT):
+    if present is None or not (asked or done.status in (PASSED, *SUSPECT)):
         return None
     place = _place(redundancy, done.end)
+    if done.status == PASSED:
+        return _behind(redundancy, place, present)
     matrix, rank = scaled(jacobian_at(redundancy.moving, place)), len(present.independent)
     own, best = (_smallest(matrix[list(rows)]) for rows in (present.independent, chosen_rows(matrix, rank)[0]))
     if best < SINGULAR:
-        return _singular_configuration(redundancy, place, present)
+
+        def distance(t: float) -> float:
+            return _smallest(scaled(jacobian_at(redundancy.moving, _place(redundancy, done.at(t))))[rows])
+
+        rows = list(present.independent)
+        return passage(done, t1, distance) or _singular_configuration(redundancy, place, present)
     if asked and done.events[-1].name == EVENT:
         return _with_more(redundancy, done, place, present)
     if not asked and best < BETTER * own:
@@ -79,6 +89,15 @@ def _with_more(redundancy: Redundancy, done: Trajectory, place: Place, present: 
         )
     start = dict(zip(moving.system.labels["x"], onto.x.tolist()))
     return Rechosen(redundancy.model(choice), start)
+
+
+def _behind(redundancy: Redundancy, place: Place, present: Choice) -> Rechosen | Stuck:
+    """Behind a singular configuration: on all constraints again, which are near."""
+    onto = moved_onto(redundancy.moving, place, list(range(len(redundancy.names))))
+    size = np.maximum(np.abs(place.x), redundancy.moving.system.nominal["x"])
+    if onto is None or np.any(np.abs(onto.x - place.x) > PROLONGED * size):
+        return _singular_configuration(redundancy, place, present)
+    return Rechosen(redundancy.model(present), dict(zip(redundancy.moving.system.labels["x"], onto.x.tolist())))
 
 
 def _singular_configuration(redundancy: Redundancy, place: Place, present: Choice) -> Stuck:
