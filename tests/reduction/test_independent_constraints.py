@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.reduction.independent_constraints import EVENT
 
 SHARP = {"rtol": 1e-9, "atol": 1e-11}
 
@@ -111,22 +110,17 @@ def test_a_door_on_two_hinges():
     assert sum(two[f"hinge{k}"][-1, :2] for k in (0, 1)) == pytest.approx(one["hinge0"][-1, :2], abs=1e-8)
 
 
-def test_the_run_stops_where_the_choice_no_longer_holds():
-    """Two constraints say the same until t = 0.5; from then on the second asks for more."""
-    m = dd.Model("late")
-    q = m.coordinate("q", 2, start=[0.0, 1.0], rate=[0.0, 0.0])
-    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
-    m.constraint("wall", q[0])
-    m.constraint("slope", 2 * q[0] + ca.fmax(m.time - 0.5, 0) ** 3 * q[1])
-    tr = dd.simulate(m, 2.0, **SHARP)
-    assert tr.time[-1] == pytest.approx(0.5 + 1e-5 ** (1 / 3), abs=1e-3)
-    assert tr.stop_reason.startswith(f"event '{EVENT}' ended the run at t = 0.52")
-
-
 def test_independent_constraints_are_left_alone():
     n = dd.reduce(table(0, 2))
     assert n.reduction.notes == ()
     assert not n._events
+
+
+def test_a_door_on_nine_hinges():
+    """45 rows of which 5 are independent."""
+    one, nine = dd.simulate(door(0.0), 0.5, **SHARP), dd.simulate(door(*np.linspace(-0.8, 0.8, 9)), 0.5, **SHARP)
+    assert nine["leaf.position"][-1] == pytest.approx(one["leaf.position"][-1], abs=1e-9)
+    assert [nine[f"hinge{k}"][-1, 2] for k in range(9)] == pytest.approx([2.18] * 9, abs=1e-8)
 
 
 def test_equations_that_repeat_each_other_outside_of_mechanics_are_refused():

@@ -1,5 +1,7 @@
 """method="auto" takes what the model asks for and says why; a method that cannot solve a model is refused."""
 
+import math
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -41,6 +43,100 @@ def test_a_stiff_model_is_continued_by_an_implicit_method():
     assert tr["x"][-1] == pytest.approx(reference["x"][-1], abs=1e-3)
 
 
+def late(sign=1.0):
+    """Soft, then stiff from t = 4 on: x follows the input behind a rate that grows; an oscillation limits the steps."""
+    m = dd.Model("late")
+    x, n = m.state("x", start=1.0), m.state("n", start=0.0)
+    z = m.algebraic("z")
+    u, fast = m.input("u"), m.parameter("fast", 1e5)
+    rate = 1 + fast * (1 + ca.tanh(8 * (sign * m.time - 4))) / 2
+    m.equation(m.der(x), sign * rate * (z - x))
+    m.equation(z, u, name="wish")
+    m.equation(m.der(n), 0.0)
+    s = m.state("s", start=0.0, rate=1.0)
+    m.equation(m.der(m.der(s)), -s)
+    m.event("up", x - 0.5, direction=1, reset={"n": n + 1})
+    return m
+
+
+TIMES = np.linspace(0.0, 20.0, 201)
+WISHES = {
+    "expression": lambda m: ca.sin(m.time),
+    "table": lambda m: dd.signal(TIMES, np.sin(TIMES), kind="linear"),
+    "function": lambda m: lambda t: math.sin(float(t)),  # cannot be read as a formula
+}
+
+
+@pytest.mark.parametrize("kind", WISHES)
+def test_a_run_that_becomes_stiff_goes_on_from_there(kind):
+    m = late()
+    inputs = {"u": WISHES[kind](m)}
+    tr = dd.simulate(m, 20.0, inputs=inputs, rtol=1e-6, parameters={"fast": 2e5})
+    reference = dd.simulate(
+        m, 20.0, inputs=inputs, rtol=1e-10, atol=1e-12, method="radau9", parameters={"fast": 2e5}, max_step=0.05
+    )
+    assert tr.method == "tsit5, then radau5"
+    before, after = tr.pieces
+    # No time is covered twice, and the soft part was worth keeping.
+    assert before.time[0] == 0.0
+    assert 3.0 < before.end.time == after.time[0] < 6.0
+    assert after.time[-1] == 20.0
+    assert tr.work.steps == before.work.steps + after.work.steps
+    inside = np.linspace(0.05, 19.95, 400)
+    assert np.abs(tr.at(inside)["x"] - reference.at(inside)["x"]).max() < 2e-5
+    assert tr["z"] == pytest.approx(tr["u"], abs=1e-9)
+    assert [e.name for e in tr.events] == [e.name for e in reference.events] == ["up"] * 3
+    assert [e.time for e in tr.events] == pytest.approx([e.time for e in reference.events], abs=1e-5)
+    assert tr["n"][-1] == 3
+
+
+def test_the_switch_backwards_in_time():
+    m = late(-1.0)
+    options = {"inputs": {"u": ca.sin(m.time)}, "save_at": np.linspace(0.0, -20.0, 41)}
+    tr = dd.simulate(m, (0.0, -20.0), **options)
+    reference = dd.simulate(m, (0.0, -20.0), rtol=1e-10, atol=1e-12, method="radau9", **options)
+    assert tr.method == "tsit5, then radau5"
+    assert tr.time.tolist() == options["save_at"].tolist()
+    assert tr["x"] == pytest.approx(reference["x"], abs=2e-5)
+
+
+def test_limits_of_a_run_that_becomes_stiff_are_those_of_the_whole():
+    m = late()
+    inputs = {"u": ca.sin(m.time)}
+    steps = dd.simulate(m, 20.0, inputs=inputs).work.steps
+    tr = dd.simulate(m, 20.0, inputs=inputs, max_steps=steps - 5)
+    assert (tr.status, tr.work.steps, len(tr.pieces)) == ("step_limit", steps - 5, 2)
+    with pytest.raises(dd.SolverError, match="took max_steps"):
+        dd.simulate(m, 20.0, inputs=inputs, max_steps=steps - 5, on_stop="raise")
+
+
+def test_a_prepared_run_and_a_sweep_go_on_as_well():
+    m = late()
+    ends = dd.simulate(m, 20.0, inputs={"u": ca.sin(m.time)}, save_at=[20.0])
+    run = dd.prepare(m, 20.0, inputs={"u": ca.sin(m.time)}, save_at=[10.0, 20.0])
+    assert run()[-1, :2] == pytest.approx([ends["x"][-1], 3], abs=1e-9)
+    assert run.trajectory().method == "tsit5, then radau5"
+    # At a constant speed of the fast part the number is the same.
+    assert run(p=np.array([2e5]))[-1, 0] == pytest.approx(ends["x"][-1], abs=1e-4)
+    swept = dd.sweep(m, 20.0, {"fast": [1e5, 2e5]}, inputs={"u": ca.sin(m.time)}, save_at=[10.0, 20.0])
+    assert swept["x"].values[0, -1] == pytest.approx(ends["x"][-1], abs=1e-9)
+
+
+def test_a_mechanism_that_becomes_stiff_keeps_its_constraint():
+    """A pendulum in a medium that turns thick at t = 1: the rest of the run solves the model of index 3 itself."""
+    m = pendulum()
+    q = m["q"]
+    thick = 1e4 * (1 + ca.tanh(20 * (m.time - 1))) / 2
+    m.dissipation(thick * ca.sumsqr(m.rate(q)) / 2)
+    tr = dd.simulate(m, 6.0)
+    reference = dd.simulate(m, 6.0, method="radau5", rtol=1e-9, atol=1e-11)
+    assert tr.method == "tsit5, then radau5"
+    assert max(tr.drift().values()) < 1e-6
+    for name in ("q", "q_dot"):
+        assert np.abs(tr.at(TIMES[:60])[name] - reference.at(TIMES[:60])[name]).max() < 1e-5
+    assert tr["rod"][-1] == pytest.approx(reference["rod"][-1], rel=1e-4)
+
+
 def test_stiffness_near_the_end_does_not_pay_for_another_method():
     tr = dd.simulate(van_der_pol(1000.0), 0.05)
     assert tr.method == "tsit5"
@@ -71,6 +167,31 @@ def test_algebraic_equations_that_are_not_linear_need_an_implicit_method():
     assert tr.method == "radau5"
     assert tr.notes[0] == "auto: radau5, implicit, because outlet is nonlinear in q"
     assert np.max(np.abs(tr["q"] + 0.1 * tr["q"] ** 3 - tr["h"])) < 1e-6
+
+
+def diffusion(cells):
+    """A substance diffuses and reacts with another one that is always in balance: an algebraic variable a cell."""
+    m = dd.Model("diffusion")
+    h = 1 / (cells + 1)
+    u = m.state("u", cells, start=(1 + 0.5 * np.sin(2 * np.pi * h * np.arange(1, cells + 1))).tolist())
+    v = m.algebraic("v", cells, start=[1.0] * cells)
+    around = lambda w: (ca.vertcat(w[1:], w[-1]) - 2 * w + ca.vertcat(w[0], w[:-1])) / h**2  # noqa: E731
+    m.equation(m.der(u), 0.01 * around(u) + u * u * v - 2 * u)
+    m.equation(0.05 * around(v) + 1.5 * u - u * u * v - 0.1 * v)
+    return m
+
+
+def test_many_unknowns_at_a_loose_tolerance_take_bdf():
+    m = diffusion(250)
+    tr = dd.simulate(m, 2.0, rtol=1e-4, atol=1e-7)
+    assert tr.method == "tsit5, then bdf"
+    (why,) = (note for note in tr.notes if note.startswith("auto: bdf"))
+    assert why.endswith("steps of 500 unknowns at rtol = 0.0001 are cheapest with few factorisations")
+    radau = dd.simulate(m, 2.0, rtol=1e-4, atol=1e-7, method="radau5")
+    assert 2 * tr.pieces[1].work.factorisations < radau.work.factorisations
+    assert tr["u"][-1] == pytest.approx(radau["u"][-1], abs=1e-4)
+    assert dd.simulate(m, 1.0).method == "tsit5, then radau5"
+    assert dd.simulate(diffusion(150), 20.0, rtol=1e-4, atol=1e-7).method == "tsit5, then radau5"
 
 
 def test_a_mechanism_is_reduced_and_stays_explicit():

@@ -158,9 +158,9 @@ def test_repeated_runs_compile_nothing():
 
 
 def test_work_is_counted_exactly():
-    """Linear and constant: one Jacobian; the counts are the same on every machine."""
+    """Linear and constant: one Jacobian, and one to see that the equations still hold at the end."""
     tr = dd.simulate(circuit(), 2.0, inputs={"u": 0.0}, method="radau5", step=0.1)
-    assert (tr.work.steps, tr.work.jacobians, tr.work.factorisations) == (20, 1, 2)
+    assert (tr.work.steps, tr.work.jacobians, tr.work.factorisations) == (20, 2, 3)
 
 
 @pytest.mark.parametrize("end", [1.0, 1.3, 1.77])

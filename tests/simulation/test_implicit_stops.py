@@ -4,6 +4,7 @@ import _thread
 import threading
 
 import casadi as ca
+import numpy as np
 import pytest
 
 import daedalus as dd
@@ -78,12 +79,45 @@ def test_names_of_parts_are_whole():
 def test_singular():
     # Nothing determines z behind the switch; x keeps the Jacobian from being reused.
     m = model(lambda x, z, t: 30 * ca.sin(5 * x) * ca.cos(9 * t), lambda x, z, t: ca.if_else(t < 0.5, z - x, 0.0))
-    assert stopped(m).status == "inconsistent"  # found as soon as the switch is located
-    tr = stopped(m, locate_switches=False)
+    for tr in (stopped(m), stopped(m, locate_switches=False)):
+        assert tr.status == "singular"
+        assert tr.stop_reason.startswith("the matrix of the step is singular at t = 0.5")
+        assert "the equations do not determine z there" in tr.stop_reason
+        assert "try dd.analyse(m, at=tr.at(tr.time[-1]))" in tr.stop_reason
+
+
+VALVES = {
+    "held table": dd.signal([0.0, 1.0], [1.0, 0.0], kind="hold"),
+    "linear table": dd.signal([0.0, 1.0, 3.0], [1.0, 0.0, 0.0], kind="linear"),
+    "function": lambda t: float(np.interp(t, [0.0, 1.0, 3.0], [1.0, 0.0, 0.0])),
+}
+
+
+def gate():
+    m = dd.Model("gate")
+    x, z, u = m.state("x", start=0.0), m.algebraic("z", start=1.0), m.input("u")
+    m.equation(m.der(x), z - x, name="fill")
+    m.equation(u * (z - 1), name="valve")
+    return m
+
+
+@pytest.mark.parametrize("method", ["radau3", "radau5", "radau9", "bdf", "rodas5p"])
+@pytest.mark.parametrize("kind", VALVES)
+def test_an_equation_that_turns_into_0_equals_0(method, kind):
+    tr = dd.simulate(gate(), 3.0, inputs={"u": VALVES[kind]}, method=method)
     assert tr.status == "singular"
-    assert tr.stop_reason.startswith("the matrix of the step is singular at t = 0.5")
-    assert "the equations do not determine" in tr.stop_reason
-    assert "try dd.analyse(m, at=tr.at(tr.time[-1]))" in tr.stop_reason
+    assert tr.stop_reason.startswith("the matrix of the step is singular at t = 1; the equations do not determine z")
+
+
+@pytest.mark.parametrize("method", ["radau3", "radau5", "radau9", "bdf", "rodas5p"])
+def test_it_is_noticed_without_a_jump_too(method):
+    """The Jacobian of an earlier step would go on and on."""
+    m = gate()
+    run = {"method": method, "inputs": {"u": ca.fmax(1 - m.time, 0) ** 3}, "locate_switches": False}
+    tr = dd.simulate(m, 3.0, **run)
+    assert tr.status == "singular"
+    assert "the equations do not determine z there" in tr.stop_reason
+    assert dd.simulate(m, 0.9, **run).success
 
 
 def test_not_finite_names_the_equation():

@@ -91,6 +91,7 @@ struct Bdf {
         s.h = m.step.h * choose_next(m.control, m.past, m.step, errors, m.error_weights, m.share, m.unknowns);
         if (m.model.higher_index) avoid_short_end(s);
         m.pending = s.accepted = true;
+        count_old_step(m);
         return Status::going;
     }
 
@@ -173,7 +174,7 @@ private:
         predict(m.past, m, m.step, s.x_new);
         const double ratio = m.factored ? m.step.alpha / m.factored_alpha : 0;
         m.fresh = false;
-        if (!(ratio >= nearest_ratio && ratio <= 1 / nearest_ratio)) {
+        if (!(ratio >= nearest_ratio && ratio <= 1 / nearest_ratio) || m.old_steps >= oldest_jacobian) {
             if (!factor(s, m)) return Newton::singular;
         } else if (std::fabs(m.step.alpha - m.last_alpha) > 1e-6 * std::fabs(m.last_alpha)) {
             m.contraction = 100;
@@ -187,6 +188,7 @@ private:
 
     static bool factor(Integration& s, BdfState& m) noexcept {
         m.fresh = true;
+        m.old_steps = 0;
         m.contraction = 20;
         m.factored = jacobian_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new);
         if (!m.factored) {

@@ -9,21 +9,24 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// The unknown that an equation is about: the first one whose derivative it holds, else the first one at all.
+// The unknown that an equation is about: the first one whose derivative it holds, else the first one without any
+// derivative, else the first one at all.
 DAEDALUS_COLD long long unknown_of_equation(const ImplicitState& m, long long equation) noexcept {
     const ImplicitModel& model = m.model;
     const Pattern& pattern = model.matrix;
-    long long any = -1, column = 0;
-    for (long long k = 0; k < pattern.nonzeros() && any < 0; ++k) {
+    long long any = -1, algebraic = -1, column = 0;
+    for (long long k = 0; k < pattern.nonzeros() && algebraic < 0; ++k) {
         while (k >= pattern.colind[static_cast<std::size_t>(column) + 1]) ++column;
-        if (pattern.rows[static_cast<std::size_t>(k)] == equation) any = column;
+        if (pattern.rows[static_cast<std::size_t>(k)] != equation) continue;
+        if (any < 0) any = column;
+        if (column >= m.states || !model.has_derivative[static_cast<std::size_t>(column)]) algebraic = column;
     }
     column = 0;
     for (const long long k : model.dot_place) {
         while (k >= pattern.colind[static_cast<std::size_t>(column) + 1]) ++column;
         if (pattern.rows[static_cast<std::size_t>(k)] == equation) return column;
     }
-    return any;
+    return algebraic >= 0 ? algebraic : any;
 }
 
 // An unknown with a derivative that is not finite, one that no equation depends on at this point, or that of an

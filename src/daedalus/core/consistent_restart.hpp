@@ -5,6 +5,7 @@
 // Nonlinear Problems, 2004, section 3.3). A model of higher index asks the function that came with it.
 #pragma once
 
+#include "blame.hpp"
 #include "implicit.hpp"
 
 namespace daedalus {
@@ -50,7 +51,11 @@ inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexc
     const double failed = std::numeric_limits<double>::infinity();
     double *change = m.spare, *next = m.spare + m.unknowns;
     if (!residual_at(s, m, s.t, y + m.unknowns, y, change)) return failed;
-    if (!jacobian_at(s, m, s.t, y + m.unknowns, y) || !factor_restart(m)) return failed;
+    if (!jacobian_at(s, m, s.t, y + m.unknowns, y)) return failed;
+    if (!factor_restart(m)) {
+        s.culprit = {unknown_of_singular(m, m.singular_restart), Culprit::What::nothing};
+        return failed;
+    }
     m.solver.solve(change);
     const double size = restart_norm(m, change);
     if (!std::isfinite(size)) return failed;
@@ -84,6 +89,7 @@ inline bool ask_restart(Integration& s, ImplicitState& m, double* y) noexcept {
 inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
     ImplicitState& m = implicit_of(s);
     m.restarted = true;
+    m.singular_restart = false;
     if (m.settle) return m.settle(s, y);
     if (m.has_restart && moved) return ask_restart(s, m, y);
     if (m.model.higher_index) return true;
@@ -101,6 +107,24 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
         return true;
     }
     return false;
+}
+
+// Why no consistent values were found.
+inline Status restart_failure(Integration& s) noexcept {
+    if (s.abort_called) return Status::aborted;
+    return implicit_of(s).singular_restart ? Status::singular : Status::inconsistent;
+}
+
+// At the end of a run whose Jacobian is that of an earlier step: whether the equations still determine all unknowns.
+inline bool regular_at_end(Integration& s) noexcept {
+    ImplicitState& m = implicit_of(s);
+    if (m.old_steps < 2 || m.jacobians != m.jacobians_before || s.last_step == 0) return true;
+    if (!jacobian_at(s, m, s.t, s.x + m.unknowns, s.x)) return true;
+    scale_by_index(m, std::fabs(s.last_step));
+    if (factor_matrix(m, m.solver, 1 / s.last_step)) return true;
+    bool finite = true;
+    s.culprit = {unknown_of_singular(m, finite), Culprit::What::nothing};
+    return !finite;
 }
 
 }  // namespace DAEDALUS_ISA

@@ -218,7 +218,7 @@ inline Status fire(Integration& s) noexcept {
             // The impulse of the constraints: positions first, then velocities.
             if (s.linear.keeps_constraints)
                 if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
-            if (s.implicit && !solve_restart(s, s.x, true)) return s.abort_called ? Status::aborted : Status::inconsistent;
+            if (s.implicit && !solve_restart(s, s.x, true)) return restart_failure(s);
             moved = true;
         }
         push_event(s.recorder.events, guard, s.t, s.stage, s.x, s.n);
@@ -227,7 +227,7 @@ inline Status fire(Integration& s) noexcept {
     Status settled = Status::going;
     if (guards.switches > 0 && (turned || moved)) {
         if (turned && s.implicit && !solve_restart(s, s.x, false)) {
-            settled = s.abort_called ? Status::aborted : Status::inconsistent;
+            settled = restart_failure(s);
         } else {
             rest_fired(s);
             settled = settle_modes(s);

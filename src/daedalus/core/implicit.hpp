@@ -20,6 +20,8 @@ struct ImplicitState {
     Call residual, jacobian, restart, drift;
     bool has_restart = false, has_drift = false;
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
+    bool singular_restart = false;  // behind a jump the equations do not determine z and x'
+    long long old_steps = 0, jacobians_before = 0;  // steps with the last Jacobian, and how many there were then
     bool (*settle)(Integration& s, double* y) noexcept = nullptr;  // the method's own way to a consistent row
 
     Arena memory;
@@ -56,6 +58,9 @@ struct ImplicitState {
           solver(m.matrix) {}
 };
 
+// An equation may turn into 0 = 0 while the Jacobian of an earlier step is kept: after so many steps it is too old.
+inline constexpr long long oldest_jacobian = 20;
+
 inline ImplicitState& implicit_of(Integration& s) { return *static_cast<ImplicitState*>(s.implicit); }
 
 // out = F(t, rate, w); false where it is not finite.
@@ -82,6 +87,13 @@ inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double
     const int failed = evaluate(m.jacobian);
     s.abort_called |= failed == aborted;
     return failed == 0;
+}
+
+// How many steps the Jacobian at hand has served, after one more.
+inline long long count_old_step(ImplicitState& m) noexcept {
+    m.old_steps = m.jacobians == m.jacobians_before ? m.old_steps + 1 : 1;
+    m.jacobians_before = m.jacobians;
+    return m.old_steps;
 }
 
 // a dF/dx' + dF/d(x, z) on the pattern of the matrix.

@@ -54,7 +54,7 @@ inline Status settle_modes(Integration& s) noexcept {
         while (guard < guards.count && !is_wrong(guards, guard)) ++guard;
         if (guard == guards.count) return Status::going;
         turn(guards, guard, guards.now[guard] > 0);
-        if (s.implicit && !solve_restart(s, s.x, false)) return s.abort_called ? Status::aborted : Status::inconsistent;
+        if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     }
     return Status::chattering;
 }

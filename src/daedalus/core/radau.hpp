@@ -11,6 +11,7 @@
 #include <complex>
 #include <memory>
 
+#include "blame.hpp"
 #include "collocation_table.hpp"
 #include "implicit.hpp"
 #include "step_control.hpp"
@@ -21,6 +22,8 @@ inline namespace DAEDALUS_ISA {
 
 // Steps that differ by rounding only share their factors.
 inline constexpr double same_length = 1e-12;
+// A slope that changes the polynomial by more, in units of the tolerance, does not belong to it.
+inline constexpr double fitting_slope = 10;
 
 struct RadauState : ImplicitState {
     const CollocationTable& table;
@@ -157,7 +160,7 @@ struct Radau {
             s.taken = solve_stages(s, m, h, cut) == Newton::converged;
             if (!s.taken) ++m.newton_failures;
         }
-        m.jacobian_known = m.jacobian_known && m.rate_of_newton <= 1e-2;
+        m.jacobian_known = count_old_step(m) < oldest_jacobian && m.jacobian_known && m.rate_of_newton <= 1e-2;
         if (!s.taken) s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
         write_end(s, m, h);
     }
@@ -167,7 +170,7 @@ struct Radau {
     static void dense(Integration& s) noexcept {
         RadauState& m = of(s);
         const CollocationTable& table = m.table;
-        const long long n = m.unknowns, nx = m.states, smooth = m.model.higher_index ? 0 : nx;
+        const long long n = m.unknowns, nx = m.states;
         const int stages = table.stages;
         const double h = s.t_new - s.t;
         double* c = s.coefficients;
@@ -175,11 +178,14 @@ struct Radau {
         multiply(table.powers, stages, n, m.z, m.polynomial);
         for (int j = 0; j <= stages; ++j) {
             double* row = c + (j + 1) * s.lanes;
-            for (long long i = smooth; i < n; ++i) row[i] = j < stages ? m.polynomial[j * n + i] : 0;
-            for (long long i = 0; i < smooth; ++i) {
-                double sum = m.model.has_derivative[static_cast<std::size_t>(i)] ? table.slope[j] * h * s.x[n + i] : 0;
+            for (long long i = 0; i < n; ++i) row[i] = j < stages ? m.polynomial[j * n + i] : 0;
+        }
+        for (long long i = 0; i < (m.model.higher_index ? 0 : nx); ++i) {
+            if (!slope_serves(s, m, h, i)) continue;
+            for (int j = 0; j <= stages; ++j) {
+                double sum = table.slope[j] * h * s.x[n + i];
                 for (int k = 0; k < stages; ++k) sum += table.better[j][k] * m.z[k * n + i];
-                row[i] = m.model.has_derivative[static_cast<std::size_t>(i)] ? sum : j < stages ? m.polynomial[j * n + i] : 0;
+                c[(j + 1) * s.lanes + i] = sum;
             }
         }
         for (int j = 0; j <= stages; ++j)
@@ -192,6 +198,16 @@ struct Radau {
 
 private:
     enum class Newton { converged, diverged, not_finite };
+
+    // Whether x'_n fits to the stages. In a stiff component it is an error of x_n magnified, and the estimate before it
+    // is filtered shows that; steps of fixed length have no tolerance to compare with.
+    static bool slope_serves(const Integration& s, const RadauState& m, double h, long long i) noexcept {
+        if (!m.model.has_derivative[static_cast<std::size_t>(i)]) return false;
+        if (s.fixed_step > 0) return true;
+        double raw = m.table.weight * h * s.x[m.unknowns + i];
+        for (int k = 0; k < m.table.stages; ++k) raw += m.table.error[k] * m.z[k * m.unknowns + i];
+        return std::fabs(raw) * m.weights[i] <= fitting_slope;
+    }
 
     static void forget(RadauState& m) noexcept {
         m.jacobian_known = m.factored = m.polynomial_known = false;
@@ -225,7 +241,16 @@ private:
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
         if (why == Status::not_finite) name_equation(s, m);
+        if (why == Status::singular) name_undetermined(s, m);
         return why;
+    }
+
+    // The unknown that the equations do not determine, where that is simple to see.
+    static void name_undetermined(Integration& s, RadauState& m) noexcept {
+        fill_matrix(m, 1 / (s.t_new - s.t), m.solver.values());
+        bool finite = true;
+        const long long found = unknown_of_singular(m, finite);
+        if (found >= 0) s.culprit.component = found;
     }
 
     // The first equation whose residual is not finite, where Newton's method met one.
@@ -420,7 +445,7 @@ private:
         if (m.after_failure && std::fabs(wish) > std::fabs(h)) wish = h;
         m.first = m.after_failure = false;
         m.jacobian_fresh = false;
-        const bool keeps = m.rate_of_newton <= 1e-3;
+        const bool keeps = count_old_step(m) < oldest_jacobian && m.rate_of_newton <= 1e-3;
         m.jacobian_known = keeps;
         const double growth = wish / h;
         if (keeps && growth >= 1 && growth <= 1.2) wish = h;

@@ -15,6 +15,7 @@
 #include <limits>
 #include <utility>
 
+#include "blame.hpp"
 #include "implicit.hpp"
 #include "rosenbrock_table.hpp"
 #include "step_control.hpp"
@@ -276,6 +277,9 @@ private:
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         if (why == Status::not_finite) return blame(s, m);
         s.culprit = {worst_component(m, m.error), Culprit::What::nothing};
+        bool finite = true;
+        const long long undetermined = why == Status::singular ? unknown_of_singular(m, finite) : -1;
+        if (undetermined >= 0) s.culprit.component = undetermined;
         return why;
     }
 

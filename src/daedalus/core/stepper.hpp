@@ -105,7 +105,7 @@ inline Status next_interval(Integration& s) noexcept {
     enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
     restart(s);
     // Inputs may jump here, and z and x' with them: the row of this time keeps the later values.
-    if (s.implicit && !solve_restart(s, s.x, false)) return s.abort_called ? Status::aborted : Status::inconsistent;
+    if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     if (s.guards.switches > 0)
         if (const Status status = settle_modes(s); status != Status::going) return status;
     if (s.implicit) keep_later_values(s);
@@ -328,7 +328,10 @@ Status advance(Integration& s, long long max_steps) noexcept {
         if (!has_room(s)) return Status::buffer_full;
         if (s.steps >= s.max_steps) return Status::step_limit;
         const Status status = s.fixed_step > 0 ? attempt_fixed<M>(s) : attempt<M>(s);
-        if (status != Status::going) return status;
+        if (status == Status::going) continue;
+        if constexpr (!M::is_explicit)
+            if (status == Status::finished && !regular_at_end(s)) return s.abort_called ? Status::aborted : Status::singular;
+        return status;
     }
     return Status::chunk_done;
 }

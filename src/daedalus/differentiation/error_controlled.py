@@ -15,6 +15,7 @@ from daedalus.differentiation.augmented import Augmented
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.recorded import PassedEvent, Recorded
 from daedalus.errors import SolverError
+from daedalus.reduction.independent_constraints import EVENTS
 from daedalus.simulation.stop_reason import SUCCESS, remedy, stop_reason
 from daedalus.simulation.trajectory import Dense, Work
 
@@ -71,6 +72,13 @@ def refuse_second_order_events(case: Case, guards: list[int]) -> None:
 
 def check_finished(case: Case, run: Any) -> None:
     """Raise a SolverError where the run did not get to its end."""
+    if run.status == "event" and case.system.events[run.events[-1][0]].name in EVENTS:
+        raise SolverError(
+            f"The derivatives of {case.system.name!r} do not go on from here.",
+            f"at t = {run.stop_time:.6g} its redundant constraints have to be chosen anew",
+            because="derivatives are taken of one set of equations.",
+            remedy="a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span",
+        )
     if run.status in SUCCESS:
         return
     limits = case.settings

@@ -1,14 +1,14 @@
 """Constraints of a mechanism that follow from others: independent ones are chosen, the rest are watched.
 
-With the Jacobian split into independent and dependent rows, each divided by its length, Ĝ_D = C Ĝ_I on the constraint
-manifold. The forces of the independent rows alone, Ĝ_Iᵀ μ, are those of all of them, and among all multipliers that
-give these forces the smallest are λ̂ = [I; C] (I + CᵀC)⁻¹ μ (J. García de Jalón, M. D. Gutiérrez-López, Multibody
-System Dynamics 30, 2013). The rows are chosen by QR with column pivoting at a consistent start.
+The forces of the independent rows alone are those of all of them; the multipliers that are shown are the smallest with
+these forces (`smallest_multipliers`). Which rows serve best changes along a motion: events end a run where the chosen
+ones become a bad choice, or where a dropped one no longer follows, and `Redundancy` chooses anew there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 import numpy as np
@@ -19,6 +19,8 @@ from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.model import Model
 from daedalus.model.notebook import WrittenEvent
 from daedalus.model.variables import Variable
+from daedalus.reduction.constraint_place import Place, jacobian_at, states_nearby
+from daedalus.reduction.redundant_rows import RANK, Choice, chosen_rows, grouped, rank_of, scaled
 from daedalus.reduction.rewriting import (
     ReducedModel,
     collected,
@@ -28,120 +30,118 @@ from daedalus.reduction.rewriting import (
     substituted,
     write_rows,
 )
+from daedalus.reduction.smallest_multipliers import GroupForms, group_forms, smallest_multipliers
 
-# Singular values of the scaled Jacobian below this count as zero.
-RANK = 1e-7
-# States that are looked at beside the start, how far from it, in nominal values, and how well they obey constraints.
-SAMPLES, SPREAD, CONSISTENT, ITERATIONS = 4, 0.03, 1e-11, 40
-# The multipliers of more rows that depend on each other are not solved for as one formula.
-LARGEST = 24
-# A dropped constraint that is violated by more, in the units it is written in, no longer follows from the others.
+# A dropped constraint that is violated by more, in units of length of its row, no longer follows from the others.
 FOLLOWS = 1e-5
-EVENT = "constraints_no_longer_redundant"
+# The chosen rows no longer serve where the mean square of the shares exceeds this.
+BADLY_CHOSEN = 100.0
+# No rows serve where one over a pivot of their scaled products exceeds this: they are parallel to 1e-3.
+FLAT = 1e6
+EVENT, REPLACED, RANK_LOST = "constraints_no_longer_redundant", "constraints_badly_chosen", "constraints_lose_rank"
+EVENTS = (EVENT, REPLACED, RANK_LOST)
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """Which rows are independent, which depend on them, and which are involved in a dependence."""
+@dataclass(eq=False)
+class Redundancy:
+    """Redundant constraints of a model, and its reduction for each choice of independent ones that was needed.
 
-    independent: list[int]
-    dependent: list[int]
-    involved: list[int]
+    finish: turns the equations with independent constraints alone into a reduced model; it takes notes too.
+    """
+
+    moving: MovingModel
+    written: ReducedModel
+    first: Choice
+    finish: Callable[[ReducedModel, tuple[str, ...]], ReducedModel] | None = None
+    reduced: dict[Choice, ReducedModel] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The multiplier of every row, by name."""
+        assert self.moving.mechanics is not None
+        return self.moving.mechanics.multipliers
+
+    def listed(self, rows: list[int] | tuple[int, ...]) -> str:
+        """Rows by name."""
+        return ", ".join(collected([self.names[k] for k in rows]))
+
+    def model(self, choice: Choice) -> ReducedModel:
+        """The reduced model for a choice, made once."""
+        if choice not in self.reduced:
+            assert self.finish is not None
+            self.reduced[choice] = self.finish(_rewritten(self, choice), self.notes(choice))
+            self.reduced[choice]._redundancy = self
+        return self.reduced[choice]
+
+    def notes(self, choice: Choice) -> tuple[str, ...]:
+        """What a run tells of a choice."""
+        count = len(collected([self.names[k] for k in choice.dependent]))
+        return (
+            f"redundant constraints: {self.listed(choice.dependent)} {'follows' if count == 1 else 'follow'} from the "
+            f"others ({len(choice.independent)} of {len(self.names)} are independent)",
+            f"the multipliers {self.listed(choice.involved)} are not unique: the smallest that give the same forces "
+            "are shown, each counted in the length of its row",
+        )
+
+    def choose(self, place: Place, rank: int | None = None) -> Choice | None:
+        """Independent rows at a place of the motion; None where all are, or where the rest do not follow nearby."""
+        matrix = scaled(jacobian_at(self.moving, place))
+        rank = rank_of(matrix) if rank is None else rank
+        if not 0 < rank < len(matrix):
+            return None
+        independent, dependent, shares = chosen_rows(matrix, rank)
+        states = states_nearby(self.moving, place, independent)
+        if states is None:
+            return None
+        # A share may vanish at one place.
+        used = np.abs(shares) > RANK
+        for state in states:
+            nearby = scaled(jacobian_at(self.moving, state))
+            used |= np.abs(np.linalg.lstsq(nearby[independent].T, nearby[dependent].T, rcond=None)[0].T) > RANK
+        return Choice(tuple(independent), tuple(dependent), grouped(independent, dependent, used))
 
 
-def without_redundant(model: Model, written: ReducedModel) -> tuple[ReducedModel, tuple[str, ...]] | None:
-    """The written equations with independent constraints alone, and notes; None where that is not what is wrong."""
+def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
+    """The redundant constraints of a model, with independent ones chosen at its start; None where there are none."""
     try:
         moving = MovingModel(model)
         if moving.mechanics is None or not moving.mechanics.multipliers or np.isnan(moving.parameters).any():
             return None
-        start = moving.sample(np.random.default_rng(2013), 0.0, 0.0, np.zeros(moving.system.sizes["u"]))
-        choice = _choice(moving, start)
-        states = None if choice is None else _states_nearby(moving, start, choice)
-        if choice is None or states is None or not _forces_alone(moving, states, choice):
+        u = np.zeros(moving.system.sizes["u"])
+        place = Place(0.0, moving.sample(np.random.default_rng(2013), 0.0, 0.0, u), u, moving.parameters)
+        found = Redundancy(moving, written, Choice((), (), ()))
+        choice = found.choose(place)
+        if choice is None or not _forces_alone(moving, place, choice):
             return None
     except DaedalusError:  # no consistent state near the start
         return None
-    names = moving.mechanics.multipliers
-    dropped = collected([names[k] for k in choice.dependent])
-    touched = collected([names[k] for k in choice.involved])
-    notes = (
-        f"redundant constraints: {', '.join(dropped)} {'follows' if len(dropped) == 1 else 'follow'} from the others "
-        f"({len(choice.independent)} of {len(names)} are independent)",
-        f"the multipliers {', '.join(touched)} are not unique: the smallest that give the same forces are shown, each "
-        "counted in the length of its row",
-    )
-    return _rewritten(moving, written, choice), notes
+    found.first = choice
+    return found
 
 
-def _states_nearby(moving: MovingModel, start: np.ndarray, choice: Choice) -> list[np.ndarray] | None:
-    """The start and states that obey the independent constraints; None where the others do not follow from these."""
-    draw, u = np.random.default_rng(2013), np.zeros(moving.system.sizes["u"])
-    states = [start]
-    for _ in range(SAMPLES):
-        x = start + SPREAD * moving.system.nominal["x"] * draw.standard_normal(len(start))
-        for _ in range(ITERATIONS):
-            place, slope = (part.full() for part in moving._constraints(0.0, x, u, moving.parameters)[:2])
-            held = [k for k in range(len(place)) if k not in choice.dependent]
-            if np.abs(place[held]).max(initial=0.0) <= CONSISTENT:
-                break
-            x[moving._q] -= np.linalg.lstsq(slope[held], place[held, 0], rcond=1e-12)[0]
-        matrix = _scaled_jacobian(moving, x)
-        follows = np.abs(place).max(initial=0.0) <= 1e3 * CONSISTENT
-        if not follows or not _rank(matrix) == _rank(matrix[choice.independent]) == len(choice.independent):
-            return None
-        states.append(x)
-    return states
-
-
-def _scaled_jacobian(moving: MovingModel, x: np.ndarray) -> np.ndarray:
-    assert moving.mechanics is not None
-    rows = moving.mechanics.G(*moving._arguments(0.0, x, np.zeros(moving.system.sizes["u"]))).full()
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1.0)
-
-
-def _rank(matrix: np.ndarray) -> int:
-    return int(np.sum(np.linalg.svd(matrix, compute_uv=False) > RANK)) if matrix.size else 0
-
-
-def _choice(moving: MovingModel, start: np.ndarray) -> Choice | None:
-    """Independent rows by pivoted QR at the start; None where all of them are, or too many depend on each other."""
-    from scipy.linalg import qr
-
-    matrix = _scaled_jacobian(moving, start)
-    count, rank = len(matrix), _rank(matrix)
-    if not 0 < rank < count:
-        return None
-    _, _, order = qr(matrix.T, pivoting=True)
-    independent, dependent = sorted(order[:rank].tolist()), sorted(order[rank:].tolist())
-    share = np.linalg.lstsq(matrix[independent].T, matrix[dependent].T, rcond=None)[0]
-    used = np.abs(share).max(axis=1) > RANK
-    involved = sorted([*dependent, *(k for k, flag in zip(independent, used) if flag)])
-    return Choice(independent, dependent, involved) if len(involved) <= LARGEST else None
-
-
-def _forces_alone(moving: MovingModel, states: list[np.ndarray], choice: Choice) -> bool:
+def _forces_alone(moving: MovingModel, place: Place, choice: Choice) -> bool:
     """Whether the multipliers enter the equations as the forces of their constraints alone, so that these count."""
     assert moving.mechanics is not None
     system = moving.system
     z, letters = system.symbol("z"), ("t", "xdot", "x", "z", "u", "p")
     places = [system.labels["z"].index(label) for label in moving.mechanics.multipliers]
-    function = ca.Function("forces", [system.symbol(k) for k in letters], [ca.jacobian(system.residual, z[places])])
-    zero = {letter: np.zeros(system.sizes[letter]) for letter in ("xdot", "z", "u")}
-    for x in states:
-        slopes = function(0.0, zero["xdot"], x, zero["z"], zero["u"], moving.parameters).full()
-        if not np.all(np.isfinite(slopes)) or _rank(slopes / max(np.abs(slopes).max(), 1e-300)) > len(
-            choice.independent
-        ):
+    slope = ca.jacobian(system.residual, z[places])
+    function = ca.Function("forces", [system.symbol(k) for k in letters], [slope])
+    zero = {letter: np.zeros(system.sizes[letter]) for letter in ("xdot", "z")}
+    for state in states_nearby(moving, place, list(choice.independent)) or ():
+        slopes = function(state.t, zero["xdot"], state.x, zero["z"], state.u, state.p).full()
+        size = max(np.abs(slopes).max(), 1e-300)
+        if not np.all(np.isfinite(slopes)) or rank_of(slopes / size) > len(choice.independent):
             return False
-    return not ca.depends_on(ca.jacobian(system.residual, z[places]), z)
+    return not ca.depends_on(slope, z)
 
 
-def _rewritten(moving: MovingModel, written: ReducedModel, choice: Choice) -> ReducedModel:
+# -- writing a choice ------------------------------------------------------------------------------------------
+
+
+def _rewritten(redundancy: Redundancy, choice: Choice) -> ReducedModel:
     """The equations with multipliers of the independent constraints alone; all multipliers are outputs."""
-    assert moving.mechanics is not None
-    names = moving.mechanics.multipliers
+    written, names = redundancy.written, redundancy.names
     owners = {
         name: [names.index(v.label(k)) for k in range(v.size)] for name, v in _multipliers(written, names).items()
     }
@@ -159,26 +159,53 @@ def _rewritten(moving: MovingModel, written: ReducedModel, choice: Choice) -> Re
     write_rows(n, [labels[i] for i in kept], [rows[i] for i in kept])
     old = concatenate(column(written._symbols[name]) for name in touched)
     order = [k for name in touched for k in owners[name]]
-    smallest = _smallest(moving, choice, alone)
-    shown = concatenate(smallest[k] for k in order)
+    forms = group_forms(_jacobian(redundancy.moving), choice)
+    smallest = smallest_multipliers(forms, choice, alone)
     # Forces follow from the independent rows; what else shows a multiplier shows the smallest.
-    n._equations = {
-        key: replace(
-            e, residual=ca.densify(ca.substitute(e.residual, old, concatenate(alone.get(k, ca.SX(0)) for k in order)))
-        )
-        for key, e in n._equations.items()
+    forces = concatenate(alone.get(k, ca.SX(0)) for k in order)
+    equations = {
+        key: replace(e, residual=ca.densify(ca.substitute(e.residual, old, forces))) for key, e in n._equations.items()
     }
-    equations, n._equations = n._equations, {}
-    substituted(n, old, shown)
+    n._equations = {}
+    substituted(n, old, concatenate(smallest[k] for k in order))
     n._equations = equations
     for name in touched:
         n._outputs[name] = ca.reshape(concatenate(smallest[k] for k in owners[name]), *written._symbols[name].shape)
     for i in dropped:
         n._kept[labels[i]] = rows[i]
-    off = concatenate(rows[i] for i in dropped)
-    n._events[EVENT] = WrittenEvent(EVENT, FOLLOWS**2 - ca.sumsqr(off), -1, {}, True)
+    by_row = {k: rows[labels.index(names[k])] for k in choice.involved}
+    for name, guard in zip(EVENTS, (_follows(forms, choice, by_row), _well_chosen(forms), _apart(forms))):
+        n._events[name] = WrittenEvent(name, guard, -1, {}, True)
     n._changed()
     return n
+
+
+def _follows(forms: list[GroupForms], choice: Choice, rows: dict[int, ca.SX]) -> ca.SX:
+    """Positive while the dropped constraints are violated no more than the chosen ones explain."""
+    own, others, weight = ca.SX(0), ca.SX(0), ca.SX(1)
+    for form in forms:
+        lengths, group = form.lengths, form.group
+        own += sum((rows[k] / lengths[k]) ** 2 for k in group.independent)
+        others += sum((rows[k] / lengths[k]) ** 2 for k in group.dependent)
+        weight += len(group.independent) * len(group.dependent)
+    others += sum(rows[k] ** 2 for group in choice.groups if not group.independent for k in group.dependent)
+    return FOLLOWS**2 + 10 * BADLY_CHOSEN * weight * own - others
+
+
+def _well_chosen(forms: list[GroupForms]) -> ca.SX:
+    """Positive while the shares of the chosen rows in the others are moderate."""
+    return BADLY_CHOSEN * max(1, len(forms)) - sum((form.mean_share for form in forms), ca.SX(0))
+
+
+def _apart(forms: list[GroupForms]) -> ca.SX:
+    """Positive while the chosen rows are independent by more than a trace."""
+    return FLAT - sum((form.flatness for form in forms), ca.SX(0))
+
+
+def _jacobian(moving: MovingModel) -> ca.SX:
+    assert moving.mechanics is not None
+    t, x, u, p = (moving.system.symbol(letter) for letter in "txup")
+    return moving.mechanics.G.call([t, x[moving._q], x[moving._v], u, p, ca.SX(0, 1)])[0]
 
 
 def _multipliers(book: Model, names: tuple[str, ...]) -> dict[str, Variable]:
@@ -202,26 +229,3 @@ def _part(n: Model, v: Variable, chosen: list[int]) -> Variable:
         rate=(None,) * len(chosen),
         guess=(),
     )
-
-
-def _smallest(moving: MovingModel, choice: Choice, alone: dict[int, ca.SX]) -> dict[int, ca.SX]:
-    """The smallest multipliers with the forces of the independent ones, by row."""
-    assert moving.mechanics is not None
-    system = moving.system
-    t, x, u, p = (system.symbol(letter) for letter in "txup")
-    arguments = [t, x[moving._q], x[moving._v], u, p, ca.SX(0, 1)]
-    jacobian = ca.densify(moving.mechanics.G.call(arguments)[0])
-    lengths = {k: ca.sqrt(ca.sumsqr(jacobian[k, :])) for k in choice.involved}
-    own = [k for k in choice.involved if k in alone]
-    scaled = {k: jacobian[k, :] / lengths[k] for k in choice.involved}
-    first = ca.vertcat(*(scaled[k] for k in own))
-    second = ca.vertcat(*(scaled[k] for k in choice.dependent))
-    share = ca.solve(ca.mtimes(first, first.T), ca.mtimes(first, second.T)).T
-    forces = concatenate(lengths[k] * alone[k] for k in own)
-    inner = ca.solve(ca.SX.eye(len(own)) + ca.mtimes(share.T, share), forces)
-    values = {k: inner[j] / lengths[k] for j, k in enumerate(own)}
-    outer = ca.mtimes(share, inner)
-    values.update({k: outer[j] / lengths[k] for j, k in enumerate(choice.dependent)})
-    return {k: ca.densify(value) for k, value in values.items()} | {
-        k: symbol for k, symbol in alone.items() if k not in values
-    }

@@ -14,7 +14,7 @@ from daedalus.model.system import System
 from daedalus.reduction.differentiate import given_input_counts
 from daedalus.reduction.first_order import to_first_order
 from daedalus.reduction.given_inputs import check_smooth, with_inputs
-from daedalus.reduction.independent_constraints import without_redundant
+from daedalus.reduction.independent_constraints import Redundancy, redundancy_of
 from daedalus.reduction.plan import SINGULAR_THERE, Plan, plan_reduction
 from daedalus.reduction.position_and_velocity import with_both_levels
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
@@ -79,25 +79,38 @@ def reduce(
     _check_arguments(index, stabilise, alpha)
     original = model.freeze()
     level = 1 if stabilise == "ggl" else index
-    plan = _planned(model, inputs or {}, level, stabilise == "ggl")
-    return with_both_levels(plan, original) if stabilise == "ggl" else _written(plan, original, stabilise, alpha)
+    plan, redundancy = _planned(model, inputs or {}, level, stabilise == "ggl")
+
+    def finished(plan: Plan) -> ReducedModel:
+        return with_both_levels(plan, original) if stabilise == "ggl" else _written(plan, original, stabilise, alpha)
+
+    if redundancy is None:
+        assert plan is not None
+        return finished(plan)
+    redundancy.finish = lambda alone, notes: finished(
+        _with_notes(_plan(alone, inputs or {}, level, stabilise == "ggl"), notes)
+    )
+    return redundancy.model(redundancy.first)
 
 
-def _planned(model: Model, inputs: Mapping[str, object], index: int, first_order: bool) -> Plan:
-    """The plan for a model with inputs put in; where constraints repeat each other, for independent ones."""
+def _planned(
+    model: Model, inputs: Mapping[str, object], index: int, first_order: bool
+) -> tuple[Plan | None, Redundancy | None]:
+    """The plan for a model with inputs put in, or which of its constraints repeat each other."""
     written = written_out(model)
     try:
         plan = _plan(written, inputs, index, first_order)
-        doubtful = bool(model._mechanics.constraints) and any(note.endswith(SINGULAR_THERE) for note in plan.notes)
-        found = without_redundant(model, written) if doubtful else None
     except SingularModelError:
-        found = without_redundant(model, written) if model._mechanics.constraints else None
-        if found is None:
+        redundancy = redundancy_of(model, written) if model._mechanics.constraints else None
+        if redundancy is None:
             raise
-    if found is None:
-        return plan
-    plan = _plan(found[0], inputs, index, first_order)
-    return replace(plan, notes=(*found[1], *plan.notes))
+        return None, redundancy
+    doubtful = bool(model._mechanics.constraints) and any(note.endswith(SINGULAR_THERE) for note in plan.notes)
+    return plan, redundancy_of(model, written) if doubtful else None
+
+
+def _with_notes(plan: Plan, notes: tuple[str, ...]) -> Plan:
+    return replace(plan, notes=(*notes, *plan.notes))
 
 
 def _plan(written: ReducedModel, inputs: Mapping[str, object], index: int, first_order: bool) -> Plan:

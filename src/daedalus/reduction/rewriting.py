@@ -112,6 +112,7 @@ class ReducedModel(Model):
         super().__init__(name)
         self._kept: dict[str, ca.SX] = {}
         self._reduction: Reduction | None = None
+        self._redundancy: Any = None  # its redundant constraints, which a run may choose anew
 
     @property
     def reduction(self) -> Reduction:

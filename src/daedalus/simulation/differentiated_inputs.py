@@ -23,7 +23,7 @@ from daedalus.reduction.given_inputs import smooth_instead
 from daedalus.reduction.reduce import reduce
 from daedalus.reduction.rewriting import times_text
 from daedalus.simulation.inputs import EQUAL_DEPTH, MOST_LOOPS, input_place, traced_input
-from daedalus.simulation.solvable import notes_of, solvable_system
+from daedalus.simulation.solvable import reduced_system, solvable_system
 
 
 def driven_system(
@@ -90,9 +90,7 @@ def _reduced(model: Model, smooth: dict[str, ca.SX]) -> System:
         for known, found in kept:
             if all(ca.is_equal(known[name], smooth[name], EQUAL_DEPTH) for name in smooth):
                 return found
-        reduced = reduce(model, inputs=smooth)
-        found = reduced.freeze()
-        found.prepared["notes"] = notes_of(reduced.reduction)
+        found = reduced_system(reduce(model, inputs=smooth))
         kept.insert(0, (smooth, found))
         del kept[MOST_LOOPS:]
     return found

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
+from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.lobatto_step import attach_momentum_form
 from daedalus.simulation.methods import takes_momenta
-from daedalus.simulation.pieces import Piece, Stuck
+from daedalus.simulation.pieces import Next, Piece
+from daedalus.simulation.rechosen_constraints import Rechosen, rechosen, unclosed
 from daedalus.simulation.settings import settings_of
+from daedalus.simulation.solvable import reduced_system
 from daedalus.simulation.start_row import Start, start_row
-from daedalus.simulation.system_to_run import implicit_choice, system_to_run
+from daedalus.simulation.system_to_run import implicit_choice, runs_smoothly, system_to_run
 from daedalus.simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ class Asked(NamedTuple):
 
     model: Model | System
     t1: float
+    method: str | Tableau
     inputs: Values
     parameters: Values
     rtol: float
@@ -55,24 +59,47 @@ class Asked(NamedTuple):
         return Piece(settings, drive, p, begin, row, why)
 
 
-def first_piece(asked: Asked, t0: float, start: Start | None, method: str | Tableau) -> Piece:
+def first_piece(asked: Asked, t0: float, start: Start | None) -> Piece:
     """The piece that a run begins with."""
-    system, left, method, why = system_to_run(asked.model, asked.inputs, (t0, asked.t1), method, asked.rtol)
+    system, left, method, why = system_to_run(asked.model, asked.inputs, (t0, asked.t1), asked.method, asked.rtol)
     return asked.piece(system, left, method, why, t0, start)
 
 
-def next_piece(asked: Asked, done: Trajectory) -> Piece | Stuck | None:
+def next_piece(asked: Asked, done: Trajectory) -> Next:
     """What follows a piece that stopped before the end: see `daedalus.simulation.pieces`."""
     if done.status == "stiff":
         return _implicit_piece(asked, done)
-    return None
+    return _with_other_constraints(asked, done)
+
+
+def _with_other_constraints(asked: Asked, done: Trajectory) -> Next:
+    """The rest of a run whose redundant constraints had to be chosen anew, by the method it had."""
+    system, left = _system_asked_for(asked, float(done.end.time))
+    redundancy = system.prepared.get("redundancy") or getattr(asked.model, "_redundancy", None)
+    found = None if redundancy is None else rechosen(redundancy, done, asked.t1)
+    if not isinstance(found, Rechosen):
+        return found
+    method = done.method if isinstance(done._plant, ImplicitPlant) else asked.method
+    why = done.notes[0]
+    return asked.piece(reduced_system(found.reduced), left, method, why, float(done.end.time), found.start)
+
+
+def _system_asked_for(asked: Asked, begin: float) -> tuple[System, Mapping[str, object]]:
+    """The system that the run began with, and the inputs that it still takes."""
+    system, left, _, _ = system_to_run(asked.model, asked.inputs, (begin, asked.t1), asked.method, asked.rtol)
+    return system, left
 
 
 def _implicit_piece(asked: Asked, done: Trajectory) -> Piece:
     """The rest of a run by an implicit method, after stability held back an explicit one."""
     run, end = done._source, done.end
     found = f"stability held {done.method} to steps of {abs(run.last_step):.2g} from t = {run.stop_time:.3g} on"
-    system = as_system(asked.model)
     steps = "step" if run.steps == 1 else "steps"
-    name, why = implicit_choice(system, f"{found}, seen after {run.steps} {steps}", asked.rtol)
-    return asked.piece(system, asked.inputs or {}, name, why, float(end.time), end)
+    system, left = as_system(asked.model), asked.inputs or {}
+    reduced, left_of_reduced = _system_asked_for(asked, float(end.time))
+    if reduced.prepared.get("redundancy") is not None:
+        # Redundant constraints as written would make every matrix singular.
+        system, left = unclosed(reduced.prepared["redundancy"], done), left_of_reduced
+    smooth = runs_smoothly(system, asked.inputs)
+    name, why = implicit_choice(system, f"{found}, seen after {run.steps} {steps}", asked.rtol, smooth)
+    return asked.piece(system, left, name, why, float(end.time), end)

@@ -6,6 +6,8 @@ the piece that stopped as a `Trajectory`: `done.status` is why, `done.end` has e
 `done.system` is what was run. It returns
 
 - the next `Piece`, which begins at `done.end.time`; an event that ended `done` is then no event of the whole run,
+- a `Trajectory`, a piece that is there already, such as a way over a place where nothing can be integrated; the rule is
+  asked again for what follows it,
 - `Stuck(reason)`, where the run ought to go on and cannot: it ends there, without success, for that reason,
 - None, where the end of `done` is the end of the run, such as at a terminal event of the model.
 
@@ -54,7 +56,8 @@ class Stuck:
     reason: str
 
 
-Rule = Callable[[Trajectory], Piece | Stuck | None]
+Next = Piece | Trajectory | Stuck | None
+Rule = Callable[[Trajectory], Next]
 
 
 def run_in_pieces(
@@ -104,8 +107,20 @@ def go_on(
             break
         if save_at is not None:
             save_at = save_at[len(done[-1]._times) :]
-        done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done)))
+        if isinstance(following, Trajectory):
+            done.append(following if save_at is None else _sampled(following, save_at))
+        else:
+            done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done)))
     return joined(done)
+
+
+def _sampled(piece: Trajectory, save_at: np.ndarray) -> Trajectory:
+    """A piece that is there already with the times of save_at that it covers as its samples."""
+    begin, end = (float(ends[k]) for ends, k in zip(piece.dense_spans, (0, -1)))
+    inside = save_at[(save_at - begin) * (save_at - end) <= 0]
+    x = piece.at(inside)._x if len(inside) else piece._x[:0]
+    arrays = (piece._parameters, inside, x)
+    return Trajectory(piece._plant, piece._drive, *arrays, piece.status, piece.outcome, piece._source)
 
 
 def run_piece(

@@ -65,6 +65,7 @@ class PreparedRun:
             raise InputError(f"dd.prepare takes no {', '.join(options)}.", remedy="the options of dd.simulate")
         self._t0, self._t1 = read_span(span)
         span = self._t0, self._t1
+        asked = method
         system, left, method, self._why = system_to_run(model, inputs, span, method, rtol)
         self._p = parameter_values(system, parameters)
         self.system, self._drive = read_inputs(system, left, span)
@@ -88,7 +89,7 @@ class PreparedRun:
         self._saves = read_save_at(save_at, self._t0, self._t1)
         self._tables = self._drive.core_tables() if self._drive.tables else None
         self._plan, self._states = self._settings.plan, plant.row_parts["x"]
-        self._asked = Asked(model, self._t1, inputs, parameters, rtol, atol, tuple(limits), locate)
+        self._asked = Asked(model, self._t1, asked, inputs, parameters, rtol, atol, tuple(limits), locate)
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:

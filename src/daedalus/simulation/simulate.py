@@ -17,7 +17,7 @@ from daedalus.simulation.pieces import run_in_pieces
 from daedalus.simulation.progress import ProgressBar, wants_progress
 from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
 from daedalus.simulation.start_row import Start
-from daedalus.simulation.stop_reason import remedy, without_advice
+from daedalus.simulation.stop_reason import advice_of, remedy, without_advice
 from daedalus.simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def simulate(
     """
     t0, t1 = read_span(span)
     limits = (step, max_step, first_step, max_steps, time_limit)
-    asked = Asked(model, t1, inputs, parameters, rtol, atol, limits, locate_switches)
-    first = first_piece(asked, t0, start, method)
+    asked = Asked(model, t1, method, inputs, parameters, rtol, atol, limits, locate_switches)
+    first = first_piece(asked, t0, start)
     system = first.settings.plant.system
     times = None if save_at is None else read_save_at(save_at, t0, t1)
     bar = None if progress is False else _progress(progress, t0, t1, system.name)
@@ -110,7 +110,7 @@ def raise_stopped(trajectory: Trajectory) -> NoReturn:
     error = SolverError(
         f"The run of {trajectory.system.name!r} stopped early.",
         [without_advice(trajectory.stop_reason), f"{trajectory.work.steps} steps, {trajectory.work.rejected} rejected"],
-        remedy=remedy(trajectory.status),
+        remedy=advice_of(trajectory.stop_reason) or remedy(trajectory.status),
     )
     error.trajectory = trajectory  # type: ignore[attr-defined]
     raise error

@@ -8,7 +8,7 @@ from daedalus.model.system import System
 from daedalus.reduction.differentiate import DifferentiatedInputError
 from daedalus.reduction.explicit_form import LargeBlock, explicit_form
 from daedalus.reduction.linear_form import linear_form
-from daedalus.reduction.rewriting import Reduction
+from daedalus.reduction.rewriting import ReducedModel, Reduction
 from daedalus.simulation.singular_mass import check_general_mass
 
 
@@ -50,12 +50,20 @@ def _made_solvable(model: Model | System, system: System) -> System:
         if not model._mechanics.constraints:
             check_general_mass(model)
         reduced = reduce(model)
-        found = reduced.freeze()
-        _check_determined(found)
-        # Unknowns that the reduction added have no start in the model itself.
-        found.prepared["reduced model"] = reduced
-        found.prepared["notes"] = notes_of(reduced.reduction)
-        return found
+        _check_determined(reduced.freeze())
+        return reduced_system(reduced)
+    if isinstance(model, ReducedModel):
+        system.prepared["redundancy"] = model._redundancy
+    return system
+
+
+def reduced_system(reduced: ReducedModel) -> System:
+    """The system of a reduced model, with what a run of it needs to know."""
+    system = reduced.freeze()
+    # Unknowns that the reduction added have no start in the model itself.
+    system.prepared["reduced model"] = reduced
+    system.prepared["notes"] = notes_of(reduced.reduction)
+    system.prepared["redundancy"] = reduced._redundancy
     return system
 
 

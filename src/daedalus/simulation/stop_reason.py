@@ -76,6 +76,11 @@ def without_advice(reason: str) -> str:
     return reason.partition("; " + TRY)[0]
 
 
+def advice_of(reason: str) -> str:
+    """What a stop reason says to try; nothing where it says nothing."""
+    return reason.partition("; " + TRY)[2]
+
+
 def culprit_name(run: Any, system: System) -> str:
     """The variable (or derivative) that the core points at."""
     states = system.labels["x"]

@@ -216,7 +216,7 @@ class Trajectory(Samples):
         times = np.asarray(t, dtype=float)
         flat = np.ascontiguousarray(times.reshape(-1))
         low, high = self._reach()
-        if len(self._times) == 0 or flat.size == 0 or not np.all(np.isfinite(flat)):
+        if np.isnan(low) or flat.size == 0 or not np.all(np.isfinite(flat)):
             raise InputError("at() takes finite times within the run.", f"got {t!r}"[:120])
         slack = 1e-12 * max(abs(low), abs(high), 1e-300)
         if flat.min() < low - slack or flat.max() > high + slack:

@@ -1,0 +1,120 @@
+"""Which rows of a constraint Jacobian are independent, which follow from them, and with what shares.
+
+With every row divided by its length, Ĝ_D = C Ĝ_I. The rows are chosen by QR with column pivoting, then exchanged while
+a share is larger than one: each exchange multiplies the volume of the chosen rows by that share, so that it ends (S. A.
+Goreinov, I. V. Oseledets, D. V. Savostyanov, E. E. Tyrtyshnikov, N. L. Zamarashkin: How to find a good submatrix).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Singular values of the scaled Jacobian below this count as zero, and so do shares.
+RANK = 1e-7
+# Rows are exchanged while a share exceeds this.
+LARGEST_SHARE = 1.5
+MOST_EXCHANGES = 1000
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that depend on each other: independent ones, and those that follow from them alone."""
+
+    independent: tuple[int, ...]
+    dependent: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which rows are independent, which depend on them, and the groups in which they do."""
+
+    independent: tuple[int, ...]
+    dependent: tuple[int, ...]
+    groups: tuple[Group, ...]
+
+    @property
+    def involved(self) -> list[int]:
+        """The rows that take part in a dependence."""
+        return sorted(k for group in self.groups for k in (*group.independent, *group.dependent))
+
+
+def scaled(jacobian: np.ndarray) -> np.ndarray:
+    """The rows divided by their lengths; a row of zeros stays.
+
+    Example
+    -------
+    >>> scaled(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    lengths = np.linalg.norm(jacobian, axis=1, keepdims=True)
+    return jacobian / np.where(lengths > 0, lengths, 1.0)
+
+
+def rank_of(matrix: np.ndarray, floor: float = RANK) -> int:
+    """The number of singular values above the floor; between values near it the widest gap decides.
+
+    Example
+    -------
+    >>> rank_of(np.diag([1.0, 1e-3, 1e-12]))
+    2
+    """
+    if not matrix.size:
+        return 0
+    values = np.linalg.svd(matrix, compute_uv=False)
+    count = int(np.sum(values > floor))
+    # A value within two decades of the floor belongs to the side that it is nearer to.
+    doubtful = [k for k, value in enumerate(values) if floor < value < 100 * floor]
+    if doubtful:
+        ends = np.concatenate([[1.0], values, [1e-3 * floor]])
+        gaps = {k: ends[k] / max(ends[k + 1], 1e-3 * floor) for k in range(doubtful[0], doubtful[-1] + 2)}
+        count = max(gaps, key=lambda k: gaps[k])
+    return count
+
+
+def chosen_rows(matrix: np.ndarray, rank: int) -> tuple[list[int], list[int], np.ndarray]:
+    """Independent rows of a scaled Jacobian, dependent ones, and the shares C of the former in the latter.
+
+    Example
+    -------
+    >>> rows = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> independent, dependent, shares = chosen_rows(rows, 2)
+    >>> len(independent), shares.round(6).tolist()
+    (2, [[1.0, 0.0]])
+    """
+    from scipy.linalg import qr
+
+    _, _, order = qr(matrix.T, mode="economic", pivoting=True)
+    chosen, others = [int(k) for k in order[:rank]], [int(k) for k in order[rank:]]
+    for _ in range(MOST_EXCHANGES if others and chosen else 0):
+        shares = _shares(matrix, chosen, others)
+        i, j = np.unravel_index(np.abs(shares).argmax(), shares.shape)
+        if abs(shares[i, j]) <= LARGEST_SHARE:
+            break
+        chosen[j], others[i] = others[i], chosen[j]
+    chosen.sort()
+    others.sort()
+    return chosen, others, _shares(matrix, chosen, others)
+
+
+def _shares(matrix: np.ndarray, chosen: list[int], others: list[int]) -> np.ndarray:
+    return np.linalg.lstsq(matrix[chosen].T, matrix[others].T, rcond=None)[0].T
+
+
+def grouped(independent: list[int], dependent: list[int], used: np.ndarray) -> tuple[Group, ...]:
+    """The groups of rows that depend on each other; `used` says which independent row has a share in which other.
+
+    Example
+    -------
+    >>> grouped([0, 2, 4], [1, 3], np.array([[True, False, False], [False, True, False]]))
+    (Group(independent=(0,), dependent=(1,)), Group(independent=(2,), dependent=(3,)))
+    """
+    groups: list[tuple[set[int], set[int]]] = []
+    for i, d in enumerate(dependent):
+        own, deps = {independent[j] for j in np.flatnonzero(used[i])}, {d}
+        for group in [g for g in groups if g[0] & own]:
+            groups.remove(group)
+            own, deps = own | group[0], deps | group[1]
+        groups.append((own, deps))
+    return tuple(Group(tuple(sorted(own)), tuple(sorted(deps))) for own, deps in groups)
