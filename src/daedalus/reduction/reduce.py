@@ -12,6 +12,7 @@ from daedalus.errors import InputError, SingularModelError
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.reduction.differentiate import given_input_counts
+from daedalus.reduction.dummy_derivatives import with_selected_states
 from daedalus.reduction.first_order import to_first_order
 from daedalus.reduction.given_inputs import check_smooth, with_inputs
 from daedalus.reduction.independent_constraints import without_redundant
@@ -21,7 +22,7 @@ from daedalus.reduction.reduced_form import record, reduced_notebook, with_equat
 from daedalus.reduction.rewriting import ReducedModel, by_equation, check_model, level_name, written_out
 from daedalus.reduction.stabilise import chosen_alpha, damped
 
-STABILISATIONS = ("projection", "baumgarte", "ggl", None)
+STABILISATIONS = ("projection", "baumgarte", "ggl", "dummy_derivatives", None)
 
 
 def reduce(
@@ -80,7 +81,12 @@ def reduce(
     original = model.freeze()
     level = 1 if stabilise == "ggl" else index
     plan = _planned(model, inputs or {}, level, stabilise == "ggl")
-    return with_both_levels(plan, original) if stabilise == "ggl" else _written(plan, original, stabilise, alpha)
+    if stabilise == "ggl":
+        return with_both_levels(plan, original)
+    if stabilise == "dummy_derivatives" and (plan.constraints or plan.book._invariants):
+        # Every derivative that may be dependent has an equation of its own in first order.
+        return with_selected_states(_planned(model, inputs or {}, level, True), original)
+    return _written(plan, original, stabilise, alpha)
 
 
 def _planned(model: Model, inputs: Mapping[str, object], index: int, first_order: bool) -> Plan:
@@ -113,7 +119,7 @@ def _check_arguments(index: object, stabilise: object, alpha: object) -> None:
         raise InputError(
             f"stabilise={stabilise!r} means nothing.",
             because="it says what is done about drift off the constraints.",
-            remedy='"projection", "baumgarte", "ggl" or None',
+            remedy='"projection", "baumgarte", "ggl", "dummy_derivatives" or None',
         )
     if index not in ((1, 2) if stabilise == "ggl" else (0, 1)) or isinstance(index, bool):
         raise InputError(
