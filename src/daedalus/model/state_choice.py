@@ -20,7 +20,7 @@ class StateChoice:
 
     parameter: the vector that holds P. states, constraints: for each level the elements of states, and the names of
     the constraints. entries: (element of the parameter, state, constraint), the latter two by their place in a level.
-    event: the one that ends a piece of a run when another choice is better.
+    event: the one that ends a piece of a run when another choice is better; empty where there is no other choice.
     """
 
     parameter: str
@@ -36,7 +36,7 @@ class StateChoice:
             parameter=prefix + self.parameter,
             states=tuple(tuple((prefix + name, k) for name, k in level) for level in self.states),
             constraints=tuple(tuple(prefix + name for name in level) for level in self.constraints),
-            event=prefix + self.event,
+            event=prefix + self.event if self.event else "",
         )
 
     def to_record(self) -> dict[str, Any]:

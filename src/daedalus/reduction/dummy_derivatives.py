@@ -177,8 +177,10 @@ def _write(
         flags = elements(n._declare(make_variable(name, "parameter", (sum(counts),), start=0.0)))
     for g, group in enumerate(groups):
         own = flags[sum(counts[:g]) : sum(counts[: g + 1])]
-        event = _free_name(n, EVENT if len(groups) == 1 else f"{EVENT}_{g + 1}")
-        n._events[event] = WrittenEvent(event, _guard(plan, group[0], own), -1, {}, True)
+        event = ""
+        if len(group[0].entries) > len(group[0].names):
+            event = _free_name(n, EVENT if len(groups) == 1 else f"{EVENT}_{g + 1}")
+            n._events[event] = WrittenEvent(event, _guard(plan, group[0], own), -1, {}, True)
         pairs = list(zip(*group[0].matrix.sparsity().get_triplet()))
         entries = tuple((sum(counts[:g]) + e, a, i) for e, (i, a) in enumerate(pairs))
         states = tuple(tuple(_state(plan, n, entry, stand) for entry in level.entries) for level in group)
@@ -227,7 +229,7 @@ def _value(plan: Plan, entry: Entry, values: DerivativeValues, stand: dict[int, 
 
 
 def _guard(plan: Plan, level: Level, flags: list[ca.SX]) -> ca.SX:
-    """(bound - r) / (bound + r) with r the largest entry of A_D⁻¹ A_S in nominal values: negative where it is too large.
+    """(bound - r) / (bound + r) with r the largest entry of A_D⁻¹ A_S in nominal values: negative where r is too large.
 
     A_D and A_S are A with columns chosen by the parameters.
     """
@@ -252,9 +254,7 @@ def _free_name(n: ReducedModel, wanted: str) -> str:
     return wanted
 
 
-def _put_into_others(
-    plan: Plan, n: ReducedModel, values: DerivativeValues, lowered: list[tuple[ca.SX, ca.SX]]
-) -> None:
+def _put_into_others(plan: Plan, n: ReducedModel, values: DerivativeValues, lowered: list[tuple[ca.SX, ca.SX]]) -> None:
     """Outputs and events read the values of derivatives; invariants that are equations now are not projected on."""
     tops = {e: plan.book._derivative_scalar(*plan.unknowns[e[0]], e[1] + 1) for e in values.value}
     held = {name for choice in n._choices for level in choice.constraints for name in level}

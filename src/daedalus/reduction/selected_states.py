@@ -115,11 +115,21 @@ class SelectedStates:
             p[group.flags] = [float(partner[i] == a) for i, a in group.pairs]
         return p
 
+    def weakest(self, before: list[np.ndarray], now: list[np.ndarray]) -> tuple[float, Group]:
+        """The group nearest to a singular configuration, and how near: 1 is as far as at a point before, 0 is there.
+
+        `before` and `now` are the matrices at the two points.
+        """
+        shares = [
+            min(_independence(new) / _independence(old), float(np.min(_lengths(new) / _lengths(old))))
+            for old, new in zip(before, now)
+        ]
+        worst = int(np.argmin(shares))
+        return shares[worst], self.groups[worst]
+
     def places(self, p: np.ndarray) -> tuple[list[int], list[int]]:
         """The dependent states of a choice, and the equations that are constraints then."""
-        states = [
-            int(level[a]) for group in self.groups for level in group.states for a in sorted(group.dependent(p))
-        ]
+        states = [int(level[a]) for group in self.groups for level in group.states for a in sorted(group.dependent(p))]
         return states, [self._rows[state] for state in states]
 
     def labels(self, p: np.ndarray) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -132,7 +142,7 @@ class SelectedStates:
         )
 
     def without_choice(self) -> System:
-        """The system in which x' = value holds for all states and the constraints are invariants, in the same vectors."""
+        """The system in which x' = value holds for all states and constraints are invariants, in the same vectors."""
         system = self.system
         kept = {
             name: row
@@ -140,9 +150,12 @@ class SelectedStates:
             for name, row in zip(self.groups[g].choice.constraints[level], elements(rows))
         }
         symbols = {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")}
+        own = {choice.event for choice in system.choices}
+        events = [k for k, event in enumerate(system.events) if event.name not in own]
         return System(
             system.name, system.variables, system.orders, symbols, self._tied, system.equation_labels, system.outputs,
-            system.events, system.guards, system.resets, {**kept, **system.invariants},
+            [system.events[k] for k in events], system.guards[events], system.resets[events, :],
+            {**kept, **system.invariants},
         )  # fmt: skip
 
     def _singular(self, group: Group, t: float) -> SingularModelError:
@@ -175,6 +188,16 @@ def without_choice(system: System) -> System:
             system.prepared["without choice"] = selected_states(system).without_choice()
     found: System = system.prepared["without choice"]
     return found
+
+
+def _lengths(matrix: np.ndarray) -> np.ndarray:
+    return np.maximum(np.linalg.norm(matrix, axis=1), 1e-300)
+
+
+def _independence(matrix: np.ndarray) -> float:
+    """The smallest singular value of the rows, each divided by its length."""
+    values = np.linalg.svd(matrix / _lengths(matrix)[:, None], compute_uv=False)
+    return float(max(values[-1], 1e-300))
 
 
 def _group(system: System, choice: StateChoice) -> Group:

@@ -20,7 +20,10 @@ def torn(matrix: ca.SX, sample: np.ndarray | None) -> Tearing | None:
         return None
     by_row, by_column = power_of_two_scales(sample)
     values = sample[rows, columns] * by_row[rows] * by_column[columns]
-    safe = [entry.is_constant() and not entry.is_zero() for entry in matrix.nonzeros()]
+    entries = _entries(matrix)
+    safe = [
+        entries[r][c].is_constant() and not entries[r][c].is_zero() for r, c in zip(rows.tolist(), columns.tolist())
+    ]
     return tear(rows.tolist(), columns.tolist(), safe, matrix.shape[0], values)
 
 
@@ -60,7 +63,7 @@ def solve_linear(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = None, 
         for k in range(count):
             small[i, k] = _sum([(a, share[j][k]) for j, a in own])
     found: list[ca.SX] = [ca.SX(0)] * size
-    solution = small and _small_solution(ca.densify(small), ca.densify(rest), sample, cut)
+    solution = _small_solution(ca.densify(small), ca.densify(rest), sample, cut)
     for k, c in enumerate(cut.torn):
         found[c] = solution[k]
     for r, c in cut.order:
@@ -86,8 +89,8 @@ def reduced_sample(sample: np.ndarray, cut: Tearing) -> np.ndarray:
 
 def _entries(matrix: ca.SX) -> list[dict[int, ca.SX]]:
     found: list[dict[int, ca.SX]] = [{} for _ in range(matrix.shape[0])]
-    for r, c, entry in zip(*matrix.sparsity().get_triplet(), matrix.nonzeros()):
-        found[r][c] = entry
+    for r, c in zip(*matrix.sparsity().get_triplet()):
+        found[r][c] = matrix[r, c]
     return found
 
 

@@ -77,7 +77,8 @@ class ImplicitPlant(Plant):
     @cached_property
     def model(self) -> Any:
         """What the core integrates."""
-        return self.core_model(*(function.core for function in self.functions))
+        residual, jacobian = self.functions
+        return self.core_model(residual.core, jacobian.core)
 
     @cached_property
     def model_with_drift(self) -> Any:

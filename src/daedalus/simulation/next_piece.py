@@ -12,6 +12,7 @@ from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.lobatto_step import attach_momentum_form
 from daedalus.simulation.methods import takes_momenta
 from daedalus.simulation.pieces import Piece, Stuck
+from daedalus.simulation.reselection import another_choice, with_choice
 from daedalus.simulation.settings import settings_of
 from daedalus.simulation.start_row import Start, start_row
 from daedalus.simulation.system_to_run import implicit_choice, system_to_run
@@ -52,7 +53,7 @@ class Asked(NamedTuple):
         settings = settings_of(system, method, self.rtol, self.atol, *self.limits, locate_switches=self.locate_switches)
         given = (start, self.inputs, self.parameters)
         row, settings, drive = start_row(self.model, settings, drive, begin, p, left, given)
-        return Piece(settings, drive, p, begin, row, why)
+        return with_choice(Piece(settings, drive, p, begin, row, why))
 
 
 def first_piece(asked: Asked, t0: float, start: Start | None, method: str | Tableau) -> Piece:
@@ -61,8 +62,13 @@ def first_piece(asked: Asked, t0: float, start: Start | None, method: str | Tabl
     return asked.piece(system, left, method, why, t0, start)
 
 
-def next_piece(asked: Asked, done: Trajectory) -> Piece | Stuck | None:
-    """What follows a piece that stopped before the end: see `daedalus.simulation.pieces`."""
+def next_piece(asked: Asked, first: Piece, done: Trajectory) -> Piece | Stuck | None:
+    """What follows a piece that stopped before the end: see `daedalus.simulation.pieces`.
+
+    `first` is the piece that the run began with.
+    """
+    if done.system.choices:
+        return another_choice(first, done)
     if done.status == "stiff":
         return _implicit_piece(asked, done)
     return None

@@ -52,7 +52,7 @@ class SelectedPlant(ImplicitPlant):
 
     def model_of(self, p: np.ndarray, core_plant: ImplicitPlant, with_drift: bool) -> Any:
         """What the core integrates for the choice in p, with the functions of `core_plant`."""
-        functions = [function.core for function in core_plant.functions]
+        residual, jacobian = core_plant.functions
         drift = core_plant.drift.core if with_drift else None
         dependent, held = self.selection.places(p)
-        return core_plant.core_model(*functions, drift, dependent, held)
+        return core_plant.core_model(residual.core, jacobian.core, drift, dependent, held)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from daedalus.simulation.tableaux.tableau import Tableau
 
 Inputs = Mapping[str, object]
+CHOSEN = "dependent states follow from constraints in every step"
 
 
 def system_to_run(
@@ -28,7 +29,10 @@ def system_to_run(
     """
     if is_implicit(method):
         return as_system(model), inputs or {}, method, ""
-    found = as_system(model).prepared.get("solvable")
+    system = as_system(model)
+    if system.choices and method == "auto":
+        return system, inputs or {}, *implicit_choice(system, CHOSEN, rtol)
+    found = system.prepared.get("solvable")
     if type(found) is System:
         return found, inputs or {}, method, ""
     if method != "auto":
