@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.names import derivative_name
 from daedalus.model.notebook import Equation, WrittenEvent
 from daedalus.model.state_choice import StateChoice
 from daedalus.model.system import System
@@ -51,6 +52,7 @@ def with_selected_states(plan: Plan, original: System) -> ReducedModel:
     own = [e for e in entries if e[1] + 1 == plan.order(e[0])]
     values = derivative_values(plan, n, _highest_rows(plan), own)
     _write(plan, n, groups, values, lowered)
+    _name_higher_derivatives(n, original)
     chosen = [_chosen(matrix, group[0]) for matrix, group in zip(matrices, groups)]
     parameter = n._variables[_parameter_of(n)] if groups else None
     if parameter is not None:
@@ -172,7 +174,7 @@ def _write(
     counts = [group[0].matrix.nnz() for group in groups]
     name = _free_name(n, PARAMETER)
     names = [level_name(plan.labels[i], int(plan.signature.c[i]) if i in plan.constraints else 0) for i in values.rows]
-    rows = list(values.rows.values())
+    rows = _in_new_states(list(values.rows.values()), lowered)
     if groups:
         flags = elements(n._declare(make_variable(name, "parameter", (sum(counts),), start=0.0)))
     for g, group in enumerate(groups):
@@ -186,19 +188,25 @@ def _write(
         states = tuple(tuple(_state(plan, n, entry, stand) for entry in level.entries) for level in group)
         n._choices += (StateChoice(name, states, tuple(level.names for level in group), entries, event),)
         for level, elements_of in zip(group, states):
-            constraints = elements(level.constraints)
+            constraints = _in_new_states(elements(level.constraints), lowered)
             for a, (entry, state) in enumerate(zip(level.entries, elements_of)):
                 mine = [(own[e], constraints[i]) for e, (i, column) in enumerate(pairs) if column == a]
-                label, value = _value(plan, entry, values, stand)
+                label, written = _value(plan, entry, values, stand)
+                (value,) = _in_new_states([written], lowered)
                 tie = (1 - sum(flag for flag, _ in mine)) * (n._derivative_scalar(*state, 1) - value)
                 names.append(label)
                 rows.append(tie + sum(flag * row for flag, row in mine))
-    if lowered:
-        old, new = (concatenate(side) for side in zip(*lowered))
-        rows = elements(ca.densify(ca.substitute(concatenate(rows), old, new)))
     order = sorted(range(len(names)), key=lambda k: _place(plan, names[k]))
     write_rows(n, [names[k] for k in order], [rows[k] for k in order])
     _put_into_others(plan, n, values, lowered)
+
+
+def _in_new_states(rows: list[ca.SX], lowered: list[tuple[ca.SX, ca.SX]]) -> list[ca.SX]:
+    """Expressions with states in the place of derivatives of higher order."""
+    if not lowered or not rows:
+        return rows
+    old, new = (concatenate(side) for side in zip(*lowered))
+    return elements(ca.densify(ca.substitute(concatenate(rows), old, new)))
 
 
 def _place(plan: Plan, name: str) -> int:
@@ -248,6 +256,16 @@ def _guard(plan: Plan, level: Level, flags: list[ca.SX]) -> ca.SX:
     return (BOUND - largest) / (BOUND + largest)
 
 
+def _name_higher_derivatives(n: ReducedModel, original: System) -> None:
+    """Derivatives that had a name before, such as q_ddot, are outputs of that name."""
+    for v in original.of_kind("state"):
+        for order in range(2, min(original.orders[v.name]) + 1):
+            rate = f"{v.name}_rate" if order == 2 else f"{v.name}_rate{order - 1}"
+            name = derivative_name(v.name, order)
+            if rate in n._variables and n._variables[rate].shape == v.shape and n._variables[rate].kind == "state":
+                n._outputs.setdefault(name, n._derivative_symbol(rate, 1))
+
+
 def _free_name(n: ReducedModel, wanted: str) -> str:
     while wanted in n._variables or wanted in n._outputs or wanted in n._events:
         wanted += "_"
@@ -264,7 +282,9 @@ def _put_into_others(plan: Plan, n: ReducedModel, values: DerivativeValues, lowe
         if all(invariant_entries(plan, row) for row in scalars) and (name in held or f"{name}[0]" in held):
             kept[name] = n._invariants.pop(name)
     equations = dict(n._equations)
-    pairs = [*((tops[e], value) for e, value in values.value.items()), *lowered]
+    known = {symbol_key(symbol) for symbol in tops.values()}
+    pairs = [(tops[e], value) for e, value in values.value.items()]
+    pairs += [(old, new) for old, new in lowered if symbol_key(old) not in known]
     if pairs:
         old, new = (concatenate(side) for side in zip(*pairs))
         substituted(n, old, new)

@@ -21,6 +21,7 @@ from daedalus.reduction.position_and_velocity import with_both_levels
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
 from daedalus.reduction.rewriting import ReducedModel, by_equation, check_model, level_name, written_out
 from daedalus.reduction.stabilise import chosen_alpha, damped
+from daedalus.reduction.torn_model import torn_model
 
 STABILISATIONS = ("projection", "baumgarte", "ggl", "dummy_derivatives", None)
 
@@ -32,6 +33,7 @@ def reduce(
     alpha: float | None = None,
     *,
     inputs: Mapping[str, object] | None = None,
+    tear: bool = False,
 ) -> ReducedModel:
     """An equivalent model whose equations determine every highest derivative and algebraic variable as they stand.
 
@@ -50,10 +52,16 @@ def reduce(
         "baumgarte": f^(c) = 0 becomes (d/dt + alpha)^c f = 0.
         "ggl": for constraints on positions, both the constraint and its derivative stay as equations with one more
         multiplier each (Gear, Gupta, Leimkuhler 1985): a model of index 2 for implicit methods.
+        "dummy_derivatives": constraints and all their derivatives are equations, each in the place of the derivative of
+        one state (Mattsson, Söderlind 1993): a model of index 1 for implicit methods that drifts off by no more than
+        they solve it. Which states are integrated stands in the parameter "selection"; a run changes the choice where
+        another one is better, and tells when in `tr.notes`. Derivatives of second order get names, q_rate for q_dot.
         None: nothing; the solution drifts off.
     alpha: the rate of "baumgarte" in 1/time; without it the rate of the fastest motion at the start.
     inputs: expressions of `m.time`, parameters and states in the place of inputs. An input that would have to be
         differentiated must be given here; it becomes an output of the same name.
+    tear: algebraic unknowns that follow from others by a division by a constant become outputs of the same name:
+        aliases, chains, and of coupled equations all but a few torn ones. Implicit methods then solve for fewer.
 
     Raises
     ------
@@ -82,11 +90,21 @@ def reduce(
     level = 1 if stabilise == "ggl" else index
     plan = _planned(model, inputs or {}, level, stabilise == "ggl")
     if stabilise == "ggl":
-        return with_both_levels(plan, original)
-    if stabilise == "dummy_derivatives" and (plan.constraints or plan.book._invariants):
+        n = with_both_levels(plan, original)
+    elif stabilise == "dummy_derivatives" and (plan.constraints or plan.book._invariants):
         # Every derivative that may be dependent has an equation of its own in first order.
-        return with_selected_states(_planned(model, inputs or {}, level, True), original)
-    return _written(plan, original, stabilise, alpha)
+        n = with_selected_states(_planned(model, inputs or {}, level, True), original)
+    else:
+        n = _written(plan, original, stabilise, alpha)
+    return _torn(n) if tear else n
+
+
+def _torn(n: ReducedModel) -> ReducedModel:
+    """The reduced model with fewer algebraic unknowns, and the record of it."""
+    found, notes = torn_model(n)
+    labels = found.freeze().labels["z"]
+    found._reduction = replace(n.reduction, algebraic=labels, notes=(*n.reduction.notes, *notes))
+    return found
 
 
 def _planned(model: Model, inputs: Mapping[str, object], index: int, first_order: bool) -> Plan:
@@ -121,7 +139,7 @@ def _check_arguments(index: object, stabilise: object, alpha: object) -> None:
             because="it says what is done about drift off the constraints.",
             remedy='"projection", "baumgarte", "ggl", "dummy_derivatives" or None',
         )
-    if index not in ((1, 2) if stabilise == "ggl" else (0, 1)) or isinstance(index, bool):
+    if index not in {"ggl": (1, 2), "dummy_derivatives": (1,)}.get(str(stabilise), (0, 1)) or isinstance(index, bool):
         raise InputError(
             f"index={index!r} is not offered.",
             because="a model is reduced to index 1, or to an ODE (index 0); index 2 is what the multipliers of "

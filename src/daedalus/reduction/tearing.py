@@ -14,6 +14,7 @@ an upper bound of that growth in scaled equations, an unknown with too large a g
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,29 +34,40 @@ class Tearing:
 
 
 def tear(
-    rows: Sequence[int], columns: Sequence[int], safe: Sequence[bool], size: int, values: np.ndarray | None = None
+    rows: Sequence[int],
+    columns: Sequence[int],
+    safe: Sequence[bool],
+    shape: tuple[int, int],
+    values: np.ndarray | None = None,
 ) -> Tearing:
-    """A tearing of `size` equations with entries (row, column); `safe` entries may be divided by.
+    """A tearing of equations with entries (row, column); `safe` entries may be divided by.
 
-    `values`, scaled so that each equation and unknown has entries near one, bound the growth of rounding errors.
+    `shape` is the number of equations and of unknowns. `values`, scaled so that each equation and unknown has entries
+    near one, bound the growth of rounding errors.
 
     Example
     -------
-    >>> # a flow q through three pipes in a row: a = p - q, b = a - q, p = b + q - 2 q
-    >>> found = tear([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3], [0, 1, 3, 1, 2, 3, 0, 2, 3, 0, 3], [True] * 11, 4)
-    >>> len(found.torn), len(found.order)
-    (2, 2)
+    >>> # a flow q through two pipes: a = 1 - q, b = a - q, q = b, with the unknowns a, b, q
+    >>> found = tear([0, 0, 1, 1, 1, 2, 2], [0, 2, 0, 1, 2, 1, 2], [True] * 7, (3, 3))
+    >>> found.torn, found.order, found.left
+    ([2], [(0, 0), (2, 1)], [1])
     """
-    return _Tearing(rows, columns, safe, size, values).found()
+    return _Tearing(rows, columns, safe, shape, values).found()
 
 
 class _Tearing:
     def __init__(
-        self, rows: Sequence[int], columns: Sequence[int], safe: Sequence[bool], size: int, values: np.ndarray | None
+        self,
+        rows: Sequence[int],
+        columns: Sequence[int],
+        safe: Sequence[bool],
+        shape: tuple[int, int],
+        values: np.ndarray | None,
     ) -> None:
+        size, self.unknowns = shape
         self.size = size
         self.of_row: list[dict[int, tuple[bool, float]]] = [{} for _ in range(size)]
-        self.of_column: list[list[int]] = [[] for _ in range(size)]
+        self.of_column: list[list[int]] = [[] for _ in range(self.unknowns)]
         weights = np.ones(len(rows)) if values is None else np.abs(values)
         for r, c, flag, weight in zip(rows, columns, safe, weights.tolist()):
             self.of_row[r][c] = (bool(flag) and weight > 0, weight)
@@ -63,13 +75,12 @@ class _Tearing:
         self.bounded = values is not None
         self.open = [len(own) for own in self.of_row]
         self.open_sum = [sum(own) for own in self.of_row]
-        self.degree = [len(own) for own in self.of_column]
-        self.resolved = [False] * size
+        self.resolved = [False] * self.unknowns
         self.used = [False] * size
-        self.growth = [1.0] * size
+        self.growth = [1.0] * self.unknowns
         self.torn: list[int] = []
         self.order: list[tuple[int, int]] = []
-        self.ready = [r for r in range(size) if self.open[r] == 1]
+        self.ready = deque(r for r in range(size) if self.open[r] == 1)
         self.waiting = [(self.open[r], r) for r in range(size)]
         heapq.heapify(self.waiting)
 
@@ -86,7 +97,7 @@ class _Tearing:
     def _follow(self) -> None:
         """Assign every equation with one open unknown, as long as there are any."""
         while self.ready:
-            r = self.ready.pop()
+            r = self.ready.popleft()
             if self.used[r] or self.open[r] != 1:
                 continue
             c = self.open_sum[r]
@@ -119,7 +130,7 @@ class _Tearing:
                 heapq.heappop(self.waiting)
                 continue
             return max((c for c in self.of_row[r] if not self.resolved[c]), key=lambda c: (self._uses(c), -c))
-        return next((c for c in range(self.size) if not self.resolved[c]), None)
+        return next((c for c in range(self.unknowns) if not self.resolved[c]), None)
 
     def _uses(self, c: int) -> int:
         """In how many open equations an unknown stands; looked at for short columns only."""

@@ -24,7 +24,7 @@ def torn(matrix: ca.SX, sample: np.ndarray | None) -> Tearing | None:
     safe = [
         entries[r][c].is_constant() and not entries[r][c].is_zero() for r, c in zip(rows.tolist(), columns.tolist())
     ]
-    return tear(rows.tolist(), columns.tolist(), safe, matrix.shape[0], values)
+    return tear(rows.tolist(), columns.tolist(), safe, matrix.shape, values)
 
 
 def solve_linear(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = None, cut: Tearing | None = None) -> ca.SX:
@@ -63,9 +63,10 @@ def solve_linear(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = None, 
         for k in range(count):
             small[i, k] = _sum([(a, share[j][k]) for j, a in own])
     found: list[ca.SX] = [ca.SX(0)] * size
-    solution = _small_solution(ca.densify(small), ca.densify(rest), sample, cut)
-    for k, c in enumerate(cut.torn):
-        found[c] = solution[k]
+    if count:
+        solution = _small_solution(ca.densify(small), ca.densify(rest), sample, cut)
+        for k, c in enumerate(cut.torn):
+            found[c] = solution[k]
     for r, c in cut.order:
         known = _sum([(a, found[j]) for j, a in rows[r].items() if j != c])
         found[c] = (of_right[r] - known) / rows[r][c]
