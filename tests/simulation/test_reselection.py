@@ -10,12 +10,13 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.compilation import counts
 from daedalus.reduction.dominant_columns import BOUND, dominant_columns, worst_rate
+from daedalus.simulation.implicit_plant import implicit_plant_of
 
 GRAVITY = 9.81
 TURNING = 7.0  # rad/s at the start: enough to go over the top
 
 
-def pendulum(rate=TURNING, **events):
+def pendulum(rate=TURNING):
     m = dd.Model("pendulum")
     p = m.coordinate("p", 2, start=[1.0, 0.0], rate=[0.0, rate])
     m.kinetic_energy(0.5 * ca.sumsqr(m.rate(p)))
@@ -283,3 +284,28 @@ def test_nothing_to_choose():
     assert len(tr.pieces) == 1
     assert np.abs(tr["x0"] + np.sin(tr.time)).max() < 1e-12
     assert np.abs(tr["x1_dot"] + np.sin(tr.time)).max() < 1e-12
+
+
+# -- the core ----------------------------------------------------------------------------------------------------
+
+
+def test_a_consistent_row_moves_dependent_states_alone():
+    plant = implicit_plant_of(selected(pendulum()).freeze())
+    row = np.array([0.6, -0.79, 0.8, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for flags, kept in (([0.0, 1.0], [0, 2]), ([1.0, 0.0], [1, 3])):
+        p = np.array(flags)
+        found = plant.model_of(p, plant, False).consistent(0.0, row, np.zeros(0), p, atol=np.full(9, 1e-12))
+        assert np.array_equal(found[kept], row[kept])
+        place, speed = found[:2], found[2:4]
+        assert abs(place @ place - 1) < 1e-12
+        assert abs(place @ speed) < 1e-12
+        moved = plant.completed(0.0, found, np.zeros(0), p)
+        assert np.abs(moved[5:7] - speed).max() == 0
+
+
+def test_the_core_refuses_places_that_are_not_there():
+    plant = implicit_plant_of(selected(pendulum()).freeze())
+    residual, jacobian = plant.functions
+    for dependent, held in (([4], []), ([], [5]), ([-1], [])):
+        with pytest.raises(ValueError, match="out of range"):
+            plant.core_model(residual.core, jacobian.core, None, dependent, held)

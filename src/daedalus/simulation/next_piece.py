@@ -62,12 +62,12 @@ def first_piece(asked: Asked, t0: float, start: Start | None, method: str | Tabl
     return asked.piece(system, left, method, why, t0, start)
 
 
-def next_piece(asked: Asked, first: Piece, done: Trajectory) -> Piece | Stuck | None:
+def next_piece(asked: Asked, done: Trajectory, first: Piece | None = None) -> Piece | Stuck | None:
     """What follows a piece that stopped before the end: see `daedalus.simulation.pieces`.
 
-    `first` is the piece that the run began with.
+    `first` is the piece that the run began with, which a model with a choice of states needs.
     """
-    if done.system.choices:
+    if done.system.choices and first is not None:
         return another_choice(first, done)
     if done.status == "stiff":
         return _implicit_piece(asked, done)

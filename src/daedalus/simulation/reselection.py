@@ -42,7 +42,7 @@ def with_choice(piece: Piece, first: bool = True) -> Piece:
         choice=plant.selection.places(p),
         notes=(*(note for note in settings.notes if not note.startswith(TOLD)), _told(plant, piece, p, first)),
     )
-    return replace(piece, settings=settings, parameters=p, row=plant.completed(piece.begin, piece.row, u, p))
+    return piece._replace(settings=settings, parameters=p, row=plant.completed(piece.begin, piece.row, u, p))
 
 
 def _told(plant: SelectedPlant, piece: Piece, p: np.ndarray, first: bool) -> str:
@@ -62,7 +62,7 @@ def another_choice(first: Piece, done: Trajectory) -> Piece | Stuck | None:
     if system.events[done.outcome.events[-1][0]].name not in {choice.event for choice in system.choices}:
         return None
     moment = done.end
-    following = replace(first, begin=float(moment.time), row=moment._x[0], parameters=done._parameters)
+    following = first._replace(begin=float(moment.time), row=moment._x[0], parameters=done._parameters)
     try:
         return with_choice(following, first=False)
     except SingularModelError as error:
