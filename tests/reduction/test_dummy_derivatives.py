@@ -10,6 +10,8 @@ from reduced_models import chain, first_order_pendulum, pendulum, residual_along
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.reduction.choice_groups import Level
+from daedalus.reduction.dummy_derivatives import _chosen
 from daedalus.reduction.selected_states import selected_states, without_choice
 
 STABILISE = "dummy_derivatives"
@@ -229,3 +231,44 @@ def test_what_it_does_not_fit():
     assert "index=0 is not offered" in text_of(
         lambda: dd.reduce(pendulum(), stabilise=STABILISE, index=0), dd.InputError
     )
+
+
+def test_a_choice_is_not_reduced_again():
+    n = dd.reduce(pendulum(), stabilise=STABILISE)
+    assert text_of(lambda: dd.reduce(n), dd.ModelError) == (
+        "reduce takes no model with a choice of states.\n"
+        "  the constraints of 'pendulum' are equations in the place of the derivatives of dependent states\n"
+        "  Because which equations hold is a matter of the parameter that a run changes.\n"
+        "  Try: dd.reduce(m) with the model before its reduction"
+    )
+    # The multiplier has a formula: it can be eliminated, and the choice stays.
+    tr = dd.simulate(dd.eliminate(n, "rod"), 1.0, start={"p_rate": [0.0, 7.0]}, method="radau5", rtol=1e-8)
+    assert len(tr.pieces) == 5
+
+
+def test_constraints_that_determine_nothing():
+    level = Level(("rod",), ca.SX(0), ((0, 0), (1, 0)), ca.SX.sym("p", 2))
+    assert text_of(lambda: _chosen(np.zeros((1, 2)), level), dd.ModelError) == (
+        'stabilise="dummy_derivatives" does not fit this model.\n'
+        "  rod cannot be solved for any of the unknowns there\n"
+        "  Because each constraint takes the place of the derivative of one state, which has to follow from it.\n"
+        '  Try: stabilise="projection"; dd.analyse(m) names constraints that follow from others'
+    )
+
+
+def test_equations_that_give_a_derivative_together_with_another_one():
+    """v' stands with y', which is no state of the choice: its value is read with the y' of the run."""
+    m = dd.Model("linked")
+    p, v, y, pull = m.state("p", 2, start=[1, 0]), m.state("v", 2, start=[0, 7]), m.state("y"), m.algebraic("pull")
+    m.equation(m.der(p), v, name="rates")
+    m.equation(m.der(v) + 0.1 * m.der(y), 2 * p * pull + ca.DM([0, -9.81]), name="motion")
+    m.equation(m.der(y) * (1 + y**2), p[0], name="other")
+    m.equation(ca.sumsqr(p), 1, name="length")
+    n = dd.reduce(m, stabilise=STABILISE)
+    tr = dd.simulate(n, 1.0, method="radau5", rtol=1e-9)
+    other = dd.simulate(dd.reduce(m), 1.0, rtol=1e-11, atol=1e-12)
+    assert len(tr.pieces) == 5
+    for name in ("p", "v", "y"):
+        assert np.abs(tr[name][-1] - other[name][-1]).max() < 1e-6
+    assert np.abs(tr["y_dot"] * (1 + tr["y"] ** 2) - tr["p"][:, 0]).max() < 1e-8
+    assert max(residual_along(m, tr).values()) < 1e-6

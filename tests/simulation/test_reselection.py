@@ -87,6 +87,17 @@ def test_a_pendulum_that_swings_keeps_its_choice():
     assert tr.notes[-1] == "states selected at the start: p[0], p_rate[0]; dependent: p[1], p_rate[1]"
 
 
+COARSE = [(name, {"rtol": rtol}) for name in ("radau5", "radau9", "bdf", "rodas5p") for rtol in (1e-2, 1e-4)]
+
+
+@pytest.mark.parametrize(("method", "options"), [*COARSE, ("radau3", {"step": 5e-3}), ("gauss2", {"step": 5e-3})])
+def test_coarse_runs_choose_as_often(method, options):
+    """The state at the event is only as good as the tolerance: the choice is made anew all the same."""
+    tr = dd.simulate(selected(pendulum()), 2.0, method=method, **options)
+    assert tr.success
+    assert len(tr.pieces) in (9, 10)
+
+
 def test_methods_and_what_they_say():
     n = selected(pendulum())
     tr = dd.simulate(n, 1.0)

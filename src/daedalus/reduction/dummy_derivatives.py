@@ -141,7 +141,7 @@ def _chosen(matrix: np.ndarray, level: Level) -> tuple[list[bool], list[int]]:
 def _singular(level: Level) -> ModelError:
     return ModelError(
         'stabilise="dummy_derivatives" does not fit this model.',
-        f"{', '.join(level.names[:6])} cannot be solved for any of their unknowns",
+        f"{', '.join(level.names[:6])} cannot be solved for any of the unknowns there",
         because="each constraint takes the place of the derivative of one state, which has to follow from it.",
         remedy='stabilise="projection"; dd.analyse(m) names constraints that follow from others',
     )

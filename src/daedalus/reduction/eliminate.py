@@ -201,11 +201,11 @@ def _start_value(book: Model, symbol: ca.SX) -> float:
 
 
 def _at_start(book: Model, matrix: ca.SX) -> np.ndarray:
-    """The matrix at the written values, with ones where there are none: for its scales."""
+    """The nonzeros of a matrix at the written values, with ones where there are none: for its scales."""
     symbols = ca.symvar(matrix)
     values = np.array([_start_value(book, s) for s in symbols])
-    function = ca.Function("matrix", [concatenate(symbols)], [ca.densify(matrix)])
-    return function(np.where(np.isnan(values), 1.0, values)).full()
+    function = ca.Function("matrix", [concatenate(symbols)], [matrix.nz[:]])
+    return function(np.where(np.isnan(values), 1.0, values)).full().ravel()
 
 
 def _rank(matrix: np.ndarray) -> int:
@@ -234,8 +234,7 @@ def _solved(book: Model, equations: ca.SX, z: ca.SX, z_labels: list[str], labels
         matrix = ca.jacobian(block, symbols)
         linear = is_linear(block, symbols, matrix)
         sample = _at_start(book, matrix) if linear and len(own) > 1 else None
-        cut = torn(matrix, sample) if sample is not None else None
-        large = len(cut.torn if cut is not None else own) > LARGEST_BLOCK
+        large = len(own) > LARGEST_BLOCK and torn(matrix, sample, LARGEST_BLOCK) is None
         if not linear or large:
             reason = f"{len(own)} equations to be solved together for" if linear else "nonlinear in"
             raise SolverError(
@@ -246,7 +245,7 @@ def _solved(book: Model, equations: ca.SX, z: ca.SX, z_labels: list[str], labels
                 remedy="keep it as an unknown: an implicit method solves for it in every step",
             )
         rest = ca.substitute(block, symbols, ca.SX.zeros(symbols.shape))
-        values = column(-rest / matrix) if len(own) == 1 else -solve_linear(matrix, rest, sample, cut)
+        values = column(-rest / matrix) if len(own) == 1 else -solve_linear(matrix, rest, sample)
         if done:
             old, new = concatenate(unknowns[j] for j in done), concatenate(found[j] for j in done)
             values = ca.substitute(values, old, new)

@@ -120,8 +120,7 @@ def _refuse_large(
 
 def _tears(system: System, matrix: ca.SX) -> bool:
     """Whether a few tearing variables are enough for a large block."""
-    cut = torn(matrix, _at_start(system, matrix))
-    return cut is not None and len(cut.torn) <= MOST_TORN
+    return torn(matrix, _at_start(system, matrix), MOST_TORN) is not None
 
 
 def _solve_block(
@@ -146,11 +145,11 @@ def _solve_block(
 
 
 def _at_start(system: System, matrix: ca.SX) -> np.ndarray:
-    """The matrix at the start values of the model, with zeros where there are none: for its scales."""
+    """The nonzeros of a matrix at the start values of the model, with zeros where there are none: for its scales."""
     letters = ("t", "xdot", "x", "z", "u", "p")
-    function = ca.Function("matrix", [system.symbol(letter) for letter in letters], [ca.densify(matrix)])
+    function = ca.Function("matrix", [system.symbol(letter) for letter in letters], [matrix.nz[:]])
     values = {"x": system.default_start, "p": np.nan_to_num(system.start["p"], nan=1.0)}
-    return function(*(values.get(letter, 0) for letter in letters)).full()
+    return function(*(values.get(letter, 0) for letter in letters)).full().ravel()
 
 
 def _always_singular(matrix: ca.SX) -> bool:

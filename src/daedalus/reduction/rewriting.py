@@ -268,7 +268,14 @@ def as_algebraic(variable: Variable) -> Variable:
 
 
 def check_model(model: object, verb: str) -> Model:
-    """A Model, or an error that says why a snapshot does not do."""
+    """A Model, or an error that says why a snapshot, or one whose equations depend on a choice, does not do."""
+    if isinstance(model, Model) and model._choices and verb in ("reduce", "to_semi_explicit"):
+        raise ModelError(
+            f"{verb} takes no model with a choice of states.",
+            f"the constraints of {model.name!r} are equations in the place of the derivatives of dependent states",
+            because="which equations hold is a matter of the parameter that a run changes.",
+            remedy=f"dd.{verb}(m) with the model before its reduction",
+        )
     if isinstance(model, Model):
         return model
     raise ModelError(

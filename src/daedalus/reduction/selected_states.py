@@ -13,9 +13,6 @@ from daedalus.model.state_choice import StateChoice
 from daedalus.model.system import System
 from daedalus.reduction.dominant_columns import BOUND, dominant_columns, partners, worst_rate
 
-# A piece of a run ends where the bound is met to rounding: it counts as exceeded there.
-NEARLY = 1e-6
-
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -69,7 +66,8 @@ class SelectedStates:
         for k in flags.tolist():
             switched_off[k] = ca.SX(0)
         self._tied = ca.densify(ca.substitute(system.residual, p, concatenate(switched_off)))
-        self._rows = _rows_of_states(system, flags)
+        chosen = {int(state) for group in self.groups for state in group.states.ravel()}
+        self._rows = _rows_of_states(system, flags, chosen)
         # Where all flags are zero, the equation of a state says x' - value = 0.
         rates, residual = elements(system.symbol("xdot")), elements(self._tied)
         for state, row in self._rows.items():
@@ -101,12 +99,15 @@ class SelectedStates:
             for matrix, group in zip(matrices, self.groups)
         ]
 
-    def chosen(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """p with the choice for this point: the one in p where it is good enough, else a dominant one near it."""
+    def chosen(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, renewed: str = "") -> np.ndarray:
+        """p with the choice for this point: the one in p where it is good enough, else a dominant one near it.
+
+        `renewed` is the event of a choice that is made anew however good it is.
+        """
         p = np.array(p, dtype=float)
         for group, matrix, rate in zip(self.groups, self.matrices(t, x, u, p), self.worst_rates(t, x, u, p)):
             before = group.dependent(p) if len(group.dependent(p)) == group.count else None
-            if rate < BOUND * (1 - NEARLY):
+            if rate < BOUND and not (renewed and group.choice.event == renewed):
                 continue
             columns = dominant_columns(matrix, before)
             if columns is None:
@@ -207,11 +208,11 @@ def _group(system: System, choice: StateChoice) -> Group:
     return Group(states, flags, np.array([(i, a) for _, a, i in choice.entries], dtype=int), choice)
 
 
-def _rows_of_states(system: System, flags: np.ndarray) -> dict[int, int]:
-    """State -> its equation: the one that contains its derivative and a flag."""
+def _rows_of_states(system: System, flags: np.ndarray, states: set[int]) -> dict[int, int]:
+    """State of a choice -> its equation: the one that contains its derivative and a flag."""
     with_flag = set(ca.jacobian_sparsity(system.residual, system.symbol("p")[flags.tolist()]).row())
     pattern = ca.jacobian_sparsity(system.residual, system.symbol("xdot"))
-    return {int(s): int(r) for r, s in zip(*pattern.get_triplet()) if r in with_flag}
+    return {int(s): int(r) for r, s in zip(*pattern.get_triplet()) if r in with_flag and s in states}
 
 
 def _constraints(system: System, group: Group, states: np.ndarray, rows: dict[int, int]) -> ca.SX:

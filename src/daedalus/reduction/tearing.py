@@ -39,11 +39,13 @@ def tear(
     safe: Sequence[bool],
     shape: tuple[int, int],
     values: np.ndarray | None = None,
-) -> Tearing:
+    most: int | None = None,
+) -> Tearing | None:
     """A tearing of equations with entries (row, column); `safe` entries may be divided by.
 
     `shape` is the number of equations and of unknowns. `values`, scaled so that each equation and unknown has entries
-    near one, bound the growth of rounding errors.
+    near one (`balanced`), bound the growth of rounding errors. Where more than `most` unknowns would be torn there is
+    no tearing.
 
     Example
     -------
@@ -52,7 +54,18 @@ def tear(
     >>> found.torn, found.order, found.left
     ([2], [(0, 0), (2, 1)], [1])
     """
-    return _Tearing(rows, columns, safe, shape, values).found()
+    return _Tearing(rows, columns, safe, shape, values).found(shape[1] if most is None else most)
+
+
+def balanced(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Entries of a sparse matrix near one: rows and columns divided by the roots of their largest entries (Ruiz)."""
+    found = np.abs(values)
+    for _ in range(5):
+        for places, count in ((rows, shape[0]), (columns, shape[1])):
+            largest = np.zeros(count)
+            np.maximum.at(largest, places, found)
+            found = found / np.sqrt(np.where(largest > 0, largest, 1.0))[places]
+    return found
 
 
 class _Tearing:
@@ -84,13 +97,15 @@ class _Tearing:
         self.waiting = [(self.open[r], r) for r in range(size)]
         heapq.heapify(self.waiting)
 
-    def found(self) -> Tearing:
+    def found(self, most: int) -> Tearing | None:
         while True:
             self._follow()
             unknown = self._next_torn()
             if unknown is None:
                 break
             self.torn.append(unknown)
+            if len(self.torn) > most:
+                return None
             self._resolve(unknown)
         return Tearing(self.torn, self.order, [r for r in range(self.size) if not self.used[r]])
 

@@ -18,7 +18,8 @@ from daedalus.model.names import counted
 from daedalus.model.variables import Variable
 from daedalus.reduction.linearity import steps_with
 from daedalus.reduction.rewriting import ReducedModel, rewritten, row_labels, scalar_rows, substituted, write_rows
-from daedalus.reduction.tearing import Tearing, tear
+from daedalus.reduction.tearing import Tearing, balanced, tear
+from daedalus.reduction.torn_solve import constant_entries
 
 Element = tuple[str, int]
 
@@ -55,30 +56,18 @@ def _moves(book: ReducedModel, row: ca.SX) -> bool:
 
 def _cut(book: ReducedModel, rows: ca.SX, slopes: ca.SX, unknowns: ca.SX) -> Tearing:
     """A tearing in which constants are divided by alone."""
-    entries = slopes.sparsity()
-    of_row, of_column = entries.get_triplet()
-    slope = [slopes[r, c] for r, c in zip(of_row, of_column)]
+    of_row, of_column = slopes.sparsity().get_triplet()
     jumps: set[int] = set()
     if steps_with(rows, unknowns):
         jumps = {r for r, row in enumerate(elements(rows)) if steps_with(row, unknowns)}
-    safe = [s.is_constant() and not s.is_zero() and r not in jumps for r, s in zip(of_row, slope)]
+    safe = [flag and r not in jumps for r, flag in zip(of_row, constant_entries(slopes).tolist())]
     symbols = ca.symvar(slopes)
-    sample = ca.Function("slopes", [concatenate(symbols)], [concatenate(slope)])
-    values = np.abs(sample(np.array([_start_value(book, s) for s in symbols])).full().ravel())
-    if not np.all(np.isfinite(values)):
-        return tear(of_row, of_column, safe, slopes.shape)
-    rows_of, columns_of = np.array(of_row), np.array(of_column)
-    return tear(of_row, of_column, safe, slopes.shape, _scaled(values, rows_of, columns_of, slopes.shape))
-
-
-def _scaled(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Entries near one: each equation and unknown divided by the root of its largest entry, a few times."""
-    found = values.copy()
-    for _ in range(5):
-        for places, count in ((rows, shape[0]), (columns, shape[1])):
-            largest = np.zeros(count)
-            np.maximum.at(largest, places, found)
-            found = found / np.sqrt(np.where(largest > 0, largest, 1.0))[places]
+    sample = ca.Function("slopes", [concatenate(symbols)], [slopes])
+    values = np.array(sample(np.array([_start_value(book, s) for s in symbols])).nonzeros(), dtype=float)
+    known = len(values) == len(of_row) and bool(np.all(np.isfinite(values)))
+    places = np.array(of_row, dtype=int), np.array(of_column, dtype=int)
+    found = tear(of_row, of_column, safe, slopes.shape, balanced(values, *places, slopes.shape) if known else None)
+    assert found is not None
     return found
 
 

@@ -27,27 +27,30 @@ NEAR = 1e-2
 TOLD = "states selected "
 
 
-def with_choice(piece: Piece, first: bool = True) -> Piece:
-    """A piece with the choice of states that fits its beginning; raises a SingularModelError where none does."""
+def with_choice(piece: Piece, event: str = "") -> Piece:
+    """A piece with the choice of states that fits its beginning; raises a SingularModelError where none does.
+
+    `event` is that of the choice that ended the piece before.
+    """
     settings, plant = piece.settings, piece.settings.plant
     if not isinstance(plant, SelectedPlant):
         return piece
     u = piece.drive.at(np.array([piece.begin]))[0]
-    p = plant.selection.chosen(piece.begin, piece.row[plant.row_parts["x"]], u, piece.parameters)
+    p = plant.selection.chosen(piece.begin, piece.row[plant.row_parts["x"]], u, piece.parameters, event)
     assert isinstance(settings.core_plant, ImplicitPlant)
     needs_drift = settings.method in METHODS and METHODS[settings.method].family == "rosenbrock"
     settings = replace(
         settings,
         rhs=plant.model_of(p, settings.core_plant, needs_drift),
         choice=plant.selection.places(p),
-        notes=(*(note for note in settings.notes if not note.startswith(TOLD)), _told(plant, piece, p, first)),
+        notes=(*(note for note in settings.notes if not note.startswith(TOLD)), _told(plant, piece, p, event)),
     )
     return piece._replace(settings=settings, parameters=p, row=plant.completed(piece.begin, piece.row, u, p))
 
 
-def _told(plant: SelectedPlant, piece: Piece, p: np.ndarray, first: bool) -> str:
+def _told(plant: SelectedPlant, piece: Piece, p: np.ndarray, event: str) -> str:
     selected, dependent = plant.selection.labels(p)
-    when = "at the start" if first else f"anew at t = {piece.begin:.6g}"
+    when = f"anew at t = {piece.begin:.6g}" if event else "at the start"
     return f"{TOLD}{when}: {_listed(selected)}; dependent: {_listed(dependent)}"
 
 
@@ -59,12 +62,13 @@ def another_choice(first: Piece, done: Trajectory) -> Piece | Stuck | None:
     system = done.system
     if done.status != "event":
         return _singular(first, done) if done.status in LOST else None
-    if system.events[done.outcome.events[-1][0]].name not in {choice.event for choice in system.choices}:
+    event = system.events[done.outcome.events[-1][0]].name
+    if event not in {choice.event for choice in system.choices}:
         return None
     moment = done.end
     following = first._replace(begin=float(moment.time), row=moment._x[0], parameters=done._parameters)
     try:
-        return with_choice(following, first=False)
+        return with_choice(following, event)
     except SingularModelError as error:
         return Stuck("; ".join([error.what.rstrip("."), *error.facts, f"try {error.remedy}"]))
 
