@@ -286,7 +286,7 @@ class Model(EquationDoor, EventDoor, JointDoor):
             self._events[prefix + name] = WrittenEvent(prefix + name, guard, direction, resets, terminal)
         for name in layout["invariants"]:
             self._invariants[prefix + name] = next(rest)
-        self._choices += tuple(choice.prefixed(prefix) for choice in layout["choices"])
+        self._choices += tuple(choice.prefixed(prefix) for choice in layout.get("choices", ()))
         self._mechanics.add(layout["mechanics"], rest, prefix)
 
     # -- pickling: symbols travel inside one serialised function -----------------------------------------------
