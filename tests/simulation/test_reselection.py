@@ -150,6 +150,16 @@ def test_inputs_by_table_and_function():
         assert np.abs(tr["p"][-1] - other["p"][-1]).max() < 1e-5
 
 
+def test_switches_are_located_as_in_other_runs():
+    """A wind that blows on one side only: its edge and the changes of the choice cut steps alike."""
+    m = pendulum()
+    m.generalised_force(m["p"], ca.if_else(m["p"][0] > 0.3, 2.0, 0.0) * ca.vertcat(0, 1))
+    tr = dd.simulate(selected(m), 2.0, method="radau5", rtol=1e-9)
+    other = dd.simulate(dd.reduce(m), 2.0, rtol=1e-11, atol=1e-12)
+    assert len(tr.pieces) > 5
+    assert np.abs(tr["p"][-1] - other["p"][-1]).max() < 1e-6
+
+
 def test_backwards_and_again():
     n = selected(pendulum())
     there = dd.simulate(n, 2.0, method="radau5", rtol=1e-10, atol=1e-12)
