@@ -54,6 +54,8 @@ class ImplicitModel:
         index: Sequence[int] = (),
         level: Sequence[int] = (),
         drift: Function | None = None,
+        dependent: Sequence[int] = (),
+        held: Sequence[int] = (),
     ) -> None: ...
     def consistent(
         self, t: float, row: ArrayLike, u: ArrayLike, p: ArrayLike, rtol: float = 1e-9, *, atol: ArrayLike

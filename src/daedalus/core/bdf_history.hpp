@@ -79,11 +79,8 @@ inline bool same_step(double a, double b, double t) noexcept {
 }
 
 inline void mark_differential(BdfHistory& past, const ImplicitModel& model) noexcept {
-    std::size_t column = 0;
-    for (const long long place : model.dot_place) {
-        while (place >= model.matrix.colind[column + 1]) ++column;
-        past.differential[column] = 1;
-    }
+    for (std::size_t column = 0; column < model.has_derivative.size(); ++column)
+        past.differential[column] = model.has_derivative[column] ? 1 : 0;
 }
 
 // At a restart only w and x' are known.

@@ -80,9 +80,19 @@ std::vector<int> small_numbers(const Integers& given, long long n, int otherwise
     return result;
 }
 
+bool contains(const Integers& list, long long entry) { return std::find(list.begin(), list.end(), entry) != list.end(); }
+
+void check_places(const Integers& places, long long count, const char* name) {
+    for (const long long place : places)
+        if (place < 0 || place >= count) refuse(std::string(name) + " has an entry out of range");
+}
+
+// `dependent` are states whose derivative has the coefficient zero with the parameters of the run, `held` the equations
+// that are free of derivatives then.
 void construct_model(PythonImplicitModel* self, nb::object residual, nb::object jacobian, long long states,
                      long long unknowns, Integers dot_colind, Integers dot_rows, Integers all_colind,
-                     Integers all_rows, Integers index, Integers level, nb::object drift) {
+                     Integers all_rows, Integers index, Integers level, nb::object drift, Integers dependent,
+                     Integers held) {
     if (states < 0 || unknowns < states) refuse("there are more states than unknowns");
     check_columns(dot_colind, dot_rows, states, unknowns, "dF/dx'");
     check_columns(all_colind, all_rows, unknowns, unknowns, "dF/d(x, z)");
@@ -100,10 +110,11 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
     for (const int k : model.index) model.deepest = std::max(model.deepest, k);
     model.higher_index = model.deepest > 1;
     unite(model, dot_colind, dot_rows, all_colind, all_rows);
+    check_places(dependent, states, "dependent"), check_places(held, unknowns, "held");
     for (long long row = 0; row < unknowns; ++row)
-        if (std::find(dot_rows.begin(), dot_rows.end(), row) == dot_rows.end()) model.constraints.push_back(row);
+        if (!contains(dot_rows, row) || contains(held, row)) model.constraints.push_back(row);
     for (std::size_t c = 0; c < static_cast<std::size_t>(states); ++c)
-        model.has_derivative.push_back(dot_colind[c + 1] > dot_colind[c]);
+        model.has_derivative.push_back(dot_colind[c + 1] > dot_colind[c] && !contains(dependent, (long long)c));
     new (self) PythonImplicitModel{std::move(model), std::move(residual), std::move(jacobian), std::move(drift)};
 }
 
@@ -223,7 +234,7 @@ void bind_implicit(nb::module_& module) {
     nb::class_<PythonImplicitModel>(module, "ImplicitModel")
         .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
              "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),
-             "drift"_a = nb::none())
+             "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list())
         .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a);
     nb::class_<CollocationTable>(module, "Collocation")
         .def("__init__", construct_table, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,

@@ -35,7 +35,7 @@ inline bool factor_restart(ImplicitState& m) noexcept {
         while (model.matrix.colind[static_cast<std::size_t>(column) + 1] <= place) ++column;
         if (column >= m.states || !model.has_derivative[static_cast<std::size_t>(column)]) values[place] = m.all[k];
     }
-    for (long long k = 0; k < dots; ++k) values[model.dot_place[static_cast<std::size_t>(k)]] = m.dot[k];
+    for (long long k = 0; k < dots; ++k) values[model.dot_place[static_cast<std::size_t>(k)]] += m.dot[k];
     ++m.factorisations;
     return m.solver.factor(nullptr, nullptr);
 }

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.expressions import symbol_key
 from daedalus.model.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
@@ -45,8 +47,10 @@ def read_wanted(system: System, values: object, fixed: object, free: object) -> 
     if moment:
         _read_moment(system, wanted, values)
     else:
-        for name, value in check_mapping(values, "values").items():
-            _put(wanted, _start_place(system, name), value)
+        passed = {name: _start_place(system, name) for name in check_mapping(values, "values")}
+        for name, place in passed.items():
+            _put(wanted, place, values[name])  # type: ignore[index]
+        _pass_on(system, wanted, list(passed.values()))
     held, loose = _places(system, fixed, "fixed"), _places(system, free, "free")
     both = sorted(_elements(held) & _elements(loose))
     if both:
@@ -86,6 +90,30 @@ def _put(wanted: Wanted, place: Place, value: object) -> None:
         wanted.given[letter][k] = number is not None
         if number is not None:
             wanted.values[letter][k] = number
+
+
+def _pass_on(system: System, wanted: Wanted, passed: list[Place]) -> None:
+    """A derivative that a state made in a reduction stands for, q_dot for q_rate, gives that state its value."""
+    own = _elements(passed)
+    for _, k in sorted(entry for entry in own if entry[0] == "xdot" and wanted.given["xdot"][entry[1]]):
+        stem, mark, rest = system.labels["x"][k].partition("[")
+        label = f"{stem}_rate{mark}{rest}"
+        if label not in system.labels["x"]:
+            continue
+        other = system.labels["x"].index(label)
+        if ("x", other) not in own and _says(system, k, other):
+            wanted.values["x"][other], wanted.given["x"][other] = wanted.values["xdot"][k], True
+
+
+def _says(system: System, k: int, other: int) -> bool:
+    """Whether the one equation with the derivative of state k says that it is another state."""
+    residual, pair = system.residual, (system.symbol("xdot")[k], system.symbol("x")[other])
+    rows = ca.jacobian_sparsity(residual, pair[0]).row()
+    if len(rows) != 1:
+        return False
+    row = residual[rows[0]]
+    inside = {symbol_key(symbol) for symbol in ca.symvar(row)}
+    return inside == {symbol_key(symbol) for symbol in pair} and bool(ca.substitute(row, *pair).is_zero())
 
 
 def _is_moment(values: object) -> bool:

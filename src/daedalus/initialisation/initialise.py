@@ -21,6 +21,7 @@ from daedalus.initialisation.wording import listed, number
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import check_mapping, parameter_values
+from daedalus.reduction.selected_states import without_choice
 
 # States taken from a run are known to its tolerance: up to this share of their size they may move onto the constraints.
 OF_A_RUN = 1e-3
@@ -79,7 +80,9 @@ def initialise(
     """
     system = as_system(model)
     own_inputs, own_parameters, own_time = brought_along(system, values)
-    system, left = without_expressions(system, {**own_inputs, **check_mapping(inputs, "inputs")})
+    written, left = without_expressions(system, {**own_inputs, **check_mapping(inputs, "inputs")})
+    # A start does not depend on which states are selected.
+    system = without_choice(written)
     p = np.array(parameter_values(system, {**own_parameters, **check_mapping(parameters, "parameters")}))
     moment = _time(own_time if time is None else time)
     wanted = read_wanted(system, values, fixed, free)
@@ -96,7 +99,7 @@ def initialise(
         outcome, given = _moved_onto_constraints(search, given, outcome, notes)
     if not outcome.solved:
         raise explain(search, given, outcome)
-    return _start(search, given, outcome, [*notes, *outcome.notes])
+    return _start(search, given, outcome, [*notes, *outcome.notes], written)
 
 
 def _time(value: object) -> float:
@@ -159,8 +162,8 @@ def _moved_onto_constraints(
     return outcome, none
 
 
-def _start(search: Search, given: np.ndarray, outcome: Outcome, notes: list[str]) -> Start:
-    """The result, with the origin of every value."""
+def _start(search: Search, given: np.ndarray, outcome: Outcome, notes: list[str], written: System) -> Start:
+    """The result, with the origin of every value; its vectors are those of the system as written."""
     eq, values = search.equations, outcome.values
     system = eq.system
     found = freedom(search, values, given)
@@ -177,7 +180,7 @@ def _start(search: Search, given: np.ndarray, outcome: Outcome, notes: list[str]
         left[row.name] = float(value) if abs(value) >= abs(left.get(row.name, 0.0)) else left[row.name]
     notes = [*notes, *_outside_bounds(system, vectors)]
     return Start(
-        system,
+        written,
         vectors,
         origin,
         left,

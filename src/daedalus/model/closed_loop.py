@@ -43,6 +43,7 @@ def close_loop(system: System, feedback: Mapping[str, ca.SX]) -> System:
         closed(system.resets),
         {name: closed(value) for name, value in system.invariants.items()},
         {name: closed(value) for name, value in system.watched.items()},
+        system.choices,
     )
 
 

@@ -61,6 +61,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         _reset_matrix(book, symbols["x"]),
         book._invariants,
         book._watched(),
+        book._choices,
     )
 
 

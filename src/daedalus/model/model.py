@@ -148,6 +148,7 @@ class Model(EquationDoor, EventDoor, JointDoor):
         twin._outputs = dict(self._outputs)
         twin._events = dict(self._events)
         twin._invariants = dict(self._invariants)
+        twin._choices = self._choices
         twin._mechanics = self._mechanics.copy()
         return twin
 
@@ -260,6 +261,7 @@ class Model(EquationDoor, EventDoor, JointDoor):
             "outputs": list(self._outputs),
             "events": [(e.name, e.direction, e.terminal, list(e.resets)) for e in events],
             "invariants": list(self._invariants),
+            "choices": self._choices,
             "mechanics": self._mechanics.outline(),
             "expressions": [
                 *(e.residual for e in self._equations.values()),
@@ -284,6 +286,7 @@ class Model(EquationDoor, EventDoor, JointDoor):
             self._events[prefix + name] = WrittenEvent(prefix + name, guard, direction, resets, terminal)
         for name in layout["invariants"]:
             self._invariants[prefix + name] = next(rest)
+        self._choices += tuple(choice.prefixed(prefix) for choice in layout.get("choices", ()))
         self._mechanics.add(layout["mechanics"], rest, prefix)
 
     # -- pickling: symbols travel inside one serialised function -----------------------------------------------

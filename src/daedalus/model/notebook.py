@@ -31,6 +31,7 @@ from daedalus.model.names import (
     split_index,
     with_article,
 )
+from daedalus.model.state_choice import StateChoice
 from daedalus.model.system import System
 from daedalus.model.variables import Variable
 
@@ -77,6 +78,7 @@ class Notebook:
         self._outputs: dict[str, ca.SX] = {}
         self._events: dict[str, WrittenEvent] = {}
         self._invariants: dict[str, ca.SX] = {}
+        self._choices: tuple[StateChoice, ...] = ()
         self._reset_labels()
 
     def _reset_labels(self) -> None:

@@ -25,6 +25,7 @@ from daedalus.model.names import (
     split_derivative,
     split_index,
 )
+from daedalus.model.state_choice import StateChoice
 from daedalus.model.variables import Event, Variable
 
 LETTERS = ("xdot", "x", "z", "u", "p")
@@ -89,12 +90,14 @@ class System:
         resets: ca.SX,
         invariants: Mapping[str, ca.SX] | None = None,
         watched: Mapping[str, ca.SX] | None = None,
+        choices: Sequence[StateChoice] = (),
     ) -> None:
         self.name = name
         self.variables = tuple(variables)
         self.orders = {key: tuple(value) for key, value in orders.items()}
         self.equation_labels = tuple(equation_labels)
         self.events = tuple(events)
+        self.choices = tuple(choices)  # of states, where parameters say which of them are integrated
         self._symbols = dict(symbols)
         self._residual = residual
         self._outputs = dict(outputs)
@@ -323,6 +326,7 @@ class System:
             "watched": list(self._watched),
             "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
             "expressions": function.serialize(),
+            **({"choices": [choice.to_record() for choice in self.choices]} if self.choices else {}),
         }
 
     @staticmethod
@@ -349,6 +353,7 @@ class System:
             resets,
             dict(zip(record["invariants"], invariants)),
             dict(zip(record.get("watched", ()), watched)),
+            [StateChoice.from_record(choice) for choice in record.get("choices", ())],
         )
 
     @cached_property

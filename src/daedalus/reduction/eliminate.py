@@ -25,10 +25,11 @@ from daedalus.reduction.rewriting import (
     write_rows,
     written_out,
 )
+from daedalus.reduction.torn_solve import solve_linear, torn
 
 # Scaled matrices whose smallest singular value is below this share of the largest are singular.
 SINGULAR = 1e-10
-# A symbolic solve of a full block of size n costs about n³ operations.
+# A symbolic solve for n tearing variables costs about n³ operations.
 LARGEST_BLOCK = 16
 
 
@@ -41,7 +42,7 @@ def eliminate(model: Model, names: str | Iterable[str] | None = None) -> Reduced
 
     Parameters
     ----------
-    names: one name or several; without it all aliases x = y, x = -y of algebraic variables.
+    names: one name or several; without it all aliases x = y, x = -y, x = 2 y of algebraic variables.
 
     Raises
     ------
@@ -69,7 +70,7 @@ def eliminate(model: Model, names: str | Iterable[str] | None = None) -> Reduced
     z_labels = [book._variables[name].label(k) for name in wanted for k in range(book._variables[name].size)]
     candidates = [i for i, row in enumerate(rows) if not _has_derivative(book, row) and ca.depends_on(row, z)]
     chosen = _chosen_rows(book, rows, candidates, z, z_labels, labels)
-    values = _solved(concatenate(rows[i] for i in chosen), z, z_labels, [labels[i] for i in chosen])
+    values = _solved(book, concatenate(rows[i] for i in chosen), z, z_labels, [labels[i] for i in chosen])
     n = rewritten(book, dict.fromkeys(wanted))
     rest = [i for i in range(len(rows)) if i not in set(chosen)]
     write_rows(n, [labels[i] for i in rest], [rows[i] for i in rest])
@@ -102,7 +103,7 @@ def _has_derivative(book: Model, row: ca.SX) -> bool:
 
 
 def _aliases(book: Model, rows: list[ca.SX]) -> list[str]:
-    """Algebraic variables all of whose elements are another unknown, or its negative."""
+    """Algebraic variables all of whose elements are another unknown times a constant."""
     chosen: dict[tuple[str, int], int] = {}
     for i, row in enumerate(rows):
         symbols = ca.symvar(row)
@@ -112,7 +113,7 @@ def _aliases(book: Model, rows: list[ca.SX]) -> list[str]:
         constant = ca.substitute(row, concatenate(symbols), ca.SX.zeros(2))
         if not slopes.is_constant() or not constant.is_zero() or not is_linear(row, concatenate(symbols), slopes):
             continue
-        if abs(float(slopes[0])) != abs(float(slopes[1])):
+        if slopes.nnz() < 2 or 0.0 in (float(slopes[0]), float(slopes[1])):
             continue
         owners = [book._known[symbol_key(s)][:2] for s in symbols]
         if any(n == "t" or book._variables[n].kind == "parameter" for n, _ in owners):
@@ -199,6 +200,14 @@ def _start_value(book: Model, symbol: ca.SX) -> float:
     return float("nan") if variable.kind == "input" or written[k] is None else float(written[k])  # type: ignore[arg-type]
 
 
+def _at_start(book: Model, matrix: ca.SX) -> np.ndarray:
+    """The nonzeros of a matrix at the written values, with ones where there are none: for its scales."""
+    symbols = ca.symvar(matrix)
+    values = np.array([_start_value(book, s) for s in symbols])
+    function = ca.Function("matrix", [concatenate(symbols)], [matrix.nz[:]])
+    return function(np.where(np.isnan(values), 1.0, values)).full().ravel()
+
+
 def _rank(matrix: np.ndarray) -> int:
     """The rank after scaling rows and columns, so that units do not matter."""
     if not matrix.size:
@@ -213,7 +222,7 @@ def _rank(matrix: np.ndarray) -> int:
 # -- solving ---------------------------------------------------------------------------------------------------
 
 
-def _solved(equations: ca.SX, z: ca.SX, z_labels: list[str], labels: list[str]) -> ca.SX:
+def _solved(book: Model, equations: ca.SX, z: ca.SX, z_labels: list[str], labels: list[str]) -> ca.SX:
     """z as expressions, block by block in triangular order."""
     count, row_order, column_order, row_start, column_start, *_ = ca.jacobian_sparsity(equations, z).btf()
     rows, unknowns, found = elements(equations), elements(z), elements(ca.SX.zeros(z.shape))
@@ -223,8 +232,11 @@ def _solved(equations: ca.SX, z: ca.SX, z_labels: list[str], labels: list[str]) 
         own = list(column_order[column_start[b] : column_start[b + 1]])
         block, symbols = concatenate(rows[i] for i in own_rows), concatenate(unknowns[j] for j in own)
         matrix = ca.jacobian(block, symbols)
-        if not is_linear(block, symbols, matrix) or len(own) > LARGEST_BLOCK:
-            reason = "nonlinear in" if len(own) <= LARGEST_BLOCK else f"{len(own)} equations to be solved together for"
+        linear = is_linear(block, symbols, matrix)
+        sample = _at_start(book, matrix) if linear and len(own) > 1 else None
+        large = len(own) > LARGEST_BLOCK and torn(matrix, sample, LARGEST_BLOCK) is None
+        if not linear or large:
+            reason = f"{len(own)} equations to be solved together for" if linear else "nonlinear in"
             raise SolverError(
                 f"{', '.join(z_labels[j] for j in own[:6])} cannot be written as an expression.",
                 f"{', '.join(labels[i] for i in own_rows[:6])} {'is' if len(own) == 1 else 'are'} {reason} "
@@ -233,7 +245,7 @@ def _solved(equations: ca.SX, z: ca.SX, z_labels: list[str], labels: list[str]) 
                 remedy="keep it as an unknown: an implicit method solves for it in every step",
             )
         rest = ca.substitute(block, symbols, ca.SX.zeros(symbols.shape))
-        values = column(-rest / matrix) if len(own) == 1 else ca.densify(-ca.solve(matrix, rest))
+        values = column(-rest / matrix) if len(own) == 1 else -solve_linear(matrix, rest, sample)
         if done:
             old, new = concatenate(unknowns[j] for j in done), concatenate(found[j] for j in done)
             values = ca.substitute(values, old, new)

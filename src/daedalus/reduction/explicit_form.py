@@ -2,7 +2,7 @@
 
 The incidence of F in w = (x', z) is brought to block-triangular form (Duff and Reid 1978, through CasADi); each block
 is linear in its own unknowns or the system has no explicit form. Scalar blocks are divisions, larger ones a symbolic
-solve.
+solve through the tearing variables of the block (`tearing`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.system import System
 from daedalus.reduction.linearity import is_linear
-from daedalus.reduction.orthogonal_solve import solve_orthogonal
+from daedalus.reduction.torn_solve import solve_linear, torn
 
 # A symbolic solve of a full block of size n costs about n³ operations: beyond this size an implicit method is cheaper.
 LARGEST_BLOCK = 24
+# A larger block has formulas where this many tearing variables do: a sparse solve by numbers is cheaper otherwise.
+MOST_TORN = 8
 
 
 class LargeBlock(SolverError):
@@ -81,7 +83,7 @@ def _solve_blocks(system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsit
     count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
     if _structural_rank(pattern) < w.numel():
         raise _singular(system, pattern, labels)
-    _refuse_large(residual, w, np.diff(row_start), row_order, column_order, row_start, labels)
+    _refuse_large(system, residual, w, np.diff(row_start), row_order, column_order, row_start, labels)
     equations, unknowns, solved = elements(residual), elements(w), elements(ca.SX.zeros(w.shape))
     involved = _columns_by_row(pattern)
     # Lower block-triangular: the first block stands alone, each later one may need the earlier ones.
@@ -101,18 +103,24 @@ def _solve_blocks(system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsit
 
 
 def _refuse_large(
-    residual: ca.SX, w: ca.SX, sizes: np.ndarray, row_order: list[int], column_order: list[int], begins: list[int],
-    labels: list[str],
+    system: System, residual: ca.SX, w: ca.SX, sizes: np.ndarray, row_order: list[int], column_order: list[int],
+    begins: list[int], labels: list[str],
 ) -> None:  # fmt: skip
-    """Refuse a block that is too large and linear, before any work is done on the others."""
+    """Refuse a block that is too large, linear, and not torn to a few unknowns, before any work on the others."""
     for block in np.flatnonzero(sizes > LARGEST_BLOCK).tolist():
         span = slice(begins[block], begins[block + 1])
         own = w[list(column_order[span])]
         equations = residual[list(row_order[span])]
-        if is_linear(equations, own, ca.jacobian(equations, own)):
+        matrix = ca.jacobian(equations, own)
+        if is_linear(equations, own, matrix) and not _tears(system, matrix):
             names = [labels[c] for c in column_order[span]]
             fact = f"{len(names)} equations must be solved together for {_listed(names)}"
             raise _not_explicit(fact, LargeBlock)
+
+
+def _tears(system: System, matrix: ca.SX) -> bool:
+    """Whether a few tearing variables are enough for a large block."""
+    return torn(matrix, _at_start(system, matrix), MOST_TORN) is not None
 
 
 def _solve_block(
@@ -133,15 +141,15 @@ def _solve_block(
             because="the model is a DAE of higher index, or two equations say the same.",
             remedy="dd.analyse(m), which names hidden constraints",
         )
-    return -solve_orthogonal(matrix, rest, _at_start(system, matrix))
+    return -solve_linear(matrix, rest, _at_start(system, matrix))
 
 
 def _at_start(system: System, matrix: ca.SX) -> np.ndarray:
-    """The matrix at the start values of the model, with zeros where there are none: for its scales."""
+    """The nonzeros of a matrix at the start values of the model, with zeros where there are none: for its scales."""
     letters = ("t", "xdot", "x", "z", "u", "p")
-    function = ca.Function("matrix", [system.symbol(letter) for letter in letters], [ca.densify(matrix)])
+    function = ca.Function("matrix", [system.symbol(letter) for letter in letters], [matrix.nz[:]])
     values = {"x": system.default_start, "p": np.nan_to_num(system.start["p"], nan=1.0)}
-    return function(*(values.get(letter, 0) for letter in letters)).full()
+    return function(*(values.get(letter, 0) for letter in letters)).full().ravel()
 
 
 def _always_singular(matrix: ca.SX) -> bool:

@@ -15,26 +15,31 @@ from daedalus.model.expressions import elements
 
 
 def solve_orthogonal(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = None) -> ca.SX:
-    """The solution of a square system; `sample` is the matrix at a typical state, for its scales."""
-    n = matrix.shape[0]
+    """The solution of a square system, a column for each right side; `sample` is the matrix at a typical state, for its
+    scales."""
+    n, sides = matrix.shape[0], right.shape[1]
     rows, columns = power_of_two_scales(sample) if sample is not None else (np.ones(n), np.ones(n))
     scaled = ca.mtimes(ca.mtimes(ca.diag(ca.DM(rows)), ca.densify(matrix)), ca.diag(ca.DM(columns)))
-    work = [elements(scaled[:, k]) for k in range(n)] + [elements(ca.densify(right) * ca.DM(rows))]
-    upper = [[ca.SX(0)] * (n + 1) for _ in range(n)]
+    work = [elements(scaled[:, k]) for k in range(n)]
+    work += [elements(ca.densify(right[:, k]) * ca.DM(rows)) for k in range(sides)]
+    upper = [[ca.SX(0)] * (n + sides) for _ in range(n)]
     for k in range(n):
         length = ca.sqrt(_dot(work[k], work[k]))
         upper[k][k] = length
         direction = [entry / length for entry in work[k]]
-        for j in range(k + 1, n + 1):
+        for j in range(k + 1, n + sides):
             share = _dot(direction, work[j])
             upper[k][j] = share
             if not share.is_zero():
                 work[j] = [w - share * q for w, q in zip(work[j], direction)]
-    solution: list[ca.SX] = [ca.SX(0)] * n
-    for k in reversed(range(n)):
-        known = sum((upper[k][j] * solution[j] for j in range(k + 1, n)), ca.SX(0))
-        solution[k] = (upper[k][n] - known) / upper[k][k]
-    return ca.vertcat(*solution) * ca.DM(columns)
+    found = []
+    for side in range(n, n + sides):
+        solution: list[ca.SX] = [ca.SX(0)] * n
+        for k in reversed(range(n)):
+            known = sum((upper[k][j] * solution[j] for j in range(k + 1, n)), ca.SX(0))
+            solution[k] = (upper[k][side] - known) / upper[k][k]
+        found.append(ca.vertcat(*solution) * ca.DM(columns))
+    return ca.horzcat(*found)
 
 
 def power_of_two_scales(sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

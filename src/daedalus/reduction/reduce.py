@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import casadi as ca
@@ -12,6 +12,7 @@ from daedalus.errors import InputError, SingularModelError
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.reduction.differentiate import given_input_counts
+from daedalus.reduction.dummy_derivatives import with_selected_states
 from daedalus.reduction.first_order import to_first_order
 from daedalus.reduction.given_inputs import check_smooth, with_inputs
 from daedalus.reduction.independent_constraints import Redundancy, redundancy_of
@@ -20,8 +21,9 @@ from daedalus.reduction.position_and_velocity import with_both_levels
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
 from daedalus.reduction.rewriting import ReducedModel, by_equation, check_model, level_name, written_out
 from daedalus.reduction.stabilise import chosen_alpha, damped
+from daedalus.reduction.torn_model import torn_model
 
-STABILISATIONS = ("projection", "baumgarte", "ggl", None)
+STABILISATIONS = ("projection", "baumgarte", "ggl", "dummy_derivatives", None)
 
 
 def reduce(
@@ -31,6 +33,7 @@ def reduce(
     alpha: float | None = None,
     *,
     inputs: Mapping[str, object] | None = None,
+    tear: bool = False,
 ) -> ReducedModel:
     """An equivalent model whose equations determine every highest derivative and algebraic variable as they stand.
 
@@ -49,10 +52,16 @@ def reduce(
         "baumgarte": f^(c) = 0 becomes (d/dt + alpha)^c f = 0.
         "ggl": for constraints on positions, both the constraint and its derivative stay as equations with one more
         multiplier each (Gear, Gupta, Leimkuhler 1985): a model of index 2 for implicit methods.
+        "dummy_derivatives": constraints and all their derivatives are equations, each in the place of the derivative of
+        one state (Mattsson, Söderlind 1993): a model of index 1 for implicit methods that drifts off by no more than
+        they solve it. Which states are integrated stands in the parameter "selection"; a run changes the choice where
+        another one is better, and tells when in `tr.notes`. Derivatives of second order get names, q_rate for q_dot.
         None: nothing; the solution drifts off.
     alpha: the rate of "baumgarte" in 1/time; without it the rate of the fastest motion at the start.
     inputs: expressions of `m.time`, parameters and states in the place of inputs. An input that would have to be
         differentiated must be given here; it becomes an output of the same name.
+    tear: algebraic unknowns that follow from others by a division by a constant become outputs of the same name:
+        aliases, chains, and of coupled equations all but a few torn ones. Implicit methods then solve for fewer.
 
     Raises
     ------
@@ -79,18 +88,37 @@ def reduce(
     _check_arguments(index, stabilise, alpha)
     original = model.freeze()
     level = 1 if stabilise == "ggl" else index
-    plan, redundancy = _planned(model, inputs or {}, level, stabilise == "ggl")
+    both_levels, given = stabilise == "ggl", inputs or {}
+    known, redundancy = _planned(model, given, level, both_levels)
 
-    def finished(plan: Plan) -> ReducedModel:
-        return with_both_levels(plan, original) if stabilise == "ggl" else _written(plan, original, stabilise, alpha)
+    def finished(planned: Callable[[bool], Plan]) -> ReducedModel:
+        plan = planned(both_levels)
+        if both_levels:
+            n = with_both_levels(plan, original)
+        elif stabilise == "dummy_derivatives" and (plan.constraints or plan.book._invariants):
+            # Every derivative that may be dependent has an equation of its own in first order.
+            n = with_selected_states(planned(True), original)
+        else:
+            n = _written(plan, original, stabilise, alpha)
+        return _torn(n) if tear else n
 
     if redundancy is None:
-        assert plan is not None
-        return finished(plan)
+        assert known is not None
+        return finished(
+            lambda first_order: known if first_order == both_levels else _plan(written_out(model), given, level, True)
+        )
     redundancy.finish = lambda alone, notes: finished(
-        _with_notes(_plan(alone, inputs or {}, level, stabilise == "ggl"), notes)
+        lambda first_order: _with_notes(_plan(alone, given, level, first_order), notes)
     )
     return redundancy.model(redundancy.first)
+
+
+def _torn(n: ReducedModel) -> ReducedModel:
+    """The reduced model with fewer algebraic unknowns, and the record of it."""
+    found, notes = torn_model(n)
+    labels = found.freeze().labels["z"]
+    found._reduction = replace(n.reduction, algebraic=labels, notes=(*n.reduction.notes, *notes))
+    return found
 
 
 def _planned(
@@ -126,9 +154,9 @@ def _check_arguments(index: object, stabilise: object, alpha: object) -> None:
         raise InputError(
             f"stabilise={stabilise!r} means nothing.",
             because="it says what is done about drift off the constraints.",
-            remedy='"projection", "baumgarte", "ggl" or None',
+            remedy='"projection", "baumgarte", "ggl", "dummy_derivatives" or None',
         )
-    if index not in ((1, 2) if stabilise == "ggl" else (0, 1)) or isinstance(index, bool):
+    if index not in {"ggl": (1, 2), "dummy_derivatives": (1,)}.get(str(stabilise), (0, 1)) or isinstance(index, bool):
         raise InputError(
             f"index={index!r} is not offered.",
             because="a model is reduced to index 1, or to an ODE (index 0); index 2 is what the multipliers of "

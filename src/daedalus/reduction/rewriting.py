@@ -37,7 +37,9 @@ class Reduction:
     original: the snapshot of the model before. structural_index: that of the model before, from its pattern.
     differentiated: how often each equation was differentiated, by its name (those that were). inputs: how often each
     input was differentiated. states, algebraic: the unknowns of the reduced model. stabilise, alpha: as used.
-    degrees_of_freedom: how many start values may be chosen freely. notes: what else should be known.
+    degrees_of_freedom: how many start values may be chosen freely. notes: what else should be known. selected,
+    dependent: with "dummy_derivatives", the states whose derivatives are integrated at the start and those that follow
+    from the constraints there; a run changes the choice where another one is better.
     """
 
     original: System
@@ -51,6 +53,12 @@ class Reduction:
     constraints: tuple[str, ...] = ()
     degrees_of_freedom: int = 0
     notes: tuple[str, ...] = ()
+    selected: tuple[str, ...] = ()
+    dependent: tuple[str, ...] = ()
+
+    def with_selection(self, selected: tuple[str, ...], dependent: tuple[str, ...]) -> Reduction:
+        """The same with the choice of states."""
+        return replace(self, selected=selected, dependent=dependent)
 
     @property
     def text(self) -> str:
@@ -72,6 +80,8 @@ class Reduction:
             lines[-1] += f", less what {_listed(list(self.original.invariants))} fixes"
         if self.constraints:
             lines.append(f"  {_TREATMENTS[self.stabilise].format(alpha=self.alpha)}: {_listed(self.constraints, '; ')}")
+        if self.dependent:
+            lines.append(f"  selected at the start: {_listed(self.selected)}; dependent: {_listed(self.dependent)}")
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     def __str__(self) -> str:
@@ -82,6 +92,7 @@ _TREATMENTS = {
     "projection": "kept at zero by projection",
     "baumgarte": "damped towards zero (Baumgarte, alpha = {alpha:g})",
     "ggl": "written as equations (Gear, Gupta, Leimkuhler)",
+    "dummy_derivatives": "equations in the place of the derivatives of dependent states",
     None: "zero at the start and free to drift",
 }
 
@@ -175,6 +186,7 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
     twin._outputs = dict(model._outputs)
     twin._events = dict(model._events)
     twin._invariants = dict(model._invariants)
+    twin._choices = model._choices
     twin._mechanics = WrittenMechanics()
     if isinstance(model, ReducedModel):
         twin._kept = dict(model._kept)
@@ -257,7 +269,14 @@ def as_algebraic(variable: Variable) -> Variable:
 
 
 def check_model(model: object, verb: str) -> Model:
-    """A Model, or an error that says why a snapshot does not do."""
+    """A Model, or an error that says why a snapshot, or one whose equations depend on a choice, does not do."""
+    if isinstance(model, Model) and model._choices and verb in ("reduce", "to_semi_explicit"):
+        raise ModelError(
+            f"{verb} takes no model with a choice of states.",
+            f"the constraints of {model.name!r} are equations in the place of the derivatives of dependent states",
+            because="which equations hold is a matter of the parameter that a run changes.",
+            remedy=f"dd.{verb}(m) with the model before its reduction",
+        )
     if isinstance(model, Model):
         return model
     raise ModelError(

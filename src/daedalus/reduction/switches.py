@@ -220,4 +220,5 @@ def _with_modes(system: System, work: _Rewriting, residual: ca.SX) -> System:
         concatenate([system.guards, *work.guards]),
         system.resets,
         system.invariants,
+        choices=system.choices,
     )

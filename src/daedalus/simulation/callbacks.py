@@ -27,7 +27,7 @@ def rhs_with_callbacks(settings: Settings, drive: Drive) -> Any:
         plant = settings.core_plant
         assert isinstance(plant, ImplicitPlant)
         residual, jacobian = (_filling_inputs(function.core, drive) for function in plant.functions)
-        return plant.core_model(residual, jacobian)
+        return plant.core_model(residual, jacobian, None, *settings.choice)
     return _filling_inputs(settings.rhs, drive)
 
 

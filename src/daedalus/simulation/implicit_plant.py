@@ -5,6 +5,7 @@ A row of a run is y = (x, z, x'), so everything that a trajectory needs is a fun
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -76,7 +77,8 @@ class ImplicitPlant(Plant):
     @cached_property
     def model(self) -> Any:
         """What the core integrates."""
-        return self.core_model(*(function.core for function in self.functions))
+        residual, jacobian = self.functions
+        return self.core_model(residual.core, jacobian.core)
 
     @cached_property
     def model_with_drift(self) -> Any:
@@ -84,15 +86,24 @@ class ImplicitPlant(Plant):
         residual, jacobian = self.functions
         return self.core_model(residual.core, jacobian.core, self.drift.core)
 
-    def core_model(self, residual: Any, jacobian: Any, drift: Any = None) -> Any:
-        """The description for the core around its functions; without a drift the core takes differences in t."""
+    def core_model(
+        self, residual: Any, jacobian: Any, drift: Any = None, dependent: Sequence[int] = (), held: Sequence[int] = ()
+    ) -> Any:
+        """The description for the core around its functions; without a drift the core takes differences in t.
+
+        `dependent` are states whose derivative has the coefficient zero for the parameters of a run, `held` equations
+        that have no derivative then.
+        """
         dot, whole = (matrix.sparsity() for matrix in self.jacobians)
         n = self.system.sizes["x"]
         patterns = (list(dot.colind()), list(dot.row()), list(whole.colind()), list(whole.row()))
         index, level = self.index.index.tolist(), self.index.level.tolist()
         if self.index.largest == 1:
             index = level = []
-        return _core.ImplicitModel(residual, jacobian, n, n + self.system.sizes["z"], *patterns, index, level, drift)
+        sizes = (n, n + self.system.sizes["z"])
+        return _core.ImplicitModel(
+            residual, jacobian, *sizes, *patterns, index, level, drift, list(dependent), list(held)
+        )
 
     @cached_property
     def without_derivative(self) -> np.ndarray:
@@ -161,8 +172,16 @@ def implicit_plant_of(system: System) -> ImplicitPlant:
     plant = system.prepared.get("implicit plant")
     if plant is None:
         with system.lock:
-            plant = system.prepared.setdefault("implicit plant", ImplicitPlant(system))
+            plant = system.prepared.setdefault("implicit plant", _plant(system))
     return plant
+
+
+def _plant(system: System) -> ImplicitPlant:
+    if not system.choices:
+        return ImplicitPlant(system)
+    from daedalus.simulation.selected_plant import SelectedPlant
+
+    return SelectedPlant(system)
 
 
 def plant_for_rows(system: System, rows: np.ndarray) -> Plant:

@@ -42,7 +42,7 @@ def first_row(
         and np.array_equal(start.vectors["p"], p)
     ):
         return np.concatenate([start.vectors[letter] for letter in ROW])
-    if plant.index.largest == 1 and not isinstance(start, Samples):
+    if plant.index.largest == 1 and not system.choices and not isinstance(start, Samples):
         given = given_start(system, start)
         row = _solved(plant, given, t0, drive.at(np.array([t0]))[0], p)
         if row is not None:

@@ -14,6 +14,7 @@ from daedalus.simulation.lobatto_step import attach_momentum_form
 from daedalus.simulation.methods import takes_momenta
 from daedalus.simulation.pieces import Next, Piece
 from daedalus.simulation.rechosen_constraints import Rechosen, rechosen, unclosed
+from daedalus.simulation.reselection import another_choice, with_choice
 from daedalus.simulation.settings import settings_of
 from daedalus.simulation.solvable import reduced_system
 from daedalus.simulation.start_row import Start, start_row
@@ -56,7 +57,7 @@ class Asked(NamedTuple):
         settings = settings_of(system, method, self.rtol, self.atol, *self.limits, locate_switches=self.locate_switches)
         given = (start, self.inputs, self.parameters)
         row, settings, drive = start_row(self.model, settings, drive, begin, p, left, given)
-        return Piece(settings, drive, p, begin, row, why)
+        return with_choice(Piece(settings, drive, p, begin, row, why))
 
 
 def first_piece(asked: Asked, t0: float, start: Start | None) -> Piece:
@@ -65,8 +66,13 @@ def first_piece(asked: Asked, t0: float, start: Start | None) -> Piece:
     return asked.piece(system, left, method, why, t0, start)
 
 
-def next_piece(asked: Asked, done: Trajectory) -> Next:
-    """What follows a piece that stopped before the end: see `daedalus.simulation.pieces`."""
+def next_piece(asked: Asked, done: Trajectory, first: Piece | None = None) -> Next:
+    """What follows a piece that stopped before the end: see `daedalus.simulation.pieces`.
+
+    `first` is the piece that the run began with, which a model with a choice of states needs.
+    """
+    if done.system.choices and first is not None:
+        return another_choice(first, done)
     if done.status == "stiff":
         return _implicit_piece(asked, done)
     return _with_other_constraints(asked, done)

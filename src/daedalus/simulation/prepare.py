@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.signals import Signal
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
+from daedalus.reduction.selected_states import without_choice
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import read_inputs
@@ -66,6 +67,8 @@ class PreparedRun:
         self._t0, self._t1 = read_span(span)
         span = self._t0, self._t1
         asked = method
+        # The same steps whatever the numbers are: all states are integrated, none is selected.
+        model = without_choice(as_system(model)) if as_system(model).choices else model
         system, left, method, self._why = system_to_run(model, inputs, span, method, rtol)
         self._p = parameter_values(system, parameters)
         self.system, self._drive = read_inputs(system, left, span)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,8 @@ class Settings:
     core_plant: Plant  # whose functions the core calls: the plant itself, or one with modes
     switches: Switches | None = None
     notes: tuple[str, ...] = ()
+    # Dependent states and the equations in their place, where parameters choose the states.
+    choice: tuple[Sequence[int], Sequence[int]] = ((), ())
 
     @cached_property
     def plan(self) -> _core.Plan:

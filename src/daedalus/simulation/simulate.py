@@ -88,7 +88,7 @@ def simulate(
     times = None if save_at is None else read_save_at(save_at, t0, t1)
     bar = None if progress is False else _progress(progress, t0, t1, system.name)
     try:
-        trajectory = run_in_pieces(first, partial(next_piece, asked), t1, times, bar, cancel)
+        trajectory = run_in_pieces(first, partial(next_piece, asked, first=first), t1, times, bar, cancel)
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()

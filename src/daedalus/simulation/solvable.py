@@ -9,15 +9,17 @@ from daedalus.reduction.differentiate import DifferentiatedInputError
 from daedalus.reduction.explicit_form import LargeBlock, explicit_form
 from daedalus.reduction.linear_form import linear_form
 from daedalus.reduction.rewriting import ReducedModel, Reduction
+from daedalus.reduction.selected_states import without_choice
 from daedalus.simulation.singular_mass import check_general_mass
 
 
 def solvable_system(model: Model | System) -> System:
     """The system that is run for a model: its own, or that of `dd.reduce(model)`; found once and kept.
 
-    A System cannot be reduced, since it has no notebook to write the differentiated equations into.
+    A System cannot be reduced, since it has no notebook to write the differentiated equations into. Of a model with a
+    choice of states all are integrated, and its constraints are invariants.
     """
-    system = as_system(model)
+    system = without_choice(as_system(model))
     known = system.prepared.get("solvable")
     if known is None:
         with system.lock:

@@ -22,6 +22,7 @@ Inputs = Mapping[str, object]
 # it took 0.3 to 0.9 of the time of radau5 at rtol = 1e-2 to 1e-5 (the middle of these ratios is 0.5), with errors
 # below rtol; at 1e-6 as much or more along a line. With 100 unknowns there is little to gain.
 MANY, LOOSE = 500, 1e-5
+CHOSEN = "dependent states follow from constraints in every step"
 
 
 def system_to_run(
@@ -34,7 +35,10 @@ def system_to_run(
     """
     if is_implicit(method):
         return as_system(model), inputs or {}, method, ""
-    found = as_system(model).prepared.get("solvable")
+    system = as_system(model)
+    if system.choices and method == "auto":
+        return system, inputs or {}, *implicit_choice(system, CHOSEN, rtol)
+    found = system.prepared.get("solvable")
     if type(found) is System:
         return found, inputs or {}, method, ""
     if method != "auto":

@@ -1,0 +1,61 @@
+"""Which states a run integrates is a matter of parameters: the choice that constraints leave among some states.
+
+A state s of the choice has the equation (1 - Σ_i P_si)(s' - f_s) + Σ_i P_si h_i = 0 with parameters P that are 0 or 1.
+With all of its P zero the state is selected and s' = f_s holds; with P_si = 1 it is dependent and the constraint h_i is
+obeyed in the place of its derivative. Each constraint has one dependent state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+Element = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class StateChoice:
+    """The names of one choice; several levels (positions, velocities) share it where their constraints are alike.
+
+    parameter: the vector that holds P. states, constraints: for each level the elements of states, and the names of
+    the constraints. entries: (element of the parameter, state, constraint), the latter two by their place in a level.
+    event: the one that ends a piece of a run when another choice is better; empty where there is no other choice.
+    """
+
+    parameter: str
+    states: tuple[tuple[Element, ...], ...]
+    constraints: tuple[tuple[str, ...], ...]
+    entries: tuple[tuple[int, int, int], ...]
+    event: str
+
+    def prefixed(self, prefix: str) -> StateChoice:
+        """The same inside another model, where names have a prefix."""
+        return replace(
+            self,
+            parameter=prefix + self.parameter,
+            states=tuple(tuple((prefix + name, k) for name, k in level) for level in self.states),
+            constraints=tuple(tuple(prefix + name for name in level) for level in self.constraints),
+            event=prefix + self.event if self.event else "",
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        """Plain data, for files."""
+        return {
+            "parameter": self.parameter,
+            "states": [[list(entry) for entry in level] for level in self.states],
+            "constraints": [list(level) for level in self.constraints],
+            "entries": [list(entry) for entry in self.entries],
+            "event": self.event,
+        }
+
+    @staticmethod
+    def from_record(record: Mapping[str, Any]) -> StateChoice:
+        """The inverse of `to_record`."""
+        return StateChoice(
+            record["parameter"],
+            tuple(tuple((str(name), int(k)) for name, k in level) for level in record["states"]),
+            tuple(tuple(level) for level in record["constraints"]),
+            tuple((int(a), int(b), int(c)) for a, b, c in record["entries"]),
+            record["event"],
+        )
