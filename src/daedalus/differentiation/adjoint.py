@@ -17,8 +17,8 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
-from daedalus.differentiation.case import Case
-from daedalus.differentiation.discrete import interval_of, nominal_run
+from daedalus.differentiation.case import Case, interval_of
+from daedalus.differentiation.discrete import nominal_run
 from daedalus.differentiation.error_controlled import check_finished
 from daedalus.differentiation.frozen_steps import breakpoints, pieces, run_on_steps
 from daedalus.simulation.plant import ExplicitPlant

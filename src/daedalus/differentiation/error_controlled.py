@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
-from daedalus.differentiation.augmented import Augmented
+from daedalus.differentiation.augmented import AnyAugmented, Augmented
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.recorded import PassedEvent, Recorded
 from daedalus.errors import SolverError
@@ -43,7 +43,7 @@ def run_error_controlled(case: Case, augmented: Augmented, y0: np.ndarray) -> Re
     return Recorded(run.t, run.x, lambda: Dense(*run.dense()), run.status, work, events)
 
 
-def event_call(augmented: Augmented) -> dict[str, Any]:
+def event_call(augmented: AnyAugmented) -> dict[str, Any]:
     """Guards and resets of y for the core; at second order an event that resets ends the run."""
     events, first = augmented.variational.system.events, augmented.variational.order == 1
     ends = [e.terminal or (not first and bool(e.resets)) for e in events]

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.adjoint import Segment, backward, forward
-from daedalus.differentiation.case import Case, read_case, refuse_implicit
+from daedalus.differentiation.case import Case, read_case, refuse_multistep
 from daedalus.differentiation.chain_rule import check_symbols
 from daedalus.differentiation.directions import WORDS, Directions, read_directions
 from daedalus.differentiation.grazing import check_event_inputs
@@ -145,7 +145,7 @@ def gradient(
         )
     whole = model if running is None else _with_integral(model, running)
     case = read_case(whole, span, simulate_options, grid)
-    refuse_implicit(case, "dd.gradient")
+    refuse_multistep(case, "dd.gradient")
     directions = read_directions(case.system, wrt, case.intervals)
     if running is not None:
         directions = _without_integral(case, directions)

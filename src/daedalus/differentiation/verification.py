@@ -16,7 +16,7 @@ import numpy as np
 
 from daedalus.differentiation.adjoint import recorded_segments
 from daedalus.differentiation.augmented import augmented_of
-from daedalus.differentiation.case import Case, core_inputs, refuse_implicit
+from daedalus.differentiation.case import Case, core_inputs, refuse_multistep
 from daedalus.differentiation.discrete import nominal_run, run_discrete
 from daedalus.differentiation.frozen_steps import pieces, run_on_steps
 from daedalus.differentiation.gradient import pulled_back
@@ -82,7 +82,7 @@ class Verification:
 def verify(sens: Sensitivities) -> Verification:
     """All checks that fit the result."""
     case, directions = sens._case, sens._directions
-    refuse_implicit(case, "sens.verify()")
+    refuse_multistep(case, "sens.verify()")
     chart = StartChart(case, directions, sens._start)
     nominal = nominal_run(case)
     # One compiled system of first order serves all checks.
