@@ -84,17 +84,20 @@ class Case:
     @cached_property
     def row0(self) -> np.ndarray:
         """(x, z, x') at the start."""
+        return self.row_at(self.t0, self.x0)
+
+    def row_at(self, t: float, x: np.ndarray) -> np.ndarray:
+        """(x, z, x') at a state."""
         plant = self.plant
         if isinstance(plant, ExplicitPlant):
-            point = (np.array([self.t0]), self.x0, self.u0, self.p)
+            point = (np.array([t]), x, self.u_at(t), self.p)
             z = plant.readout.core(*point)[0][: self.system.sizes["z"]]
-            return np.concatenate([self.x0, z, plant.rhs.core(*point)[0]])
+            return np.concatenate([x, z, plant.rhs.core(*point)[0]])
         assert self.guess is not None
-        guess = np.concatenate([self.x0, self.guess[len(self.x0) :]])
-        row = consistent_row(plant, self.t0, guess, self.u0, self.p)
+        row = consistent_row(plant, t, np.concatenate([x, self.guess[len(x) :]]), self.u_at(t), self.p)
         if row is None:
             raise SolverError(
-                f"The equations of {self.system.name!r} have no solution for x' and z at the start.",
+                f"The equations of {self.system.name!r} have no solution for x' and z at t = {t:.6g}.",
                 because="Newton's method does not arrive from the start values of the algebraic variables.",
                 remedy="start=dd.initialise(m, {...}), or better start values of the algebraic variables",
             )
@@ -221,7 +224,7 @@ def _no_momenta(method: str) -> InputError:
 def _settings(
     system: System, method: Any, rtol: float, atol: object, limits: Mapping[str, Any], formulas: bool
 ) -> Settings:
-    """The settings of the run; those of an implicit method on formulas are made for the variational equations, later."""
+    """The settings of the run; those of an implicit method on formulas belong to the variational equations."""
     if not is_implicit(method) or not formulas:
         return settings_of(system, method, rtol, atol, *limits.values())
     choice = choose_method(method, rtol, limits["step"])

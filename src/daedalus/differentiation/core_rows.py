@@ -1,12 +1,13 @@
 """How the core integrates y with an implicit method: its model, rows of its own, and what happens at steps and events.
 
-Where x' and z have formulas, 0 = y' - F(t, y, u, p) is run, and a row of the core is (y, y'). Where they have none, a row
-is (X, Z, X') of the residual variational equations.
+Where x' and z have formulas, 0 = y' - F(t, y, u, p) is run, and a row of the core is (y, y'). Where they have none, a
+row is (X, Z, X') of the residual variational equations.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,22 @@ from daedalus.differentiation.case import Case
 
 
 class CoreRows(ABC):
-    """What the core takes of the variational equations.
+    """What the core takes of the variational equations."""
 
-    model: the implicit model. guards, resets: functions of rows, None where there are none; without resets a run ends
-    at each event and goes on behind it.
-    """
+    @cached_property
+    @abstractmethod
+    def model(self) -> Any:
+        """The implicit model."""
 
-    model: Any
-    guards: Compiled | None
-    resets: Compiled | None
+    @cached_property
+    @abstractmethod
+    def guards(self) -> Compiled | None:
+        """The guards of the events as functions of rows; None where there are none."""
+
+    @cached_property
+    @abstractmethod
+    def resets(self) -> Compiled | None:
+        """The rows behind each event; None where a run ends at each event and goes on behind it."""
 
     @abstractmethod
     def row(self, case: Case, t: float, y: np.ndarray) -> np.ndarray:

@@ -25,9 +25,9 @@ from daedalus.simulation.settings import Settings
 from daedalus.simulation.trajectory import Dense, Work
 
 
-def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded:
-    """y on the steps of the nominal run."""
-    nominal = nominal_run(case)
+def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: Any = None) -> Recorded:
+    """y on the steps of the nominal run, which is made unless it is given."""
+    nominal = nominal_run(case) if nominal is None else nominal
     if augmented.variational.order == 2:
         refuse_second_order_events(case, [guard for guard, *_ in nominal.events])
     times = np.array(nominal.t)
@@ -101,7 +101,7 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
 
 
 def states_again(case: Case, times: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """The rows of the nominal run on given steps without events between them, stages of implicit methods to rounding."""
+    """The rows of the nominal run on given steps without events, with the stages of implicit methods to rounding."""
     settings, options = nominal_settings(case), {}
     method = settings.core_method
     if is_implicit(case.method):

@@ -19,8 +19,9 @@ from daedalus.simulation.stop_reason import SUCCESS, remedy, stop_reason
 from daedalus.simulation.trajectory import Dense, Work
 
 
-def run_error_controlled(case: Case, augmented: Augmented, y0: np.ndarray) -> Recorded | None:
+def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded | None:
     """Integrate y from the start of the case to its end, or to a terminal event; None where the system is stiff."""
+    assert isinstance(augmented, Augmented)  # explicit methods run formulas
     settings, system = case.settings, case.system
     sizes = augmented.variational.directions.sizes(system, case.p)
     call = {**settings.call, "atol": augmented.tolerances(settings.call["atol"], sizes)}
@@ -28,7 +29,8 @@ def run_error_controlled(case: Case, augmented: Augmented, y0: np.ndarray) -> Re
         # Behind a reset a state may be far from the invariants; then the move itself is differentiated.
         call["projection"] = (augmented.exact if system.events else augmented.tangential).core
     if system.events:
-        call.update(event_call(augmented))
+        call.update(event_call(augmented), guards=augmented.guards.core)
+        call["resets"] = augmented.resets.core if augmented.variational.order == 1 else None
     u, tables = core_inputs(case)
     if tables:
         call["tables"] = tables
@@ -44,12 +46,10 @@ def run_error_controlled(case: Case, augmented: Augmented, y0: np.ndarray) -> Re
 
 
 def event_call(augmented: AnyAugmented) -> dict[str, Any]:
-    """Guards and resets of y for the core; at second order an event that resets ends the run."""
+    """What the core does at events; at second order one that resets something ends the run."""
     events, first = augmented.variational.system.events, augmented.variational.order == 1
     ends = [e.terminal or (not first and bool(e.resets)) for e in events]
     return {
-        "guards": augmented.guards.core,
-        "resets": augmented.resets.core if first else None,
         "directions": [e.direction for e in events],
         "actions": [2 if end else 1 if first else 0 for end in ends],
         "occurrences": [1] * len(events),

@@ -33,7 +33,7 @@ def run_on_steps(
     projection: Any,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """A core run from times[0] to times[-1] with one step from each time to the next; options are others of the core."""
+    """A core run from times[0] to times[-1] with one step from each time to the next; `options` go to the core."""
     t0, t1 = float(times[0]), float(times[-1])
     run = _core.integrate(
         rhs,

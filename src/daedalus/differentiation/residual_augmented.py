@@ -25,8 +25,6 @@ from daedalus.simulation.implicit_plant import ImplicitPlant
 class ResidualAugmented(CoreRows):
     """Compiled functions of the augmented implicit system; made once for a system and its directions."""
 
-    resets = None
-
     def __init__(self, plant: ImplicitPlant, directions: Directions, order: int) -> None:
         self.plant = plant
         self.variational = ResidualVariational(plant.system, directions, order)
@@ -88,9 +86,7 @@ class ResidualAugmented(CoreRows):
         """y at the start: z, x' and their derivatives solved for."""
         return self._solved(case, case.t0, case.row0, start.S, start.W, 0)
 
-    def _solved(
-        self, case: Case, t: float, row: np.ndarray, S: np.ndarray, W: np.ndarray, interval: int
-    ) -> np.ndarray:
+    def _solved(self, case: Case, t: float, row: np.ndarray, S: np.ndarray, W: np.ndarray, interval: int) -> np.ndarray:
         """y at a consistent row with derivatives S and W of the states; those of x' and z are solved for."""
         layout, order = self.layout, self.variational.order
         n, width, m = layout.n, layout.width, self.variational.directions.count
@@ -142,6 +138,11 @@ class ResidualAugmented(CoreRows):
         guards = ca.densify(ca.substitute(v.system.guards, v.row, own))
         return compile_function(ca.Function("guards", [v.t, row, s["u"], v.p], [guards]))
 
+    @cached_property
+    def resets(self) -> None:
+        """What lies behind an event is solved for outside the core."""
+        return None
+
     def guard_values(self, case: Case, t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and rates of all guards at rows, (times, events) each."""
         return events_of(self.plant).rates(t, rows, case.drive.at(t), case.p)
@@ -171,5 +172,3 @@ def inputs_with_weights(case: Case, t: float, interval: int) -> np.ndarray:
     weights = np.zeros(case.intervals)
     weights[interval : interval + 1] = 1.0
     return np.concatenate([case.drive.at(np.array([t]))[0], weights])
-
-
