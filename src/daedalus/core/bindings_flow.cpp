@@ -15,8 +15,8 @@ namespace daedalus::flows {
 namespace {
 
 struct PythonFlow {
+    std::vector<nb::object> keepers;  // the stage functions; they outlive the memory that calls them
     FlowOwner owner;
-    std::vector<nb::object> keepers;  // the stage functions
     FlowShape shapes[flow_part_count];
 };
 

@@ -43,6 +43,10 @@ class CoreRows(ABC):
         """y of rows, or of the coefficients of a dense output: the last axis is that of the row."""
 
     @abstractmethod
+    def entry(self, unknown: int) -> int:
+        """Where an unknown of the core stands in y."""
+
+    @abstractmethod
     def tolerances(self, case: Case) -> np.ndarray:
         """Absolute tolerances of a row."""
 

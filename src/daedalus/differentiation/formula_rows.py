@@ -59,6 +59,10 @@ class FormulaRows(CoreRows):
         """y of rows."""
         return np.ascontiguousarray(rows[..., : self._size])
 
+    def entry(self, unknown: int) -> int:
+        """y comes first."""
+        return unknown
+
     def tolerances(self, case: Case) -> np.ndarray:
         """Absolute tolerances of a row; derivatives have no error of their own."""
         v = self._variational

@@ -16,14 +16,19 @@ from daedalus import _core
 from daedalus.differentiation.augmented import AnyAugmented
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.core_rows import CoreRows
-from daedalus.differentiation.error_controlled import check_finished, event_call, refuse_second_order_events
+from daedalus.differentiation.error_controlled import (
+    check_finished,
+    event_call,
+    moves_far,
+    refuse_second_order_events,
+)
 from daedalus.differentiation.recorded import PassedEvent, Recorded, joined
 from daedalus.errors import SolverError
 from daedalus.simulation.methods import choose_method
 from daedalus.simulation.trajectory import Dense, Work
 
-# Events behind which time does not go on, before a run is given up.
-AT_ONE_TIME = 100
+# A run is given up where this many events fall into so small a part of the span.
+IN_A_ROW, SHARE = 100, 1e-6
 
 
 def run_implicit(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded:
@@ -32,7 +37,7 @@ def run_implicit(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorde
     call = {name: value for name, value in case.settings.call.items() if name in ("rtol", "max_step", "max_steps")}
     call |= {name: value for name, value in case.limits.items() if value is not None}
     call["atol"] = rows.tolerances(case)
-    moved = rows.projection(bool(case.system.events)) if "projection" in case.settings.call else None
+    moved = rows.projection(moves_far(case)) if "projection" in case.settings.call else None
     if moved is not None:
         call["projection"] = moved.core
     if tables:
@@ -54,7 +59,7 @@ def run_implicit(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorde
     )
     if augmented.variational.order == 2:
         refuse_second_order_events(case, [event.guard for event in passed])
-    check_finished(case, run)
+    check_finished(case, run, rows.entry(run.culprit), augmented.layout.width)
     return Recorded(run.t, rows.unpacked(run.x), partial(_dense, rows, run), run.status, _work([run]), passed)
 
 
@@ -83,7 +88,7 @@ def _through_events(
     t, y, runs, passed, status = case.t0, y0, [], [], "finished"
     while True:
         run = integrate(t, y, call)
-        check_finished(case, run)
+        check_finished(case, run, rows.entry(run.culprit), augmented.layout.width)
         runs.append(run)
         stopped = run.status == "event"
         for guard, time, before, _ in run.events:
@@ -105,12 +110,11 @@ def _through_events(
 
 def _check_progress(case: Case, passed: list[PassedEvent]) -> None:
     """Raise where events follow each other without end."""
-    if len(passed) < AT_ONE_TIME or passed[-AT_ONE_TIME].time != passed[-1].time:
+    if len(passed) < IN_A_ROW or abs(passed[-1].time - passed[-IN_A_ROW].time) > SHARE * abs(case.t1 - case.t0):
         return
-    name = case.system.events[passed[-1].guard].name
     raise SolverError(
-        f"The event {name!r} happens again and again.",
-        f"{AT_ONE_TIME} times at t = {passed[-1].time:.6g}",
+        f"The event {case.system.events[passed[-1].guard].name!r} happens again and again.",
+        f"the last {IN_A_ROW} events are at t = {passed[-1].time:.6g}",
         because="behind its reset the guard is at zero again.",
         remedy="a direction= for the event, or a reset that leads away from it",
     )

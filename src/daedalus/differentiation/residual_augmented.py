@@ -72,6 +72,11 @@ class ResidualAugmented(CoreRows):
         """y of rows of the core."""
         return rows[..., self.variational.places]
 
+    def entry(self, unknown: int) -> int:
+        """Where an unknown of the core stands in y; -1 for none."""
+        found = np.flatnonzero(self.variational.places == unknown)
+        return int(found[0]) if len(found) else -1
+
     def tolerances(self, case: Case) -> np.ndarray:
         """Absolute tolerances of a row: those of x and z, divided by the sizes of what is varied."""
         v, n = self.variational, self.layout.n
