@@ -50,7 +50,6 @@ class Case:
     limits: Mapping[str, Any] = field(default_factory=dict)  # step, max_step, ... as they were asked for
     atol: object = 1e-9  # as it was asked for
     guess: np.ndarray | None = None  # (x, z, x') near the start of a model without formulas for x' and z
-    notes: tuple[str, ...] = ()
 
     @property
     def has_formulas(self) -> bool:

@@ -11,6 +11,7 @@ from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.simulation.differentiated_inputs import driven_system
+from daedalus.simulation.solvable import solvable_system
 from daedalus.simulation.variable_index import variable_index
 
 
@@ -26,6 +27,14 @@ def differentiable_system(
         return driven_system(model, given, span)
     except SolverError:
         return system_without_formulas(model), given
+
+
+def flowing_system(model: Model | System) -> System:
+    """The system whose inputs are given step by step, so that none can be differentiated."""
+    try:
+        return solvable_system(model)
+    except SolverError:
+        return system_without_formulas(model)
 
 
 def system_without_formulas(model: Model | System) -> System:
