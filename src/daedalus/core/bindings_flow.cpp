@@ -15,8 +15,8 @@ namespace daedalus::flows {
 namespace {
 
 struct PythonFlow {
+    std::vector<nb::object> keepers;  // the stage functions; they outlive the memory that calls them
     FlowOwner owner;
-    std::vector<nb::object> keepers;  // the stage functions
     FlowShape shapes[flow_part_count];
 };
 
@@ -185,7 +185,8 @@ void construct(PythonFlow* self, const nb::dict& tables) {
         owner.jacobian_outputs[k] = outputs.gathers("jacobian_outputs");
         owner.second_outputs[k] = outputs.gathers("second_outputs");
     }
-    plan.projected = owner.functions[0][static_cast<int>(StageFunction::projection)] != nullptr;
+    const bool projected = owner.functions[0][static_cast<int>(StageFunction::projection)] != nullptr;
+    plan.corrections = projected ? read.get<int>("corrections") : 0;
 #ifdef DAEDALUS_HAS_AVX2
     owner.kernels = has_avx2() ? avx2::flow_kernels() : baseline::flow_kernels();
 #else
@@ -228,7 +229,7 @@ void check_part(const PythonFlow& self, const std::string& part) {
     for (const char* known : {"value", "first", "reverse", "second"})
         if (part == known) return;
     if (part != "tensors") throw nb::value_error(("a flow has no part " + part).c_str());
-    if (!self.owner.plan.directions[0].tensor || self.owner.plan.implicit || self.owner.plan.projected)
+    if (!self.owner.plan.directions[0].tensor || self.owner.plan.implicit || self.owner.plan.corrections)
         throw nb::value_error("full tensors are for explicit flows without projection that have second derivatives");
 }
 
@@ -262,6 +263,34 @@ nb::tuple evaluate_part(PythonFlow& self, const std::string& part, nb::handle x,
     const long long square = along.active_lanes * along.active_lanes;
     if (part == "second") return nb::make_tuple(end, M, adjoint, block(memory.hessian, square));
     return nb::make_tuple(end, M, block(memory.tensors, plan.n * square));
+}
+
+// Weights of the last state, by the first state, by the inputs of each step and by the parameters; empty on failure.
+nb::tuple pull_back(PythonFlow& self, nb::handle times, nb::handle states, nb::handle guesses, nb::handle inputs,
+                    nb::handle p, nb::handle weights) {
+    FlowOwner& flow = self.owner;
+    const FlowPlan& plan = flow.plan;
+    const Doubles t(times), x(states), guess(guesses), u(inputs), parameters(p), seed(weights);
+    const long long count = t.size() - 1;
+    if (count < 1) throw nb::value_error("there are no steps to pull back");
+    Point::check("states", x, count * plan.n), Point::check("guesses", guess, count * plan.unknowns);
+    Point::check("inputs", u, count * (plan.stages + 1) * plan.nu), Point::check("p", parameters, plan.np);
+    Point::check("weights", seed, plan.n);
+    const FlowSteps steps{count, t.data(), x.data(), guess.data(), u.data(), parameters.data()};
+    Storage<double> out(seed.span()), by_inputs(count * plan.nu), by_parameters(static_cast<long long>(plan.np));
+    std::fill_n(by_parameters.data(), plan.np, 0.0);
+    int failed = 0;
+    {
+        nb::gil_scoped_release nogil;
+        const FlowLoan loan(flow);
+        if (!loan) throw std::bad_alloc();
+        failed = flow.kernels.pull_back(plan, loan.memory(), steps, out.data(), by_inputs.data(), by_parameters.data());
+    }
+    if (failed) return nb::make_tuple();
+    const auto n = static_cast<std::size_t>(plan.n), nu = static_cast<std::size_t>(plan.nu);
+    return nb::make_tuple(to_numpy(std::move(out), {n}),
+                          to_numpy(std::move(by_inputs), {static_cast<std::size_t>(count), nu}),
+                          to_numpy(std::move(by_parameters), {static_cast<std::size_t>(plan.np)}));
 }
 
 double time_part(PythonFlow& self, const std::string& part, nb::handle x, nb::handle u, nb::handle p, nb::handle seed,
@@ -327,6 +356,7 @@ void bind_flow(nb::module_& module) {
         .def("__init__", construct, "tables"_a)
         .def("set_shape", set_shape, "part"_a, "sparsity_in"_a, "sparsity_out"_a, "names_in"_a, "names_out"_a)
         .def("evaluate", evaluate_part, "part"_a, "x"_a, "u"_a, "p"_a, "seed"_a, "parameters"_a = false)
+        .def("pull_back", pull_back, "times"_a, "states"_a, "guesses"_a, "inputs"_a, "p"_a, "weights"_a)
         .def("time_per_call", time_part, "part"_a, "x"_a, "u"_a, "p"_a, "seed"_a, "parameters"_a = false,
              "repetitions"_a = 1000);
     module.def("reserve_flow_slot", reserve, "flow"_a, "first"_a);

@@ -17,8 +17,11 @@ inline namespace DAEDALUS_ISA {
 // How much of a stage is wanted.
 enum class Depth { values, jacobians, tangents };
 
+// Inputs and parameters of a step; with a stride each stage, and the end of the step behind them, has inputs of its own.
 struct Drive {
     const double *u, *p;
+    long long stride = 0;
+    const double* at(int stage) const { return u + stage * stride; }
 };
 
 DAEDALUS_INLINE double* stage_tangent(const FlowPlan& plan, FlowMemory& memory, const Directions& along, int i) {
@@ -52,7 +55,7 @@ inline int explicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive
         const double t = plan.t0 + (step + plan.c[i]) * plan.h;
         double* stage_x = memory.stage_x + i * plan.n;
         combine(stage_x, x, plan.h, plan.A + i * plan.stages, i, w, plan.n, plan.n);
-        const StageArguments at{&t, stage_x, drive.u, drive.p, nullptr, nullptr, nullptr};
+        const StageArguments at{&t, stage_x, drive.at(i), drive.p, nullptr, nullptr, nullptr};
         double* jacobian = memory.jacobian + i * memory.jacobian_size;
         const int failed = depth == Depth::values
                                ? call_stage(memory, StageFunction::value, at, w + i * plan.n)

@@ -36,7 +36,7 @@ struct StageSystem {
     }
     StageArguments arguments(const double* w, int i, const double* t) const {
         const double* own = w + i * plan.unknowns;
-        return {t, memory.stage_x + i * plan.n, drive.u, drive.p, own, own + plan.n, nullptr};
+        return {t, memory.stage_x + i * plan.n, drive.at(i), drive.p, own, own + plan.n, nullptr};
     }
     double time(int i) const { return plan.t0 + (step + plan.c[i]) * plan.h; }
 

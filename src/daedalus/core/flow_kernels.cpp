@@ -5,7 +5,9 @@ namespace daedalus::flows {
 
 inline namespace DAEDALUS_ISA {
 
-FlowKernels flow_kernels() noexcept { return {flow_value, flow_first, flow_reverse, flow_second, flow_tensors}; }
+FlowKernels flow_kernels() noexcept {
+    return {flow_value, flow_first, flow_reverse, flow_second, flow_pull_back, flow_tensors};
+}
 
 }  // namespace DAEDALUS_ISA
 

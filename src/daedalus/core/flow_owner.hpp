@@ -37,11 +37,11 @@ public:
                                 along.projection_curvature.touched * along.active_lanes});
         }
         const long long inputs = n + plan.nu + plan.np;
-        reserve(memory.x, (plan.steps + 1) * n), reserve(memory.moved, n), reserve(memory.stage_x, s * n);
+        reserve(memory.x, (plan.steps + 1) * n), reserve(memory.moved, plan.corrections * n), reserve(memory.stage_x, s * n);
         reserve(memory.stage_w, plan.steps * s * m), reserve(memory.jacobian, s * jacobian);
-        reserve(memory.projection, moved), reserve(memory.second, second);
+        reserve(memory.projection, plan.corrections * moved), reserve(memory.second, second);
         reserve(memory.tangent, s * plan.rows * lanes), reserve(memory.M, (plan.steps + 1) * n * lanes);
-        reserve(memory.moved_M, n * lanes), reserve(memory.product, touched), reserve(memory.hessian, active);
+        reserve(memory.moved_M, plan.corrections * n * lanes), reserve(memory.product, touched), reserve(memory.hessian, active);
         reserve(memory.adjoint, inputs), reserve(memory.lambda, n), reserve(memory.cotangent, inputs);
         reserve(memory.multipliers, s * m), reserve(memory.direct, s * m), reserve(memory.through_x, s * n);
         reserve(memory.factors, plan.factor_size), reserve(memory.right, s * m * lanes);

@@ -75,7 +75,8 @@ struct FlowPlan {
     int stages = 0, steps = 0;
     double t0 = 0, h = 0;
     const double *A = nullptr, *b = nullptr, *c = nullptr;
-    bool implicit = false, projected = false;
+    bool implicit = false;
+    int corrections = 0;  // of the projection behind each step
     Directions directions[2];
     const Block* blocks = nullptr;
     int block_count = 0;
@@ -93,15 +94,15 @@ struct FlowMemory {
     int which = 0;                              // the choice of this evaluation
     long long jacobian_size = 0;                // its number of nonzeros
     double *x = nullptr;           // (steps + 1, n)
-    double *moved = nullptr;       // (n) the end of a step before projection
+    double *moved = nullptr;       // (corrections, n) the end of a step before each correction of the projection
     double *stage_x = nullptr;     // (stages, n)
     double *stage_w = nullptr;     // (steps, stages, unknowns)
     double *jacobian = nullptr;    // (stages, jacobian_size)
-    double *projection = nullptr;  // (projection_size)
+    double *projection = nullptr;  // (corrections, projection_size)
     double *second = nullptr;      // numbers of one second derivative
     double *tangent = nullptr;     // (stages, rows, lanes)
     double *M = nullptr;           // (steps + 1, n, lanes)
-    double *moved_M = nullptr;     // (n, lanes)
+    double *moved_M = nullptr;     // (corrections, n, lanes)
     double *product = nullptr;     // touched variables × active lanes
     double *hessian = nullptr;     // (active_lanes, active_lanes)
     double *tensors = nullptr;     // (n, active_lanes, active_lanes)
@@ -125,6 +126,16 @@ struct FlowMemory {
 
 inline constexpr int flow_failed = 1;
 
+// Steps of a run that follow each other, to be pulled back.
+struct FlowSteps {
+    long long count = 0;
+    const double* times = nullptr;       // (count + 1)
+    const double* states = nullptr;      // (count, n): before each step
+    const double* guesses = nullptr;     // (count, unknowns): near (k, z) of its stages
+    const double* inputs = nullptr;      // (count, stages + 1, nu): at its stages and its end
+    const double* parameters = nullptr;  // (np)
+};
+
 struct FlowKernels {
     int (*value)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p);
     int (*first)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p, int which);
@@ -132,6 +143,8 @@ struct FlowKernels {
                    int which);
     int (*second)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p, const double* seed,
                   int which);
+    int (*pull_back)(const FlowPlan&, FlowMemory&, const FlowSteps&, double* weights, double* by_inputs,
+                     double* by_parameters);
     int (*tensors)(const FlowPlan&, FlowMemory&, const double* x, const double* u, const double* p, int which);
 };
 

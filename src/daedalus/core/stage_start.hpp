@@ -55,11 +55,13 @@ inline void start_values(Integration& s, StepState& m, const Stages& part, Start
     }
 }
 
-// A first stage at the beginning of the step: x' and z are there, and are solved for only behind a jump. Where the
-// equations do not give them (a higher index) they are taken as they are.
+// A first stage at the beginning of the step: x' and z are there, and are solved for only behind a jump and where the
+// step before was moved onto the invariants. Where the equations do not give them (a higher index) they are taken as
+// they are.
 inline Newton first_slope(Integration& s, StepState& m, const Stages& part) noexcept {
     start_values(s, m, part, Start::plain);
-    if (s.t != m.restart_time || m.model.higher_index) return Newton::converged;
+    const bool stale = s.t == m.restart_time || s.has_projection;
+    if (!stale || m.model.higher_index) return Newton::converged;
     const Newton outcome = solve_part(s, m, part);
     m.strained = false;
     if (outcome != Newton::singular || s.abort_called) return outcome;

@@ -3,24 +3,27 @@
 One pull back costs a few right-hand sides a stage, however many parameters there are. States are needed in reverse
 order; they are kept at checkpoints only, and each segment between two of them is run again on its own steps. Segments
 grow one after the other, so that with N steps both their number and their length grow like √N (A. Griewank, A. Walther,
-Evaluating Derivatives, chapter 12). With events every step is kept.
+Evaluating Derivatives, chapter 12). An event ends a segment and is kept with it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
-from daedalus.differentiation.case import Case
-from daedalus.differentiation.discrete import interval_of, nominal_run
+from daedalus.differentiation.case import Case, interval_of
+from daedalus.differentiation.discrete import nominal_settings, nominal_tables, states_again
 from daedalus.differentiation.error_controlled import check_finished
-from daedalus.differentiation.frozen_steps import breakpoints, pieces, run_on_steps
+from daedalus.differentiation.frozen_steps import pieces
+from daedalus.differentiation.implicit_adjoint import implicit_pullback_of
+from daedalus.differentiation.residual_events import events_of
+from daedalus.simulation.implicit_plant import ImplicitPlant
+from daedalus.simulation.methods import is_implicit
 from daedalus.simulation.plant import ExplicitPlant
 from daedalus.simulation.projection import projection
 from daedalus.simulation.tableaux.named_tableaux import tableau
@@ -32,11 +35,14 @@ SEGMENT = 16
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Steps that follow each other: their times, the state before them, and the events right behind them."""
+    """Steps that follow each other: their times, the row before them, and the events right behind them.
+
+    A row is x, and (x, z, x') of an implicit method.
+    """
 
     times: np.ndarray  # (steps + 1,)
-    x: np.ndarray  # (n,)
-    events: tuple[tuple[int, float, np.ndarray], ...] = ()  # guard, time, x before
+    row: np.ndarray
+    events: tuple[tuple[int, float, np.ndarray], ...] = ()  # guard, time, row before
 
 
 class Pullbacks:
@@ -88,98 +94,115 @@ def tableau_of(case: Case) -> Tableau:
     return case.method if isinstance(case.method, Tableau) else tableau(case.settings.method)
 
 
-def forward(case: Case) -> tuple[list[Segment], np.ndarray]:
-    """The nominal run as segments, and its last state."""
-    if case.system.events:
-        run = nominal_run(case)
-        return recorded_segments(run)
+def forward(case: Case) -> tuple[list[Segment], np.ndarray] | None:
+    """The nominal run as segments, and its last row; None where "auto" finds that explicit steps are held back.
+
+    Implicit segments without events are taken twice: once to find the steps, once more on them with stages solved to
+    rounding, so that each begins exactly where the one before it ends.
+    """
+    implicit, settings = is_implicit(case.method), nominal_settings(case)
     segments: list[Segment] = []
-    t, x, length, first_step = case.t0, case.x0, SEGMENT, case.settings.call.get("first_step")
-    tables = case.drive.core_tables() + ([] if case.grid is None else [breakpoints(case.grid)])
-    taken, limit = 0, case.settings.call.get("max_steps")
+    t, row, first_step = case.t0, case.row0 if implicit else case.x0, settings.call.get("first_step")
+    tables, constants = nominal_tables(case), case.drive.constants
+    taken, limit, length = 0, settings.call.get("max_steps"), SEGMENT
     while True:
-        call = {**case.settings.call, "tables": tables, "max_steps": length, "watch_stiffness": False}
+        call = {**settings.call, "tables": tables, "max_steps": length}
         if first_step and "step" not in call:
             call["first_step"] = first_step
-        run = _core.integrate(
-            case.settings.rhs, case.settings.core_method, t, case.t1, x, case.drive.constants, case.p, **call
-        )
-        over = limit is not None and taken + run.steps > limit
-        if run.status != "step_limit" or over:
+        run = _core.integrate(settings.rhs, settings.core_method, t, case.t1, row, constants, case.p, **call)
+        if run.status == "stiff":
+            return None
+        goes_on = run.status == "step_limit" and not (limit is not None and taken + run.steps > limit)
+        if not goes_on:
             check_finished(case, run)
-        segments.append(Segment(np.array(run.t), np.array(x)))
-        t, x, first_step = float(run.t[-1]), np.array(run.x[-1]), abs(run.last_step) or None
+        if goes_on and run.events and run.events[-1][1] == run.t[-1]:
+            length += 1  # a run does not begin on a guard's zero
+            continue
+        if implicit and not run.events and len(run.t) > 1:
+            segments.append(Segment(np.array(run.t), np.array(row)))
+            row = states_again(case, np.array(run.t), row)[-1].copy()
+        else:
+            own, row = recorded_segments(np.array(run.t), run.x, list(run.events))
+            segments += own
+        t, first_step = float(run.t[-1]), abs(run.last_step) or None
         taken += run.steps
-        if run.status != "step_limit" or t == case.t1:
-            return segments, x
+        if not goes_on or t == case.t1:
+            return segments, row
         length += SEGMENT
 
 
-def recorded_segments(run: Any) -> tuple[list[Segment], np.ndarray]:
-    """A run with every step kept as segments between its events."""
-    times, left = np.array(run.t), list(run.events)
-    segments = []
+def recorded_segments(
+    times: np.ndarray, rows: np.ndarray, events: list[tuple[int, float, np.ndarray, np.ndarray]]
+) -> tuple[list[Segment], np.ndarray]:
+    """A run with every step kept as segments between its events, and its last row."""
+    left, segments = list(events), []
     for first, last in pieces(times):
-        own = [(guard, t, before) for guard, t, before, _ in left if t == times[last]]
+        own = [(guard, t, np.array(before)) for guard, t, before, _ in left if t == times[last]]
         left = [event for event in left if event[1] != times[last]]
-        segments.append(Segment(times[first : last + 1], np.array(run.x[first]), tuple(own)))
-    return segments, np.array(run.x[-1])
+        segments.append(Segment(times[first : last + 1], np.array(rows[first]), tuple(own)))
+    return segments, np.array(rows[-1])
 
 
 def backward(case: Case, segments: list[Segment], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pull weights of the last state back: to those of the first state (n,), of inputs (blocks, nu) and of p (np,)."""
-    pulled = pullbacks_of(case.plant)
-    table = tableau_of(case)
-    blocks = max(case.intervals, 1)
-    by_inputs, by_parameters = np.zeros((blocks, case.system.sizes["u"])), np.zeros(len(case.p))
-    tables = case.drive.core_tables()
-    moved = pulled.projection if "projection" in case.settings.call else None
+    by_inputs = np.zeros((max(case.intervals, 1), case.system.sizes["u"]))
+    by_parameters = np.zeros(len(case.p))
+    take = _implicit_steps if is_implicit(case.method) else _explicit_steps
     for segment in reversed(segments):
         for guard, t, before in reversed(segment.events):
-            event = pulled.events[guard]
-            if event is None:
+            if not case.system.events[guard].resets:
                 continue
-            u = case.drive.at(np.array([t]))[0]
-            weights, of_u, of_p = event.core(np.array([t]), before, u, case.p, weights)
-            by_inputs[0 if case.grid is None else interval_of(case.grid, t)] += of_u
+            weights, of_u, of_p = _event(case, guard, t, before, weights)
+            by_inputs[case.interval_at(t)] += of_u
             by_parameters += of_p
         if len(segment.times) < 2:
             continue
-        weights, of_inputs, of_p = _core.pull_back(
-            case.plant.rhs.core,
-            pulled.rhs.core,
-            None if moved is None else moved.core,
-            table.A,
-            table.b,
-            table.c,
-            segment.times,
-            _states(case, segment),
-            case.drive.constants,
-            case.p,
-            tables,
-            _blocks(case, segment.times),
-            blocks,
-            weights,
-        )
+        weights, of_inputs, of_p = take(case, segment, weights)
         by_inputs += of_inputs
         by_parameters += of_p
     return weights, by_inputs, by_parameters
 
 
-def _states(case: Case, segment: Segment) -> np.ndarray:
-    """The states at the steps of a segment, run again from its checkpoint."""
-    settings = case.settings
-    again = run_on_steps(
-        settings.rhs,
-        settings.core_method,
+def _event(case: Case, guard: int, t: float, before: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Weights behind an event as those before it, of the inputs and of the parameters."""
+    n, nu, plant = case.system.sizes["x"], case.system.sizes["u"], case.plant
+    if isinstance(plant, ImplicitPlant):
+        pulled = weights @ events_of(plant).jump(case, guard, t, before, case.u_at(t)).slopes
+        return pulled[:n], pulled[n : n + nu], pulled[n + nu :]
+    event = pullbacks_of(plant).events[guard]
+    assert event is not None
+    return event.core(np.array([t]), before[:n], case.u_at(t), case.p, weights)
+
+
+def _explicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    plant, table = case.plant, tableau_of(case)
+    assert isinstance(plant, ExplicitPlant)
+    pulled = pullbacks_of(plant)
+    moved = pulled.projection if "projection" in case.settings.call else None
+    return _core.pull_back(
+        plant.rhs.core,
+        pulled.rhs.core,
+        None if moved is None else moved.core,
+        table.A,
+        table.b,
+        table.c,
         segment.times,
-        segment.x,
+        states_again(case, segment.times, segment.row),
         case.drive.constants,
         case.p,
         case.drive.core_tables(),
-        settings.call.get("projection"),
+        _blocks(case, segment.times),
+        max(case.intervals, 1),
+        weights,
     )
-    return np.ascontiguousarray(again.x)
+
+
+def _implicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows = states_again(case, segment.times, segment.row)
+    pulled, of_steps, of_p = implicit_pullback_of(case, tableau_of(case)).steps(case, segment.times, rows, weights)
+    by_inputs = np.zeros((max(case.intervals, 1), case.system.sizes["u"]))
+    np.add.at(by_inputs, _blocks(case, segment.times), of_steps)
+    return pulled, by_inputs, of_p
 
 
 def _blocks(case: Case, times: np.ndarray) -> list[int]:

@@ -10,9 +10,14 @@ import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation import kept_invariants, saltation
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.core_rows import CoreRows
 from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.formula_rows import FormulaRows
+from daedalus.differentiation.residual_augmented import ResidualAugmented, inputs_with_weights
+from daedalus.differentiation.tangent_start import TangentStart
 from daedalus.differentiation.variational import Variational
-from daedalus.simulation.plant import ExplicitPlant
+from daedalus.simulation.plant import ExplicitPlant, Plant
 
 
 class Augmented:
@@ -67,21 +72,52 @@ class Augmented:
         values = ca.densify(v.form.applied(v.system, v.system.guards))
         return ca.Function("guard_rates", [v.t, v.x, v.u, v.p], [values, saltation.guard_rates(v)])
 
+    @cached_property
+    def core_rows(self) -> CoreRows:
+        """How the core integrates y with an implicit method."""
+        return FormulaRows(self.plant, self.variational, self.rhs)
+
     def tolerances(self, atol: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Absolute tolerances of y: those of x, divided by the sizes of what is varied."""
-        j, k = self.variational.pairs
-        m, n = len(sizes), len(atol)
-        first = atol[:, None] / sizes[None, :]
-        second = atol[:, None] / (sizes[j] * sizes[k])[None, :] if len(j) else np.zeros((n, 0))
-        return self.layout.packed(atol, first.reshape(n, m), second)
+        return self.variational.tolerances(atol, sizes)
+
+    # -- at points ---------------------------------------------------------------------------------------------
+
+    def begin(self, case: Case, start: TangentStart) -> np.ndarray:
+        """y at the start."""
+        return self.layout.packed(case.x0, start.S, start.W)
+
+    def behind(self, case: Case, guard: int, t: float, y: np.ndarray) -> np.ndarray:
+        """y behind an event."""
+        if self.variational.order == 2:
+            return y
+        u = inputs_with_weights(case, t, case.interval_at(t))
+        rows = self.resets.core(np.array([t]), y, u, case.p)[0]
+        return rows.reshape(-1, len(y))[guard]
+
+    def event_moves(self, case: Case, guard: int, t: float, y: np.ndarray) -> np.ndarray:
+        """dτ/dθ of an event, (m,)."""
+        u = inputs_with_weights(case, t, case.interval_at(t))
+        return self.event_times(t, y, u, case.p).full()[guard]
+
+    def guard_values(self, case: Case, t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and rates of all guards at rows, (times, events) each."""
+        u = case.drive.at(t)
+        many = self.guard_rates(ca.DM(t).T, ca.DM(rows).T, ca.DM(u).T, ca.repmat(ca.DM(case.p), 1, len(t)))
+        values, rates = (part.full().T for part in many)
+        return values, rates
 
 
-def augmented_of(plant: ExplicitPlant, directions: Directions, order: int) -> Augmented:
-    """The augmented system, kept with the system it belongs to."""
+AnyAugmented = Augmented | ResidualAugmented
+
+
+def augmented_of(plant: Plant, directions: Directions, order: int) -> AnyAugmented:
+    """The augmented system of formulas or of equations without them, kept with the system it belongs to."""
     system = plant.system
     with system.lock:
-        kept: dict[Any, Augmented] = system.prepared.setdefault("variational", {})
-        key = (directions, order)
+        kept: dict[Any, AnyAugmented] = system.prepared.setdefault("variational", {})
+        key = (directions, order, type(plant))
         if key not in kept:
-            kept[key] = Augmented(plant, directions, order)
+            kind: Any = Augmented if isinstance(plant, ExplicitPlant) else ResidualAugmented
+            kept[key] = kind(plant, directions, order)
     return kept[key]

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from daedalus import _core
+from daedalus.differentiation.differentiable_system import differentiable_system
+from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.implicit_slopes import consistent_row
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
+from daedalus.reduction.explicit_form import ExplicitForm
 from daedalus.simulation.consistent_start import check_on_invariants
+from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
+from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import Drive, read_inputs
-from daedalus.simulation.methods import choose_method, is_implicit
+from daedalus.simulation.methods import METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.simulation.plant import ExplicitPlant, plant_of
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.simulate import read_span
-from daedalus.simulation.solvable import solvable_system
 from daedalus.simulation.start_row import read_start
+from daedalus.simulation.system_to_run import implicit_choice
 
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
 OPTIONS = ("start", "inputs", "parameters", "method", "rtol", "atol", *LIMITS)
@@ -42,29 +49,93 @@ class Case:
     method: Any  # as it was asked for
     grid: np.ndarray | None = None  # (k + 1,) the ends of the intervals of piecewise constant inputs
     limits: Mapping[str, Any] = field(default_factory=dict)  # step, max_step, ... as they were asked for
+    atol: object = 1e-9  # as it was asked for
+    guess: np.ndarray | None = None  # (x, z, x') near the start of a model without formulas for x' and z
 
     @property
-    def plant(self) -> ExplicitPlant:
-        """The compiled functions of the system."""
+    def has_formulas(self) -> bool:
+        """Whether x' and z are formulas of (t, x, u, p)."""
+        return self.guess is None
+
+    @property
+    def plant(self) -> ExplicitPlant | ImplicitPlant:
+        """The compiled functions of the system: of (t, x, u, p), or of rows (x, z, x') without formulas."""
+        if not self.has_formulas:
+            return implicit_plant_of(self.system)
         plant = plant_of(self.system)
-        if not isinstance(plant, ExplicitPlant):
-            raise SolverError(
-                f"Sensitivities of {self.system.name!r} are not available.",
-                "its equations are solved for x' and z at each evaluation, since they have no short formulas",
-                because="derivatives are taken of formulas x' = f(t, x, u, p).",
-                remedy="a smaller mechanism, or differences of dd.simulate runs",
-            )
+        assert isinstance(plant, ExplicitPlant)
         return plant
+
+    @property
+    def form(self) -> ExplicitForm:
+        """x' and z as expressions; they stand for themselves where they have no formulas."""
+        if isinstance(self.plant, ExplicitPlant):
+            return self.plant.form
+        return ExplicitForm(self.system.symbol("xdot"), self.system.symbol("z"))
+
+    @cached_property
+    def implicit_settings(self) -> Settings:
+        """How `dd.simulate` runs the system with the implicit method of this case."""
+        if not self.has_formulas:
+            return self.settings
+        rtol, atol = self.settings.call["rtol"], self.atol
+        return settings_of(self.system, self.method, rtol, atol, *self.limits.values())
+
+    @cached_property
+    def row0(self) -> np.ndarray:
+        """(x, z, x') at the start."""
+        return self.row_at(self.t0, self.x0)
+
+    def row_at(self, t: float, x: np.ndarray) -> np.ndarray:
+        """(x, z, x') at a state."""
+        plant = self.plant
+        if isinstance(plant, ExplicitPlant):
+            point = (np.array([t]), x, self.u_at(t), self.p)
+            z = plant.readout.core(*point)[0][: self.system.sizes["z"]]
+            return np.concatenate([x, z, plant.rhs.core(*point)[0]])
+        assert self.guess is not None
+        row = consistent_row(plant, t, np.concatenate([x, self.guess[len(x) :]]), self.u_at(t), self.p)
+        if row is None:
+            raise SolverError(
+                f"The equations of {self.system.name!r} have no solution for x' and z at t = {t:.6g}.",
+                because="Newton's method does not arrive from the start values of the algebraic variables.",
+                remedy="start=dd.initialise(m, {...}), or better start values of the algebraic variables",
+            )
+        return row
 
     @property
     def u0(self) -> np.ndarray:
         """The inputs at the start."""
-        return self.drive.at(np.array([self.t0]))[0]
+        return self.u_at(self.t0)
+
+    def u_at(self, t: float) -> np.ndarray:
+        """The inputs at a time."""
+        return self.drive.at(np.array([t]))[0]
 
     @property
     def intervals(self) -> int:
         """How many intervals the grid has; 0 without a grid."""
         return 0 if self.grid is None else len(self.grid) - 1
+
+    def interval_at(self, t: float) -> int:
+        """The interval of the grid that holds t, 0 without a grid; the later one at a common end."""
+        return 0 if self.grid is None else interval_of(self.grid, t)
+
+    def given_slopes(self, directions: Directions, t: float) -> np.ndarray:
+        """∂(u, p)/∂θ at a time, (nu + np, m)."""
+        d, nu = directions, self.system.sizes["u"]
+        slopes = np.zeros((nu + len(self.p), d.count))
+        interval = self.interval_at(t) if d.intervals else 0
+        for k in d.u:
+            slopes[k, d.column_of("u", k, interval)] = 1.0
+        for k in d.p:
+            slopes[nu + k, d.column_of("p", k)] = 1.0
+        return slopes
+
+    def with_method(self, name: str, why: str) -> Case:
+        """The same case by an implicit method."""
+        choice = choose_method(name, self.settings.call["rtol"], self.limits.get("step"))
+        return replace(self, method=name, settings=replace(self.settings, method=choice.name, reason=why))
 
     def changed(self, x0: np.ndarray, du: np.ndarray, p: np.ndarray) -> Case:
         """The same run with another start, inputs moved by du, (nu,) or (intervals, nu), and other parameters."""
@@ -87,10 +158,10 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
                 because="the options are those of dd.simulate that decide what is computed.",
                 remedy=did_you_mean(name, OPTIONS) or "sens.at(times) for values at other times",
             )
-    system = solvable_system(model)
     t0, t1 = read_span(span)
+    system, left = differentiable_system(model, options.get("inputs"), (t0, t1))
     p = parameter_values(system, options.get("parameters"))
-    system, drive = read_inputs(system, options.get("inputs") or {}, (t0, t1))
+    system, drive = read_inputs(system, left, (t0, t1))
     if drive.callbacks:
         raise InputError(
             "A run with derivatives takes no Python functions.",
@@ -98,35 +169,82 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
             because="the function cannot be differentiated.",
             remedy="an expression in m.time, or dd.signal(times, values)",
         )
-    rtol, method = options.get("rtol", 1e-6), options.get("method", "auto")
-    limits = {name: options.get(name) for name in LIMITS}
-    settings = _settings(system, method, rtol, options.get("atol", 1e-9), limits)
-    x0 = np.array(system.default_start)
-    if options.get("start") is not None:
-        x0 = np.array(read_start(settings.plant, drive, options["start"], t0, p, settings))
+    numbers = (options.get("rtol", 1e-6), options.get("atol", 1e-9))
+    asked, limits = options.get("method", "auto"), {name: options.get(name) for name in LIMITS}
+    if takes_momenta(asked):
+        raise _no_momenta(asked)
+    method, formulas, why = _method_for(system, asked, numbers[0])
+    settings = _settings(system, method, *numbers, limits, formulas)
+    settings = replace(settings, reason=why) if why else settings
+    start, whole = options.get("start"), read_grid(grid, t0, t1)
+    if formulas:
+        x0 = np.array(system.default_start)
+        if start is not None:
+            x0 = np.array(read_start(settings.plant, drive, start, t0, p, settings))
+        row = x0
+    else:
+        assert isinstance(settings.plant, ImplicitPlant)
+        row = first_row(model, settings.plant, drive, start, left, t0, p)
+        x0 = row[: system.sizes["x"]].copy()
     if system.invariants:
-        check_on_invariants(settings.plant, drive, t0, x0, p, rtol)
-    return Case(model, system, drive, np.array(p), t0, t1, x0, settings, method, read_grid(grid, t0, t1), limits)
+        check_on_invariants(settings.plant, drive, t0, row, p, numbers[0])
+    rest = (whole, limits, numbers[1], None if formulas else row)
+    return Case(model, system, drive, np.array(p), t0, t1, x0, settings, method, *rest)
 
 
-def _settings(system: System, method: Any, rtol: float, atol: object, limits: Mapping[str, Any]) -> Settings:
-    """The settings of the run; those of an implicit method are made for the variational equations, later."""
-    if not is_implicit(method):
+def _method_for(system: System, method: Any, rtol: float) -> tuple[Any, bool, str]:
+    """The method of the run, whether x' and z have formulas, and why an implicit method was chosen without them."""
+    try:
+        if isinstance(plant_of(system), ExplicitPlant):
+            return method, True, ""
+        why = "x' and z follow from a large linear solve"
+    except SolverError as error:
+        why = "; ".join(error.facts)
+    if method == "auto":
+        name, reason = implicit_choice(system, why, rtol)
+        return name, False, reason
+    if is_implicit(method):
+        return method, False, ""
+    raise InputError(
+        f"Sensitivities of {system.name!r} need an implicit method.",
+        [why, f"the run was asked for with {method if isinstance(method, str) else method.name}"],
+        because="the variational equations are solved together with the equations, which give x' and z no formulas.",
+        remedy='method="auto", or method="radau5"',
+    )
+
+
+def _no_momenta(method: str) -> InputError:
+    return InputError(
+        f"The method {method!r} has no derivatives.",
+        because="its steps are of positions and momenta, and sensitivities are of the states.",
+        remedy='method="auto", or method="gauss3" with a step, which is symplectic for mechanics without constraints',
+    )
+
+
+def _settings(
+    system: System, method: Any, rtol: float, atol: object, limits: Mapping[str, Any], formulas: bool
+) -> Settings:
+    """The settings of the run; those of an implicit method on formulas belong to the variational equations."""
+    if not is_implicit(method) or not formulas:
         return settings_of(system, method, rtol, atol, *limits.values())
     choice = choose_method(method, rtol, limits["step"])
     plain = settings_of(system, "auto", rtol, atol, *({**limits, "step": None}.values()))
     return replace(plain, method=choice.name, reason=choice.reason)
 
 
-def refuse_implicit(case: Case, what: str) -> None:
-    """Raise where something takes the steps of the run one by one, and they are implicit."""
-    if not is_implicit(case.method):
+def refuse_multistep(case: Case, what: str) -> None:
+    """Raise where something differentiates the steps of the run one by one, and they are no Runge–Kutta steps."""
+    if not isinstance(case.method, str) or not is_implicit(case.method):
+        return
+    family = METHODS[case.method].family
+    if family in ("radau", "tableau"):
         return
     raise InputError(
-        f"{what} needs an explicit method.",
-        f"the run was asked for with {case.settings.method}",
-        because="it differentiates the steps themselves, and those of implicit methods need Newton's equations.",
-        remedy='method="auto", or by="variational" for sensitivities with this method',
+        f"{what} does not go with {case.method}.",
+        because="a step of BDF depends on those before it."
+        if family == "bdf"
+        else "a step of a Rosenbrock method contains the Jacobian, whose derivative would be needed.",
+        remedy='method="radau5", or by="variational" for sensitivities with this method',
     )
 
 
@@ -181,3 +299,9 @@ def _on_grid(drive: Drive, grid: np.ndarray, du: np.ndarray) -> tuple[list[Any],
     values = drive.at(times) + moves[interval]
     slots = tuple(range(values.shape[1]))
     return [(Signal(times, values, "hold", (values.shape[1],)), slots)], np.zeros_like(drive.constants)
+
+
+def interval_of(grid: np.ndarray, t: float) -> int:
+    """The interval of the grid that holds t; the later one at a common end."""
+    passed = np.count_nonzero((t - grid) * np.sign(grid[-1] - grid[0]) >= 0) - 1
+    return int(np.clip(passed, 0, len(grid) - 2))

@@ -1,6 +1,8 @@
 """Derivatives of anything that follows from (t, x, u, p): rates, algebraic variables, multipliers, outputs.
 
 y = e(t, x, u, p)      ∂y/∂θ = e_v V      ∂²y/∂θ_j ∂θ_k = e_x W_jk + V_jᵀ e'' V_k      with v = (x, u, p), V = ∂v/∂θ
+
+Where x' and z have no formulas the row (x, z, x') stands for x.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.differentiation.residual_variational import ResidualVariational
 from daedalus.differentiation.variational import Variational
 from daedalus.errors import InputError
 from daedalus.model.expressions import column, elements, symbol_key
@@ -18,7 +21,7 @@ from daedalus.model.system import System
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """An expression with its derivatives, as a function of (t, x, u, p): values, ∂e/∂v, then one Hessian a row."""
+    """An expression with its derivatives, as a function of (t, row, u, p): values, ∂e/∂v, then one Hessian a row."""
 
     function: ca.Function
     shape: tuple[int, ...]
@@ -47,18 +50,18 @@ class Followed:
         return self.function.call([ca.DM(t[k]), ca.DM(x[k]), ca.DM(u[k]), ca.DM(p)])
 
 
-def followed(variational: Variational, of: object) -> Followed:
+def followed(variational: Variational | ResidualVariational, of: object) -> Followed:
     """What a name or an expression in the model's symbols is, with its derivatives."""
     system = variational.system
     expression, shape = _expression(variational, of)
     flat = variational.form.applied(system, column(expression))
     slopes = ca.jacobian(flat, variational.v)
     bends = [ca.hessian(flat[i], variational.v)[0] for i in range(flat.numel())] if variational.order == 2 else []
-    arguments = [variational.t, variational.x, variational.u, variational.p]
+    arguments = [variational.t, variational.row, variational.u, variational.p]
     return Followed(ca.Function("followed", arguments, [flat, slopes, *bends]), shape)
 
 
-def _expression(variational: Variational, of: object) -> tuple[ca.SX, tuple[int, ...]]:
+def _expression(variational: Variational | ResidualVariational, of: object) -> tuple[ca.SX, tuple[int, ...]]:
     system = variational.system
     if isinstance(of, ca.SX):
         check_symbols(variational.system, of)

@@ -1,28 +1,33 @@
 """Exact derivatives of the discrete map: the steps of the nominal run, differentiated with their sizes held fixed.
 
 The nominal run is that of `dd.simulate`. Its accepted steps are taken again by the variational equations, projection
-onto the invariants included, so that the result is the derivative of the numbers that were computed, to rounding. At an
-event the jump is that of the flow (saltation): the step that ends there is cut by the guard.
+onto the invariants included, so that the result is the derivative of the numbers that were computed, to rounding.
+Implicit steps are those of a Runge–Kutta method with its stages solved to rounding: the same stages of the variational
+equations are then the implicit function theorem with the exact Jacobians at the converged stages. At an event the jump
+is that of the flow (saltation): the step that ends there is cut by the guard.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from daedalus import _core
-from daedalus.differentiation.augmented import Augmented
+from daedalus.differentiation.augmented import AnyAugmented, Augmented
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.error_controlled import check_finished, refuse_second_order_events
 from daedalus.differentiation.frozen_steps import breakpoints, pieces, run_on_steps
 from daedalus.differentiation.recorded import PassedEvent, Recorded, joined
+from daedalus.simulation.methods import choose_method, is_implicit
+from daedalus.simulation.settings import Settings
 from daedalus.simulation.trajectory import Dense, Work
 
 
-def run_discrete(case: Case, augmented: Augmented, y0: np.ndarray) -> Recorded:
-    """y on the steps of the nominal run."""
-    nominal = nominal_run(case)
+def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: Any = None) -> Recorded:
+    """y on the steps of the nominal run, which is made unless it is given."""
+    nominal = nominal_run(case) if nominal is None else nominal
     if augmented.variational.order == 2:
         refuse_second_order_events(case, [guard for guard, *_ in nominal.events])
     times = np.array(nominal.t)
@@ -30,59 +35,81 @@ def run_discrete(case: Case, augmented: Augmented, y0: np.ndarray) -> Recorded:
     runs, events, y = [], [], y0
     for first, last in pieces(times):
         if first < last:
-            run = _piece(case, augmented, times[first : last + 1], y)
+            run = taken_again(case, augmented, times[first : last + 1], y)
             runs.append(run)
-            y = np.array(run.x[-1])
+            y = run.y[-1]
         for guard, t, *_ in [e for e in fired if e[1] == times[last]]:
-            after = _behind(case, augmented, guard, t, y)
+            after = augmented.behind(case, guard, t, y)
             events.append(PassedEvent(guard, t, y, after))
             y = after
         fired = [e for e in fired if e[1] != times[last]]
     rows_t = np.concatenate([[case.t0], *(run.t[1:] if k == 0 else run.t for k, run in enumerate(runs))])
-    rows_y = np.concatenate([y0[None], *(run.x[1:] if k == 0 else run.x for k, run in enumerate(runs))])
+    rows_y = np.concatenate([y0[None], *(run.y[1:] if k == 0 else run.y for k, run in enumerate(runs))])
     if events and events[-1].time == rows_t[-1]:
         rows_t, rows_y = np.append(rows_t, rows_t[-1]), np.concatenate([rows_y, y[None]])
     work = Work(nominal.steps, nominal.rejected, nominal.rhs_calls, seconds=nominal.seconds)
-    return Recorded(
-        rows_t, rows_y, lambda: joined([Dense(*run.dense()) for run in runs]), nominal.status, work, tuple(events)
-    )
+    if is_implicit(case.method):
+        work = replace(work, jacobians=nominal.jacobians, factorisations=nominal.factorisations, newton=nominal.newton)
+    return Recorded(rows_t, rows_y, lambda: joined([run.dense for run in runs]), nominal.status, work, tuple(events))
 
 
 def nominal_run(case: Case) -> Any:
-    """The run of `dd.simulate`, with every step kept; a grid cuts its steps."""
+    """The run of `dd.simulate`, with every step kept; a grid cuts its steps. Rows of implicit runs are (x, z, x')."""
+    settings, row = nominal_settings(case), case.row0 if is_implicit(case.method) else case.x0
     # These derivatives follow explicit steps to the end, stiff or not.
-    call = {**case.settings.call, "watch_stiffness": False}
-    tables = case.drive.core_tables()
-    if case.grid is not None:
-        tables.append(breakpoints(case.grid))
+    call = {**settings.call, "watch_stiffness": False}
+    tables = nominal_tables(case)
     if tables:
         call["tables"] = tables
-    settings = case.settings
-    start = (case.t0, case.t1, case.x0, case.drive.constants, case.p)
+    start = (case.t0, case.t1, row, case.drive.constants, case.p)
     run = _core.integrate(settings.rhs, settings.core_method, *start, **call)
     check_finished(case, run)
     return run
 
 
-def _piece(case: Case, augmented: Augmented, times: np.ndarray, y: np.ndarray) -> Any:
+def nominal_settings(case: Case) -> Settings:
+    """The settings of the nominal run: those of the case, or of the implicit method on the system as it stands."""
+    return case.implicit_settings if is_implicit(case.method) else case.settings
+
+
+def nominal_tables(case: Case) -> list[Any]:
+    """The tables of the inputs, and one that makes steps end on the grid."""
+    return case.drive.core_tables() + ([] if case.grid is None else [breakpoints(case.grid)])
+
+
+def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.ndarray) -> Recorded:
+    """y on given steps without events between them."""
     u, tables = core_inputs(case)
-    moved = augmented.exact.core if "projection" in case.settings.call else None
-    return run_on_steps(augmented.rhs.core, case.settings.core_method, times, y, u, case.p, tables, moved)
+    if not is_implicit(case.method):
+        assert isinstance(augmented, Augmented)
+        moved = augmented.exact.core if "projection" in case.settings.call else None
+        run = run_on_steps(augmented.rhs.core, case.settings.core_method, times, y, u, case.p, tables, moved)
+        return Recorded(run.t, run.x, lambda: Dense(*run.dense()), run.status, Work())
+    rows, step = augmented.core_rows, abs(float(times[-1] - times[0]))
+    exact = rows.projection(True) if "projection" in nominal_settings(case).call else None
+    method = choose_method(case.method, case.settings.call["rtol"], max(step, 1e-300)).core
+    moved = None if exact is None else exact.core
+    options = {"rtol": case.settings.call["rtol"], "atol": rows.tolerances(case)}
+    row = rows.row(case, float(times[0]), y)
+    run = run_on_steps(rows.model, method, times, row, u, case.p, tables, moved, options)
+
+    def dense() -> Dense:
+        starts, ends, coefficients = run.dense()
+        return Dense(starts, ends, np.ascontiguousarray(rows.unpacked(coefficients)))
+
+    return Recorded(run.t, rows.unpacked(run.x), dense, run.status, Work())
 
 
-def _behind(case: Case, augmented: Augmented, guard: int, t: float, y: np.ndarray) -> np.ndarray:
-    """y behind an event."""
-    if augmented.variational.order == 2:
-        return y
-    u = case.drive.at(np.array([t]))[0]
-    weights = np.zeros(case.intervals)
-    if case.grid is not None:
-        weights[interval_of(case.grid, t)] = 1.0
-    rows = augmented.resets.core(np.array([t]), y, np.concatenate([u, weights]), case.p)[0]
-    return rows.reshape(-1, len(y))[guard]
-
-
-def interval_of(grid: np.ndarray, t: float) -> int:
-    """The interval of the grid that holds t; the later one at a common end."""
-    passed = np.count_nonzero((t - grid) * np.sign(grid[-1] - grid[0]) >= 0) - 1
-    return int(np.clip(passed, 0, len(grid) - 2))
+def states_again(case: Case, times: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """The rows of the nominal run on given steps without events, with the stages of implicit methods to rounding."""
+    settings, options = nominal_settings(case), {}
+    method = settings.core_method
+    if is_implicit(case.method):
+        step = max(abs(float(times[-1] - times[0])), 1e-300)
+        method = choose_method(case.method, settings.call["rtol"], step).core
+        options = {"rtol": settings.call["rtol"], "atol": settings.call["atol"]}
+    again = run_on_steps(
+        settings.rhs, method, times, row, case.drive.constants, case.p, case.drive.core_tables(),
+        settings.call.get("projection"), options,
+    )  # fmt: skip
+    return np.ascontiguousarray(again.x)

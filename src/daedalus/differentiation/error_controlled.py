@@ -11,25 +11,26 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
-from daedalus.differentiation.augmented import Augmented
+from daedalus.differentiation.augmented import AnyAugmented, Augmented
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.recorded import PassedEvent, Recorded
 from daedalus.errors import SolverError
 from daedalus.reduction.independent_constraints import EVENTS
-from daedalus.simulation.stop_reason import SUCCESS, remedy, stop_reason
+from daedalus.simulation.stop_reason import SUCCESS, remedy, stop_reason, without_advice
 from daedalus.simulation.trajectory import Dense, Work
 
 
-def run_error_controlled(case: Case, augmented: Augmented, y0: np.ndarray) -> Recorded | None:
+def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded | None:
     """Integrate y from the start of the case to its end, or to a terminal event; None where the system is stiff."""
+    assert isinstance(augmented, Augmented)  # explicit methods run formulas
     settings, system = case.settings, case.system
     sizes = augmented.variational.directions.sizes(system, case.p)
     call = {**settings.call, "atol": augmented.tolerances(settings.call["atol"], sizes)}
     if "projection" in call:
-        # Behind a reset a state may be far from the invariants; then the move itself is differentiated.
-        call["projection"] = (augmented.exact if system.events else augmented.tangential).core
+        call["projection"] = (augmented.exact if moves_far(case) else augmented.tangential).core
     if system.events:
-        call.update(event_call(augmented))
+        call.update(event_call(augmented), guards=augmented.guards.core)
+        call["resets"] = augmented.resets.core if augmented.variational.order == 1 else None
     u, tables = core_inputs(case)
     if tables:
         call["tables"] = tables
@@ -39,18 +40,24 @@ def run_error_controlled(case: Case, augmented: Augmented, y0: np.ndarray) -> Re
     events = tuple(PassedEvent(guard, t, before, after) for guard, t, before, after in run.events)
     if augmented.variational.order == 2:
         refuse_second_order_events(case, [event.guard for event in events])
-    check_finished(case, run)
+    check_finished(case, run, run.culprit, augmented.layout.width)
     work = Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, seconds=run.seconds)
     return Recorded(run.t, run.x, lambda: Dense(*run.dense()), run.status, work, events)
 
 
-def event_call(augmented: Augmented) -> dict[str, Any]:
-    """Guards and resets of y for the core; at second order an event that resets ends the run."""
+def moves_far(case: Case) -> bool:
+    """Whether a step may be moved onto the invariants by more than a tolerance; then the move is differentiated itself.
+
+    Behind a reset, and at fixed step, where the variational equations so become the derivative of the steps.
+    """
+    return bool(case.system.events) or case.limits.get("step") is not None
+
+
+def event_call(augmented: AnyAugmented) -> dict[str, Any]:
+    """What the core does at events; at second order one that resets something ends the run."""
     events, first = augmented.variational.system.events, augmented.variational.order == 1
     ends = [e.terminal or (not first and bool(e.resets)) for e in events]
     return {
-        "guards": augmented.guards.core,
-        "resets": augmented.resets.core if first else None,
         "directions": [e.direction for e in events],
         "actions": [2 if end else 1 if first else 0 for end in ends],
         "occurrences": [1] * len(events),
@@ -70,8 +77,11 @@ def refuse_second_order_events(case: Case, guards: list[int]) -> None:
     )
 
 
-def check_finished(case: Case, run: Any) -> None:
-    """Raise a SolverError where the run did not get to its end."""
+def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 0) -> None:
+    """Raise a SolverError where the run did not get to its end.
+
+    entry: where what stopped a run with derivatives stands in y, whose first `width` entries are the states.
+    """
     if run.status == "event" and case.system.events[run.events[-1][0]].name in EVENTS:
         raise SolverError(
             f"The derivatives of {case.system.name!r} do not go on from here.",
@@ -81,10 +91,21 @@ def check_finished(case: Case, run: Any) -> None:
         )
     if run.status in SUCCESS:
         return
-    limits = case.settings
-    facts = [stop_reason(run, case.system, limits.max_steps, limits.time_limit)]
-    if run.culprit >= case.system.sizes["x"]:
+    limits, sensitive = case.settings, entry is not None and entry >= width
+    seen = run if entry is None else _Seen(run, -1 if sensitive else entry)
+    facts = [without_advice(stop_reason(seen, case.system, limits.max_steps, limits.time_limit))]
+    if sensitive:
         facts.append("it is a sensitivity that stopped the run; the states alone may go on")
     raise SolverError(
         f"The run of {case.system.name!r} with its derivatives stopped early.", facts, remedy=remedy(run.status)
     )
+
+
+class _Seen:
+    """A run whose culprit counts among the states."""
+
+    def __init__(self, run: Any, culprit: int) -> None:
+        self._run, self.culprit = run, culprit
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._run, name)

@@ -15,12 +15,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.differentiation.differentiable_system import flowing_system
 from daedalus.differentiation.flow_core import FlowCore
 from daedalus.differentiation.flow_slots import casadi_function
-from daedalus.errors import InputError, SolverError
-from daedalus.model.model import Model, as_system
+from daedalus.errors import InputError
+from daedalus.model.model import Model
 from daedalus.model.system import System
-from daedalus.simulation.solvable import solvable_system
 from daedalus.simulation.tableaux.named_tableaux import tableau
 from daedalus.simulation.tableaux.tableau import Tableau
 
@@ -94,7 +94,7 @@ def flow(
     >>> sensitivity([1, 0], 0).full().round(6).ravel().tolist()
     [0.004983, 0.099333]
     """
-    system = _differentiable_system(model)
+    system = flowing_system(model)
     table = method if isinstance(method, Tableau) else _tableau(method)
     problems = [] if table.is_consistent else table.problems()
     if problems:
@@ -137,19 +137,3 @@ def _tableau(method: object) -> Tableau:
             "method= is a name or a Tableau.", f"got {type(method).__name__}", remedy='method="rk4", or "radau5"'
         )
     return tableau(method)
-
-
-def _differentiable_system(model: Model | System) -> System:
-    """The system that is stepped: the model's own where its index is at most 1, else its reduced form."""
-    try:
-        return solvable_system(model)
-    except SolverError:
-        system = as_system(model)
-    # No explicit form: the stages are solved as they are written, unless the index is too high for that.
-    unknowns = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
-    pattern = ca.jacobian_sparsity(system.residual, unknowns)
-    if ca.sprank(pattern) == unknowns.numel() or not isinstance(model, Model):
-        return system
-    from daedalus.reduction.reduce import reduce
-
-    return reduce(model).freeze()

@@ -36,7 +36,8 @@ def stage_blocks(stage: Stage) -> list[StageBlock]:
     if not stage.implicit:
         return []
     n, offset = stage.sizes["x"], stage.offsets["k"]
-    unknowns, entries = n + stage.sizes["z"], entries_of(stage.main(False).jacobian)
+    unknowns, end = n + stage.sizes["z"], stage.offsets["p"]
+    entries = [entry for entry in entries_of(stage.main(False).jacobian) if entry[2] < end]
     direct = [(row, variable - offset) for _, row, variable in entries if variable >= offset]
     by_unknown = _pattern(unknowns, direct)
     if ca.sprank(by_unknown) < unknowns:

@@ -10,8 +10,9 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.flow_directions import INPUTS, Dependence, Directions, block_tables
-from daedalus.differentiation.flow_stages import Stage, stage_of
+from daedalus.differentiation.flow_stages import Stage, stage_of, written_is_shorter
 from daedalus.model.system import System
+from daedalus.simulation.projection import CORRECTIONS
 from daedalus.simulation.tableaux.tableau import Tableau
 
 
@@ -21,27 +22,35 @@ class FlowCore:
     `first`, `second` and `tensors` give arrays over the directions `labels(parameters)`; an empty step fails with None.
     """
 
-    def __init__(self, system: System, tableau: Tableau, step: float, steps: int, t0: float) -> None:
+    def __init__(
+        self, system: System, tableau: Tableau, step: float, steps: int, t0: float, stage: Stage | None = None
+    ) -> None:
         self.system, self.tableau = system, tableau
         self.step, self.steps, self.t0 = float(step), int(steps), float(t0)
-        self.stage: Stage = stage_of(system, not tableau.is_explicit)
+        self.stage: Stage = _stage_for(system, tableau) if stage is None else stage
         self.dependence = dependence_of(self.stage)
 
     @cached_property
     def core(self) -> Any:
         """The core's own object, without full tensors."""
-        return _core.Flow(self._tables(False))
+        return _core.Flow(self._tables(self.directions, False))
+
+    @cached_property
+    def first_order(self) -> Any:
+        """The core's own object without second derivatives: values, first derivatives and `pull_back`."""
+        directions = tuple(Directions(self.dependence, parameters, False) for parameters in (False, True))
+        return _core.Flow(self._tables(directions, False))
 
     @cached_property
     def _core_with_tensors(self) -> Any:
-        return _core.Flow(self._tables(True))
+        return _core.Flow(self._tables(self.directions, True))
 
     @cached_property
     def directions(self) -> tuple[Directions, Directions]:
         """Directions without and with the parameters."""
         return Directions(self.dependence, False), Directions(self.dependence, True)
 
-    def _tables(self, with_tensors: bool) -> dict[str, Any]:
+    def _tables(self, directions: tuple[Directions, ...], with_tensors: bool) -> dict[str, Any]:
         stage, system, sizes = self.stage, self.system, self.stage.sizes
         guess = np.zeros(sizes["x"] + sizes["z"])
         guess[sizes["x"] :] = np.nan_to_num(system.start["z"])[: sizes["z"]]
@@ -53,6 +62,7 @@ class FlowCore:
             "implicit": stage.implicit,
             "stages": self.tableau.stages,
             "steps": self.steps,
+            "corrections": CORRECTIONS,
             "t0": self.t0,
             "step": self.step,
             "A": self.tableau.A.ravel().tolist(),
@@ -61,7 +71,7 @@ class FlowCore:
             "guess": guess.tolist(),
             "nominal": [*system.nominal["x"].tolist(), *system.nominal["z"].tolist()],
             "blocks": block_tables(self.dependence.blocks),
-            "directions": [along.tables(with_tensors) for along in self.directions],
+            "directions": [along.tables(with_tensors) for along in directions],
         }
 
     # -- numbers -----------------------------------------------------------------------------------------------
@@ -173,9 +183,15 @@ class FlowCore:
         ]
 
 
+def _stage_for(system: System, tableau: Tableau) -> Stage:
+    """The stage of a tableau: k = f, or a residual, of the formulas or as the equations are written."""
+    implicit = not tableau.is_explicit
+    return stage_of(system, implicit, implicit and written_is_shorter(system))
+
+
 def dependence_of(stage: Stage) -> Dependence:
     """The dependence of a stage's variables, found once and kept with the system."""
-    key, prepared = ("flow dependence", stage.implicit), stage.system.prepared
+    key, prepared = ("flow dependence", stage.key), stage.system.prepared
     with stage.system.lock:
         if key not in prepared:
             prepared[key] = Dependence(stage)

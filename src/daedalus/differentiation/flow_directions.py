@@ -95,11 +95,13 @@ class Dependence:
 class Directions:
     """One choice of directions, x and u or x, u and p, in the order that the core works in."""
 
-    def __init__(self, dependence: Dependence, parameters: bool) -> None:
+    def __init__(self, dependence: Dependence, parameters: bool, second: bool = True) -> None:
         self.dependence, self.stage, self.parameters = dependence, dependence.stage, parameters
-        sizes = self.stage.sizes
+        sizes, self._second = self.stage.sizes, second
         chosen = range(dependence.inputs if parameters else sizes["x"] + sizes["u"])
-        active: np.ndarray = np.any(dependence.second[: len(chosen), : len(chosen)], axis=1)
+        active = np.zeros(len(chosen), dtype=bool)
+        if second:
+            active = np.any(dependence.second[: len(chosen), : len(chosen)], axis=1)
         self.order = [k for k in chosen if active[k]] + [k for k in chosen if not active[k]]
         self.active = int(active.sum())
         self.position = {variable: d for d, variable in enumerate(self.order)}
@@ -171,6 +173,8 @@ class Directions:
 
     def second_places(self, first: str, second: str) -> list[int]:
         """Where the nonzeros of the block (first, second) of λᵀ∇²φ stand in the core's upper half."""
+        if not self._second:
+            return []
         if "p" in (first, second) and not self._with("p"):
             return []
         pairs, places = self.dependence.second, []
@@ -188,11 +192,13 @@ class Directions:
         """Everything the core wants to know about these directions."""
         n = self.stage.sizes["x"]
         main, projection = self.stage.main(self.parameters), self.stage.projection(self.parameters)
-        touched, curvature = self.curvature(entries_of(main.hessian))
-        functions: list[Compiled | None] = [main.value, main.linear, main.curvature]
+        functions: list[Compiled | None] = [main.value, main.linear, main.curvature if self._second else None]
         functions.append(self.stage.tensor(self.parameters)[1] if with_tensors else None)
-        functions += (projection.value, projection.linear, projection.curvature) if projection else [None] * 3
-        moved, moved_curvature = self.curvature(entries_of(projection.hessian)) if projection else ([], [])
+        functions += [projection.value, projection.linear] if projection else [None, None]
+        functions.append(projection.curvature if projection and self._second else None)
+        touched, curvature = self.curvature(entries_of(main.hessian) if self._second else [])
+        bends = entries_of(projection.hessian) if projection and self._second else []
+        moved, moved_curvature = self.curvature(bends)
         return {
             "state_of": [k if k < n else -1 for k in self.order],
             "active": self.active,

@@ -8,7 +8,6 @@ derivative Σ m_e ∇²F_e is wanted. Only one stage is compiled: the loops over
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,40 +19,82 @@ from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system import System
 from daedalus.reduction.explicit_form import ExplicitForm, explicit_form
-from daedalus.simulation.projection import projection
+from daedalus.simulation.projection import corrected
 
+# Formulas that are this many times longer than the equations they solve are not worth it inside an implicit stage.
+SHORTER = 3.0
+# Beyond this many instructions derivatives with and without parameters are one function: two take too long to prepare.
+LARGE = 1000
 # Parameters are last: without them a Jacobian is the same list of nonzeros, cut short.
 LETTERS = ("x", "u", "k", "z", "p")
 ARGUMENTS = ("t", "x", "u", "p", "k", "z")
 
 
-@dataclass(frozen=True, eq=False)
 class Derivatives:
-    """An expression with its first and second derivatives by (x, u, k, z[, p]) as compiled functions and patterns."""
+    """An expression with its first and second derivatives by variables, each made and compiled on first use.
 
-    value: Compiled
-    linear: Compiled
-    curvature: Compiled
-    jacobian: ca.Sparsity
-    hessian: ca.Sparsity  # lower half
+    The functions have the arguments of a stage; the second derivative those with multipliers.
+    """
+
+    def __init__(self, name: str, expression: ca.SX, variables: ca.SX, plain: list[ca.SX], weighted: list[ca.SX]):
+        self._name, self._expression, self._variables = name, expression, variables
+        self._plain, self._weighted = plain, weighted
+
+    @cached_property
+    def value(self) -> Compiled:
+        """The expression itself."""
+        return compile_function(ca.Function(self._name, self._plain, [self._expression]))
+
+    @cached_property
+    def _jacobian(self) -> ca.SX:
+        return ca.jacobian(self._expression, self._variables)
+
+    @property
+    def jacobian(self) -> ca.Sparsity:
+        """The pattern of the first derivative."""
+        return self._jacobian.sparsity()
+
+    @cached_property
+    def linear(self) -> Compiled:
+        """The expression and its first derivative."""
+        outputs = [self._expression, self._jacobian]
+        return compile_function(ca.Function(f"{self._name}_linear", self._plain, outputs))
+
+    @cached_property
+    def _hessian(self) -> ca.SX:
+        return ca.tril(ca.hessian(ca.dot(self._weighted[-1], self._expression), self._variables)[0])
+
+    @property
+    def hessian(self) -> ca.Sparsity:
+        """The pattern of the second derivative, lower half."""
+        return self._hessian.sparsity()
+
+    @cached_property
+    def curvature(self) -> Compiled:
+        """Σ m_e ∇²e of the rows e, lower half."""
+        return compile_function(ca.Function(f"{self._name}_curvature", self._weighted, [self._hessian]))
 
 
 class Stage:
     """The stage functions of a system, each compiled on first use.
 
     implicit: whether the stage is a residual F(t, x, u, p, k, z) rather than k = f(t, x, u, p).
+    written: whether that residual is the model's own, z among its unknowns, even where x' and z have formulas.
+    kept: whether steps are moved onto the invariants.
     """
 
-    def __init__(self, system: System, implicit: bool) -> None:
-        self.system = system
-        self.form = _form_of(system)
+    def __init__(self, system: System, implicit: bool, written: bool = False, kept: bool = True) -> None:
+        self.system, self._kept = system, kept
+        self.key = (implicit, written, kept)
+        self.form = None if written and implicit and not (kept and system.invariants) else _form_of(system)
+        self.written = self.form is None or (written and implicit)
         self.implicit = implicit or self.form is None
-        # z is solved for in the stage only where it is no expression of the others.
-        self.algebraic = system.sizes["z"] if self.form is None else 0
         self._symbols = {letter: system.symbol(letter) for letter in ("t", "x", "u", "p")}
         self._symbols["k"] = ca.SX.sym("k", system.sizes["x"])
-        self._symbols["z"] = system.symbol("z") if self.form is None else ca.SX(0, 1)
+        # z is solved for in the stage only where it is no expression of the others.
+        self._symbols["z"] = system.symbol("z") if self.written else ca.SX(0, 1)
         self._made: dict[tuple[str, bool], Any] = {}
+        self._large: dict[str, bool] = {}
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -70,7 +111,7 @@ class Stage:
     def expression(self) -> ca.SX:
         """f, or the residual F."""
         k = self._symbols["k"]
-        if self.form is None:
+        if self.written or self.form is None:
             return ca.densify(ca.substitute(self.system.residual, self.system.symbol("xdot"), k))
         return ca.densify(k - self.form.xdot if self.implicit else self.form.xdot)
 
@@ -86,12 +127,12 @@ class Stage:
         return self._derivatives("stage", self.expression, parameters)
 
     def projection(self, parameters: bool) -> Derivatives | None:
-        """The state at the end of a step moved onto the invariants; None where there are none."""
+        """One correction of the state at the end of a step towards the invariants; None where there are none."""
         return None if self._projected is None else self._derivatives("projection", self._projected, parameters)
 
     @cached_property
     def _projected(self) -> ca.SX | None:
-        if not self.system.invariants:
+        if not self.system.invariants or not self._kept:
             return None
         # Invariants are of x alone wherever z is not an expression.
         form = self.form or ExplicitForm(self.system.symbol("xdot"), self.system.symbol("z"))
@@ -104,7 +145,7 @@ class Stage:
                 because="the projection moves the states alone.",
                 remedy="dd.reduce(m, stabilise=None)",
             )
-        return projection(self.system, form)
+        return corrected(self.system, form)
 
     def tensor(self, parameters: bool) -> tuple[list[tuple[int, int, int]], Compiled]:
         """All second derivatives of f: (equation, first variable, second <= first) of each, and their values."""
@@ -135,32 +176,40 @@ class Stage:
         return [*(self._symbols[letter] for letter in ARGUMENTS), multipliers]
 
     def _derivatives(self, name: str, expression: ca.SX, parameters: bool) -> Derivatives:
-        key = (name, parameters and self.sizes["p"] > 0)
+        large = self.sizes["p"] > 0 and not parameters and self._is_large(name, expression)
+        key = (name, (parameters or large) and self.sizes["p"] > 0)
         if key not in self._made:
             self._made[key] = self._differentiated(name, expression, self._variables(key[1]))
         return self._made[key]
 
+    def _is_large(self, name: str, expression: ca.SX) -> bool:
+        if name not in self._large:
+            length = ca.Function("length", self._arguments(False), [expression]).n_instructions()
+            self._large[name] = length > LARGE
+        return self._large[name]
+
     def _differentiated(self, name: str, expression: ca.SX, variables: ca.SX) -> Derivatives:
-        plain = self._arguments(False)
         weighted = self._arguments(True, expression.numel())
-        jacobian = ca.jacobian(expression, variables)
-        hessian = ca.tril(ca.hessian(ca.dot(weighted[-1], expression), variables)[0])
-        return Derivatives(
-            compile_function(ca.Function(name, plain, [expression])),
-            compile_function(ca.Function(f"{name}_linear", plain, [expression, jacobian])),
-            compile_function(ca.Function(f"{name}_curvature", weighted, [hessian])),
-            jacobian.sparsity(),
-            hessian.sparsity(),
-        )
+        return Derivatives(name, expression, variables, self._arguments(False), weighted)
 
 
-def stage_of(system: System, implicit: bool) -> Stage:
+def stage_of(system: System, implicit: bool, written: bool = False, kept: bool = True) -> Stage:
     """The stage functions of a system, made once and kept with it."""
-    key, prepared = ("flow stage", implicit), system.prepared
+    key, prepared = ("flow stage", (implicit, written, kept)), system.prepared
     with system.lock:
         if key not in prepared:
-            prepared[key] = Stage(system, implicit)
+            prepared[key] = Stage(system, implicit, written, kept)
     return prepared[key]
+
+
+def written_is_shorter(system: System) -> bool:
+    """Whether the equations as written, z among the unknowns, are much shorter than the formulas for x'."""
+    form = _form_of(system)
+    if form is None:
+        return True
+    arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    lengths = [ca.Function("length", arguments, [e]).n_instructions() for e in (form.xdot, system.residual)]
+    return bool(lengths[0] > SHORTER * lengths[1])
 
 
 def _form_of(system: System) -> ExplicitForm | None:

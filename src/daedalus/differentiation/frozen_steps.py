@@ -7,7 +7,7 @@ variational equations are the exact derivative of the discrete map.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,9 @@ def run_on_steps(
     p: np.ndarray,
     tables: Sequence[Any],
     projection: Any,
+    options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """A core run from times[0] to times[-1] with one step from each time to the next."""
+    """A core run from times[0] to times[-1] with one step from each time to the next; `options` go to the core."""
     t0, t1 = float(times[0]), float(times[-1])
     run = _core.integrate(
         rhs,
@@ -45,6 +46,7 @@ def run_on_steps(
         step=max(2.0 * abs(t1 - t0), 1e-300),
         tables=[*tables, breakpoints(times)],
         projection=projection,
+        **(options or {}),
     )
     if run.status != "finished":
         raise SolverError(

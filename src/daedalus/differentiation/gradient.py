@@ -9,15 +9,17 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.adjoint import Segment, backward, forward
-from daedalus.differentiation.case import Case, read_case, refuse_implicit
+from daedalus.differentiation.case import Case, read_case, refuse_multistep
 from daedalus.differentiation.chain_rule import check_symbols
 from daedalus.differentiation.directions import WORDS, Directions, read_directions
 from daedalus.differentiation.grazing import check_event_inputs
+from daedalus.differentiation.implicit_slopes import ImplicitSlopes
 from daedalus.differentiation.tangent_start import tangent_start
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.names import element_label
 from daedalus.model.system import System
+from daedalus.simulation.system_to_run import implicit_choice
 
 # The state that carries the integral of the running term, and how many models with one are kept.
 INTEGRAL = "running_integral"
@@ -145,7 +147,7 @@ def gradient(
         )
     whole = model if running is None else _with_integral(model, running)
     case = read_case(whole, span, simulate_options, grid)
-    refuse_implicit(case, "dd.gradient")
+    refuse_multistep(case, "dd.gradient")
     directions = read_directions(case.system, wrt, case.intervals)
     if running is not None:
         directions = _without_integral(case, directions)
@@ -154,7 +156,13 @@ def gradient(
     scalar = _expression(case.system, 0.0 if final is None else final, "final")
     if running is not None:
         scalar = scalar + case.system.symbol("x")[_integral_place(case)]
-    return pulled_back(case, directions, scalar, *forward(case))
+    found = forward(case)
+    if found is None:
+        name, why = implicit_choice(case.system, "the system is stiff", case.settings.call["rtol"])
+        case = case.with_method(name, why)
+        found = forward(case)
+    assert found is not None
+    return pulled_back(case, directions, scalar, *found)
 
 
 def pulled_back(
@@ -171,10 +179,7 @@ def pulled_back(
         )
     system = case.system
     n, nu = system.sizes["x"], system.sizes["u"]
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
-    flat = case.plant.form.applied(system, scalar)
-    function = ca.Function("final", arguments, [flat, ca.densify(ca.jacobian(flat, ca.vertcat(*arguments[1:])))])
-    value, slope = (part.full().ravel() for part in function(end, last, case.drive.at(np.array([end]))[0], case.p))
+    value, slope = _end_slopes(case, scalar, end, last)
     weights, by_inputs, by_parameters = backward(case, segments, np.ascontiguousarray(slope[:n]))
     by_inputs[-1] += slope[n : n + nu]
     by_parameters = by_parameters + slope[n + nu :]
@@ -185,7 +190,20 @@ def pulled_back(
             columns[directions.column_of("u", k, i)] += by_inputs[i, k]
     for k in directions.p:
         columns[directions.column_of("p", k)] += by_parameters[k]
-    return Gradient(case, directions, float(value[0]), columns, segments)
+    return Gradient(case, directions, value, columns, segments)
+
+
+def _end_slopes(case: Case, scalar: ca.SX, end: float, last: np.ndarray) -> tuple[float, np.ndarray]:
+    """A scalar at the end and its derivative by (x, u, p), through x' and z."""
+    system, u = case.system, case.u_at(end)
+    if not case.has_formulas:
+        value, slope, _ = ImplicitSlopes(system, scalar).at(end, last, u, case.p)
+        return float(value[0]), slope[0, 1:]
+    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    flat = case.form.applied(system, scalar)
+    function = ca.Function("final", arguments, [flat, ca.densify(ca.jacobian(flat, ca.vertcat(*arguments[1:])))])
+    found, slopes = (part.full().ravel() for part in function(end, last[: system.sizes["x"]], u, case.p))
+    return float(found[0]), slopes
 
 
 def _expression(system: System, wanted: object, argument: str) -> ca.SX:

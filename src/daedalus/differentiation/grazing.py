@@ -10,7 +10,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.augmented import Augmented
+from daedalus.differentiation.augmented import AnyAugmented
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.recorded import Recorded
 from daedalus.errors import InputError, SolverError
@@ -21,7 +21,7 @@ GRAZES, NEARLY = 1e-6, 30.0
 TOUCHES = 100.0
 
 
-def event_notes(case: Case, augmented: Augmented, recorded: Recorded) -> tuple[str, ...]:
+def event_notes(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tuple[str, ...]:
     """Notes on guards that nearly graze or happen together; a SolverError for an event that grazes."""
     notes, since = [], float(recorded.t[0])
     grazes = max(GRAZES, float(np.sqrt(case.settings.call.get("rtol", 0.0))))
@@ -45,21 +45,20 @@ def event_notes(case: Case, augmented: Augmented, recorded: Recorded) -> tuple[s
 
 
 def _share_of_rate(
-    case: Case, augmented: Augmented, recorded: Recorded, guard: int, since: float, time: float, y: np.ndarray
+    case: Case, augmented: AnyAugmented, recorded: Recorded, guard: int, since: float, time: float, y: np.ndarray
 ) -> float:
     """The rate of a guard at its event over the largest since the event before."""
     low, high = min(since, time), max(since, time)
     rows = np.flatnonzero((recorded.t >= low) & (recorded.t <= high))
-    x = augmented.layout.states(recorded.y[rows])
-    largest = np.abs(_guards(case, augmented, recorded.t[rows], x)[1][:, guard]).max(initial=0.0)
-    rate = abs(_guards(case, augmented, np.array([time]), y[None, : augmented.layout.n])[1][0, guard])
+    x = augmented.layout.rows(recorded.y[rows])
+    largest = np.abs(augmented.guard_values(case, recorded.t[rows], x)[1][:, guard]).max(initial=0.0)
+    rate = abs(augmented.guard_values(case, np.array([time]), augmented.layout.rows(y[None]))[1][0, guard])
     return float(rate / largest) if largest > 0 else 0.0
 
 
-def _touches(case: Case, augmented: Augmented, recorded: Recorded) -> list[str]:
+def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[str]:
     """Notes on guards that turn back at zero without an event."""
-    x = augmented.layout.states(recorded.y)
-    values, rates = _guards(case, augmented, recorded.t, x)
+    values, rates = augmented.guard_values(case, recorded.t, augmented.layout.rows(recorded.y))
     notes, fired = [], {event.time for event in recorded.events}
     for k, event in enumerate(case.system.events):
         allowed = TOUCHES * case.settings.call.get("rtol", 0.0) * np.abs(values[:, k]).max(initial=0.0)
@@ -68,7 +67,7 @@ def _touches(case: Case, augmented: Augmented, recorded: Recorded) -> list[str]:
             begin, end = recorded.t[row], recorded.t[row + 1]
             for _ in range(3):
                 times = np.linspace(begin, end, 33)
-                found = np.abs(_guards(case, augmented, times, recorded.at(times)[:, : x.shape[1]])[0][:, k])
+                found = np.abs(augmented.guard_values(case, times, augmented.layout.rows(recorded.at(times)))[0][:, k])
                 best = int(np.argmin(found))
                 begin, end = times[max(best - 1, 0)], times[min(best + 1, 32)]
             if found[best] <= allowed:
@@ -79,21 +78,13 @@ def _touches(case: Case, augmented: Augmented, recorded: Recorded) -> list[str]:
     return notes
 
 
-def _guards(case: Case, augmented: Augmented, t: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values and rates of all guards at many points, (times, events) each."""
-    u = case.drive.at(t)
-    many = augmented.guard_rates(ca.DM(t).T, ca.DM(x).T, ca.DM(u).T, ca.repmat(ca.DM(case.p), 1, len(t)))
-    values, rates = (part.full().T for part in many)
-    return values, rates
-
-
 def check_event_inputs(case: Case) -> None:
     """Refuse guards and resets that depend on an input driven by a table: its jumps are not differentiated."""
     system = case.system
     driven = sorted({k for _, slots in case.drive.tables for k in slots})
     if not driven:
         return
-    form = case.plant.form
+    form = case.form
     symbols = system.symbol("u")[driven]
     for k, event in enumerate(system.events):
         parts = [form.applied(system, system.guards[k])]

@@ -1,123 +1,120 @@
-"""Variational equations of stiff systems: the implicit methods of `dd.simulate` on 0 = y' - F(t, y, u, p).
+"""Variational equations by the implicit methods of `dd.simulate`, for stiff systems and those without formulas.
 
-States and sensitivities are one system in one error test, as with explicit methods; Newton's matrix is its exact
-Jacobian (f_x in every diagonal block, f_xx S below the first), ordered and factorised as a sparse matrix. A row of the
-run is (y, y').
+States and sensitivities are one system in one error test, as with explicit methods. Where x' and z have no formulas a
+run ends at each event that resets something, and goes on behind it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.compilation import Compiled, compile_function
-from daedalus.differentiation import kept_invariants, saltation
-from daedalus.differentiation.augmented import Augmented
+from daedalus.differentiation.augmented import AnyAugmented
 from daedalus.differentiation.case import Case, core_inputs
-from daedalus.differentiation.error_controlled import check_finished, event_call, refuse_second_order_events
-from daedalus.differentiation.recorded import PassedEvent, Recorded
+from daedalus.differentiation.core_rows import CoreRows
+from daedalus.differentiation.error_controlled import (
+    check_finished,
+    event_call,
+    moves_far,
+    refuse_second_order_events,
+)
+from daedalus.differentiation.recorded import PassedEvent, Recorded, joined
+from daedalus.errors import SolverError
 from daedalus.simulation.methods import choose_method
 from daedalus.simulation.trajectory import Dense, Work
 
-
-@dataclass(frozen=True, eq=False)
-class ImplicitFunctions:
-    """What the core integrates, and guards, resets and projection of its rows."""
-
-    model: Any
-    guards: Compiled | None
-    resets: Compiled | None
-    projection: Compiled | None
+# A run is given up where this many events fall into so small a part of the span.
+IN_A_ROW, SHARE = 100, 1e-6
 
 
-def run_implicit(case: Case, augmented: Augmented, y0: np.ndarray) -> Recorded:
+def run_implicit(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded:
     """Integrate y with the implicit method of the case."""
-    functions = _functions_of(augmented)
-    u, tables = core_inputs(case)
+    rows, (u, tables) = augmented.core_rows, core_inputs(case)
     call = {name: value for name, value in case.settings.call.items() if name in ("rtol", "max_step", "max_steps")}
     call |= {name: value for name, value in case.limits.items() if value is not None}
-    sizes = augmented.variational.directions.sizes(case.system, case.p)
-    atol = augmented.tolerances(case.settings.call["atol"], sizes)
-    call["atol"] = np.concatenate([atol, np.ones(len(atol))])
-    if functions.projection is not None and "projection" in case.settings.call:
-        call["projection"] = functions.projection.core
-    if functions.guards is not None:
-        resets = functions.resets.core if functions.resets is not None else None
-        call |= {**event_call(augmented), "guards": functions.guards.core, "resets": resets}
+    call["atol"] = rows.tolerances(case)
+    moved = rows.projection(moves_far(case)) if "projection" in case.settings.call else None
+    if moved is not None:
+        call["projection"] = moved.core
     if tables:
         call["tables"] = tables
-    rate = augmented.rhs.core(np.array([case.t0]), y0, _at_start(case, u), case.p)[0]
     chosen = choose_method(case.method, call["rtol"], call.get("step")).core
-    row = np.concatenate([y0, rate])
-    run = _core.integrate(functions.model, chosen, case.t0, case.t1, row, u, case.p, **call)
-    size = len(y0)
-    events = tuple(PassedEvent(guard, t, before[:size], after[:size]) for guard, t, before, after in run.events)
+
+    def integrate(t: float, y: np.ndarray, more: dict[str, Any]) -> Any:
+        row = rows.row(case, t, y)
+        return _core.integrate(rows.model, chosen, t, case.t1, row, u, case.p, **call, **more)
+
+    if rows.guards is not None and rows.resets is None and augmented.variational.order == 1:
+        return _through_events(case, augmented, y0, integrate)
+    events = {} if rows.guards is None else {**event_call(augmented), "guards": rows.guards.core}
+    if events:
+        events["resets"] = None if rows.resets is None else rows.resets.core
+    run = integrate(case.t0, y0, events)
+    passed = tuple(
+        PassedEvent(guard, t, rows.unpacked(before), rows.unpacked(after)) for guard, t, before, after in run.events
+    )
     if augmented.variational.order == 2:
-        refuse_second_order_events(case, [event.guard for event in events])
-    check_finished(case, run)
-    work = Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds)
-    rows = np.ascontiguousarray(run.x[:, :size])
-    return Recorded(run.t, rows, lambda: _dense(run, size), run.status, work, events)
+        refuse_second_order_events(case, [event.guard for event in passed])
+    check_finished(case, run, rows.entry(run.culprit), augmented.layout.width)
+    return Recorded(run.t, rows.unpacked(run.x), partial(_dense, rows, run), run.status, _work([run]), passed)
 
 
-def _at_start(case: Case, u: np.ndarray) -> np.ndarray:
-    """The inputs at the start with the weights of the first interval of the grid."""
-    weights = np.zeros(case.intervals)
-    weights[:1] = 1.0
-    return np.concatenate([case.u0, weights])
+def _work(runs: list[Any]) -> Work:
+    counts = ("steps", "rejected", "rhs_calls", "jacobians", "factorisations", "newton", "seconds")
+    return Work(*(sum(getattr(run, name) for run in runs) for name in counts))
 
 
-def _dense(run: Any, size: int) -> Dense:
+def _dense(rows: CoreRows, run: Any) -> Dense:
     starts, ends, coefficients = run.dense()
-    return Dense(starts, ends, np.ascontiguousarray(coefficients[:, :, :size]))
+    return Dense(starts, ends, np.ascontiguousarray(rows.unpacked(coefficients)))
 
 
-def _functions_of(augmented: Augmented) -> ImplicitFunctions:
-    """The functions, made once and kept with the augmented system."""
-    kept = augmented.__dict__
-    if "_implicit" not in kept:
-        kept["_implicit"] = _made(augmented)
-    return kept["_implicit"]
+def _through_events(
+    case: Case, augmented: AnyAugmented, y0: np.ndarray, integrate: Callable[[float, np.ndarray, dict[str, Any]], Any]
+) -> Recorded:
+    """Runs from event to event, the jump of y between them."""
+    rows, declared = augmented.core_rows, case.system.events
+    assert rows.guards is not None
+    call = {
+        "guards": rows.guards.core,
+        "directions": [e.direction for e in declared],
+        "actions": [2 if e.terminal or e.resets else 1 for e in declared],
+        "occurrences": [1] * len(declared),
+    }
+    t, y, runs, passed, status = case.t0, y0, [], [], "finished"
+    while True:
+        run = integrate(t, y, call)
+        check_finished(case, run, rows.entry(run.culprit), augmented.layout.width)
+        runs.append(run)
+        stopped = run.status == "event"
+        for guard, time, before, _ in run.events:
+            own = rows.unpacked(before)
+            passed.append(PassedEvent(guard, time, own, augmented.behind(case, guard, time, own)))
+        t, y = float(run.t[-1]), passed[-1].after if stopped else rows.unpacked(run.x[-1])
+        if not stopped or t == case.t1 or declared[passed[-1].guard].terminal:
+            status = run.status if not stopped or declared[passed[-1].guard].terminal else "finished"
+            break
+        _check_progress(case, passed)
+    times = np.concatenate([run.t for run in runs])
+    found = np.concatenate([rows.unpacked(run.x) for run in runs])
+    if passed and passed[-1].time == times[-1]:
+        times, found = np.append(times, times[-1]), np.concatenate([found, passed[-1].after[None]])
+    return Recorded(
+        times, found, lambda: joined([_dense(rows, run) for run in runs]), status, _work(runs), tuple(passed)
+    )
 
 
-def _made(augmented: Augmented) -> ImplicitFunctions:
-    v = augmented.variational
-    t, y, u, p = v.arguments
-    rate, nothing, slopes = ca.SX.sym("rate", y.numel()), ca.SX(0, 1), ca.SX.sym("udot", u.numel())
-    arguments = [t, rate, y, nothing, u, p]
-    residual = ca.densify(rate - v.rhs)
-    by_rate, by_state = ca.jacobian(residual, rate), ca.jacobian(residual, y)
-    moved = ca.densify(ca.jacobian(residual, t) + ca.mtimes(ca.jacobian(residual, u), slopes))
-    functions = [
-        compile_function(ca.Function("residual", arguments, [residual])),
-        compile_function(ca.Function("jacobian", arguments, [by_rate, by_state])),
-        compile_function(ca.Function("drift", [*arguments, slopes], [moved])),
-    ]
-    dot, whole = by_rate.sparsity(), by_state.sparsity()
-    patterns = (list(dot.colind()), list(dot.row()), list(whole.colind()), list(whole.row()))
-    code, slope_code, drift = (function.core for function in functions)
-    model = _core.ImplicitModel(code, slope_code, y.numel(), y.numel(), *patterns, [], [], drift=drift)
-    augmented.__dict__["_implicit_code"] = functions
-
-    row = ca.SX.sym("row", 2 * y.numel())
-
-    def of_rows(name: str, expression: ca.SX) -> Compiled:
-        return compile_function(
-            ca.Function(name, [t, row, u, p], [ca.densify(ca.substitute(expression, y, row[: y.numel()]))])
-        )
-
-    guards = resets = projection = None
-    rates = row[y.numel() :]
-    if v.system.events:
-        guards = of_rows("guards", v.on_state(v.form.applied(v.system, v.system.guards)))
-        if v.order == 1:
-            after = ca.reshape(saltation.resets(v), y.numel(), len(v.system.events))
-            resets = of_rows("resets", ca.vec(ca.vertcat(after, ca.repmat(rates, 1, len(v.system.events)))))
-    if v.system.invariants and augmented.plant.projection is not None:
-        way = kept_invariants.exact if v.system.events else kept_invariants.tangential
-        projection = of_rows("projection", ca.vertcat(way(v), rates))
-    return ImplicitFunctions(model, guards, resets, projection)
+def _check_progress(case: Case, passed: list[PassedEvent]) -> None:
+    """Raise where events follow each other without end."""
+    if len(passed) < IN_A_ROW or abs(passed[-1].time - passed[-IN_A_ROW].time) > SHARE * abs(case.t1 - case.t0):
+        return
+    raise SolverError(
+        f"The event {case.system.events[passed[-1].guard].name!r} happens again and again.",
+        f"the last {IN_A_ROW} events are at t = {passed[-1].time:.6g}",
+        because="behind its reset the guard is at zero again.",
+        remedy="a direction= for the event, or a reset that leads away from it",
+    )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from daedalus.differentiation.augmented import augmented_of
-from daedalus.differentiation.case import Case, read_case, refuse_implicit
+from daedalus.differentiation.case import Case, read_case, refuse_multistep
 from daedalus.differentiation.directions import read_directions
 from daedalus.differentiation.discrete import run_discrete
 from daedalus.differentiation.error_controlled import run_error_controlled
@@ -38,8 +37,9 @@ def sensitivities(
 ) -> Sensitivities:
     """Solve the model and say how the solution changes with its start, inputs and parameters.
 
-    M' = f_x M, N' = f_x N + f_u, and so on: the variational equations of x' = f(t, x, u, p), z = g(t, x, u, p), the
-    form that `dd.simulate` runs too, index-1 systems and higher indices after reduction included.
+    M' = f_x M, N' = f_x N + f_u, and so on: the variational equations of x' = f(t, x, u, p), z = g(t, x, u, p), higher
+    indices after reduction. Where x' and z have no formulas (nonlinear algebraic equations, large mechanisms) those of
+    0 = F(t, x', x, z, u, p) itself are solved, by an implicit method.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ def sensitivities(
     wrt: what is varied: "start", "inputs", "parameters", or names such as "L", "x[0]". Fewer cost less.
     grid: inputs piecewise constant: k for k equal intervals, or the k + 1 ends of the intervals; N is then (n, k, nu).
     by: "variational" integrates the variational equations with error control, states and sensitivities in one test, by
-        any method; "discrete" differentiates the steps of an explicit nominal run exactly, with their sizes held.
+        any method; "discrete" differentiates the steps of the nominal run exactly, with their sizes held, explicit ones
+        and those of implicit Runge–Kutta methods.
     simulate_options: start, inputs, parameters, method, rtol, atol, step, max_step, first_step, max_steps, time_limit.
 
     Start values of a constrained model move along the constraints: M = Dφ P, with `sens.projector` P on record, and
@@ -85,15 +86,15 @@ def differentiate(case: Case, order: int, wrt: str | Sequence[str], by: str) -> 
     augmented = augmented_of(case.plant, directions, order)
     if case.system.events:
         check_event_inputs(case)
-    start = tangent_start(case, directions, order)
-    y0 = augmented.layout.packed(case.x0, start.S, start.W)
     if by == "discrete":
-        refuse_implicit(case, 'by="discrete"')
-    run = run_implicit if is_implicit(case.method) else WAYS[by]
+        refuse_multistep(case, 'by="discrete"')
+    start = tangent_start(case, directions, order)
+    y0 = augmented.begin(case, start)
+    run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
     recorded = run(case, augmented, y0)
-    notes: tuple[str, ...] = ()
     if recorded is None:
         name, why = implicit_choice(case.system, "the system is stiff", case.settings.call["rtol"])
-        notes, recorded = (why,), run_implicit(replace(case, method=name), augmented, y0)
-    notes += tuple(event_notes(case, augmented, recorded)) if case.system.events else ()
+        case = case.with_method(name, why)
+        recorded = run_implicit(case, augmented, y0)
+    notes = tuple(event_notes(case, augmented, recorded)) if case.system.events else ()
     return Sensitivities(case, augmented, recorded, start, by, notes)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.differentiation.augmented import Augmented
+from daedalus.differentiation.augmented import AnyAugmented
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.discrete import interval_of
 from daedalus.differentiation.recorded import Recorded
 from daedalus.differentiation.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.tangent_start import TangentStart
@@ -58,7 +57,7 @@ class Sensitivities(SensitivitySamples):
     def __init__(
         self,
         case: Case,
-        augmented: Augmented,
+        augmented: AnyAugmented,
         recorded: Recorded,
         start: TangentStart,
         how: str,
@@ -98,25 +97,20 @@ class Sensitivities(SensitivitySamples):
     @cached_property
     def states(self) -> Trajectory:
         """The solution itself, as `dd.simulate` would return it."""
-        case, recorded, n = self._case, self._recorded, self._augmented.layout.n
-        events = tuple((e.guard, e.time, e.before[:n], e.after[:n]) for e in recorded.events)
+        case, recorded, width = self._case, self._recorded, self._augmented.layout.width
+        events = tuple((e.guard, e.time, e.before[:width], e.after[:width]) for e in recorded.events)
         end = f"{'reached' if recorded.status == 'finished' else 'an event ended the run at'} t = {recorded.t[-1]:.6g}"
         outcome = Outcome(end, case.settings.method, recorded.work, self.notes, events)
-        x = np.ascontiguousarray(recorded.y[:, :n])
-        return Trajectory(case.plant, case.drive, case.p, recorded.t, x, recorded.status, outcome, _Lazy(recorded, n))
+        rows, source = np.ascontiguousarray(recorded.y[:, :width]), _Lazy(recorded, width)
+        return Trajectory(case.plant, case.drive, case.p, recorded.t, rows, recorded.status, outcome, source)
 
     @cached_property
     def events(self) -> list[EventSensitivity]:
         """The events in order of time, with the derivative of each time."""
         found = []
         for event in self._recorded.events:
-            case = self._case
-            weights = np.zeros(case.intervals)
-            if case.grid is not None:
-                weights[interval_of(case.grid, event.time)] = 1.0
-            u = np.concatenate([case.drive.at(np.array([event.time]))[0], weights])
-            rows = self._augmented.event_times(event.time, event.before, u, case.p).full()
-            moves = dict(zip(self.labels, rows[event.guard].tolist()))
+            row = self._augmented.event_moves(self._case, event.guard, event.time, event.before)
+            moves = dict(zip(self.labels, row.tolist()))
             found.append(EventSensitivity(self.system.events[event.guard].name, event.time, moves))
         return found
 
@@ -270,12 +264,12 @@ class Sensitivities(SensitivitySamples):
 
 
 class _Lazy:
-    """The dense output of the states within that of y, made when a trajectory asks for it."""
+    """The dense output of the rows within that of y, made when a trajectory asks for it."""
 
-    def __init__(self, recorded: Recorded, n: int) -> None:
-        self._recorded, self._n = recorded, n
+    def __init__(self, recorded: Recorded, width: int) -> None:
+        self._recorded, self._width = recorded, width
 
     def dense(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Starts, ends and coefficients."""
         whole: Dense = self._recorded.dense
-        return whole.starts, whole.ends, np.ascontiguousarray(whole.coefficients[:, :, : self._n])
+        return whole.starts, whole.ends, np.ascontiguousarray(whole.coefficients[:, :, : self._width])

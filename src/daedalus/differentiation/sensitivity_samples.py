@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.differentiation.augmented import Augmented
+from daedalus.differentiation.augmented import AnyAugmented
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.chain_rule import Followed, followed
 from daedalus.differentiation.directions import GROUPS, WORDS
-from daedalus.differentiation.discrete import interval_of
 from daedalus.errors import InputError
 
 
@@ -34,7 +33,7 @@ class SensitivitySamples:
     ([[0.606531]], -1.213061, -0.606531)
     """
 
-    def __init__(self, case: Case, augmented: Augmented, times: np.ndarray, y: np.ndarray, scalar: bool) -> None:
+    def __init__(self, case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.ndarray, scalar: bool) -> None:
         self._case, self._augmented = case, augmented
         self._times, self._y, self._scalar = times, y, scalar
         self._directions = augmented.variational.directions
@@ -133,7 +132,7 @@ class SensitivitySamples:
             flat = what.first(self._point, self._seeds)[:, :, columns[0][0]]
         else:
             self._need_second()
-            flat = what.second(self._point, self._seeds, self._curvatures)
+            flat = what.second(self._point, self._seeds, self._row_curvatures)
             flat = flat[:, :, columns[0][0][:, None], columns[1][0][None, :]]
         shapes = [what.shape, *(shape for _, shape in columns)]
         return self._out(_shaped(flat, shapes))
@@ -207,12 +206,20 @@ class SensitivitySamples:
         return values.reshape(*values.shape[:axis], k, values.shape[axis] // k, *values.shape[axis + 1 :])
 
     @cached_property
-    def _slopes(self) -> np.ndarray:
+    def _row_slopes(self) -> np.ndarray:
         return self._augmented.layout.sensitivities(self._y)
 
     @cached_property
-    def _curvatures(self) -> np.ndarray:
+    def _row_curvatures(self) -> np.ndarray:
         return self._augmented.layout.curvatures(self._y)
+
+    @cached_property
+    def _slopes(self) -> np.ndarray:
+        return self._row_slopes[:, : self._augmented.layout.n]
+
+    @cached_property
+    def _curvatures(self) -> np.ndarray:
+        return self._row_curvatures[:, : self._augmented.layout.n]
 
     @cached_property
     def _rates(self) -> np.ndarray:
@@ -222,24 +229,15 @@ class SensitivitySamples:
 
     @cached_property
     def _point(self) -> tuple[np.ndarray, ...]:
-        """t, x, u and p for the chain rule."""
+        """t, rows, u and p for the chain rule."""
         case = self._case
-        return self._times, self._augmented.layout.states(self._y), case.drive.at(self._times), case.p
+        return self._times, self._augmented.layout.rows(self._y), case.drive.at(self._times), case.p
 
     @cached_property
     def _seeds(self) -> np.ndarray:
-        """V = ∂(x, u, p)/∂θ, (times, size of v, m)."""
-        d, system = self._directions, self._case.system
-        n, nu = system.sizes["x"], system.sizes["u"]
-        V = np.zeros((len(self._times), n + nu + system.sizes["p"], d.count))
-        V[:, :n] = self._slopes
-        for row, t in enumerate(self._times):
-            interval = interval_of(self._case.grid, float(t)) if self._case.grid is not None and d.intervals else 0
-            for k in d.u:
-                V[row, n + k, d.column_of("u", k, interval)] = 1.0
-        for k in d.p:
-            V[:, n + nu + k, d.column_of("p", k)] = 1.0
-        return V
+        """V = ∂(row, u, p)/∂θ, (times, size of v, m)."""
+        given = [self._case.given_slopes(self._directions, float(t)) for t in self._times]
+        return np.concatenate([self._row_slopes, np.stack(given)], axis=1)
 
     def _followed(self, of: object) -> Followed:
         kept: dict[Any, Followed] = self._augmented.__dict__.setdefault("_followed", {})

@@ -26,7 +26,7 @@ class StartChart:
         system = case.system
         self._invariants: ca.Function | None = None
         if system.invariants:
-            kept = case.plant.form.applied(system, concatenate(system.invariants.values()))
+            kept = case.form.applied(system, concatenate(system.invariants.values()))
             arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
             v = ca.vertcat(*arguments[1:])
             self._invariants = ca.Function("invariants", arguments, [kept, ca.densify(ca.jacobian(kept, v))])

@@ -54,7 +54,7 @@ def tangent_start(case: Case, directions: Directions, order: int) -> TangentStar
         S = np.zeros((n, m))
         S[list(d.x), np.arange(len(d.x))] = 1.0
         return TangentStart(S, np.zeros((n, len(pairs[0]))), np.eye(n), np.zeros((n, 0)), "no constraints")
-    kept = case.plant.form.applied(system, concatenate(system.invariants.values()))
+    kept = case.form.applied(system, concatenate(system.invariants.values()))
     point = (case.t0, x0, case.u0, case.p)
     slopes, bends = _derivatives(system, kept, point, order)
     B, metric = _right_inverse(case.model, system, slopes[:, :n], kept, point)

@@ -24,12 +24,20 @@ from daedalus.reduction.explicit_form import ExplicitForm
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where x, S and W stand in the augmented state y: x first, then the entries of S and of W row by row."""
+    """Where a row, S and W stand in the augmented state y: the row first, then the entries of S and of W row by row.
 
-    n: int
-    first: np.ndarray  # (n, m) bool: which entries of S are kept
-    second: np.ndarray  # (n, pairs) bool: which entries of W are kept; no pairs at first order
+    A row is x, or (x, z, x') where those have no formulas; S and W are its derivatives.
+    """
+
+    n: int  # states
+    first: np.ndarray  # (width, m) bool: which entries of S are kept
+    second: np.ndarray  # (width, pairs) bool: which entries of W are kept; no pairs at first order
     pairs: tuple[np.ndarray, np.ndarray]  # j <= k of every pair
+
+    @property
+    def width(self) -> int:
+        """The number of entries of a row."""
+        return len(self.first)
 
     @cached_property
     def places(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
@@ -39,11 +47,11 @@ class Layout:
     @property
     def size(self) -> int:
         """The number of entries of y."""
-        return self.n + len(self.places[0][0]) + len(self.places[1][0])
+        return self.width + len(self.places[0][0]) + len(self.places[1][0])
 
-    def packed(self, x: np.ndarray, S: np.ndarray, W: np.ndarray) -> np.ndarray:
-        """y of numbers x (n,), S (n, m), W (n, pairs)."""
-        return np.concatenate([x, S[self.places[0]], W[self.places[1]]])
+    def packed(self, row: np.ndarray, S: np.ndarray, W: np.ndarray) -> np.ndarray:
+        """y of numbers: a row (width,), S (width, m), W (width, pairs)."""
+        return np.concatenate([row, S[self.places[0]], W[self.places[1]]])
 
     def packed_symbols(self, x: ca.SX, S: ca.SX, W: ca.SX) -> ca.SX:
         """y of expressions."""
@@ -59,20 +67,24 @@ class Layout:
         """x, (times, n)."""
         return y[:, : self.n]
 
+    def rows(self, y: np.ndarray) -> np.ndarray:
+        """The rows, (times, width)."""
+        return y[:, : self.width]
+
     def sensitivities(self, y: np.ndarray) -> np.ndarray:
-        """S, (times, n, m)."""
+        """S, (times, width, m)."""
         rows, columns = self.places[0]
         out = np.zeros((len(y), *self.first.shape))
-        out[:, rows, columns] = y[:, self.n : self.n + len(rows)]
+        out[:, rows, columns] = y[:, self.width : self.width + len(rows)]
         return out
 
     def curvatures(self, y: np.ndarray) -> np.ndarray:
-        """W as full symmetric blocks, (times, n, m, m)."""
+        """W as full symmetric blocks, (times, width, m, m)."""
         m = self.first.shape[1]
         rows, columns = self.places[1]
         j, k = self.pairs[0][columns], self.pairs[1][columns]
-        out = np.zeros((len(y), self.n, m, m))
-        values = y[:, self.n + len(self.places[0][0]) :]
+        out = np.zeros((len(y), self.width, m, m))
+        values = y[:, self.width + len(self.places[0][0]) :]
         out[:, rows, j, k] = values
         out[:, rows, k, j] = values
         return out
@@ -85,6 +97,7 @@ class Variational:
         self.system, self.form, self.directions, self.order = system, form, directions, order
         self.t, self.x, self.u, self.p = (system.symbol(letter) for letter in ("t", "x", "u", "p"))
         self.weights = ca.SX.sym("w", directions.intervals)
+        self.row = self.x
         self.v = ca.vertcat(self.x, self.u, self.p)
         self._slopes = ca.jacobian(form.xdot, self.v)
         self._bends = [ca.hessian(form.xdot[i], self.v)[0] for i in range(form.xdot.numel())] if order == 2 else []
@@ -134,14 +147,7 @@ class Variational:
 
     def seeds(self, S: ca.SX) -> ca.SX:
         """V = (S, ∂u/∂θ, ∂p/∂θ): how (x, u, p) change with every direction."""
-        d = self.directions
-        inputs, parameters = ca.SX(self.u.numel(), d.count), ca.SX(self.p.numel(), d.count)
-        for i in range(max(d.intervals, 1)):
-            for k in d.u:
-                inputs[k, d.column_of("u", k, i)] = self.weights[i] if d.intervals else 1
-        for k in d.p:
-            parameters[k, d.column_of("p", k)] = 1
-        return ca.vertcat(S, inputs, parameters)
+        return ca.vertcat(S, given_seeds(self.directions, self.u, self.p, self.weights))
 
     # -- expressions -------------------------------------------------------------------------------------------
 
@@ -165,13 +171,35 @@ class Variational:
             W_rate = ca.mtimes(self._slopes[:, :n], self.W) + self.bend(self._bends, V)
         return self.on_state(self.layout.packed_symbols(self.form.xdot, S_rate, W_rate))
 
+    def tolerances(self, atol: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Absolute tolerances of y: those of x, divided by the sizes of what is varied."""
+        j, k = self.pairs
+        m, n = len(sizes), len(atol)
+        first = atol[:, None] / sizes[None, :]
+        second = atol[:, None] / (sizes[j] * sizes[k])[None, :] if len(j) else np.zeros((n, 0))
+        return self.layout.packed(atol, first.reshape(n, m), second)
+
     def bend(self, hessians: list[ca.SX], V: ca.SX) -> ca.SX:
         """V_jᵀ H_i V_k of every row i and every pair j <= k."""
-        rows = []
-        for hessian in hessians:
-            full = ca.mtimes(V.T, ca.mtimes(hessian, V))
-            rows.append(_chosen(full, self.pairs))
-        return ca.vertcat(*rows) if rows else ca.SX(0, len(self.pairs[0]))
+        return bent(hessians, V, self.pairs)
+
+
+def given_seeds(directions: Directions, u: ca.SX, p: ca.SX, weights: ca.SX) -> ca.SX:
+    """∂(u, p)/∂θ: how inputs, with the weights of the grid, and parameters change with every direction."""
+    d = directions
+    inputs, parameters = ca.SX(u.numel(), d.count), ca.SX(p.numel(), d.count)
+    for i in range(max(d.intervals, 1)):
+        for k in d.u:
+            inputs[k, d.column_of("u", k, i)] = weights[i] if d.intervals else 1
+    for k in d.p:
+        parameters[k, d.column_of("p", k)] = 1
+    return ca.vertcat(inputs, parameters)
+
+
+def bent(hessians: list[ca.SX], V: ca.SX, pairs: tuple[np.ndarray, np.ndarray]) -> ca.SX:
+    """V_jᵀ H_i V_k of every row i and every pair j <= k."""
+    rows = [_chosen(ca.mtimes(V.T, ca.mtimes(hessian, V)), pairs) for hessian in hessians]
+    return ca.vertcat(*rows) if rows else ca.SX(0, len(pairs[0]))
 
 
 def _chosen(matrix: ca.SX, pairs: tuple[np.ndarray, np.ndarray]) -> ca.SX:

@@ -9,19 +9,21 @@ held, and differences run with a tight tolerance instead.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.adjoint import recorded_segments
+from daedalus.differentiation.adjoint import Segment, recorded_segments
 from daedalus.differentiation.augmented import augmented_of
-from daedalus.differentiation.case import Case, core_inputs, refuse_implicit
-from daedalus.differentiation.discrete import nominal_run, run_discrete
-from daedalus.differentiation.frozen_steps import pieces, run_on_steps
+from daedalus.differentiation.case import Case, refuse_multistep
+from daedalus.differentiation.discrete import nominal_run, nominal_settings, run_discrete, states_again, taken_again
+from daedalus.differentiation.frozen_steps import pieces
 from daedalus.differentiation.gradient import pulled_back
+from daedalus.differentiation.recorded import Recorded
 from daedalus.differentiation.start_chart import StartChart
 from daedalus.errors import SolverError
+from daedalus.simulation.methods import is_implicit
 
 if TYPE_CHECKING:
     from daedalus.differentiation.sensitivity_result import Sensitivities
@@ -82,17 +84,18 @@ class Verification:
 def verify(sens: Sensitivities) -> Verification:
     """All checks that fit the result."""
     case, directions = sens._case, sens._directions
-    refuse_implicit(case, "sens.verify()")
+    refuse_multistep(case, "sens.verify()")
     chart = StartChart(case, directions, sens._start)
     nominal = nominal_run(case)
     # One compiled system of first order serves all checks.
     first = augmented_of(case.plant, directions, 1)
-    y0 = first.layout.packed(case.x0, sens._start.S, np.zeros((first.layout.n, 0)))
-    S = first.layout.sensitivities(run_discrete(case, first, y0).y[-1:])[0]
+    y0 = first.begin(case, replace(sens._start, W=np.zeros((first.layout.n, 0))))
+    recorded = run_discrete(case, first, y0, nominal)
+    S = first.layout.sensitivities(recorded.y[-1:])[0][: first.layout.n]
     size = sens._directions.sizes(case.system, case.p)
     scaled = S * size / case.system.nominal["x"][:, None]
     checks = [_against_differences(sens, chart, nominal, S, size)]
-    checks.append(_against_adjoint(sens, nominal, S, size))
+    checks.append(_against_adjoint(sens, nominal, recorded, S, size))
     own = sens._slopes[0] * size / case.system.nominal["x"][:, None]
     gap = np.abs(own - scaled).max(initial=0.0) / max(np.abs(scaled).max(initial=0.0), 1e-300)
     rtol = case.settings.call["rtol"]
@@ -153,31 +156,25 @@ def _slope(errors: np.ndarray, scale: float) -> float | None:
 def _end(case: Case, nominal: object, through_events: bool) -> np.ndarray:
     """The last state of a case, on the steps of the nominal run."""
     if through_events:
-        return np.array(nominal_run(_tight(case)).x[-1])
-    settings, times = case.settings, np.array(nominal.t)  # type: ignore[attr-defined]
-    run = run_on_steps(
-        settings.rhs,
-        settings.core_method,
-        times,
-        case.x0,
-        case.drive.constants,
-        case.p,
-        case.drive.core_tables(),
-        settings.call.get("projection"),
-    )
-    return np.array(run.x[-1])
+        return np.array(nominal_run(_tight(case)).x[-1])[: len(case.x0)]
+    row = case.row0 if is_implicit(case.method) else case.x0
+    return states_again(case, np.array(nominal.t), row)[-1][: len(case.x0)]  # type: ignore[attr-defined]
 
 
 def _tight(case: Case) -> Case:
-    call = case.settings.call
+    call = nominal_settings(case).call
     if "step" in call:
         return case
     factor = TIGHT / max(call["rtol"], TIGHT)
-    tight = {**call, "rtol": TIGHT, "atol": call["atol"] * factor}
-    return replace(case, settings=replace(case.settings, call=tight))
+    settings = replace(nominal_settings(case), call={**call, "rtol": TIGHT, "atol": call["atol"] * factor})
+    tight = replace(case, settings=settings)
+    tight.__dict__["implicit_settings"] = settings
+    return tight
 
 
-def _against_adjoint(sens: Sensitivities, nominal: object, S: np.ndarray, size: np.ndarray) -> Check:
+def _against_adjoint(
+    sens: Sensitivities, nominal: object, recorded: Recorded, S: np.ndarray, size: np.ndarray
+) -> Check:
     """A random combination of the last state, forward and by the adjoint."""
     case = sens._case
     if nominal.t[-1] != case.t1:  # type: ignore[attr-defined]
@@ -185,10 +182,27 @@ def _against_adjoint(sens: Sensitivities, nominal: object, S: np.ndarray, size: 
     draw = np.random.default_rng(11)
     weights = draw.standard_normal(len(S)) / case.system.nominal["x"]
     scalar = ca.dot(ca.DM(weights), case.system.symbol("x"))
-    found = pulled_back(case, sens._directions, scalar, *recorded_segments(nominal))
+    found = pulled_back(case, sens._directions, scalar, *_segments(case, nominal, recorded))
     forward, reverse = weights @ S * size, found._columns * size
     gap = np.abs(forward - reverse).max(initial=0.0) / max(np.abs(weights) @ np.abs(S * size).max(axis=1), 1e-300)
     return Check("the adjoint", float(gap), ADJOINT)
+
+
+def _segments(case: Case, nominal: Any, recorded: Recorded) -> tuple[list[Segment], np.ndarray]:
+    """The nominal run as segments; that of an implicit method with its stages solved to rounding."""
+    if not is_implicit(case.method):
+        return recorded_segments(np.array(nominal.t), nominal.x, list(nominal.events))
+    n, times = case.system.sizes["x"], recorded.t
+    starts = {first for first, _ in pieces(times)} | {len(times) - 1}
+    rows = np.zeros((len(times), len(case.row0)))
+    for k in starts:
+        rows[k] = (
+            case.row_at(float(times[k]), recorded.y[k, :n]) if case.has_formulas else recorded.y[k, : rows.shape[1]]
+        )
+    events = [
+        (e.guard, e.time, e.before[: rows.shape[1] if not case.has_formulas else n], e.after) for e in recorded.events
+    ]
+    return recorded_segments(times, rows, events)
 
 
 def _second_order(sens: Sensitivities, chart: StartChart, nominal: object, size: np.ndarray) -> list[Check]:
@@ -214,13 +228,9 @@ def _slopes_at(sens: Sensitivities, chart: StartChart, nominal: object, change: 
     """S of a moved case, on the steps of the nominal run."""
     near = chart.moved(change)
     first = augmented_of(near.plant, sens._directions, 1)
-    y = first.layout.packed(near.x0, chart.slopes(near), np.zeros((first.layout.n, 0)))
-    times = np.array(nominal.t)  # type: ignore[attr-defined]
-    moved = first.exact.core if "projection" in near.settings.call else None
+    start = replace(sens._start, S=chart.slopes(near), W=np.zeros((first.layout.n, 0)))
+    y, times = first.begin(near, start), np.array(nominal.t)  # type: ignore[attr-defined]
     for begin, end in pieces(times):
         if begin < end:
-            u, tables = core_inputs(near)
-            method = near.settings.core_method
-            run = run_on_steps(first.rhs.core, method, times[begin : end + 1], y, u, near.p, tables, moved)
-            y = np.array(run.x[-1])
-    return first.layout.sensitivities(y[None])[0]
+            y = taken_again(near, first, times[begin : end + 1], y).y[-1]
+    return first.layout.sensitivities(y[None])[0][: first.layout.n]

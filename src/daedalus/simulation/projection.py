@@ -27,6 +27,12 @@ def projection(system: System, form: ExplicitForm) -> ca.SX | None:
     return projected_state(system, form.applied(system, concatenate(system.invariants.values())))
 
 
+def corrected(system: System, form: ExplicitForm) -> ca.SX:
+    """The state after one of the `CORRECTIONS` of the projection, as an expression of (t, x, u, p)."""
+    x, kept = system.symbol("x"), form.applied(system, concatenate(system.invariants.values()))
+    return column(x - correction(kept, x, system.nominal["x"] ** 2))
+
+
 def projected_state(system: System, kept: ca.SX) -> ca.SX:
     """The state with expressions of (t, x, u, p) brought to zero."""
     x = system.symbol("x")

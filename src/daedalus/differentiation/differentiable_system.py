@@ -1,0 +1,66 @@
+"""The system that is differentiated for a model: with formulas where it has them, else as it is written or reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+
+from daedalus.errors import SingularModelError, SolverError
+from daedalus.model.model import Model, as_system
+from daedalus.model.system import System
+from daedalus.simulation.differentiated_inputs import driven_system
+from daedalus.simulation.solvable import solvable_system
+from daedalus.simulation.variable_index import variable_index
+
+
+def differentiable_system(
+    model: Model | System, inputs: Mapping[str, Any] | None, span: tuple[float, float]
+) -> tuple[System, Mapping[str, Any]]:
+    """The system, and the inputs that it still takes: those that a constraint differentiates are put in.
+
+    Where x' and z follow from a nonlinear solve the system is the model itself at index 1, and its reduced form above.
+    """
+    given = {} if inputs is None else inputs
+    try:
+        return driven_system(model, given, span)
+    except SolverError:
+        return system_without_formulas(model), given
+
+
+def flowing_system(model: Model | System) -> System:
+    """The system whose inputs are given step by step, so that none can be differentiated."""
+    try:
+        return solvable_system(model)
+    except SolverError:
+        return system_without_formulas(model)
+
+
+def system_without_formulas(model: Model | System) -> System:
+    """A model whose x' and z follow from nonlinear equations: as written at index 1, reduced above."""
+    system = as_system(model)
+    with system.lock:
+        if "without formulas reduced" not in system.prepared:
+            system.prepared["without formulas reduced"] = _reduced(model, system)
+    return system.prepared["without formulas reduced"]
+
+
+def _reduced(model: Model | System, system: System) -> System:
+    if variable_index(system).largest == 1 and not _singular(system):
+        return system
+    if not isinstance(model, Model):
+        raise SingularModelError(
+            "The equations as written do not determine all derivatives and algebraic variables.",
+            because="the model is a DAE of index 2 or higher, and a System cannot be reduced.",
+            remedy="the Model itself, or dd.reduce(m)",
+        )
+    from daedalus.reduction.reduce import reduce
+
+    return reduce(model).freeze()
+
+
+def _singular(system: System) -> bool:
+    """Whether a state's derivative occurs in no equation: it is an algebraic variable by use, and has no rate here."""
+    pattern = ca.jacobian_sparsity(system.residual, ca.vertcat(system.symbol("xdot"), system.symbol("z")))
+    return bool(ca.sprank(pattern) < pattern.size2())
