@@ -13,7 +13,7 @@ import casadi as ca
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.reduction.choice_groups import Entry
 from daedalus.reduction.first_order import rate_variable
-from daedalus.reduction.offsets import _solved
+from daedalus.reduction.offsets import solved_for
 from daedalus.reduction.plan import Plan
 from daedalus.reduction.rewriting import ReducedModel
 
@@ -49,7 +49,7 @@ def derivative_values(plan: Plan, n: ReducedModel, rows: dict[int, ca.SX], entri
     left = []
     for entry in others:
         for i in (i for i in using[entry] if i in found.rows):
-            value = _solved(book, found.rows[i], plan.unknowns[entry[0]], entry[1] + 1)
+            value = solved_for(book, found.rows[i], plan.unknowns[entry[0]], entry[1] + 1)
             if value is not None and not any(symbol_key(s) in keys for s in ca.symvar(value)):
                 found.value[entry], found.source[entry] = value, i
                 del found.rows[i]

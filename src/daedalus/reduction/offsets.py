@@ -111,7 +111,7 @@ def solved_equations(book: Model, residual: ca.SX, s: Signature, unknowns: list[
             blocked = j in flow.row or inside.get(j, -1) >= order
             if blocked or any(own >= flow.order.get(k, np.inf) for k, own in found.items()):
                 continue
-            value = _solved(book, rows[i], unknowns[j], order)
+            value = solved_for(book, rows[i], unknowns[j], order)
             if value is None:
                 continue
             flow.row[j], flow.order[j], flow.value[j] = i, order, value
@@ -131,7 +131,7 @@ def _orders_in(book: Model, expression: ca.SX, place: Mapping[Unknown, int]) -> 
     return found
 
 
-def _solved(book: Model, row: ca.SX, unknown: Unknown, order: int) -> ca.SX | None:
+def solved_for(book: Model, row: ca.SX, unknown: Unknown, order: int) -> ca.SX | None:
     """The equation solved for a derivative, where it is linear in it with a coefficient free of unknowns and inputs."""
     symbol = book._derivative_scalar(*unknown, order)
     slope = ca.jacobian(row, symbol)
