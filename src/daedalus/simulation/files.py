@@ -1,14 +1,15 @@
 """Trajectories as xarray, pandas and NetCDF; a saved run holds its model, so that `dd.load` can do what the run could.
 
-The file has the samples in its root group, readable by any NetCDF tool, and all else in the group `daedalus`, which
-has a group for each piece where the run consists of several. Nothing in it is executed on loading: expressions are
-CasADi's serialised graphs, the rest is numbers and JSON.
+The file has the samples in its root group, readable by any NetCDF tool, and all else in the group `daedalus`: arrays,
+those of each piece of the run under a prefix of their own, and each system once. Nothing in it is executed on loading:
+expressions are CasADi's serialised graphs, the rest is numbers and JSON.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,35 +92,41 @@ def save(tr: Trajectory, path: Path) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         to_dataset(tr).to_netcdf(partial, engine="h5netcdf")
-        for group, part in _groups(tr).items():
-            part.to_netcdf(partial, engine="h5netcdf", mode="a", group=group)
+        _all_internals(tr).to_netcdf(partial, engine="h5netcdf", mode="a", group=GROUP)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _groups(tr: Trajectory) -> dict[str, xarray.Dataset]:
-    """What belongs to a run beside its samples, by group of the file."""
-    import xarray
-
-    if len(tr.pieces) == 1:
-        return {GROUP: _internals(tr)}
-    description = {"format": OF_PIECES, "pieces": len(tr.pieces)}
-    head = xarray.Dataset({"description": (["byte"], _as_bytes(description))})
-    parts = {f"{GROUP}/{k}": _internals(piece) for k, piece in enumerate(tr.pieces)}
-    for piece, part in zip(tr.pieces, parts.values()):
-        part["times"] = (["sample"], piece.time)
-    return {GROUP: head, **parts}
-
-
-def _as_bytes(description: dict[str, Any]) -> np.ndarray:
-    return np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
-
-
-def _internals(tr: Trajectory) -> xarray.Dataset:
+def _all_internals(tr: Trajectory) -> xarray.Dataset:
     """All that a trajectory needs beside its samples, as arrays plus one JSON text."""
     import xarray
 
+    if len(tr.pieces) == 1:
+        arrays, description = _internals(tr)
+        description = {"format": FORMAT, "system": tr.system.to_record(), **description}
+    else:
+        # Pieces of one system share it, so that it is compiled once behind a load.
+        systems = {id(piece.system): piece.system for piece in tr.pieces}
+        places = {key: k for k, key in enumerate(systems)}
+        description = {"format": OF_PIECES, "systems": [system.to_record() for system in systems.values()]}
+        arrays, description["pieces"] = {}, []
+        for k, piece in enumerate(tr.pieces):
+            own, told = _internals(piece)
+            own["times"] = (["sample"], piece.time)
+            for name, (axes, values) in own.items():
+                arrays[_prefix(k) + name] = ([_prefix(k) + axis for axis in axes], values)
+            description["pieces"].append({**told, "system": places[id(piece.system)]})
+    text = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
+    return xarray.Dataset({**arrays, "description": (["byte"], text)})
+
+
+def _prefix(piece: int) -> str:
+    return f"piece_{piece}_"
+
+
+def _internals(tr: Trajectory) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What belongs to one piece, without its system: arrays with their axes, and plain data."""
     dense = tr.dense
     drive = tr._drive.sampled(np.concatenate([dense.starts, dense.ends, tr.time]))
     arrays: dict[str, Any] = {
@@ -136,13 +143,11 @@ def _internals(tr: Trajectory) -> xarray.Dataset:
     for k, (_, _, before, after) in enumerate(tr.outcome.events):
         arrays[f"event_{k}"] = (["side", "state"], np.stack([before, after]))
     description = {
-        "format": FORMAT,
-        "system": tr.system.to_record(),
         "status": tr.status,
         "outcome": {**vars(tr.outcome), "work": vars(tr.work), "events": [e[:2] for e in tr.outcome.events]},
         "tables": [{"slots": slots, "kind": table.kind, "shape": table.shape} for table, slots in drive.tables],
     }
-    return xarray.Dataset({**arrays, "description": (["byte"], _as_bytes(description))})
+    return arrays, description
 
 
 def load(path: str | Path) -> Trajectory:
@@ -165,10 +170,9 @@ def load(path: str | Path) -> Trajectory:
     if not path.exists():
         raise InputError("There is no such file.", str(path), remedy="the path of a file that tr.save wrote")
     try:
-        head, description = _read_group(path, GROUP)
-        if description["format"] == OF_PIECES:
-            groups = [_read_group(path, f"{GROUP}/{k}") for k in range(description["pieces"])]
-            return joined([_rebuild(*group, group[0]["times"].values) for group in groups])
+        with xarray.open_dataset(path, engine="h5netcdf", group=GROUP) as stored:
+            arrays = {str(name): values.values for name, values in stored.load().variables.items()}
+        description = json.loads(arrays["description"].tobytes().decode())
         with xarray.open_dataset(path, engine="h5netcdf") as root:
             times = root["time"].values.copy()
     except (OSError, KeyError, ValueError) as error:
@@ -177,41 +181,37 @@ def load(path: str | Path) -> Trajectory:
             f"{path.name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
             remedy="a file that tr.save wrote; other NetCDF files open with xarray",
         ) from error
-    if description["format"] != FORMAT:
+    if description["format"] == FORMAT:
+        return _rebuild(arrays, description, System.from_record(description["system"]), times)
+    if description["format"] != OF_PIECES:
+        known = f"{FORMAT} and {OF_PIECES}"
         raise InputError(
-            "The file was written by another version.", f"format {description['format']}, this version reads {FORMAT}"
+            "The file was written by another version.", f"format {description['format']}, this version reads {known}"
         )
-    return _rebuild(head, description, times)
+    systems = [System.from_record(record) for record in description["systems"]]
+    pieces = []
+    for k, told in enumerate(description["pieces"]):
+        prefix = _prefix(k)
+        own = {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
+        pieces.append(_rebuild(own, told, systems[told["system"]], own["times"]))
+    return joined(pieces)
 
 
-def _read_group(path: Path, group: str) -> tuple[xarray.Dataset, dict[str, Any]]:
-    """The arrays of a group, and its description."""
-    import xarray
-
-    with xarray.open_dataset(path, engine="h5netcdf", group=group) as stored:
-        data = stored.load()
-    return data, json.loads(data["description"].values.tobytes().decode())
-
-
-def _rebuild(data: xarray.Dataset, description: dict[str, Any], times: np.ndarray) -> Trajectory:
+def _rebuild(
+    arrays: Mapping[str, np.ndarray], description: dict[str, Any], system: System, times: np.ndarray
+) -> Trajectory:
     tables = tuple(
         (
-            Signal(
-                data[f"table_{k}_times"].values, data[f"table_{k}_values"].values, table["kind"], tuple(table["shape"])
-            ),
+            Signal(arrays[f"table_{k}_times"], arrays[f"table_{k}_values"], table["kind"], tuple(table["shape"])),
             tuple(table["slots"]),
         )
         for k, table in enumerate(description["tables"])
     )
     stored = description["outcome"]
-    events = tuple(
-        (index, t, data[f"event_{k}"].values[0], data[f"event_{k}"].values[1])
-        for k, (index, t) in enumerate(stored["events"])
-    )
+    events = tuple((index, t, *arrays[f"event_{k}"]) for k, (index, t) in enumerate(stored["events"]))
     outcome = Outcome(**{**stored, "work": Work(**stored["work"]), "notes": tuple(stored["notes"]), "events": events})
-    dense = Dense(*(np.ascontiguousarray(data[name].values) for name in ("starts", "ends", "coefficients")))
-    system = System.from_record(description["system"])
-    drive = Drive(data["constants"].values, tables)
-    x = np.ascontiguousarray(data["x"].values)
+    dense = Dense(*(np.ascontiguousarray(arrays[name]) for name in ("starts", "ends", "coefficients")))
+    drive = Drive(arrays["constants"], tables)
+    x = np.ascontiguousarray(arrays["x"])
     plant = plant_for_rows(system, x)
-    return Trajectory(plant, drive, data["parameters"].values, times, x, description["status"], outcome, dense)
+    return Trajectory(plant, drive, arrays["parameters"], times, x, description["status"], outcome, dense)

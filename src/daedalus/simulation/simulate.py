@@ -55,7 +55,8 @@ def simulate(
         a table `dd.signal(times, values)`. Integration restarts at every time of a table. An input that a constraint
         differentiates needs derivatives: a number, an expression, or a function that can be read as a formula.
     parameters: values by name over those of the model.
-    method: a name of `dd.methods()` or a `dd.Tableau`; "auto" chooses by the tolerance.
+    method: a name of `dd.methods()` or a `dd.Tableau`; "auto" chooses by the tolerance, and goes on with an implicit
+        method from where the model turns stiff.
     rtol, atol: the local error of each component is kept below atol + rtol |x|; a single atol counts in nominal values,
         atol by name is absolute.
     step: fixed step, for methods without error control (or any tableau).
