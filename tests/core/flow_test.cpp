@@ -130,6 +130,22 @@ void check_derivatives(bool implicit, int steps) {
                             memory.hessian[a * 4 + b]) < 1e-14);
 }
 
+// Steps pulled back one by one, with inputs by stage, against the reverse mode over all of them.
+void check_pull_back(bool implicit) {
+    Made made(implicit, 3);
+    FlowOwner& flow = made.flow;
+    const FlowLoan loan(flow), other(flow);
+    FlowMemory &memory = loan.memory(), &pulled = other.memory();
+    CHECK(flow.kernels.reverse(flow.plan, memory, start, input, nullptr, seed, 0) == 0);
+    const double times[] = {0, 0.1, 0.2, 0.30000000000000004}, guesses[6] = {};
+    const std::vector<double> inputs(static_cast<std::size_t>(3 * (flow.plan.stages + 1)), input[0]);
+    double weights[] = {seed[0], seed[1]}, by_inputs[3], nothing = 0;
+    const FlowSteps steps{3, times, memory.x, guesses, inputs.data(), nullptr};
+    CHECK(flow.kernels.pull_back(flow.plan, pulled, steps, weights, by_inputs, &nothing) == 0);
+    for (int r = 0; r < 2; ++r) CHECK(std::fabs(weights[r] - memory.adjoint[r]) < 1e-13);
+    CHECK(std::fabs(by_inputs[0] + by_inputs[1] + by_inputs[2] - memory.adjoint[2]) < 1e-13);
+}
+
 void check_threads() {
     Made made(true, 5);
     std::vector<double> ends(16);
@@ -150,6 +166,7 @@ void check_threads() {
 int main() {
     for (const bool implicit : {false, true})
         for (const int steps : {1, 3}) check_derivatives(implicit, steps);
+    for (const bool implicit : {false, true}) check_pull_back(implicit);
     check_threads();
     if (failures == 0) std::puts("flows: all checks passed");
     return failures != 0;
