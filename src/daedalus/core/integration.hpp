@@ -119,6 +119,7 @@ struct Integration {
     double* k = nullptr;             // (rows, lanes): slopes; row 0 at (t, x)
     double* coefficients = nullptr;  // (degree + 1, lanes): dense output of the present step
     bool slope_known = false, end_known = false, dense_known = false;
+    bool end_kept = false;  // x_new lies on the constraints already
     double grid_begin = 0;  // fixed steps count from here
     long long grid_index = 0, grid_count = 0;
     double log_error_before = 0;
