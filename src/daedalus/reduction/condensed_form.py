@@ -1,6 +1,6 @@
 """The linear form of a system without what needs no solve: rows with one unknown, such as q' = v, and what follows.
 
-    A (x'; z) = b   becomes   B y = c  for the other unknowns y, with the known ones as expressions
+A (x'; z) = b   becomes   B y = c  for the other unknowns y, with the known ones as expressions
 """
 
 from __future__ import annotations
