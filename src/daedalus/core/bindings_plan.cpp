@@ -173,8 +173,6 @@ void add_projection(nb::handle projection, Plan& plan) {
         const ConstraintLevels& levels = nb::cast<const PythonProjection&>(projection).core;
         check_sizes(levels.model->function->size_in, plan, "the projection");
         if (request.implicit) refuse("implicit models take no projection of this kind");
-        if (request.linear && request.linear->matrix.rows != levels.model->matrix.rows)
-            refuse("the projection belongs to another linear model");
         request.levels = &levels;
         return;
     }

@@ -24,7 +24,7 @@ inline constexpr long long most_shrinking = 5, most_crowded = 1000;
 inline Status project(Integration& s, double t, double* x, bool far) noexcept {
     s.stage_time = t;
     if (s.inputs.any_slope) write_slopes(s.inputs, t);
-    switch (s.linear.kernels.project(s.linear.system, x, far)) {
+    switch (s.linear.kernels.project(s.linear.keeper, x, far)) {
         case Projected::done: return Status::going;
         case Projected::singular: return Status::singular;
         case Projected::diverged: return Status::not_projected;

@@ -84,9 +84,10 @@ struct ImplicitCalls {
     bool has_restart = false, has_drift = false;
 };
 
-// A linear model in a run: its matrix gives x' and z, keeps the constraints, or both.
+// A linear model in a run: its matrix gives x' and z, keeps the constraints, or both; else another matrix keeps them.
 struct LinearRun {
     void* system = nullptr;
+    void* keeper = nullptr;  // what keeps the constraints: the system, or one of its own
     LinearModelKernels kernels{};
     bool gives_slopes = false, keeps_constraints = false;
     bool singular = false;  // at the last solve
