@@ -77,13 +77,9 @@ def prepare_mechanics(problem: Problem, rtol: float, atol: float) -> Solve:
 
 def settle() -> None:
     """Wait for code that is compiled in the background, as it is after the first seconds of any longer use."""
-    from threading import Event
+    from daedalus.compilation.background import finish
 
-    from daedalus.compilation.background import submit
-
-    done = Event()
-    submit(done.set)
-    done.wait(60.0)
+    finish()
 
 
 TOOL = Tool(

@@ -287,7 +287,14 @@ class LinearSolver:
 
 class LinearModel:
     def __init__(
-        self, function: Function, states: int, unknowns: int, colind: Sequence[int], rows: Sequence[int]
+        self,
+        function: Function,
+        states: int,
+        unknowns: int,
+        colind: Sequence[int],
+        rows: Sequence[int],
+        solved: Sequence[int] = ...,
+        known: Sequence[int] = ...,
     ) -> None: ...
     @property
     def function(self) -> Function: ...

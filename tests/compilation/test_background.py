@@ -40,3 +40,12 @@ def test_a_stopped_worker_gives_up_between_pieces():
     assert worker.thread is not None
     assert not worker.thread.is_alive()
     assert pieces
+
+
+def test_finish_returns_when_everything_submitted_before_is_done():
+    done = []
+    gate = threading.Event()
+    background.submit(lambda: (gate.wait(10), done.append(1)))
+    threading.Timer(0.05, gate.set).start()
+    background.finish()
+    assert done == [1]

@@ -112,16 +112,35 @@ def test_points_with_a_singular_matrix_are_not_numbers():
     assert np.isfinite(slopes[1]).all()
 
 
-def test_the_projection_keeps_constraints_to_rounding_and_costs_one_evaluation_a_step():
+def test_the_projection_keeps_constraints_to_rounding_and_costs_no_evaluation():
     model, projection, _ = pendulum()
     start = np.array([1.0, 0.0, 0.0, 0.0])
     run = _core.integrate(model, "tsit5", 0.0, 10.0, start, EMPTY, 9.81 * ONE, rtol=1e-6, projection=projection)
     x = run.x
     assert np.abs(x[:, 0] ** 2 + x[:, 1] ** 2 - 1).max() < 1e-15
     assert np.abs(x[:, 0] * x[:, 2] + x[:, 1] * x[:, 3]).max() < 4e-15
-    assert run.rhs_calls == 6 * (run.steps + run.rejected) + 2 + run.steps - 1
-    # The matrix of the end slope serves the projection: no factorisation of its own.
+    # The slope at the projected end serves the error test and the next step; that of the last stage the projection.
+    assert run.rhs_calls == 6 * (run.steps + run.rejected) + 2
     assert run.factorisations == run.rhs_calls
+
+
+def test_rates_that_need_no_solve_stay_out_of_the_matrix():
+    """The pendulum with q' = v as two rows of the matrix, and beside it."""
+    whole, _, x = pendulum()
+    q, v = x[:2], x[2:]
+    matrix = ca.SX(3, 3)
+    matrix[0, 0] = matrix[1, 1] = 1
+    matrix[:2, 2] = 2 * q
+    matrix[2, :2] = 2 * q.T
+    right = ca.vertcat(0, -P[0], -2 * ca.dot(v, v))
+    function = compile_function(ca.Function("matrix", [T, x, U, P], [matrix.nz[:], right, v]))
+    pattern = matrix.sparsity()
+    less = _core.LinearModel(function.core, 4, 3, pattern.colind(), pattern.row(), [2, 3, 4], [0, 1])
+    assert (whole.unknowns, less.unknowns) == (5, 3)
+    points = np.random.default_rng(3).normal(size=(20, 4))
+    expected = whole.evaluate_many(np.zeros((20, 1)), points, EMPTY, 9.81 * ONE)
+    for mine, theirs in zip(less.evaluate_many(np.zeros((20, 1)), points, EMPTY, 9.81 * ONE), expected):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
 
 
 def test_a_projection_from_far_away_moves_positions_first_and_velocities_by_an_impulse():
@@ -205,6 +224,8 @@ def test_what_does_not_fit_is_refused():
         ((function, 2, 2, [0, 1, 2], [0, 7]), "compressed columns"),
         ((function, 2, 2, [0, 1], [0]), "compressed columns"),
         ((function, 1, 2, [0, 1, 2], [0, 1]), "must map"),
+        ((function, 2, 2, [0, 1, 2], [0, 1], [0, 2], []), "each once"),
+        ((function, 2, 2, [0, 1, 2], [0, 1], [0, 1], [2]), "what is known"),
     ):
         with pytest.raises(ValueError, match=words):
             _core.LinearModel(*arguments)

@@ -79,6 +79,25 @@ def submit(job: Callable[[], object]) -> None:
     _worker.submit(job)
 
 
+def finish() -> None:
+    """Return when everything that was submitted before is done: from then on a process computes nothing on the side.
+
+    Example
+    -------
+    >>> done = []
+    >>> submit(lambda: done.append(True))
+    >>> finish()
+    >>> done
+    [True]
+    """
+    if _worker.thread is None or threading.current_thread() is _worker.thread:
+        return
+    reached = threading.Event()
+    submit(reached.set)
+    while not reached.wait(0.1) and _worker.thread.is_alive():
+        pass
+
+
 def check() -> None:
     """Raise StoppedError in the background thread when the process is about to end."""
     if _worker.stopping.is_set() and threading.current_thread() is _worker.thread:

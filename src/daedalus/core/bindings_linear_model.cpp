@@ -36,17 +36,32 @@ void check_pattern(const Pattern& pattern) {
     if (!fits) refuse("the pattern of the matrix is not in compressed columns");
 }
 
+// Unknown and known places together must be those of (x'; z), each once.
+void check_places(const LinearModel& model) {
+    if (model.solved.empty() && model.known.empty()) return;
+    Integers places = model.solved;
+    places.insert(places.end(), model.known.begin(), model.known.end());
+    std::sort(places.begin(), places.end());
+    bool fits = static_cast<long long>(model.solved.size()) == model.unknowns;
+    for (std::size_t k = 0; k < places.size(); ++k) fits = fits && places[k] == static_cast<long long>(k);
+    if (!fits) refuse("solved and known must be the places of x' and z, each once");
+}
+
 void construct_model(PythonLinearModel* self, nb::object function, long long states, long long unknowns,
-                     Integers colind, Integers rows) {
-    if (states < 0 || unknowns < states) refuse("there are more states than unknowns");
+                     Integers colind, Integers rows, Integers solved, Integers known) {
     LinearModel model;
     model.function = &function_of(function, "function");
     model.states = states, model.unknowns = unknowns;
     model.matrix = {unknowns, std::move(colind), std::move(rows)};
+    model.solved = std::move(solved), model.known = std::move(known);
+    if (states < 0 || unknowns < 0 || model.size() < states) refuse("there are more states than unknowns");
     check_pattern(model.matrix);
+    check_places(model);
     const Integers &in = model.function->size_in, &out = model.function->size_out;
-    if (in.size() != 4 || in[0] != 1 || in[1] != states || out != Integers{model.matrix.nonzeros(), unknowns})
-        refuse("function must map (t, x, u, p) to the nonzeros of the matrix and the right side");
+    Integers expected{model.matrix.nonzeros(), unknowns};
+    if (!model.known.empty()) expected.push_back(static_cast<long long>(model.known.size()));
+    if (in.size() != 4 || in[0] != 1 || in[1] != states || out != expected)
+        refuse("function must map (t, x, u, p) to the nonzeros of the matrix, the right side and what is known");
     new (self) PythonLinearModel{std::move(model), std::move(function)};
 }
 
@@ -153,7 +168,7 @@ nb::tuple evaluate_many(const PythonLinearModel& self, nb::handle t, nb::handle 
     const LinearModel& model = self.core;
     KeptException kept;
     Points points(model, nullptr, t, x, u, p, kept);
-    const long long algebraic = model.unknowns - model.states;
+    const long long algebraic = model.size() - model.states;
     Storage<double> slopes(points.rows * model.states), others(points.rows * algebraic);
     {
         nb::gil_scoped_release nogil;
@@ -222,7 +237,8 @@ PythonLinearModel with_function(const PythonLinearModel& self, nb::object functi
 void bind_linear_model(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<PythonLinearModel>(module, "LinearModel")
-        .def("__init__", construct_model, "function"_a, "states"_a, "unknowns"_a, "colind"_a, "rows"_a)
+        .def("__init__", construct_model, "function"_a, "states"_a, "unknowns"_a, "colind"_a, "rows"_a,
+             "solved"_a = Integers(), "known"_a = Integers())
         .def_prop_ro("function", [](const PythonLinearModel& self) { return self.function; })
         .def_prop_ro("states", [](const PythonLinearModel& self) { return self.core.states; })
         .def_prop_ro("unknowns", [](const PythonLinearModel& self) { return self.core.unknowns; })

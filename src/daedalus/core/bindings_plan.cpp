@@ -22,7 +22,7 @@ void check_model_function(const Function& function, const Plan& plan, long long 
                           bool after_solve = false) {
     std::vector<long long> expected{1, plan.row_size, plan.input_count, plan.parameter_count};
     const LinearModel* linear = plan.request.linear;
-    if (after_solve && linear && function.size_in.size() == 5) expected.push_back(linear->unknowns);
+    if (after_solve && linear && function.size_in.size() == 5) expected.push_back(linear->size());
     if (function.size_in != expected || function.size_out.size() != 1 || function.size_out[0] != outputs) {
         std::string text = std::string(role) + " must map (t, x, u, p) of sizes (";
         for (std::size_t i = 0; i < 4; ++i) text += (i ? ", " : "") + std::to_string(expected[i]);
@@ -173,8 +173,6 @@ void add_projection(nb::handle projection, Plan& plan) {
         const ConstraintLevels& levels = nb::cast<const PythonProjection&>(projection).core;
         check_sizes(levels.model->function->size_in, plan, "the projection");
         if (request.implicit) refuse("implicit models take no projection of this kind");
-        if (request.linear && request.linear->matrix.rows != levels.model->matrix.rows)
-            refuse("the projection belongs to another linear model");
         request.levels = &levels;
         return;
     }

@@ -22,8 +22,8 @@ public:
     ConstraintProjection(const ConstraintLevels& levels, const LevelCalls& calls, LinearSystem& system)
         : levels_(levels), calls_(calls), system_(system) {
         const auto most = static_cast<long long>(std::max(levels.position_rows.size(), levels.velocity_rows.size()));
-        if (!left_.make(most) || !motion_.make(system.unknowns()) || !change_.make(system.states()) ||
-            !trial_.make(system.states()))
+        if (!left_.make(most) || !right_.make(system.unknowns()) || !motion_.make(system.size()) ||
+            !change_.make(system.states()) || !trial_.make(system.states()))
             throw std::bad_alloc();
     }
 
@@ -81,7 +81,7 @@ private:
             if (const int failed = evaluate(call)) return failure(failed);
             double moved = 0;
             for (long long i = 0; i < system_.states(); ++i) {
-                moved = std::fmax(moved, std::fabs(trial_[i] - x[i]) / size_of(i, x));
+                moved = larger(std::fabs(trial_[i] - x[i]) / size_of(i, x), moved);
                 x[i] = trial_[i];
             }
             if (!(moved > epsilon)) break;
@@ -95,9 +95,9 @@ private:
         Call& level = positions ? calls_.positions : calls_.velocities;
         level.arg[1] = x, level.res[0] = left_.data();
         if (const int failed = evaluate(level)) return failure(failed);
-        std::fill_n(motion_.data(), system_.unknowns(), 0.0);
-        for (std::size_t k = 0; k < rows.size(); ++k) motion_[rows[k]] = -left_[static_cast<long long>(k)];
-        system_.solve(motion_.data());
+        std::fill_n(right_.data(), system_.unknowns(), 0.0);
+        for (std::size_t k = 0; k < rows.size(); ++k) right_[rows[k]] = -left_[static_cast<long long>(k)];
+        system_.solve(right_.data(), motion_.data());
         if (positions) {
             Call& call = calls_.motion;
             call.arg[1] = x, call.arg[4] = motion_.data(), call.res[0] = change_.data();
@@ -105,16 +105,24 @@ private:
         } else {
             std::copy_n(motion_.data(), system_.states(), change_.data());
         }
-        size = 0;
-        for (long long i = 0; i < system_.states(); ++i) {
-            const double part = std::fabs(change_[i]) / size_of(i, x);
-            size = part > size || std::isnan(part) ? part : size;
-        }
+        size = size_of_change(x);
         return std::isfinite(size) ? Projected::done : Projected::failed;
     }
 
+    // The largest change in units of its state; not a number where any is none.
+    double size_of_change(const double* x) const noexcept {
+        const double *change = change_.data(), *nominal = levels_.nominal.data();
+        double size = 0, finite = 0;
+        for (long long i = 0; i < system_.states(); ++i) {
+            const double part = std::fabs(change[i]), unit = larger(std::fabs(x[i]), nominal[i]);
+            finite += 0 * part;
+            if (part > size * unit) size = part / unit;
+        }
+        return size + finite;
+    }
+
     double size_of(long long i, const double* x) const noexcept {
-        return std::fmax(std::fabs(x[i]), levels_.nominal[static_cast<std::size_t>(i)]);
+        return larger(std::fabs(x[i]), levels_.nominal[static_cast<std::size_t>(i)]);
     }
 
     // Simplified Newton until rounding; a matrix that does not serve is renewed once at each place it stops at.
@@ -170,7 +178,7 @@ private:
     LevelCalls calls_;
     LinearSystem& system_;
     double rate_ = 0;  // how far the factor at hand is from the matrix at the present point
-    Block<double> left_, motion_, change_, trial_;
+    Block<double> left_, right_, motion_, change_, trial_;
 };
 
 }  // namespace DAEDALUS_ISA

@@ -24,7 +24,7 @@ inline constexpr long long most_shrinking = 5, most_crowded = 1000;
 inline Status project(Integration& s, double t, double* x, bool far) noexcept {
     s.stage_time = t;
     if (s.inputs.any_slope) write_slopes(s.inputs, t);
-    switch (s.linear.kernels.project(s.linear.system, x, far)) {
+    switch (s.linear.kernels.project(s.linear.keeper, x, far)) {
         case Projected::done: return Status::going;
         case Projected::singular: return Status::singular;
         case Projected::diverged: return Status::not_projected;
@@ -34,6 +34,14 @@ inline Status project(Integration& s, double t, double* x, bool far) noexcept {
     if (!first_not_finite(x, s.n, s.culprit.component)) s.culprit.component = 0;
     s.culprit.what = Culprit::What::state;
     return Status::not_finite;
+}
+
+// Moves the end of an attempted step onto the constraints, so that its slope serves the error test and the next step: the
+// estimate changes by a term of higher order. Where that fails, the step is judged as it is.
+inline void keep_end(Integration& s) noexcept {
+    copy(s.x_new, s.lanes, s.stage);
+    s.end_kept = project(s, s.t_new, s.x_new, false) == Status::going;
+    if (!s.end_kept) copy(s.stage, s.lanes, s.x_new);
 }
 
 template <class M>
@@ -53,7 +61,7 @@ inline void ensure_dense(Integration& s) noexcept {
 template <class M>
 inline void take_step(Integration& s) noexcept {
     M::take(s);
-    s.end_known = s.dense_known = false;
+    s.end_known = s.dense_known = s.end_kept = false;
 }
 
 // Whether the occurrence counted `number` of this guard interrupts the step.
@@ -84,7 +92,7 @@ inline void cut_step(Integration& s, long long guard, double theta) noexcept {
     const auto value_after = [&](double end) {
         s.t_new = end;
         if (end == begin)
-            copy(s.x, s.lanes, s.x_new);
+            copy(s.x, s.lanes, s.x_new), s.end_kept = false;
         else
             take_step<M>(s);
         guards_at(s, s.t_new, s.x_new, s.guards.now);

@@ -84,9 +84,10 @@ struct ImplicitCalls {
     bool has_restart = false, has_drift = false;
 };
 
-// A linear model in a run: its matrix gives x' and z, keeps the constraints, or both.
+// A linear model in a run: its matrix gives x' and z, keeps the constraints, or both; else another matrix keeps them.
 struct LinearRun {
     void* system = nullptr;
+    void* keeper = nullptr;  // what keeps the constraints: the system, or one of its own
     LinearModelKernels kernels{};
     bool gives_slopes = false, keeps_constraints = false;
     bool singular = false;  // at the last solve
@@ -119,6 +120,7 @@ struct Integration {
     double* k = nullptr;             // (rows, lanes): slopes; row 0 at (t, x)
     double* coefficients = nullptr;  // (degree + 1, lanes): dense output of the present step
     bool slope_known = false, end_known = false, dense_known = false;
+    bool end_kept = false;  // x_new lies on the constraints already
     double grid_begin = 0;  // fixed steps count from here
     long long grid_index = 0, grid_count = 0;
     double log_error_before = 0;

@@ -1,6 +1,7 @@
 // A model whose derivatives and algebraic variables follow from a sparse linear system: A(t, x, u, p) (x'; z) = b(t, x, u, p).
 //
-// In constrained mechanics A = [M G^T; G 0], with x' = v above it: the multipliers come with the accelerations.
+// In constrained mechanics A = [M G^T; G 0]: the multipliers come with the accelerations. What needs no solve, such as
+// q' = v, may stand outside of A.
 #pragma once
 
 #include "function.hpp"
@@ -9,9 +10,14 @@
 namespace daedalus {
 
 struct LinearModel {
-    const Function* function = nullptr;  // (t, x, u, p) -> nonzeros of A, b
-    long long states = 0, unknowns = 0;  // numbers of x', and of x' and z together
+    const Function* function = nullptr;  // (t, x, u, p) -> nonzeros of A, b, and what is known without a solve
+    long long states = 0, unknowns = 0;  // numbers of x', and of what A is solved for
     Pattern matrix;
+    // Where in (x'; z) the unknowns lie, and where what is known; none: all are unknown, in their order.
+    std::vector<long long> solved = {}, known = {};
+
+    // The number of x' and z together.
+    long long size() const { return unknowns + static_cast<long long>(known.size()); }
 };
 
 // Constraints that were differentiated until they became rows of A, with their lower derivatives as left by a state.

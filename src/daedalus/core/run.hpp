@@ -143,7 +143,9 @@ private:
         if (s.recorder.pieces.capacity > 0) end_pieces(s, rows);
         record_.dense.count = s.recorder.pieces.count;
         if (s.implicit) record_.implicit = kernels_.work(s.implicit);
-        if (s.linear.system) record_.implicit.factorisations = s.linear.kernels.counts(s.linear.system).factorisations;
+        const auto factorisations = [&](void* linear) { return s.linear.kernels.counts(linear).factorisations; };
+        if (s.linear.system) record_.implicit.factorisations = factorisations(s.linear.system);
+        if (s.linear.keeper != s.linear.system) record_.implicit.factorisations += factorisations(s.linear.keeper);
         if (record_.status == Status::not_finite && s.linear.singular) record_.status = Status::singular;
         const bool blames = record_.status == Status::not_finite || record_.status == Status::step_too_small ||
                             record_.status == Status::newton_failed || record_.status == Status::singular;

@@ -149,7 +149,7 @@ inline Status complete(Integration& s) noexcept {
         ensure_dense<M>(s);
         push_piece(s.recorder.pieces, s.t, s.t_new, s.coefficients, M::degree(s), s.lanes, s.n);
     }
-    if (s.linear.keeps_constraints) {
+    if (s.linear.keeps_constraints && !s.end_kept) {
         s.end_known = false;
         if (const Status status = project(s, s.t_new, s.x_new, false); status != Status::going) return status;
     }
@@ -257,7 +257,10 @@ inline Status attempt_adaptive(Integration& s) noexcept {
     if (taken == 0) return Status::step_too_small;
     ensure_slope<M>(s);
     take_step<M>(s);
-    if (M::error_needs_end(s)) ensure_end_slope<M>(s);
+    if (M::error_needs_end(s)) {
+        if (s.linear.keeps_constraints) keep_end(s);
+        ensure_end_slope<M>(s);
+    }
     if (s.abort_called) return Status::aborted;
     const double error = M::error(s);
     if (!(error <= 1)) return reject<M>(s, error);
@@ -343,6 +346,7 @@ void dense_of_step(Integration& s) noexcept {
     enter_segments(s.inputs, 0.5 * (s.t + s.t_new));
     slope_at(s, s.t, s.x, s.k);
     take_step<M>(s);
+    if (s.linear.keeps_constraints && s.fixed_step <= 0 && M::error_needs_end(s)) keep_end(s);
     ensure_dense<M>(s);
 }
 

@@ -109,7 +109,9 @@ public:
     }
     ~Workspace() {
         if (state_.implicit) kernels_.destroy(state_.implicit);
-        if (state_.linear.system) state_.linear.kernels.destroy(state_.linear.system);
+        const LinearRun& linear = state_.linear;
+        if (linear.keeper && linear.keeper != linear.system) linear.kernels.destroy(linear.keeper);
+        if (linear.system) linear.kernels.destroy(linear.system);
         std::free(memory_);
     }
     Workspace(const Workspace&) = delete;
@@ -146,20 +148,33 @@ private:
 
     void add_linear(const Request& request) {
         LinearRun& linear = state_.linear;
-        const LinearModel& model = request.linear ? *request.linear : *request.levels->model;
+        linear.gives_slopes = request.linear != nullptr, linear.keeps_constraints = request.levels != nullptr;
+        linear.kernels = choose_linear_model_kernels();
+        const ConstraintLevels* levels = request.levels;
+        const bool one = !levels || !request.linear || same_matrix(*request.linear, *levels->model);
+        const LinearModel& model = request.linear ? *request.linear : *levels->model;
+        linear.system = make_linear(model, matrix_caller_, one ? levels : nullptr, request);
+        linear.keeper = one ? linear.system : make_linear(*levels->model, keeper_caller_, levels, request);
+    }
+
+    static bool same_matrix(const LinearModel& a, const LinearModel& b) {
+        return a.matrix.colind == b.matrix.colind && a.matrix.rows == b.matrix.rows;
+    }
+
+    void* make_linear(const LinearModel& model, std::unique_ptr<Caller>& caller, const ConstraintLevels* levels,
+                      const Request& request) {
         LevelCalls calls;
         const auto add = [&](Call& call, const Function* function, int place) {
             if (function) call = connect(own(level_callers_[place], *function, request), request);
         };
-        if (request.levels) {
-            add(calls.positions, request.levels->positions, 0), add(calls.velocities, request.levels->velocities, 1);
-            add(calls.motion, request.levels->motion, 2), add(calls.others, request.levels->others, 3);
+        if (levels) {
+            add(calls.positions, levels->positions, 0), add(calls.velocities, levels->velocities, 1);
+            add(calls.motion, levels->motion, 2), add(calls.others, levels->others, 3);
         }
-        linear.kernels = choose_linear_model_kernels();
-        const Call matrix = connect(own(matrix_caller_, *model.function, request), request);
-        linear.system = linear.kernels.make(model, matrix, request.levels, calls, solves_to * request.rtol);
-        if (!linear.system) throw std::bad_alloc();
-        linear.gives_slopes = request.linear != nullptr, linear.keeps_constraints = request.levels != nullptr;
+        const Call matrix = connect(own(caller, *model.function, request), request);
+        void* made = state_.linear.kernels.make(model, matrix, levels, calls, solves_to * request.rtol);
+        if (!made) throw std::bad_alloc();
+        return made;
     }
 
     // F and its Jacobian take (t, x', x, z, u, p), the drift u' too.
@@ -229,7 +244,7 @@ private:
         if (guards.resets_after_solve) guards.resets.arg[4] = solution;
     }
 
-    std::unique_ptr<Caller> matrix_caller_, level_callers_[4];
+    std::unique_ptr<Caller> matrix_caller_, keeper_caller_, level_callers_[4];
     std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_;
     std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_;
     std::vector<double> stops_, own_parameters_;

@@ -50,7 +50,7 @@ def _written(system: System) -> LinearForm:
             because="explicit methods need every derivative and algebraic variable from a linear solve.",
             remedy="solve the equation by hand for the unknown",
         )
-    if _always_singular(matrix):
+    if always_singular(matrix):
         raise SingularModelError(
             "The equations do not determine all derivatives and algebraic variables.",
             "their matrix is singular whatever the values are",
@@ -69,7 +69,7 @@ def _nonlinear_rows(system: System, matrix: ca.SX, w: ca.SX) -> str:
     return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 
 
-def _always_singular(matrix: ca.SX) -> bool:
+def always_singular(matrix: ca.SX) -> bool:
     """Whether a matrix is singular at three points drawn at random, hence everywhere but for bad luck."""
     function = ca.Function("matrix", [concatenate(ca.symvar(matrix))], [matrix])
     draw = np.random.default_rng(1978)

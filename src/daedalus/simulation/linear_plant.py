@@ -14,6 +14,7 @@ from daedalus.compilation import Compiled
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system import System
+from daedalus.simulation.invariant_projection import invariant_projection
 from daedalus.simulation.linear_model import linear_model
 from daedalus.simulation.plant import Plant
 from daedalus.simulation.projection import projected_state
@@ -86,13 +87,15 @@ class LinearPlant(Plant):
         """The state moved onto the invariants by solves; None where there are none, or none that can be kept so."""
         if not self.system.invariants:
             return None
+        kept = concatenate(self.system.invariants.values())
         try:
-            found = projection_by_solves(self.system)
-            if found is not None:
-                return found
-            kept = concatenate(self.system.invariants.values())
             check_states_only(self.system, kept)
-            return self._compiled("projection", projected_state(self.system, kept))
+            try:
+                found = projection_by_solves(self.system)
+                return found or self._compiled("projection", projected_state(self.system, kept))
+            except SolverError:
+                # Too many for a formula, or positions whose rates are coupled: by the shortest way.
+                return invariant_projection(self.system, kept)
         except SolverError as error:
             self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
             return None

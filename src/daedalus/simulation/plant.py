@@ -16,6 +16,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.names import element_label, flat_index, split_index
 from daedalus.model.system import System
 from daedalus.reduction.explicit_form import LargeBlock, explicit_form
+from daedalus.simulation.invariant_projection import invariant_projection
 from daedalus.simulation.projection import projection
 from daedalus.simulation.sparse_projection import projection_by_solves
 
@@ -152,10 +153,18 @@ class ExplicitPlant(Plant):
                 by_solves = projection_by_solves(self.system)
                 if by_solves is not None:
                     return by_solves
-            projected = projection(self.system, self.form)
+            return self._shortest_way()
         except SolverError as error:
             self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
             return None
+
+    def _shortest_way(self) -> Any:
+        """The projection as a formula, or by a sparse solve where it would be too long."""
+        try:
+            projected = projection(self.system, self.form)
+        except SolverError:
+            kept = self.form.applied(self.system, concatenate(self.system.invariants.values()))
+            return invariant_projection(self.system, kept)
         return None if projected is None else self._compiled("projection", projected)
 
     @cached_property

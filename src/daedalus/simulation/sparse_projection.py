@@ -17,6 +17,7 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system import System
+from daedalus.reduction.condensed_form import condensed_form
 from daedalus.reduction.constraint_rows import ConstraintRows, constraint_rows
 from daedalus.reduction.linear_form import LinearForm, linear_form
 from daedalus.simulation.linear_model import linear_model
@@ -46,12 +47,13 @@ def projection_by_solves(system: System) -> SimpleNamespace | None:
 def _core_projection(
     system: System, rows: ConstraintRows, functions: dict[str, Compiled], others: _core.Function | None
 ) -> _core.Projection:
+    place = {equation: k for k, equation in enumerate(condensed_form(system).rows.tolist())}
     return _core.Projection(
         linear_model(system),
         functions["positions"].core,
-        [row for row, _ in rows.positions],
+        [place[row] for row, _ in rows.positions],
         functions["velocities"].core,
-        [row for row, _ in rows.velocities],
+        [place[row] for row, _ in rows.velocities],
         functions["motion"].core,
         others,
         np.maximum(np.abs(system.nominal["x"]), np.finfo(float).tiny),
