@@ -13,6 +13,7 @@ from kronecker_blocks import finite_block, hidden, infinite_block, left_block, r
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.analysis.operating_point import read_point
+from daedalus.analysis.structure import examination
 from daedalus.analysis.structure.block_form import blocks_in_order
 from daedalus.analysis.structure.consistent_jet import consistent_jet, jet_start
 from daedalus.analysis.structure.derivative_array import DerivativeArray
@@ -169,28 +170,101 @@ def test_steps_are_not_linear():
     assert not dd.analyse(m).is_linear
 
 
-def test_a_large_system_is_judged_by_its_structure():
-    n = 2500
+def ladder(n):
     m = dd.Model("ladder")
     x, z = m.state("x", n, start=np.ones(n)), m.algebraic("z", n)
     m.equation(m.der(x), z - x)
     m.equation(z**2 + 0.1 * ca.sin(z), ca.vertcat(1, x[:-1]) + x**2)
-    report = dd.analyse(m)
+    return m
+
+
+def test_a_large_system_is_judged_by_its_system_jacobian_at_a_consistent_point():
+    n = 1500
+    report = dd.analyse(ladder(n))
     assert (report.kind, report.index, report.degrees_of_freedom) == ("semi-explicit DAE", 1, n)
     assert report.directly_solvable
-    assert "the verdict is that of the structure" in report.notes[0]
-    assert "regular at values drawn at random" in report.notes[1]
+    assert report.solvable
+    assert [rank.matrix for rank in report.ranks] == ["system Jacobian"]
+    assert report.ranks[0].rank == 2 * n
+    assert report.gap > 1e6
+    assert report.block_indices == [1] * n
+    z = report.point["z"]
+    assert z**2 + 0.1 * np.sin(z) == pytest.approx(2.0, rel=1e-9)
+    assert len(report.written_constraints) == n
     assert len(str(report).splitlines()) < 25
 
 
+def test_a_large_system_without_a_consistent_point_is_judged_by_its_structure():
+    m = ladder(400)
+    w = m.algebraic("w", start=1.0)
+    m.equation(w**2 + 1, name="never")
+    report = dd.analyse(m)
+    assert (report.index, report.degrees_of_freedom) == (1, 400)
+    assert "the verdict is that of the structure" in report.notes[0]
+    assert "regular at values drawn at random" in report.notes[1]
+
+
+@pytest.mark.parametrize("name", ["pendulum_3d", "delta_robot", "cstr", "four_bar", "slider_crank", "nilpotent_3"])
+def test_ranks_and_the_system_jacobian_give_the_same_verdict(name, monkeypatch):
+    """Two ways to index, freedom and solvability: singular values of derivative arrays, one sparse factorisation."""
+    known = catalogue.load(name)
+    by_ranks = dd.analyse(known.model, inputs=known.inputs)
+    monkeypatch.setattr(examination, "SECOND_OPINION", 0)
+    proved = dd.analyse(known.model, inputs=known.inputs)
+    assert {rank.matrix for rank in proved.ranks} == {"system Jacobian"} != {rank.matrix for rank in by_ranks.ranks}
+    for key in (
+        *("kind", "index", "degrees_of_freedom", "is_dae", "directly_solvable", "solvable", "undetermined"),
+        *("warnings", "block_indices", "differential", "algebraic"),
+    ):
+        assert getattr(proved, key) == getattr(by_ranks, key), key
+    texts = [[text for text, _ in report.hidden_constraints] for report in (proved, by_ranks)]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("rods", [4, 16])
+def test_long_chains_have_the_verdict_of_short_ones(rods):
+    report = dd.analyse(catalogue.load("rod_chain", rods=rods).model)
+    assert (report.index, report.degrees_of_freedom, report.solvable) == (3, 2 * rods, True)
+    assert len(report.hidden_constraints) == 4 * rods
+    assert report.moved == []
+    assert ("system Jacobian" in {rank.matrix for rank in report.ranks}) == (rods > 4)
+
+
+def test_a_structural_index_that_is_too_high_is_lowered_by_ranks(monkeypatch):
+    """G. Reissig, W. S. Martinson, P. I. Barton (2000): index 1, and a structural index as high as one likes."""
+    m = dd.Model("circuit")
+    x = m.state("x", 5)
+    r = m.der(x)
+    m.equation([r[1] + r[2] + x[0], r[1] + r[2] + x[1], r[3] + r[4] + x[2], r[3] + r[4] + x[3], x[4] - ca.sin(m.time)])
+    for second_opinion in (examination.SECOND_OPINION, 0):
+        monkeypatch.setattr(examination, "SECOND_OPINION", second_opinion)
+        report = dd.analyse(m)
+        assert (report.structural_index, report.index) == (3, 1)
+        assert report.degrees_of_freedom == 2
+        assert "the structure says index 3, the ranks at the point 1" in report.warnings
+
+
 def test_a_large_structure_that_misleads_is_told():
-    n = 700
+    n = 420
     m = dd.Model("sums")
     x = m.state("x", n)
     rate = m.der(x)
     sums, rates = x[::2] + x[1::2], rate[::2] + rate[1::2]
     m.equation(ca.vertcat(rates - 1, rates + sums))
     assert any("system Jacobian is singular" in w for w in dd.analyse(m).warnings)
+
+
+def test_many_blocks_that_mislead_are_repaired_in_one_pass():
+    """Example (14) five times."""
+    n = 10
+    m = dd.Model("five")
+    x = m.state("x", n, start=np.tile([-8.0, 0.0], 5))
+    rate = m.der(x)
+    rates = rate[::2] + rate[1::2]
+    m.equation(ca.vertcat(rates - 7, rates + x[::2] + ca.cos(x[1::2])))
+    report = dd.analyse(m)
+    assert (report.index, report.degrees_of_freedom) == (1, 5)
+    assert len(report.hidden_constraints) == 5
 
 
 def test_the_picture_shows_blocks_in_order():

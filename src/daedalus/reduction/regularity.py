@@ -195,7 +195,7 @@ def repaired_equations(
 ) -> tuple[ca.SX, list[str]]:
     """The equations combined until the structure tells the truth, in the notebook's symbols, and their names."""
     found = start_jet(system, index, LARGEST_REPAIRED)
-    structure: Structure | None = repaired_structure(*found) if found else None
+    structure: Structure | None = repaired_structure(*found, substitute=False) if found else None
     count = len(labels)
     if structure is not None and structure.folded:
         raise _repeated(system, structure)
@@ -219,8 +219,7 @@ def repaired_equations(
 
 def _check_signals(book: Model, array: DerivativeArray, equations: ca.SX) -> None:
     """Refuse combinations that contain the derivative of an input."""
-    labels = array.labels
-    rates = [labels[symbol_key(s)] for s in ca.symvar(equations) if symbol_key(s) not in book._known]
+    rates = [array.symbol_label(s) for s in ca.symvar(equations) if symbol_key(s) not in book._known]
     if rates:
         error = DifferentiatedInputError(
             f"The derivative of an input would be needed: {', '.join(rates[:6])}.",

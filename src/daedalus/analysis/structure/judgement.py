@@ -77,7 +77,7 @@ def _special_point(array: DerivativeArray, found: Examination, repeated: Redunda
 
 def structure_warnings(array: DerivativeArray, s: Signature, found: Examination) -> list[str]:
     """Where pattern and numbers disagree."""
-    labels, structure = array.system.equation_labels, found.structure
+    labels, structure = found.structure.array.equation_labels, found.structure
     warnings = []
     for repair in structure.repairs if structure.trusted else ():
         others = listed([labels[i] for i in repair.involved if i != repair.replaced])
@@ -85,8 +85,14 @@ def structure_warnings(array: DerivativeArray, s: Signature, found: Examination)
             f"the pattern of the equations misleads (structural index {s.index}): {labels[repair.replaced]} combined "
             f"with {others} contains fewer derivatives"
         )
+    for own in structure.combinations if structure.trusted else ():
+        warnings.append(
+            f"the pattern of the equations misleads (structural index {s.index}): derivatives enter only through "
+            f"{structure.array.text(own.definition)}, in fewer combinations than unknowns"
+        )
     for block in structure.at_point if found.index is not None else ():
-        names = dict.fromkeys(array.label(int(j), int(structure.signature.d[j])) for j in block.unknowns)
+        own_array = structure.array
+        names = dict.fromkeys(own_array.label(int(j), int(structure.signature.d[j])) for j in block.unknowns)
         equations = listed([labels[i] for i in block.equations])
         warnings.append(
             f"at this point {equations} cannot be solved for {listed(list(names))}; elsewhere that is possible"
@@ -104,6 +110,7 @@ def structure_warnings(array: DerivativeArray, s: Signature, found: Examination)
             warnings.append(f"{many} are too many equations for the unknowns in them")
         if few:
             warnings.append(f"{few} stand in too few equations")
-    if found.index is not None and structure.signature.index not in (found.index, None) and structure.trusted:
+    comparable = structure.trusted and not structure.times and not structure.combinations
+    if comparable and found.index is not None and structure.signature.index not in (found.index, None):
         warnings.append(f"the structure says index {structure.signature.index}, the ranks at the point {found.index}")
     return warnings

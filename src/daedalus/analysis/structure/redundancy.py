@@ -14,6 +14,7 @@ import numpy as np
 
 from daedalus.analysis.structure.consistent_jet import Jet, JetStart, consistent_jet
 from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.numeric_index import STILL, JetJacobian, null_space
 
 # How far the second jet lies from the first, in sizes of the unknowns.
@@ -50,6 +51,10 @@ def _combinations(array: DerivativeArray, jet: Jet, size: np.ndarray, order: int
     jacobian = JetJacobian(array, jet, size, order)
     equations, unknowns = np.arange(array.count), np.arange(array.size)
     whole = jacobian.part(order, 0, equations, unknowns)
+    if not isinstance(whole, np.ndarray):
+        probe = NullSpaceProbe(whole.T)
+        moved = probe.moved().reshape(order + 1, array.count).any(axis=0)
+        return np.flatnonzero(moved), probe.dimension()
     null, _ = null_space(whole.T, "all rows")
     weight = (
         np.linalg.norm(null.reshape(order + 1, array.count, -1), axis=(0, 2)) if null.size else np.zeros(array.count)
