@@ -244,7 +244,9 @@ def _repeated(system: System, structure: Structure) -> SingularModelError:
     if multipliers:
         facts.append(f"the motion is determined without one of them; not unique: {', '.join(multipliers[:8])}")
     elif loose:
-        facts.append(f"left undetermined: {', '.join(loose[:8])}")
+        moving = set(loose) & set(system.labels["x"])
+        left = f"{', '.join(loose[:8])}{', …' if len(loose) > 8 else ''}"
+        facts.append(f"the motion is not determined: {left} are left open" if moving else f"left undetermined: {left}")
         remedy = f"write something new in the place of one of {', '.join(names[:4])}"
     return SingularModelError(
         "The model cannot be reduced: "
