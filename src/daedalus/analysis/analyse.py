@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -19,6 +20,7 @@ from daedalus.analysis.structure.judgement import judge, structure_warnings
 from daedalus.analysis.structure.numeric_index import TOLERANCE
 from daedalus.analysis.structure.regimes import listed, regime_warnings
 from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.analysis.structure.structural_repair import repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere
 from daedalus.errors import ModelError
 from daedalus.model.model import Model, as_system
@@ -99,19 +101,19 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
     system, jet, structure = array.system, found.jet, found.structure
     kind = classify(array, jet, found.start.size, s if found.proved else None)
     blocks = blocks_in_order(s)
-    constraints = constraints_of(structure) if structure.trusted else []
+    constraints, written_out = _constraints(array, found, notes)
     free = found.freedom(kind)
     judged = judge(array, s, found, kind, free)
     warnings = [*judged.warnings, *structure_warnings(array, s, found)]
     plain = structure.signature.regular and not structure.singular and not structure.combinations
     if plain and array.size <= LARGEST_FOR_REGIMES:
-        conditions = [c.expression for c in constraints if c.free]
+        conditions = [c.expression for c in constraints if c.free and structure.trusted]
         warnings += regime_warnings(array, structure, jet, found.start.size, conditions)
     moved = [array.label(j, k) for k, j in jet.moved]
     if moved and jet.consistent:
         verb = "contradicts" if len(moved) == 1 else "contradict"
         notes.append(f"the given {listed(moved)} {verb} the equations: ranks are taken at a point nearby that fits")
-    if found.index is not None and not structure.trusted and free.start_values < len(kind.differential):
+    if found.index is not None and not written_out and free.start_values < len(kind.differential):
         notes.append("constraints of the start values exist that could not be written out")
     hidden = [(_constraint_text(c), ca.SX(c.expression)) for c in constraints if c.hidden]
     index = found.index
@@ -125,7 +127,7 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         index=index,
         structural_index=s.index,
         directly_solvable=kind.directly_solvable,
-        solvable=jet.consistent and not len(free.loose) and array.count == array.size,
+        solvable=jet.consistent and not len(free.loose) and array.count >= array.size,
         degrees_of_freedom=free.start_values,
         differential=[array.label(int(j)) for j in kind.differential],
         algebraic=[array.label(int(j)) for j in kind.algebraic],
@@ -146,6 +148,18 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         tolerance=TOLERANCE,
         ranks=(*kind.ranks, *found.ranks),
     )
+
+
+def _constraints(array: DerivativeArray, found: Examination, notes: list[str]) -> tuple[list[FoundConstraint], bool]:
+    """What solutions obey, and whether that is all; where inputs make the point special, while they stay as they are."""
+    if found.structure.trusted:
+        return constraints_of(found.structure), True
+    if found.structure.at_point and len(found.jet.u) and found.index is not None:
+        held = repaired_structure(array, replace(found.jet, inputs_stay=True))
+        if held.trusted:
+            notes.append("hidden constraints are those of inputs that keep their values")
+            return constraints_of(held), True
+    return [], False
 
 
 def _constraint_text(constraint: FoundConstraint) -> str:

@@ -113,5 +113,7 @@ def test_every_example_says_where_it_comes_from():
 
 def test_a_system_with_an_undetermined_motion_is_not_simulated():
     known = catalogue.load("small_dae", example="savin_22")
-    with pytest.raises(dd.ModelError, match="the motion is not determined: x1, x2, force1, force2 stand in too few equations"):
+    with pytest.raises(
+        dd.ModelError, match="the motion is not determined: x1, x2, force1, force2 stand in too few equations"
+    ):
         dd.simulate(known.model, 1.0)

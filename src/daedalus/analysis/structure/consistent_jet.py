@@ -38,7 +38,7 @@ class Jet:
     """Values of t, p, u and its derivatives (zero but for u), and y^(k) in row k.
 
     residual: what is left of every differentiated equation, in shares of its size. moved: positions in y (and y') of
-    given values that could not be kept.
+    given values that could not be kept. inputs_stay: whether values drawn around the jet keep its inputs.
     """
 
     t: float
@@ -47,6 +47,7 @@ class Jet:
     y: np.ndarray
     residual: np.ndarray
     moved: tuple[tuple[int, int], ...] = ()
+    inputs_stay: bool = False
 
     @property
     def consistent(self) -> bool:

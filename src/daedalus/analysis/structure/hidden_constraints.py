@@ -59,7 +59,7 @@ def constraints_of(structure: Structure) -> list[FoundConstraint]:
         solved = solved_for(rows, own, _always_singular(structure)) if needed else []
     value_of = {symbol_key(symbol): value for symbol, value in solved}
     source_of = {symbol_key(symbol): origin[r][0] for symbol, r in zip(symbols, partner or [])}
-    replaced = {repair.replaced for repair in structure.repairs}
+    replaced = {repair.replaced for repair in structure.repairs if len(repair.involved) > 1}
     matched = set(partner or [])
     found = []
     for r, (i, times) in enumerate(origin):

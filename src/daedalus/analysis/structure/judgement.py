@@ -11,12 +11,9 @@ from daedalus.analysis.structure.classification import Classification
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.examination import Examination
 from daedalus.analysis.structure.numeric_index import Freedom
-from daedalus.analysis.structure.redundancy import Redundancy, repeated_equations
+from daedalus.analysis.structure.redundancy import FLAT, Redundancy, repeated_equations
 from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature
-
-# Smaller slopes vanish: at a multiple root values are known to the root of rounding only.
-FLAT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +78,10 @@ def structure_warnings(array: DerivativeArray, s: Signature, found: Examination)
     warnings = []
     for repair in structure.repairs if structure.trusted else ():
         others = listed([labels[i] for i in repair.involved if i != repair.replaced])
-        warnings.append(
-            f"the pattern of the equations misleads (structural index {s.index}): {labels[repair.replaced]} combined "
-            f"with {others} contains fewer derivatives"
-        )
+        what = f"{labels[repair.replaced]} combined with {others} contains fewer derivatives"
+        if not others:
+            what = f"at these values of the parameters {labels[repair.replaced]} contains less than is written in it"
+        warnings.append(f"the pattern of the equations misleads (structural index {s.index}): {what}")
     for own in structure.combinations if structure.trusted else ():
         warnings.append(
             f"the pattern of the equations misleads (structural index {s.index}): derivatives enter only through "
@@ -109,7 +106,7 @@ def structure_warnings(array: DerivativeArray, s: Signature, found: Examination)
         if many:
             warnings.append(f"{many} are too many equations for the unknowns in them")
         if few:
-            warnings.append(f"{few} stand in too few equations")
+            warnings.append(f"the unknowns {few} stand in too few equations")
     comparable = structure.trusted and not structure.times and not structure.combinations
     if comparable and found.index is not None and structure.signature.index not in (found.index, None):
         warnings.append(f"the structure says index {structure.signature.index}, the ranks at the point {found.index}")

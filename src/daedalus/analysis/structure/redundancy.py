@@ -16,9 +16,12 @@ from daedalus.analysis.structure.consistent_jet import Jet, JetStart, consistent
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.numeric_index import STILL, JetJacobian, null_space
+from daedalus.analysis.structure.system_jacobian import as_sparse, random_arguments
 
 # How far the second jet lies from the first, in sizes of the unknowns.
 NEARBY = 0.05
+# Smaller slopes vanish: at a multiple root values are known to the root of rounding only.
+FLAT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,8 @@ def repeated_equations(array: DerivativeArray, start: JetStart, jet: Jet, order:
     here, count = _combinations(array, jet, start.size, order)
     if not count:
         return Redundancy(none, none)
+    if len(_flat_here_alone(array, start, jet)):
+        return Redundancy(none, here)
     draw = np.random.default_rng(1958)
     y = jet.y[:2]
     shaken = y + NEARBY * np.maximum(start.size, np.abs(y)) * draw.standard_normal(y.shape)
@@ -44,6 +49,14 @@ def repeated_equations(array: DerivativeArray, start: JetStart, jet: Jet, order:
         if count_nearby < count:
             return Redundancy(none, here)
     return Redundancy(here, none)
+
+
+def _flat_here_alone(array: DerivativeArray, start: JetStart, jet: Jet) -> np.ndarray:
+    """The equations whose slopes all vanish at a jet but not at values drawn at random."""
+    points = (jet.arguments(1), *random_arguments(array, jet, 1))
+    matrices = [as_sparse(array.function(0)(*point)[1]) for point in points]
+    largest = [abs(m).multiply(np.tile(start.size, 2)).max(axis=1).toarray().ravel() for m in matrices]
+    return np.flatnonzero((largest[0] < FLAT) & (np.min(largest[1:], axis=0) > FLAT))
 
 
 def _combinations(array: DerivativeArray, jet: Jet, size: np.ndarray, order: int) -> tuple[np.ndarray, int]:

@@ -129,10 +129,11 @@ def as_sparse(matrix: ca.DM) -> csc_matrix:
 
 
 def random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int = 2) -> list[list[Any]]:
-    """Arguments at values drawn around those of a jet, parameters held."""
+    """Arguments at values drawn around those of a jet, parameters held, and inputs where the jet says so."""
     draw = np.random.default_rng(2017)
     _, p, u, y = jet.arguments(order)
-    return [[draw.uniform(0.3, 1.3), p, _drawn(draw, u), _drawn(draw, y)] for _ in range(count)]
+    found = [[draw.uniform(0.3, 1.3), p, _drawn(draw, u), _drawn(draw, y)] for _ in range(count)]
+    return [[t, p, u, own] for t, p, _, own in found] if jet.inputs_stay else found
 
 
 def _drawn(draw: np.random.Generator, values: np.ndarray) -> np.ndarray:
