@@ -49,6 +49,32 @@ def test_random_linear_systems_have_the_index_of_their_pencil(shapes, seed):
     assert not report.undetermined
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from(["infinite", "finite"]), st.integers(1, 4)), min_size=1, max_size=4),
+    st.one_of(st.none(), st.tuples(st.integers(0, 2), st.integers(0, 2))),
+    st.integers(0, 10**6),
+)
+@settings(max_examples=12, deadline=None)
+def test_larger_and_singular_pencils_have_the_verdict_of_their_kronecker_form(shapes, singular, seed):
+    """A block with an unknown too many and one with an equation too many make a square pencil singular."""
+    rng = np.random.default_rng(seed)
+    blocks = [infinite_block(k) if kind == "infinite" else finite_block(k, rng.uniform(-2, -0.5)) for kind, k in shapes]
+    if singular is not None:
+        blocks += [right_block(singular[0]), left_block(singular[1])]
+    E, A = hidden(blocks, rng, spread=0.2)
+    assume(len(E) <= 11)
+    report, known = dd.analyse(linear_model(E, A)), dd.pencil(E, A)
+    assert report.solvable == known.regular == (singular is None)
+    assert report.is_linear
+    if singular is None:
+        assert report.index == known.index == max([k for kind, k in shapes if kind == "infinite"], default=0)
+        assert report.degrees_of_freedom == len(known.finite) == sum(k for kind, k in shapes if kind == "finite")
+    else:
+        assert report.index is None
+        assert report.undetermined
+        assert report.redundant
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_singular_pencils_are_undetermined_and_have_a_repeated_equation(seed):
     rng = np.random.default_rng(seed)
@@ -127,6 +153,54 @@ def test_a_start_where_the_slopes_of_a_constraint_vanish_is_told_and_not_misread
     assert any(w.startswith("at this point all slopes of cross vanish") for w in report.warnings)
     assert "singular at this point" in str(report)
     assert dd.analyse(crossing(), at={"q": [1, 1], "q_dot": [0, 0]}).index == 3
+
+
+def test_a_cusp_is_a_special_point_and_no_redundant_constraint():
+    """q2² = q1³ at the origin: points nearby converge to it, but its slopes are not zero elsewhere."""
+    m = dd.Model("cusp")
+    q = m.coordinate("q", 2, start=[0, 0], rate=[0, 0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.constraint("cusp", q[1] ** 2 - q[0] ** 3)
+    report = dd.analyse(m)
+    assert report.index is None
+    assert not report.redundant
+    assert any(w.startswith("at this point all slopes of cusp vanish") for w in report.warnings)
+    assert dd.analyse(m, at={"q": [1, 1], "q_dot": [2, 3]}).index == 3
+
+
+def clutch():
+    """Two wheels and a clutch with the slip k T: at k = 0 it is closed."""
+    m = dd.Model("clutch")
+    w, k, torque = m.state("w", 2, start=[1.0, 1.0]), m.input("k"), m.algebraic("T")
+    m.equation(m.der(w), [torque, -torque])
+    m.equation(k * torque, w[1] - w[0], name="clutch")
+    return m
+
+
+def test_constraints_at_a_special_input_are_written_out_while_it_stays():
+    report = dd.analyse(clutch(), inputs={"k": 0.0})
+    assert (report.index, report.degrees_of_freedom) == (2, 1)
+    assert [text for text, _ in report.hidden_constraints] == ["clutch, differentiated once: 2*T = 0"]
+    assert "hidden constraints are those of inputs that keep their values" in report.notes
+    assert "a DAE of index 1 while k != 0, singular in T at k = 0" in report.warnings
+    assert dd.analyse(clutch(), inputs={"k": 0.5}).index == 1
+
+
+def test_a_parameter_that_is_zero_takes_what_it_multiplies_with_it():
+    """A capacitor at a source through R: index 1, and index 2 without the resistor."""
+    m = dd.Model("capacitor")
+    v, i, u, R = m.state("v", start=1.0), m.algebraic("i"), m.input("u"), m.parameter("R", 0.0)
+    m.equation(m.der(v), i)
+    m.equation(u - R * i, v, name="mesh")
+    report = dd.analyse(m, inputs={"u": 1.0})
+    assert (report.index, report.degrees_of_freedom) == (2, 0)
+    assert [text for text, _ in report.written_constraints] == ["mesh: u - v = 0"]
+    assert [text for text, _ in report.hidden_constraints] == ["mesh, differentiated once: u_dot - i = 0"]
+    assert report.warnings == [
+        "the pattern of the equations misleads (structural index 1): at these values of the parameters mesh contains "
+        "less than is written in it"
+    ]
+    assert dd.analyse(m, inputs={"u": 1.0}, parameters={"R": 2.0}).index == 1
 
 
 def test_a_point_that_contradicts_hidden_constraints_is_named_and_replaced():

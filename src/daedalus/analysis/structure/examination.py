@@ -24,7 +24,7 @@ from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.staged_jet import staged_jet
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
-from daedalus.analysis.structure.system_jacobian import structural_index_holds
+from daedalus.analysis.structure.system_jacobian import singular_anywhere, structural_index_holds
 
 # A structure that its Jacobian does not confirm may need this many differentiations more than it says.
 FURTHER = 2
@@ -120,6 +120,8 @@ def _by_ranks(
 
 def _proved(array: DerivativeArray, s: Signature, start: JetStart, blocks: list[Block]) -> Examination | None:
     """What follows without ranks where the system Jacobian is regular at a consistent jet, if it is."""
+    if singular_anywhere(array, s, Jet(start.t, start.p, start.u, start.y, np.zeros(1))):
+        return None
     jet = staged_jet(array, s, start)
     if not jet.consistent:
         return None
