@@ -151,7 +151,7 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
 
 
 def _constraints(array: DerivativeArray, found: Examination, notes: list[str]) -> tuple[list[FoundConstraint], bool]:
-    """What solutions obey, and whether that is all; where inputs make the point special, while they stay as they are."""
+    """What solutions obey, and whether that is all; where inputs make the point special, while they stay."""
     if found.structure.trusted:
         return constraints_of(found.structure), True
     if found.structure.at_point and len(found.jet.u) and found.index is not None:
