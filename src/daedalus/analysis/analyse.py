@@ -115,6 +115,8 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         notes.append(f"the given {listed(moved)} {verb} the equations: ranks are taken at a point nearby that fits")
     if found.index is not None and not written_out and free.start_values < len(kind.differential):
         notes.append("constraints of the start values exist that could not be written out")
+    if judged.multipliers and not written_out:
+        notes.append("hidden constraints are written out once the redundant ones are dropped")
     hidden = [(_constraint_text(c), ca.SX(c.expression)) for c in constraints if c.hidden]
     index = found.index
     if judged.multipliers and found.whole is not None:

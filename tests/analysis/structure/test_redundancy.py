@@ -22,6 +22,7 @@ def test_two_constraints_that_say_the_same_leave_their_forces_open_and_the_motio
     assert report.undetermined == []
     assert report.degrees_of_freedom == 2
     assert report.index == 3
+    assert report.notes == ["hidden constraints are written out once the redundant ones are dropped"]
     assert "the motion is unique, single multipliers are not" in str(report)
     assert "derivatives follow after differentiating 3 times at most, the multipliers below only in their sum" in str(
         report
