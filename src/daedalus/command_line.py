@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -124,13 +125,16 @@ def _load_file(file: Path) -> dict[str, Any]:
     except DaedalusError:
         raise
     except Exception as error:
-        raise InputError(f"{str(file)!r} cannot be run.", f"{type(error).__name__}: {error}") from error
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
+        where = f"line {lines[-1]}: " if lines else ""
+        raise InputError(f"{str(file)!r} cannot be run.", f"{where}{type(error).__name__}: {error}") from error
     if not isinstance(found.get("model"), Model):
         kind = "nothing" if "model" not in found else f"a {type(found['model']).__name__}"
+        others = [name for name, value in found.items() if isinstance(value, Model)]
         raise InputError(
             f"{str(file)!r} defines no model.",
-            f"`model` is {kind} there",
-            remedy='model = dd.Model("name") at the top level of the file',
+            f"`model` is {kind} there" + (f"; models have the names {', '.join(others[:6])}" if others else ""),
+            remedy=f"model = {others[0]}" if others else 'model = dd.Model("name") at the top level of the file',
         )
     return found
 

@@ -13,6 +13,7 @@ from kronecker_blocks import finite_block, hidden, infinite_block, left_block, r
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.analysis.operating_point import read_point
+from daedalus.analysis.structure import examination
 from daedalus.analysis.structure.block_form import blocks_in_order
 from daedalus.analysis.structure.consistent_jet import consistent_jet, jet_start
 from daedalus.analysis.structure.derivative_array import DerivativeArray
@@ -46,6 +47,32 @@ def test_random_linear_systems_have_the_index_of_their_pencil(shapes, seed):
     assert report.solvable
     assert report.is_linear
     assert not report.undetermined
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["infinite", "finite"]), st.integers(1, 4)), min_size=1, max_size=4),
+    st.one_of(st.none(), st.tuples(st.integers(0, 2), st.integers(0, 2))),
+    st.integers(0, 10**6),
+)
+@settings(max_examples=12, deadline=None)
+def test_larger_and_singular_pencils_have_the_verdict_of_their_kronecker_form(shapes, singular, seed):
+    """A block with an unknown too many and one with an equation too many make a square pencil singular."""
+    rng = np.random.default_rng(seed)
+    blocks = [infinite_block(k) if kind == "infinite" else finite_block(k, rng.uniform(-2, -0.5)) for kind, k in shapes]
+    if singular is not None:
+        blocks += [right_block(singular[0]), left_block(singular[1])]
+    E, A = hidden(blocks, rng, spread=0.2)
+    assume(len(E) <= 11)
+    report, known = dd.analyse(linear_model(E, A)), dd.pencil(E, A)
+    assert report.solvable == known.regular == (singular is None)
+    assert report.is_linear
+    if singular is None:
+        assert report.index == known.index == max([k for kind, k in shapes if kind == "infinite"], default=0)
+        assert report.degrees_of_freedom == len(known.finite) == sum(k for kind, k in shapes if kind == "finite")
+    else:
+        assert report.index is None
+        assert report.undetermined
+        assert report.redundant
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -128,6 +155,54 @@ def test_a_start_where_the_slopes_of_a_constraint_vanish_is_told_and_not_misread
     assert dd.analyse(crossing(), at={"q": [1, 1], "q_dot": [0, 0]}).index == 3
 
 
+def test_a_cusp_is_a_special_point_and_no_redundant_constraint():
+    """q2² = q1³ at the origin: points nearby converge to it, but its slopes are not zero elsewhere."""
+    m = dd.Model("cusp")
+    q = m.coordinate("q", 2, start=[0, 0], rate=[0, 0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.constraint("cusp", q[1] ** 2 - q[0] ** 3)
+    report = dd.analyse(m)
+    assert report.index is None
+    assert not report.redundant
+    assert any(w.startswith("at this point all slopes of cusp vanish") for w in report.warnings)
+    assert dd.analyse(m, at={"q": [1, 1], "q_dot": [2, 3]}).index == 3
+
+
+def clutch():
+    """Two wheels and a clutch with the slip k T: at k = 0 it is closed."""
+    m = dd.Model("clutch")
+    w, k, torque = m.state("w", 2, start=[1.0, 1.0]), m.input("k"), m.algebraic("T")
+    m.equation(m.der(w), [torque, -torque])
+    m.equation(k * torque, w[1] - w[0], name="clutch")
+    return m
+
+
+def test_constraints_at_a_special_input_are_written_out_while_it_stays():
+    report = dd.analyse(clutch(), inputs={"k": 0.0})
+    assert (report.index, report.degrees_of_freedom) == (2, 1)
+    assert [text for text, _ in report.hidden_constraints] == ["clutch, differentiated once: 2*T = 0"]
+    assert "hidden constraints are those of inputs that keep their values" in report.notes
+    assert "a DAE of index 1 while k != 0, singular in T at k = 0" in report.warnings
+    assert dd.analyse(clutch(), inputs={"k": 0.5}).index == 1
+
+
+def test_a_parameter_that_is_zero_takes_what_it_multiplies_with_it():
+    """A capacitor at a source through R: index 1, and index 2 without the resistor."""
+    m = dd.Model("capacitor")
+    v, i, u, R = m.state("v", start=1.0), m.algebraic("i"), m.input("u"), m.parameter("R", 0.0)
+    m.equation(m.der(v), i)
+    m.equation(u - R * i, v, name="mesh")
+    report = dd.analyse(m, inputs={"u": 1.0})
+    assert (report.index, report.degrees_of_freedom) == (2, 0)
+    assert [text for text, _ in report.written_constraints] == ["mesh: u - v = 0"]
+    assert [text for text, _ in report.hidden_constraints] == ["mesh, differentiated once: u_dot - i = 0"]
+    assert report.warnings == [
+        "the pattern of the equations misleads (structural index 1): at these values of the parameters mesh contains "
+        "less than is written in it"
+    ]
+    assert dd.analyse(m, inputs={"u": 1.0}, parameters={"R": 2.0}).index == 1
+
+
 def test_a_point_that_contradicts_hidden_constraints_is_named_and_replaced():
     report = dd.analyse(crossing(), at={"q": [1, 1], "q_dot": [1, -1]})
     assert report.index == 3
@@ -169,28 +244,101 @@ def test_steps_are_not_linear():
     assert not dd.analyse(m).is_linear
 
 
-def test_a_large_system_is_judged_by_its_structure():
-    n = 2500
+def ladder(n):
     m = dd.Model("ladder")
     x, z = m.state("x", n, start=np.ones(n)), m.algebraic("z", n)
     m.equation(m.der(x), z - x)
     m.equation(z**2 + 0.1 * ca.sin(z), ca.vertcat(1, x[:-1]) + x**2)
-    report = dd.analyse(m)
+    return m
+
+
+def test_a_large_system_is_judged_by_its_system_jacobian_at_a_consistent_point():
+    n = 1500
+    report = dd.analyse(ladder(n))
     assert (report.kind, report.index, report.degrees_of_freedom) == ("semi-explicit DAE", 1, n)
     assert report.directly_solvable
-    assert "the verdict is that of the structure" in report.notes[0]
-    assert "regular at values drawn at random" in report.notes[1]
+    assert report.solvable
+    assert [rank.matrix for rank in report.ranks] == ["system Jacobian"]
+    assert report.ranks[0].rank == 2 * n
+    assert report.gap > 1e6
+    assert report.block_indices == [1] * n
+    z = report.point["z"]
+    assert z**2 + 0.1 * np.sin(z) == pytest.approx(2.0, rel=1e-9)
+    assert len(report.written_constraints) == n
     assert len(str(report).splitlines()) < 25
 
 
+def test_a_large_system_without_a_consistent_point_is_judged_by_its_structure():
+    m = ladder(400)
+    w = m.algebraic("w", start=1.0)
+    m.equation(w**2 + 1, name="never")
+    report = dd.analyse(m)
+    assert (report.index, report.degrees_of_freedom) == (1, 400)
+    assert "the verdict is that of the structure" in report.notes[0]
+    assert "regular at values drawn at random" in report.notes[1]
+
+
+@pytest.mark.parametrize("name", ["pendulum_3d", "delta_robot", "cstr", "four_bar", "slider_crank", "nilpotent_3"])
+def test_ranks_and_the_system_jacobian_give_the_same_verdict(name, monkeypatch):
+    """Two ways to index, freedom and solvability: singular values of derivative arrays, one sparse factorisation."""
+    known = catalogue.load(name)
+    by_ranks = dd.analyse(known.model, inputs=known.inputs)
+    monkeypatch.setattr(examination, "SECOND_OPINION", 0)
+    proved = dd.analyse(known.model, inputs=known.inputs)
+    assert {rank.matrix for rank in proved.ranks} == {"system Jacobian"} != {rank.matrix for rank in by_ranks.ranks}
+    for key in (
+        *("kind", "index", "degrees_of_freedom", "is_dae", "directly_solvable", "solvable", "undetermined"),
+        *("warnings", "block_indices", "differential", "algebraic"),
+    ):
+        assert getattr(proved, key) == getattr(by_ranks, key), key
+    texts = [[text for text, _ in report.hidden_constraints] for report in (proved, by_ranks)]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("rods", [4, 16])
+def test_long_chains_have_the_verdict_of_short_ones(rods):
+    report = dd.analyse(catalogue.load("rod_chain", rods=rods).model)
+    assert (report.index, report.degrees_of_freedom, report.solvable) == (3, 2 * rods, True)
+    assert len(report.hidden_constraints) == 4 * rods
+    assert report.moved == []
+    assert ("system Jacobian" in {rank.matrix for rank in report.ranks}) == (rods > 4)
+
+
+def test_a_structural_index_that_is_too_high_is_lowered_by_ranks(monkeypatch):
+    """G. Reissig, W. S. Martinson, P. I. Barton (2000): index 1, and a structural index as high as one likes."""
+    m = dd.Model("circuit")
+    x = m.state("x", 5)
+    r = m.der(x)
+    m.equation([r[1] + r[2] + x[0], r[1] + r[2] + x[1], r[3] + r[4] + x[2], r[3] + r[4] + x[3], x[4] - ca.sin(m.time)])
+    for second_opinion in (examination.SECOND_OPINION, 0):
+        monkeypatch.setattr(examination, "SECOND_OPINION", second_opinion)
+        report = dd.analyse(m)
+        assert (report.structural_index, report.index) == (3, 1)
+        assert report.degrees_of_freedom == 2
+        assert "the structure says index 3, the ranks at the point 1" in report.warnings
+
+
 def test_a_large_structure_that_misleads_is_told():
-    n = 700
+    n = 420
     m = dd.Model("sums")
     x = m.state("x", n)
     rate = m.der(x)
     sums, rates = x[::2] + x[1::2], rate[::2] + rate[1::2]
     m.equation(ca.vertcat(rates - 1, rates + sums))
     assert any("system Jacobian is singular" in w for w in dd.analyse(m).warnings)
+
+
+def test_many_blocks_that_mislead_are_repaired_in_one_pass():
+    """Example (14) five times."""
+    n = 10
+    m = dd.Model("five")
+    x = m.state("x", n, start=np.tile([-8.0, 0.0], 5))
+    rate = m.der(x)
+    rates = rate[::2] + rate[1::2]
+    m.equation(ca.vertcat(rates - 7, rates + x[::2] + ca.cos(x[1::2])))
+    report = dd.analyse(m)
+    assert (report.index, report.degrees_of_freedom) == (1, 5)
+    assert len(report.hidden_constraints) == 5
 
 
 def test_the_picture_shows_blocks_in_order():

@@ -86,8 +86,9 @@ def test_too_few_equations_for_unknowns_that_appear():
     m = dd.Model()
     x, y = m.state("x"), m.algebraic("y")
     m.equation(m.der(x), y)
-    assert text_of(m.freeze).split("\n")[1:3] == [
+    assert text_of(m.freeze).split("\n")[1:4] == [
         "  2 unknowns, 1 equation; undetermined: y",
+        "  the motion is not determined: x, y stand in too few equations",
         "  Because the equations that contain them are used up by other unknowns.",
     ]
 

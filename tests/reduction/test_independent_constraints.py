@@ -132,4 +132,4 @@ def test_equations_that_repeat_each_other_outside_of_mechanics_are_refused():
     with pytest.raises(dd.SingularModelError) as caught:
         dd.simulate(m, 1.0)
     assert "line, again: a combination of them says 0 = 0" in str(caught.value).replace("again, line", "line, again")
-    assert "left undetermined: x[0], x[1], force[0], force[1]" in str(caught.value)
+    assert "the motion is not determined: x[0], x[1], force[0], force[1] are left open" in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -13,19 +14,18 @@ from daedalus.analysis.structure.block_form import blocks_in_order, coarse_parts
 from daedalus.analysis.structure.classification import classify, form_of, linearity
 from daedalus.analysis.structure.consistent_jet import Jet, JetStart, jet_start
 from daedalus.analysis.structure.derivative_array import DerivativeArray
-from daedalus.analysis.structure.examination import Examination, away_from_special_values, examine
+from daedalus.analysis.structure.examination import Examination, examine_away_from_special_values
 from daedalus.analysis.structure.hidden_constraints import FoundConstraint, constraints_of
 from daedalus.analysis.structure.judgement import judge, structure_warnings
-from daedalus.analysis.structure.numeric_index import TOLERANCE, freedom
+from daedalus.analysis.structure.numeric_index import TOLERANCE
 from daedalus.analysis.structure.regimes import listed, regime_warnings
 from daedalus.analysis.structure.signature import Signature, signature
-from daedalus.analysis.structure.structural_repair import singular_anywhere
+from daedalus.analysis.structure.structural_repair import repaired_structure
+from daedalus.analysis.structure.system_jacobian import singular_anywhere
 from daedalus.errors import ModelError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 
-# Jets with more entries are not solved for: the verdict then rests on the structure, and says so.
-LARGEST_JET = 1200
 # Regimes are looked for in systems up to this size.
 LARGEST_FOR_REGIMES = 60
 
@@ -76,11 +76,10 @@ def analyse(
     array = DerivativeArray(system)
     s = signature(array.level(0), array.y[:2])
     start = jet_start(system, vectors)
-    if array.size * ((s.index or 1) + 2) > LARGEST_JET:
-        return _structural_report(array, s, start)
     notes: list[str] = []
-    examination = examine(array, s, start)
-    examination = away_from_special_values(array, s, examination, vectors, notes)
+    examination = examine_away_from_special_values(array, s, start, vectors, notes)
+    if examination is None:
+        return _structural_report(array, s, start)
     return _report(array, s, examination, notes)
 
 
@@ -100,21 +99,24 @@ def _snapshot(model: Model | System) -> System:
 
 def _report(array: DerivativeArray, s: Signature, found: Examination, notes: list[str]) -> Report:
     system, jet, structure = array.system, found.jet, found.structure
-    kind = classify(array, jet, found.start.size)
+    kind = classify(array, jet, found.start.size, s if found.proved else None)
     blocks = blocks_in_order(s)
-    constraints = constraints_of(array, structure, jet) if structure.trusted else []
-    free = freedom(found.jacobian, found.order, kind.differential, kind.algebraic)
+    constraints, written_out = _constraints(array, found, notes)
+    free = found.freedom(kind)
     judged = judge(array, s, found, kind, free)
     warnings = [*judged.warnings, *structure_warnings(array, s, found)]
-    if structure.signature.regular and not structure.singular and array.size <= LARGEST_FOR_REGIMES:
-        conditions = [c.expression for c in constraints if c.free]
+    plain = structure.signature.regular and not structure.singular and not structure.combinations
+    if plain and array.size <= LARGEST_FOR_REGIMES:
+        conditions = [c.expression for c in constraints if c.free and structure.trusted]
         warnings += regime_warnings(array, structure, jet, found.start.size, conditions)
     moved = [array.label(j, k) for k, j in jet.moved]
     if moved and jet.consistent:
         verb = "contradicts" if len(moved) == 1 else "contradict"
         notes.append(f"the given {listed(moved)} {verb} the equations: ranks are taken at a point nearby that fits")
-    if found.index is not None and not structure.trusted and free.start_values < len(kind.differential):
+    if found.index is not None and not written_out and free.start_values < len(kind.differential):
         notes.append("constraints of the start values exist that could not be written out")
+    if judged.multipliers and not written_out:
+        notes.append("hidden constraints are written out once the redundant ones are dropped")
     hidden = [(_constraint_text(c), ca.SX(c.expression)) for c in constraints if c.hidden]
     index = found.index
     if judged.multipliers and found.whole is not None:
@@ -127,7 +129,7 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         index=index,
         structural_index=s.index,
         directly_solvable=kind.directly_solvable,
-        solvable=jet.consistent and not len(free.loose) and array.count == array.size,
+        solvable=jet.consistent and not len(free.loose) and array.count >= array.size,
         degrees_of_freedom=free.start_values,
         differential=[array.label(int(j)) for j in kind.differential],
         algebraic=[array.label(int(j)) for j in kind.algebraic],
@@ -148,6 +150,18 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         tolerance=TOLERANCE,
         ranks=(*kind.ranks, *found.ranks),
     )
+
+
+def _constraints(array: DerivativeArray, found: Examination, notes: list[str]) -> tuple[list[FoundConstraint], bool]:
+    """What solutions obey, and whether that is all; where inputs make the point special, while they stay."""
+    if found.structure.trusted:
+        return constraints_of(found.structure), True
+    if found.structure.at_point and len(found.jet.u) and found.index is not None:
+        held = repaired_structure(array, replace(found.jet, inputs_stay=True))
+        if held.trusted:
+            notes.append("hidden constraints are those of inputs that keep their values")
+            return constraints_of(held), True
+    return [], False
 
 
 def _constraint_text(constraint: FoundConstraint) -> str:
@@ -171,7 +185,7 @@ def _structural_report(array: DerivativeArray, s: Signature, start: JetStart) ->
     labels = array.system.equation_labels
     is_dae = s.index != 0
     jet = Jet(start.t, start.p, start.u, start.y, np.zeros(1))
-    notes = ["too large for ranks at a consistent point: the verdict is that of the structure"]
+    notes = ["no consistent point confirms it and it is too large for ranks: the verdict is that of the structure"]
     warnings = []
     if s.regular:
         if singular_anywhere(array, s, jet):

@@ -101,6 +101,8 @@ class Report:
             return f"{linear} {self.kind} with redundant constraints: the motion is unique, single multipliers are not"
         if self.index is None:
             return f"{linear} {self.kind}, singular at this point"
+        if self.redundant:
+            return f"{linear} {self.kind} with equations that say nothing new"
         return f"{linear} {self.kind}" + (f" of index {self.index}" if self.is_dae else "")
 
     def plot(self) -> Figure:
@@ -154,9 +156,12 @@ class Report:
     def _solvability(self) -> str:
         if self.directly_solvable:
             return "derivatives and algebraic unknowns follow from the equations as written"
+        times = {0: "", 1: "once", 2: "twice"}.get(self.index or 0, f"{self.index} times")
+        after = f" after differentiating {times} at most" if times else " from the equations as written"
+        if self.non_unique_multipliers:
+            return f"derivatives follow{after}, the multipliers below only in their sum"
         if self.solvable and self.index is not None:
-            times = {1: "once", 2: "twice"}.get(self.index, f"{self.index} times")
-            return f"derivatives and algebraic unknowns follow after differentiating {times} at most"
+            return f"derivatives and algebraic unknowns follow{after}"
         return "derivatives and algebraic unknowns are not determined, however often the equations are differentiated"
 
     def __repr__(self) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # Names of rows and columns are readable up to this many.
 NAMED = 40
+# Marks with less area, in square points, are drawn full.
+SMALLEST_OPEN = 8.0
 
 
 def incidence_plot(report: Report) -> Figure:
@@ -44,14 +46,16 @@ def incidence_plot(report: Report) -> Figure:
     figure = Figure(figsize=(side, side), layout="constrained")
     axes = figure.add_subplot()
     area = float(np.clip(4e4 / max(s.count, s.size, 1) ** 2, 0.5, 120))
-    for derived, colour, label in ((False, "none", "unknown"), (True, "tab:blue", "its derivative")):
+    # Small marks are told apart by colour, since nobody sees whether they are filled.
+    plain = "none" if area > SMALLEST_OPEN else "0.65"
+    for derived, colour, label in ((False, plain, "unknown"), (True, "tab:blue", "its derivative")):
         chosen = (s.orders > 0) == derived
         axes.scatter(
             column_place[s.columns[chosen]],
             row_place[s.rows[chosen]],
             s=area,
             c=colour,
-            edgecolors="tab:blue",
+            edgecolors="tab:blue" if colour == "none" else colour,
             label=label,
         )
     corner_row = corner_column = 0

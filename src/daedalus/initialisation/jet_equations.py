@@ -63,7 +63,7 @@ class JetEquations:
             stages[own] = min(stage, stages.get(own, 0))
         self.row_stage = np.array([row.stage for row in self.rows], dtype=int)
         self.stage = np.array([stages.get(unknown, 0) for unknown in self.unknowns], dtype=int)
-        self.input_order = max(array.highest_order(self.stack, array.u), 0)
+        self.input_order = max(array.highest_order(self.stack, "u"), 0)
         self._make_function()
 
     def _sorted_unknowns(self, stage_of: dict[tuple[int, int], int]) -> list[tuple[int, int]]:

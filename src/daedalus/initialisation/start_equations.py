@@ -8,6 +8,7 @@ accelerations and multipliers (J. D. Pryce, A simple structural analysis method 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -16,8 +17,9 @@ import numpy as np
 from daedalus.analysis.structure.block_form import blocks_in_order
 from daedalus.analysis.structure.consistent_jet import Jet
 from daedalus.analysis.structure.derivative_array import DerivativeArray
-from daedalus.analysis.structure.signature import Signature, signature
-from daedalus.analysis.structure.structural_repair import Structure, is_singular, repaired_structure, system_jacobian
+from daedalus.analysis.structure.signature import raised, signature
+from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
+from daedalus.analysis.structure.system_jacobian import is_singular, system_jacobian
 from daedalus.initialisation.jet_equations import JetEquations, Row
 from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.system import System
@@ -60,7 +62,7 @@ class _Written:
     def __init__(self, array: DerivativeArray) -> None:
         self.array = array
         equations = array.level(0)
-        self.structure = Structure(equations, signature(equations, array.y[:2]))
+        self.structure = Structure(array, _anywhere(array), equations, signature(equations, array.y[:2]))
         s = self.structure.signature
         self._blocks = [b for b in blocks_in_order(s, tight=True) if len(b.equations) <= LARGEST_EXAMINED]
         self._blocks = self._blocks if s.regular else []
@@ -98,13 +100,23 @@ class _Written:
         return tuple(sorted(singular))
 
 
+def _anywhere(array: DerivativeArray) -> Jet:
+    """A jet for decisions that random values make."""
+    return Jet(
+        0.0,
+        np.zeros(array.system.sizes["p"]),
+        np.zeros(array.system.sizes["u"]),
+        np.zeros((2, array.size)),
+        np.zeros(1),
+    )
+
+
 def _stack_of(written: _Written, singular: tuple[int, ...], p: np.ndarray) -> JetEquations:
     array, structure = written.array, written.structure
     if structure.signature.regular:
         if not singular:
             return _staged(array, structure)
-        jet = Jet(0.0, p, np.zeros(array.system.sizes["u"]), np.zeros((2, array.size)), np.zeros(1))
-        repaired = repaired_structure(array, jet)
+        repaired = repaired_structure(array, replace(_anywhere(array), p=p), substitute=False)
         if repaired.signature.regular and not repaired.singular:
             return _staged(array, repaired)
     # The offsets as written serve redundant equations well; whether they hide something else is checked afterwards.
@@ -115,7 +127,8 @@ def _stack_of(written: _Written, singular: tuple[int, ...], p: np.ndarray) -> Je
 def _staged(array: DerivativeArray, structure: Structure, deeper: JetEquations | None = None) -> JetEquations:
     """Every equation with as many derivatives as its offset says."""
     labels, n = array.system.equation_labels, array.system.sizes["x"]
-    c, d = _raised(structure.signature, np.where(np.arange(array.size) < n, 1, 0))
+    s = raised(structure.signature, np.where(np.arange(array.size) < n, 1, 0))
+    c, d = s.c, s.d
     replaced = {repair.replaced: repair for repair in structure.repairs}
     pieces: list[tuple[Row, ca.SX]] = []
     level, own = structure.equations, np.arange(len(c))
@@ -156,18 +169,3 @@ def _invariants(array: DerivativeArray, stage_of: dict[tuple[int, int], int]) ->
             label = name if value.numel() == 1 else f"{name}[{k}]"
             pieces.append((Row(label, 0, max(stages, default=0)), entry))
     return pieces
-
-
-def _raised(s: Signature, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest offsets with d at least `least`, so that the derivative of every state is determined."""
-    own = s.columns == s.partner[s.rows]
-    on_diagonal = np.zeros(s.count, dtype=int)
-    on_diagonal[s.rows[own]] = s.orders[own]
-    c = s.c.copy()
-    while True:
-        d = least.copy()
-        np.maximum.at(d, s.columns, s.orders + c[s.rows])
-        raised = d[s.partner] - on_diagonal
-        if np.array_equal(raised, c):
-            return c, d
-        c = raised

@@ -131,13 +131,16 @@ def _check_count(book: Notebook, residual: ca.SX) -> None:
     count = {1: "one equation", 2: "two equations"}.get(gap, f"{gap} equations")
     fact = f"{counted(wanted, 'unknown')}, {counted(written, 'equation')}"
     if written < wanted:
-        culprits, absent = _undetermined(book, unknowns, residual)
+        culprits, absent, affected = _undetermined(book, unknowns, residual)
+        facts = [f"{fact}; undetermined: {_shortened(culprits)}"]
+        if affected:
+            facts.append(f"the motion is not determined: {_shortened(affected)} stand in too few equations")
         reason = "the equations that contain them are used up by other unknowns."
         if absent:
             reason = f"no equation contains {' or '.join(absent[:4])}."
         raise ModelError(
             f"The model has {count} too few.",
-            f"{fact}; undetermined: {', '.join(culprits[:12])}{', …' if len(culprits) > 12 else ''}",
+            facts,
             because=reason,
             remedy="m.equation(...) for each of them, or declare what comes from outside as m.input(...)",
         )
@@ -169,15 +172,33 @@ def _incidence(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tup
     return matrix, [v.label(k) for v in unknowns for k in range(v.size)]
 
 
-def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tuple[list[str], list[str]]:
-    """Unknowns left over by a maximum matching, and those among them that no equation mentions; these come first."""
+def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tuple[list[str], list[str], list[str]]:
+    """Unknowns left over by a maximum matching, those among them that no equation mentions, and all that they affect.
+
+    Those that nothing mentions come first, and are all there is to say then; nothing is affected unless a state is.
+    """
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
     matrix, labels = _incidence(book, unknowns, residual)
     absent = [label for label, count in zip(labels, np.asarray(matrix.sum(axis=0)).ravel()) if count == 0]
-    matched = set(maximum_bipartite_matching(matrix, perm_type="column")) if matrix.shape[0] else set()
-    loose = [label for k, label in enumerate(labels) if k not in matched and label not in set(absent)]
-    return [*absent, *loose][: max(len(absent), len(labels) - residual.numel())], absent
+    partner = maximum_bipartite_matching(matrix, perm_type="column") if matrix.shape[0] else np.zeros(0, dtype=int)
+    matched = set(partner.tolist())
+    loose = [k for k, label in enumerate(labels) if k not in matched and label not in set(absent)]
+    # Alternating paths reach every unknown that could have been left over instead (Dulmage and Mendelsohn 1958).
+    reached, waiting, by_column = set(loose), list(loose), matrix.tocsc()
+    while waiting:
+        others = {int(partner[r]) for r in by_column[:, waiting.pop()].indices if partner[r] >= 0} - reached
+        reached |= others
+        waiting += others
+    states = {v.label(k) for v in unknowns if v.kind == "state" for k in range(v.size)}
+    affected = [labels[k] for k in sorted(reached)]
+    culprits = [*absent, *(labels[k] for k in loose)][: max(len(absent), len(labels) - residual.numel())]
+    told = not absent and len(affected) > len(loose) and bool(states & set(affected))
+    return culprits, absent, affected if told else []
+
+
+def _shortened(names: list[str]) -> str:
+    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
 
 
 def _superfluous(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> list[str]:

@@ -8,13 +8,13 @@ instead, as one does by hand with q' = v. That is a block elimination in the sys
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.block_form import coarse_parts
-from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.analysis.structure.signature import Signature, raised, signature
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
@@ -66,26 +66,11 @@ def raised_offsets(s: Signature, unknowns: list[Unknown], floors: np.ndarray) ->
     """The smallest offsets that reach `floors`; elements of one variable all have a derivative or none."""
     floors = floors.copy()
     while True:
-        s = _raised(s, floors)
+        s = raised(s, floors)
         mixed = _mixed(unknowns, s.d)
         if not len(mixed):
             return s
         floors[mixed] = 1
-
-
-def _raised(s: Signature, floors: np.ndarray) -> Signature:
-    """The smallest offsets with d >= floors: the same fixed point as without, from a higher start."""
-    own = s.columns == s.partner[s.rows]
-    on_diagonal = np.zeros(s.count, dtype=int)
-    on_diagonal[s.rows[own]] = s.orders[own]
-    c, d = s.c, np.maximum(s.d, floors)
-    while True:
-        raised = d[s.partner] - on_diagonal
-        d_new = np.maximum(d, floors)
-        np.maximum.at(d_new, s.columns, s.orders + raised[s.rows])
-        if np.array_equal(raised, c) and np.array_equal(d_new, d):
-            return replace(s, c=c, d=d)
-        c, d = raised, d_new
 
 
 def _mixed(unknowns: list[Unknown], d: np.ndarray) -> list[int]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.expression_substitution import MOST_SUBSTITUTIONS
 from daedalus.analysis.structure.signature import Signature
 from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.reduction.differentiate import Differentiation, check_inputs, differentiated_inputs
-from daedalus.reduction.expression_substitution import MOST_SUBSTITUTIONS, with_substitution
+from daedalus.reduction.expression_substitution import with_substitution
 from daedalus.reduction.offsets import (
     Flow,
     Unknown,

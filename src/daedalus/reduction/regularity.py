@@ -195,7 +195,7 @@ def repaired_equations(
 ) -> tuple[ca.SX, list[str]]:
     """The equations combined until the structure tells the truth, in the notebook's symbols, and their names."""
     found = start_jet(system, index, LARGEST_REPAIRED)
-    structure: Structure | None = repaired_structure(*found) if found else None
+    structure: Structure | None = repaired_structure(*found, substitute=False) if found else None
     count = len(labels)
     if structure is not None and structure.folded:
         raise _repeated(system, structure)
@@ -219,8 +219,7 @@ def repaired_equations(
 
 def _check_signals(book: Model, array: DerivativeArray, equations: ca.SX) -> None:
     """Refuse combinations that contain the derivative of an input."""
-    labels = array.labels
-    rates = [labels[symbol_key(s)] for s in ca.symvar(equations) if symbol_key(s) not in book._known]
+    rates = [array.symbol_label(s) for s in ca.symvar(equations) if symbol_key(s) not in book._known]
     if rates:
         error = DifferentiatedInputError(
             f"The derivative of an input would be needed: {', '.join(rates[:6])}.",
@@ -245,7 +244,9 @@ def _repeated(system: System, structure: Structure) -> SingularModelError:
     if multipliers:
         facts.append(f"the motion is determined without one of them; not unique: {', '.join(multipliers[:8])}")
     elif loose:
-        facts.append(f"left undetermined: {', '.join(loose[:8])}")
+        moving = set(loose) & set(system.labels["x"])
+        left = f"{', '.join(loose[:8])}{', …' if len(loose) > 8 else ''}"
+        facts.append(f"the motion is not determined: {left} are left open" if moving else f"left undetermined: {left}")
         remedy = f"write something new in the place of one of {', '.join(names[:4])}"
     return SingularModelError(
         "The model cannot be reduced: "

@@ -22,7 +22,11 @@ def test_two_constraints_that_say_the_same_leave_their_forces_open_and_the_motio
     assert report.undetermined == []
     assert report.degrees_of_freedom == 2
     assert report.index == 3
+    assert report.notes == ["hidden constraints are written out once the redundant ones are dropped"]
     assert "the motion is unique, single multipliers are not" in str(report)
+    assert "derivatives follow after differentiating 3 times at most, the multipliers below only in their sum" in str(
+        report
+    )
 
 
 def test_only_the_multipliers_involved_are_named():
@@ -69,4 +73,6 @@ def test_one_equation_too_many_that_agrees_with_the_others():
     report = dd.analyse(m)
     assert report.undetermined == []
     assert "no change of radius" in report.redundant
+    assert report.solvable
+    assert "with equations that say nothing new" in str(report)
     assert report.overdetermined == []

@@ -12,7 +12,74 @@ TABLE = [
     for name, example in EXAMPLES.items()
     for k, verdict in enumerate(example.verdicts)
 ]
+
+
+def levels(*names, most=2):
+    """The texts of constraints that are hidden once they are differentiated up to `most` times."""
+    times = {1: "once", 2: "twice"}
+    return tuple(f"{name}, differentiated {times[k]}" for name in names for k in range(1, most + 1))
+
+
+def elements(name, count):
+    return tuple(f"{name}[{k}]" for k in range(count))
+
+
+# Positions less constraints, twice: for positions and velocities. The disc has 13 states and 3 velocity constraints.
+MECHANISMS = [
+    ("pendulum_3d", 2 * (3 - 1), ("cable",)),
+    ("delta_robot", 2 * (6 - 3), elements("arm", 3)),
+    ("car_axis", 2 * (4 - 2), ("line", "bar")),
+    ("andrews", 2 * (7 - 6), (*elements("loop3", 2), *elements("loop5", 2), *elements("loop7", 2))),
+    (
+        "slider_crank",
+        2 * (9 - 8),
+        tuple(label for name in ("main_bearing", "crank_pin", "gudgeon_pin", "guide") for label in elements(name, 2)),
+    ),
+    (
+        "four_bar",
+        2 * (9 - 8),
+        tuple(
+            label
+            for name in ("crank_bearing", "crank_pin", "rocker_pin", "rocker_bearing")
+            for label in elements(name, 2)
+        ),
+    ),
+    ("rod_chain", 2 * (30 - 20), tuple(label for k in range(10) for label in elements(f"hinge{k}", 2))),
+]
 TABLE += [
+    *(
+        pytest.param(
+            name,
+            {},
+            Verdict(
+                "fully implicit DAE" if name == "andrews" else "semi-explicit DAE",
+                3,
+                freedom,
+                structural_index=3,
+                is_linear=False,
+                directly_solvable=False,
+                algebraic=multipliers,
+                hidden=levels(*multipliers),
+            ),
+            id=name,
+        )
+        for name, freedom, multipliers in MECHANISMS
+    ),
+    pytest.param(
+        "rolling_disc",
+        {},
+        Verdict(
+            "semi-explicit DAE",
+            2,
+            13 - 3,
+            structural_index=2,
+            is_linear=False,
+            directly_solvable=False,
+            algebraic=elements("contact", 3),
+            hidden=levels(*elements("contact", 3), most=1),
+        ),
+        id="rolling_disc",
+    ),
     pytest.param(
         "cstr",
         {},
@@ -79,6 +146,9 @@ TABLE += [
             ("quadrotor", "explicit ODE", 13),
             ("van_der_pol", "explicit ODE", 2),
             ("hires", "explicit ODE", 8),
+            ("pleiades", "explicit ODE", 28),
+            ("lotka_volterra", "explicit ODE", 2),
+            ("gyroscope", "explicit ODE", 7),
         ]
     ),
 ]
@@ -105,6 +175,10 @@ def test_the_verdict_is_the_expected_one(name, options, verdict):
         assert report.warnings == []
 
 
+def test_every_known_system_stands_in_the_table():
+    assert {param.values[0] for param in TABLE} == set(catalogue.names())
+
+
 def test_every_example_says_where_it_comes_from():
     assert all(catalogue.load("small_dae", example=name).source for name in EXAMPLES)
     with pytest.raises(dd.InputError, match="There is no small system 'savin_41'"):
@@ -113,5 +187,7 @@ def test_every_example_says_where_it_comes_from():
 
 def test_a_system_with_an_undetermined_motion_is_not_simulated():
     known = catalogue.load("small_dae", example="savin_22")
-    with pytest.raises(dd.ModelError, match="one equation too few"):
+    with pytest.raises(
+        dd.ModelError, match="the motion is not determined: x1, x2, force1, force2 stand in too few equations"
+    ):
         dd.simulate(known.model, 1.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.signature import Signature, from_entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,43 @@ def blocks_in_order(s: Signature, tight: bool = False) -> list[Block]:
         )
         for b in range(count)
     ]
+
+
+def block_indices(s: Signature, blocks: list[Block]) -> list[int | None]:
+    """The structural index of every irreducible block by itself, the unknowns of earlier ones being known.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> from daedalus.analysis.structure.signature import signature
+    >>> y, ydot = ca.SX.sym("y", 2), ca.SX.sym("ydot", 2)
+    >>> s = signature(ca.vertcat(ydot[0] - y[1], y[0] - 1), [y, ydot])      # x' = z, x = 1
+    >>> block_indices(s, blocks_in_order(s))
+    [1, 1]
+    """
+    of_row, of_column = np.full(s.count, -1), np.full(s.size, -1)
+    row, column = np.zeros(s.count, dtype=int), np.zeros(s.size, dtype=int)
+    for k, block in enumerate(blocks):
+        of_row[block.equations], of_column[block.unknowns] = k, k
+        row[block.equations], column[block.unknowns] = np.arange(len(block.equations)), np.arange(len(block.unknowns))
+    inside = np.flatnonzero((of_row[s.rows] == of_column[s.columns]) & (of_row[s.rows] >= 0))
+    inside = inside[np.argsort(of_row[s.rows[inside]], kind="stable")]
+    ends = np.searchsorted(of_row[s.rows[inside]], np.arange(len(blocks) + 1))
+    found: list[int | None] = []
+    known: dict[tuple[bytes, ...], int | None] = {}
+    for k, block in enumerate(blocks):
+        own = inside[ends[k] : ends[k + 1]]
+        if len(block.equations) == 1:
+            # One equation in one unknown: x' is given, or x is.
+            found.append(int(not s.orders[own].any()))
+        else:
+            entries = row[s.rows[own]], column[s.columns[own]], s.orders[own]
+            # Large systems repeat themselves.
+            key = tuple(part.tobytes() for part in entries)
+            if key not in known:
+                known[key] = from_entries(len(block.equations), len(block.unknowns), *entries).index
+            found.append(known[key])
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -10,7 +11,10 @@ import numpy as np
 from daedalus.analysis.rank_decision import RankDecision
 from daedalus.analysis.structure.consistent_jet import Jet
 from daedalus.analysis.structure.derivative_array import DerivativeArray
-from daedalus.analysis.structure.numeric_index import EMPTY, null_space
+from daedalus.analysis.structure.null_space_probe import NullSpaceProbe
+from daedalus.analysis.structure.numeric_index import EMPTY, LARGEST_FULL, rank_of
+from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.system_jacobian import as_sparse
 from daedalus.model.expressions import elements, symbol_key
 
 # A system is called linear when F is affine along this many random chords, besides having constant slopes.
@@ -31,35 +35,59 @@ class Classification:
     ranks: tuple[RankDecision, ...]
 
 
-def classify(array: DerivativeArray, jet: Jet, size: np.ndarray) -> Classification:
-    """The kind of a system, with ranks taken at a jet."""
+def classify(array: DerivativeArray, jet: Jet, size: np.ndarray, proved: Signature | None = None) -> Classification:
+    """The kind of a system, with ranks taken at a jet.
+
+    With offsets `proved` right there by a regular system Jacobian J no rank is needed. All c = 0: J is [∂F/∂x' ∂F/∂z],
+    and it is ∂F/∂x' if all d = 1 besides. Else already the pattern of these matrices is singular, for a full assignment
+    in it would be an optimal one with c = 0.
+    """
     residual = array.level(0)
     pattern = ca.jacobian_sparsity(residual, array.y[1])
     differential = np.unique(np.array(pattern.get_triplet()[1], dtype=int))
     algebraic = np.setdiff1d(np.arange(array.size), differential)
-    y0, y1 = slopes_at(array, jet, size)
-    rank = null_space(y1[:, differential], "dF/dx'")[1]
-    joint = null_space(np.hstack([y1[:, differential], y0[:, algebraic]]), "[dF/dx' dF/dz]")[1]
-    is_dae = rank.rank < array.size or array.count != array.size
+    ranks: tuple[RankDecision, ...] = ()
+    if proved is not None:
+        is_dae, direct = proved.index != 0, not np.any(proved.c)
+    else:
+        from scipy.sparse import hstack
+
+        y0, y1 = slopes_at(array, jet, size)
+        rank = _rank(y1[:, differential], "dF/dx'")
+        joint = _rank(hstack([y1[:, differential], y0[:, algebraic]], "csc"), "[dF/dx' dF/dz]")
+        is_dae = rank.rank < array.size or array.count != array.size
+        direct = joint.rank == array.size == array.count
+        ranks = (rank, joint)
     linear, constant = linearity(array, jet)
     return Classification(
         kind=form_of(array, pattern, is_dae),
         is_linear=linear,
         constant_coefficients=constant,
         is_dae=is_dae,
-        directly_solvable=joint.rank == array.size == array.count,
+        directly_solvable=direct,
         differential=differential,
         algebraic=algebraic,
-        ranks=(rank, joint),
+        ranks=ranks,
     )
 
 
-def slopes_at(array: DerivativeArray, jet: Jet, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _rank(matrix: Any, name: str) -> RankDecision:
+    """The rank of a full matrix, or of a large sparse one through its null space."""
+    if matrix.shape[0] <= LARGEST_FULL:
+        return rank_of(matrix.toarray(), name)
+    found = NullSpaceProbe(matrix).decision(None, name)
+    rank = matrix.shape[1] - found.rank
+    return RankDecision(name, matrix.shape, rank, found.smallest_kept, found.largest_dropped, found.gap)
+
+
+def slopes_at(array: DerivativeArray, jet: Jet, size: np.ndarray) -> tuple[Any, Any]:
     """∂F/∂y and ∂F/∂y' at a jet, columns in sizes of the unknowns, rows divided by their largest entry of both."""
+    from scipy.sparse import diags
+
     _, slopes = array.function(0)(*jet.arguments(1))
-    matrix = slopes.full() * np.tile(size, 2)
-    largest = np.abs(matrix).max(axis=1, initial=0.0, keepdims=True)
-    matrix = matrix / np.where(largest > EMPTY, largest, 1.0)
+    matrix = as_sparse(slopes) @ diags(np.tile(size, 2))
+    largest = abs(matrix).max(axis=1).toarray().ravel()
+    matrix = (diags(1 / np.where(largest > EMPTY, largest, 1.0)) @ matrix).tocsc()
     return matrix[:, : array.size], matrix[:, array.size :]
 
 

@@ -27,6 +27,8 @@ LEFT_OUT = 1e-6
 EXACT, SHORTEST, MOST_STEPS = 1e-15, 1e-3, 40
 # A value this many times larger than before has run away.
 FAR = 1e6
+# ε of the sparse steps: parts of a step with singular values below its root are left out.
+SMALL = 1e-14
 # Above this many unknowns of the jet the linear algebra is sparse.
 DENSE = 500
 
@@ -36,7 +38,7 @@ class Jet:
     """Values of t, p, u and its derivatives (zero but for u), and y^(k) in row k.
 
     residual: what is left of every differentiated equation, in shares of its size. moved: positions in y (and y') of
-    given values that could not be kept.
+    given values that could not be kept. inputs_stay: whether values drawn around the jet keep its inputs.
     """
 
     t: float
@@ -45,11 +47,17 @@ class Jet:
     y: np.ndarray
     residual: np.ndarray
     moved: tuple[tuple[int, int], ...] = ()
+    inputs_stay: bool = False
 
     @property
     def consistent(self) -> bool:
         """Whether the equations and their derivatives hold."""
-        return bool(np.all(np.isfinite(self.residual))) and float(np.abs(self.residual).max(initial=0.0)) <= CONSISTENT
+        return self.misfit <= CONSISTENT
+
+    @property
+    def misfit(self) -> float:
+        """The largest share that is left of an equation."""
+        return float(np.abs(self.residual).max(initial=0.0)) if np.all(np.isfinite(self.residual)) else float("inf")
 
     def runs_away_from(self, other: Jet, size: np.ndarray) -> bool:
         """Whether values are larger by orders of magnitude than in a jet of lower order: a root at infinity."""
@@ -101,14 +109,15 @@ def consistent_jet(array: DerivativeArray, start: JetStart, order: int) -> Jet:
             jet = _solve(array, start, guess, held, order, draw if trial else None)
             if jet.consistent:
                 return jet
-            if best is None or _misfit(jet) < _misfit(best):
-                best = jet
+            best = jet if best is None or jet.misfit < best.misfit else best
     assert best is not None
     return best
 
 
-def _misfit(jet: Jet) -> float:
-    return float(np.abs(jet.residual).max(initial=0.0)) if np.all(np.isfinite(jet.residual)) else float("inf")
+def moved_values(start: JetStart, y: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """(order, position) of given values that y and y' do not have."""
+    shift = np.abs(y - start.y) > STAYED * np.maximum(start.size, np.abs(start.y))
+    return tuple((int(k), int(j)) for k, j in np.argwhere(shift & start.given))
 
 
 def _solve(
@@ -135,11 +144,10 @@ def _solve(
             climbing = climbing.copy()
             climbing[:rows], residual = _newton(array, start, climbing[:rows], fixed[:rows], lower)
         y = climbing
-    if not np.abs(residual).max(initial=0.0) <= CONSISTENT:
+    # The slow way is taken once from where one asked, and then only where everything is free.
+    if not np.abs(residual).max(initial=0.0) <= CONSISTENT and (draw is None or not held.any()):
         y, residual = _newton(array, start, base, fixed, order, damped=True)
-    shift = np.abs(y[:2] - start.y) > STAYED * np.maximum(start.size, np.abs(start.y))
-    moved = tuple((int(k), int(j)) for k, j in np.argwhere(shift & start.given))
-    return Jet(start.t, start.p, start.u, y, residual, moved)
+    return Jet(start.t, start.p, start.u, y, residual, moved_values(start, y[:2]))
 
 
 def _newton(
@@ -172,7 +180,7 @@ def _newton(
         guess = damped_newton(evaluate, base[free], nominal).values if damped else base[free]
         found, residual = _truncated_gauss_newton(evaluate, guess, nominal)
     else:
-        found, residual = _sparse_gauss_newton(evaluate, base[free], nominal)
+        found, residual = sparse_gauss_newton(evaluate, base[free], nominal)
     values = base.copy()
     values[free] = found
     return values.reshape(shape), residual
@@ -207,7 +215,7 @@ def _truncated_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarra
     return values, left / scale
 
 
-def _sparse_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sparse_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Shortest corrections dv with J dv = -F through the sparse system [D, Jᵀ; J, -ε] of least norm in D."""
     from scipy.sparse import bmat, diags, identity
     from scipy.sparse.linalg import splu
@@ -221,8 +229,8 @@ def _sparse_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarray) 
         weighted = diags(1 / scale) @ jacobian @ diags(nominal)
         m, n = weighted.shape
         # The small ε keeps the system regular where equations repeat each other.
-        augmented = bmat([[identity(n), weighted.T], [weighted, -1e-10 * identity(m)]], format="csc")
-        step = nominal * splu(augmented).solve(np.concatenate([np.zeros(n), -scaled]))[:n]
+        augmented = bmat([[identity(n), weighted.T], [weighted, -SMALL * identity(m)]], format="csc")
+        step = nominal * splu(augmented, permc_spec="MMD_AT_PLUS_A").solve(np.concatenate([np.zeros(n), -scaled]))[:n]
         damping = 1.0
         while damping > 1e-4:
             trial = evaluate(v + damping * step)

@@ -9,19 +9,31 @@ import numpy as np
 
 from daedalus.analysis.linear.pencil import pencil
 from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
-from daedalus.analysis.structure.block_form import Block, blocks_in_order
-from daedalus.analysis.structure.classification import linearity
+from daedalus.analysis.structure.block_form import Block, block_indices, blocks_in_order
+from daedalus.analysis.structure.classification import Classification, linearity
 from daedalus.analysis.structure.consistent_jet import Jet, JetStart, consistent_jet
 from daedalus.analysis.structure.derivative_array import DerivativeArray
-from daedalus.analysis.structure.numeric_index import Fullness, JetJacobian, fullness, index_from_blocks
+from daedalus.analysis.structure.numeric_index import (
+    Freedom,
+    Fullness,
+    JetJacobian,
+    freedom,
+    fullness,
+)
 from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.staged_jet import staged_jet
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
+from daedalus.analysis.structure.system_jacobian import singular_anywhere, structural_index_holds
 
-# Derivative arrays with more rows are judged block by block.
-LARGEST_WHOLE = 600
 # A structure that its Jacobian does not confirm may need this many differentiations more than it says.
 FURTHER = 2
+# Derivative arrays with fewer rows have their ranks taken even where the structure is confirmed without.
+SECOND_OPINION = 150
+# Larger jets are not solved for: the verdict then rests on the structure, and says so.
+LARGEST_JET = 1200
+# The pencil of a linear system is computed up to this size.
+LARGEST_PENCIL = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,21 +44,17 @@ class Examination:
     jet: Jet
     order: int
     structure: Structure
-    jacobian: JetJacobian
+    jacobian: JetJacobian | None
     whole: Fullness | None
     blocks: tuple[Fullness, ...]
     determined: int | None  # the order that determines all derivatives, whether or not the jet is consistent
+    block_indices: list[int | None]
+    proved: bool = False  # whether ranks follow from a regular system Jacobian
 
     @property
     def index(self) -> int | None:
         """The index at the jet; None where it is not consistent or nothing determines some derivative."""
         return self.determined if self.jet.consistent else None
-
-    @property
-    def block_indices(self) -> list[int | None]:
-        """The index of each block by itself, in block-triangular order."""
-        parts = (self.whole,) if self.whole is not None and not self.blocks else self.blocks
-        return [part.index for part in parts]
 
     @property
     def gap(self) -> float:
@@ -57,19 +65,32 @@ class Examination:
     def ranks(self) -> list[RankDecision]:
         """All rank decisions, of the whole array and of the blocks."""
         parts = self.blocks if self.whole is None else (self.whole, *self.blocks)
-        return [rank for part in parts for rank in part.ranks]
+        own = [self.structure.rank] if self.proved and self.structure.rank is not None else []
+        return [*own, *(rank for part in parts for rank in part.ranks)]
+
+    def freedom(self, kind: Classification) -> Freedom:
+        """What the derivative array leaves open."""
+        if self.jacobian is None:
+            return Freedom(np.zeros(0, dtype=int), int(self.structure.value))
+        return freedom(self.jacobian, self.order, kind.differential, kind.algebraic)
 
 
-def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examination:
-    """Solve for a jet, repair the structure, and differentiate until all derivatives are determined, if ever."""
+def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examination | None:
+    """Solve for a jet, repair the structure, and differentiate until all derivatives are determined, if ever.
+
+    None for a system that is too large for that where its structure is not confirmed at a consistent jet.
+    """
     order = max(1, s.index or 1)
+    blocks = blocks_in_order(s) if s.regular else []
+    if (order + 1) * array.count > SECOND_OPINION and s.regular:
+        found = _proved(array, s, start, blocks)
+        if found is not None or (order + 2) * array.size > LARGEST_JET:
+            return found
     jet = consistent_jet(array, start, order)
     structure = repaired_structure(array, jet)
     wanted = max(order, structure.signature.index or 1)
-    everything = Block(np.arange(array.count), np.arange(array.size))
-    blocks = blocks_in_order(s) if s.regular else []
     # A repair may contain differentiated equations, which the offsets of the repaired structure do not count.
-    limit = wanted + sum(repair.times for repair in structure.repairs)
+    limit = wanted + structure.times
     if not structure.trusted:
         limit += max(FURTHER, _pencil_index(array, jet))
     best: Examination | None = None
@@ -78,48 +99,77 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
             order, before, jet = wanted, jet, consistent_jet(array, start, wanted)
             if best is not None and (not jet.consistent or jet.runs_away_from(before, start.size)):
                 return best
-        jacobian = JetJacobian(array, jet, start.size, order)
-        whole = None
-        if (order + 1) * array.size <= LARGEST_WHOLE or len(blocks) <= 1:
-            whole = fullness(jacobian, everything, "derivative array")
-        parts = tuple(fullness(jacobian, block, f"block {k}") for k, block in enumerate(blocks) if len(blocks) > 1)
-        index = index_from_blocks(s, blocks, list(parts)) if whole is None else whole.index
-        best = Examination(start, jet, order, structure, jacobian, whole, parts, index)
-        clear = index is not None and (structure.trusted or best.gap >= CLEAR_GAP)
+        best = _by_ranks(array, start, jet, order, structure, blocks)
+        clear = best.determined is not None and (structure.trusted or best.gap >= CLEAR_GAP)
         if clear or order >= limit or not jet.consistent:
             return best
         wanted = order + 1
 
 
+def _by_ranks(
+    array: DerivativeArray, start: JetStart, jet: Jet, order: int, structure: Structure, blocks: list[Block]
+) -> Examination:
+    """The index from ranks of the whole derivative array, and of each irreducible block where there are several."""
+    everything = Block(np.arange(array.count), np.arange(array.size))
+    jacobian = JetJacobian(array, jet, start.size, order)
+    whole = fullness(jacobian, everything, "derivative array")
+    parts = tuple(fullness(jacobian, block, f"block {k}") for k, block in enumerate(blocks) if len(blocks) > 1)
+    own = [part.index for part in (parts or (whole,))]
+    return Examination(start, jet, order, structure, jacobian, whole, parts, whole.index, own)
+
+
+def _proved(array: DerivativeArray, s: Signature, start: JetStart, blocks: list[Block]) -> Examination | None:
+    """What follows without ranks where the system Jacobian is regular at a consistent jet, if it is."""
+    if singular_anywhere(array, s, Jet(start.t, start.p, start.u, start.y, np.zeros(1))):
+        return None
+    jet = staged_jet(array, s, start)
+    if not jet.consistent:
+        return None
+    structure = repaired_structure(array, jet)
+    if not structure.trusted or structure.repairs or structure.combinations:
+        return None
+    index = int(s.index or 0)
+    if index > 1 and not structural_index_holds(array, s, jet):
+        return None
+    return Examination(start, jet, index, structure, None, None, (), index, block_indices(s, blocks), proved=True)
+
+
 def _pencil_index(array: DerivativeArray, jet: Jet) -> int:
     """The index of the pencil of a linear system with constant coefficients; 0 for all others."""
-    if array.count != array.size or linearity(array, jet) != (True, True):
+    if array.count != array.size or array.size > LARGEST_PENCIL or linearity(array, jet) != (True, True):
         return 0
     _, slopes = array.function(0)(*jet.arguments(1))
     full = slopes.full()
     return pencil(full[:, array.size :], -full[:, : array.size]).index or 0
 
 
-def away_from_special_values(
-    array: DerivativeArray, s: Signature, found: Examination, vectors: Mapping[str, np.ndarray], notes: list[str]
-) -> Examination:
-    """Where nobody asked for a point that happens to be special, look at one that is not."""
-    start, special = found.start, bool(found.structure.at_point) or found.index is None
+def examine_away_from_special_values(
+    array: DerivativeArray, s: Signature, start: JetStart, vectors: Mapping[str, np.ndarray], notes: list[str]
+) -> Examination | None:
+    """Look at a system at the point asked for; where nobody asked and it happens to be special, at another one."""
+    found = examine(array, s, start)
+    if _is_usual(found):
+        return found
     unset = np.isnan(vectors["u"])
-    usual = array.system.nominal["u"]
-    if special and np.any(unset):
-        moved = replace(start, u=np.where(unset, usual, start.u))
-        other = examine(array, s, moved)
-        if other.index is not None and not other.structure.at_point:
+    if np.any(unset):
+        other = examine(array, s, replace(start, u=np.where(unset, array.system.nominal["u"], start.u)))
+        if _is_usual(other):
             names = [label for label, flag in zip(array.system.labels["u"], unset) if flag]
             notes.append(f"{listed(names)} had no value; zero is special, so 1 is taken")
             return other
-    if special and not np.all(start.given[0]):
+    if not np.all(start.given[0]):
         draw = np.random.default_rng(1995)
         shaken = start.y + start.size * draw.uniform(0.3, 1.0, start.y.shape)
         other = examine(array, s, replace(start, y=np.where(start.given, start.y, shaken)))
-        if other.index is not None and not other.structure.at_point:
+        if _is_usual(other):
             names = [array.label(int(j)) for j in np.flatnonzero(~start.given[0])]
             notes.append(f"{listed(names)} had no start value; zero is special, so another value is taken")
             return other
     return found
+
+
+def _is_usual(found: Examination | None) -> bool:
+    """Whether another point would tell no more: all is determined, or the structure is singular wherever one looks."""
+    if found is None or found.structure.at_point:
+        return False
+    return found.index is not None or (found.jet.consistent and bool(found.structure.singular))

@@ -2,27 +2,28 @@
 
 The equations f_i and their derivatives up to f_i^(c_i) contain the derivatives x_j', ..., x_j^(d_j) of the unknowns. As
 many of them as there are such derivatives are solved for them, written ones before differentiated ones; what the others
-say after substitution is a condition on the unknowns themselves.
+say after substitution is a condition on the unknowns themselves. Unknowns that a repair of the structure brought in are
+solved for likewise.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.consistent_jet import Jet
+from daedalus.analysis.structure.cancelled_terms import without_vanishing
 from daedalus.analysis.structure.derivative_array import DerivativeArray
-from daedalus.analysis.structure.structural_repair import (
-    Repair,
-    Structure,
-    is_singular,
-    random_arguments,
-    without_vanishing,
-)
+from daedalus.analysis.structure.structural_repair import Structure, in_own_unknowns
 from daedalus.analysis.structure.symbolic_solve import solved_for
+from daedalus.analysis.structure.system_jacobian import is_singular, random_arguments
+from daedalus.model.expressions import symbol_key
+
+# Differences of expressions at random values below this are rounding.
+VANISHED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,40 +41,78 @@ class FoundConstraint:
     free: bool
 
 
-def constraints_of(array: DerivativeArray, structure: Structure, jet: Jet) -> list[FoundConstraint]:
+def constraints_of(structure: Structure) -> list[FoundConstraint]:
     """All conditions on the unknowns that the structure implies, written and hidden ones."""
-    s = structure.signature
-    replaced = {repair.replaced: repair for repair in structure.repairs}
-    stack, origin = [], []
-    for i in range(s.size):
-        expression = structure.equations[i]
-        for times in range(int(s.c[i]) + 1):
-            stack.append(expression)
-            origin.append((i, times))
-            if times < s.c[i]:
-                expression = array.differentiated(expression)
-    derivatives = [(j, k) for j in range(s.size) for k in range(1, int(s.d[j]) + 1)]
-    symbols = [array.unknowns(k)[j] for j, k in derivatives]
+    array, s, jet = structure.array, structure.signature, structure.jet
+    stack, origin = array.stack(structure.equations, s.c)
+    new = [own.position for own in structure.combinations]
+    asked = [(j, k) for j in range(s.size) for k in range(0 if j in new else 1, int(s.d[j]) + 1)]
+    symbols = [array.symbol(j, k) for j, k in asked]
     for k in range(int(s.d.max(initial=0)) + 2):
         array.unknowns(k)
-    partner = _partners(stack, symbols, origin)
-    solved = []
+    definitions = set(range(array.system.sizes["x"] + array.system.sizes["z"], array.count))
+    partner = _partners(stack, symbols, origin, definitions)
+    solved: list[tuple[ca.SX, ca.SX]] = []
     if partner:
-        solved = solved_for([stack[r] for r in partner], symbols, lambda matrix: _always_singular(array, jet, matrix))
+        needed = _needed(stack, symbols, partner)
+        rows, own = [stack[partner[k]] for k in needed], [symbols[k] for k in needed]
+        solved = solved_for(rows, own, _always_singular(structure)) if needed else []
+    value_of = {symbol_key(symbol): value for symbol, value in solved}
+    source_of = {symbol_key(symbol): origin[r][0] for symbol, r in zip(symbols, partner or [])}
+    replaced = {repair.replaced for repair in structure.repairs if len(repair.involved) > 1}
     matched = set(partner or [])
     found = []
     for r, (i, times) in enumerate(origin):
-        if r in matched or (partner is None and times == 0 and i not in replaced):
+        written = times == 0 and i not in replaced and i not in definitions
+        if r in matched or (partner is None and written):
             continue
-        expression = stack[r]
-        if solved:
-            old, new = (ca.vertcat(*side) for side in zip(*solved))
-            expression = without_vanishing(array, ca.substitute(expression, old, new), jet)
-        source = _source(array, i, replaced)
-        hidden = times > 0 or i in replaced
-        free = array.highest_order(expression, array.y) <= 0
-        found.append(FoundConstraint(source, times, expression, _text(array, expression), hidden, free))
+        expression = _put_in(stack[r], value_of)
+        if expression is not stack[r]:
+            expression = without_vanishing(array, expression, jet)
+        expression = in_own_unknowns(structure.combinations, array, expression)
+        written = written and (not new or _is_written(structure, i, expression))
+        if i in definitions and _vanishes(structure, expression):
+            continue
+        if new and written:
+            expression = array.system.residual[i]
+        with_rows = [source_of[symbol_key(s)] for s in ca.symvar(stack[r]) if symbol_key(s) in source_of] if new else []
+        source = _source(structure, i, [k for k in with_rows if k not in definitions and times == 0 and not written])
+        free = array.highest_order(expression) <= 0
+        found.append(FoundConstraint(source, times, expression, _text(array, expression), not written, free))
     return found
+
+
+def _needed(stack: list[ca.SX], symbols: list[ca.SX], partner: list[int]) -> list[int]:
+    """The symbols that stand in the rows left over, or in the rows that are solved for these."""
+    position = {symbol_key(symbol): k for k, symbol in enumerate(symbols)}
+    matched = set(partner)
+    found: set[int] = set()
+    waiting = [r for r in range(len(stack)) if r not in matched]
+    while waiting:
+        inside = {position[key] for s in ca.symvar(stack[waiting.pop()]) if (key := symbol_key(s)) in position}
+        waiting += [partner[k] for k in inside - found]
+        found |= inside
+    return sorted(found)
+
+
+def _is_written(structure: Structure, i: int, expression: ca.SX) -> bool:
+    """Whether what became of an equation is that equation again."""
+    return _vanishes(structure, expression - structure.array.system.residual[i])
+
+
+def _vanishes(structure: Structure, expression: ca.SX) -> bool:
+    array = structure.array
+    depth = max(array.highest_order(expression), 0)
+    values = array.values(expression, random_arguments(array, structure.jet, depth, 3))
+    return bool(np.all(np.abs(values) < VANISHED))
+
+
+def _put_in(expression: ca.SX, value_of: dict[int, ca.SX]) -> ca.SX:
+    """An expression with values for the symbols that have one."""
+    inside = [s for s in ca.symvar(expression) if symbol_key(s) in value_of]
+    if not inside:
+        return expression
+    return ca.substitute(expression, ca.vertcat(*inside), ca.vertcat(*(value_of[symbol_key(s)] for s in inside)))
 
 
 def _text(array: DerivativeArray, expression: ca.SX) -> str:
@@ -81,16 +120,21 @@ def _text(array: DerivativeArray, expression: ca.SX) -> str:
     return re.sub(r" - \(-([0-9.]+(?:e[+-]?[0-9]+)?)\)", r" + \1", array.text(expression)) + " = 0"
 
 
-def _source(array: DerivativeArray, i: int, replaced: dict[int, Repair]) -> str:
-    labels = array.system.equation_labels
-    if i not in replaced:
-        return labels[i]
-    others = [labels[k] for k in replaced[i].involved if k != i]
-    return f"{labels[i]} combined with {', '.join(others)}"
+def _source(structure: Structure, i: int, others: list[int]) -> str:
+    """The name of an equation, with those it was combined with."""
+    labels = structure.array.equation_labels
+    involved = [k for repair in structure.repairs if repair.replaced == i for k in repair.involved]
+    # That q_dot is the derivative of q goes without saying.
+    names = dict.fromkeys(
+        labels[k] for k in [*involved, *others] if k != i and " is the derivative of " not in labels[k]
+    )
+    return f"{labels[i]} combined with {', '.join(names)}" if names else labels[i]
 
 
-def _partners(stack: list[ca.SX], symbols: list[ca.SX], origin: list[tuple[int, int]]) -> list[int] | None:
-    """For each derivative the equation that is solved for it, the cheapest full assignment; None when there is none."""
+def _partners(
+    stack: list[ca.SX], symbols: list[ca.SX], origin: list[tuple[int, int]], definitions: set[int]
+) -> list[int] | None:
+    """For each symbol the equation that is solved for it, the cheapest full assignment; None when there is none."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
@@ -98,9 +142,12 @@ def _partners(stack: list[ca.SX], symbols: list[ca.SX], origin: list[tuple[int, 
         return []
     pattern = ca.jacobian_sparsity(ca.vertcat(*stack), ca.vertcat(*symbols))
     rows, columns = (np.array(k, dtype=int) for k in pattern.get_triplet())
-    # Written equations come first, then those differentiated least; equations with many derivatives come later.
+    # Definitions and written equations come first, then those differentiated least; those with many symbols later.
     count = np.bincount(rows, minlength=len(stack))
-    cost = np.array([1.0 + 10.0 * origin[r][1] + min(count[r], 9) for r in rows])
+    first = np.array([0.0 if i in definitions else 1.0 for i, _ in origin])
+    # Rows that are not linear in the symbols cannot be solved as expressions.
+    bent = np.array(ca.which_depends(ca.vertcat(*stack), ca.vertcat(*symbols), 2, True), dtype=float)
+    cost = np.array([1.0 + first[r] + 10.0 * origin[r][1] + min(count[r], 9) + 20.0 * bent[r] for r in rows])
     graph = csr_matrix((cost, (columns, rows)), shape=(len(symbols), len(stack)))
     try:
         derivative, equation = min_weight_full_bipartite_matching(graph)
@@ -111,7 +158,15 @@ def _partners(stack: list[ca.SX], symbols: list[ca.SX], origin: list[tuple[int, 
     return partner.tolist()
 
 
-def _always_singular(array: DerivativeArray, jet: Jet, slopes: ca.SX) -> bool:
-    order = len(array.y) - 1
-    function = ca.Function("slopes", array.arguments(order), [slopes])
-    return all(is_singular(function(*a).full()) for a in random_arguments(array, jet, order))
+def _always_singular(structure: Structure) -> Callable[[ca.SX], bool]:
+    """Whether a matrix of expressions is singular at values drawn at random."""
+    array = structure.array
+    points = random_arguments(array, structure.jet, len(array.y) - 1)
+
+    def singular(slopes: ca.SX) -> bool:
+        if slopes.is_scalar() and slopes.is_constant():
+            return bool(slopes.is_zero())
+        values = array.values(ca.vec(slopes), points)
+        return all(is_singular(own.reshape(slopes.shape, order="F")) for own in values)
+
+    return singular

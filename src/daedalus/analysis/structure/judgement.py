@@ -11,12 +11,9 @@ from daedalus.analysis.structure.classification import Classification
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.examination import Examination
 from daedalus.analysis.structure.numeric_index import Freedom
-from daedalus.analysis.structure.redundancy import Redundancy, repeated_equations
+from daedalus.analysis.structure.redundancy import FLAT, Redundancy, repeated_equations
 from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature
-
-# Smaller slopes vanish: at a multiple root values are known to the root of rounding only.
-FLAT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,16 +74,22 @@ def _special_point(array: DerivativeArray, found: Examination, repeated: Redunda
 
 def structure_warnings(array: DerivativeArray, s: Signature, found: Examination) -> list[str]:
     """Where pattern and numbers disagree."""
-    labels, structure = array.system.equation_labels, found.structure
+    labels, structure = found.structure.array.equation_labels, found.structure
     warnings = []
     for repair in structure.repairs if structure.trusted else ():
         others = listed([labels[i] for i in repair.involved if i != repair.replaced])
+        what = f"{labels[repair.replaced]} combined with {others} contains fewer derivatives"
+        if not others:
+            what = f"at these values of the parameters {labels[repair.replaced]} contains less than is written in it"
+        warnings.append(f"the pattern of the equations misleads (structural index {s.index}): {what}")
+    for own in structure.combinations if structure.trusted else ():
         warnings.append(
-            f"the pattern of the equations misleads (structural index {s.index}): {labels[repair.replaced]} combined "
-            f"with {others} contains fewer derivatives"
+            f"the pattern of the equations misleads (structural index {s.index}): derivatives enter only through "
+            f"{structure.array.text(own.definition)}, in fewer combinations than unknowns"
         )
     for block in structure.at_point if found.index is not None else ():
-        names = dict.fromkeys(array.label(int(j), int(structure.signature.d[j])) for j in block.unknowns)
+        own_array = structure.array
+        names = dict.fromkeys(own_array.label(int(j), int(structure.signature.d[j])) for j in block.unknowns)
         equations = listed([labels[i] for i in block.equations])
         warnings.append(
             f"at this point {equations} cannot be solved for {listed(list(names))}; elsewhere that is possible"
@@ -103,7 +106,8 @@ def structure_warnings(array: DerivativeArray, s: Signature, found: Examination)
         if many:
             warnings.append(f"{many} are too many equations for the unknowns in them")
         if few:
-            warnings.append(f"{few} stand in too few equations")
-    if found.index is not None and structure.signature.index not in (found.index, None) and structure.trusted:
+            warnings.append(f"the unknowns {few} stand in too few equations")
+    comparable = structure.trusted and not structure.times and not structure.combinations
+    if comparable and found.index is not None and structure.signature.index not in (found.index, None):
         warnings.append(f"the structure says index {structure.signature.index}, the ranks at the point {found.index}")
     return warnings

@@ -1,12 +1,14 @@
 """The differential index at a jet: how often the equations must be differentiated until they determine y'.
 
 The derivative array of order k determines y' when every null vector of its Jacobian in (y', y'', ..., y^(k+1)) is zero
-in the part of y': it is 1-full (S. L. Campbell and C. W. Gear, The index of general nonlinear DAEs, 1995).
+in the part of y': it is 1-full (S. L. Campbell and C. W. Gear, The index of general nonlinear DAEs, 1995). Small arrays
+are judged by singular values, large ones by samples of their null space, which need one sparse factorisation each.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -16,6 +18,7 @@ from daedalus.analysis.rank_decision import RankDecision, decide_rank
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.consistent_jet import Jet
 from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.signature import Signature
 
 # Singular values below this share of the largest count as zero: jets are consistent to about 1e-12.
@@ -28,6 +31,8 @@ EMPTY = 1e-13
 ROUNDING = 1e-13
 # Units are balanced in systems up to this size; larger ones keep the nominal values.
 LARGEST_BALANCED = 400
+# Arrays with more rows are judged by samples of their null space.
+LARGEST_FULL = 1200
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,26 +81,39 @@ class JetJacobian:
         scale = np.where(largest > EMPTY, largest, 1.0)
         self.matrix = matrix.multiply(1 / scale[:, None]).tocsr()
 
-    def part(self, order: int, first: int, equations: np.ndarray, unknowns: np.ndarray) -> np.ndarray:
-        """Levels 0 to `order` of some equations against the derivatives first..order + 1 of some unknowns."""
+    def part(self, order: int, first: int, equations: np.ndarray, unknowns: np.ndarray) -> Any:
+        """Levels 0 to `order` of some equations against the derivatives first..order + 1 of some unknowns.
+
+        A full matrix, or a sparse one where it has many rows.
+        """
         rows = np.concatenate([k * self.count + equations for k in range(order + 1)])
         columns = np.concatenate([k * self.size + unknowns for k in range(first, order + 2)])
-        return self.matrix[rows][:, columns].toarray()
+        found = self.matrix[rows][:, columns]
+        return found.toarray() if len(rows) <= LARGEST_FULL else found.tocsc()
 
 
 def fullness(jacobian: JetJacobian, block: Block, name: str) -> Fullness:
     """What the derivative arrays of a block determine of its own y', everything before it being known."""
     left_open, ranks = [], []
-    count = len(block.unknowns)
     for order in range(jacobian.order + 1):
-        matrix = jacobian.part(order, 1, block.equations, block.unknowns)
-        whole = rank_of(matrix, f"{name}, order {order}")
-        rest = rank_of(matrix[:, count:], f"{name}, order {order}, higher derivatives")
-        left_open.append(count + rest.rank - whole.rank)
-        ranks += [whole, rest]
-        if not left_open[-1]:
+        count, own = _left_open(jacobian, block, order, name)
+        left_open.append(count)
+        ranks += own
+        if not count:
             break
     return Fullness(tuple(left_open), tuple(ranks))
+
+
+def _left_open(jacobian: JetJacobian, block: Block, order: int, name: str) -> tuple[int, list[RankDecision]]:
+    """How many combinations of y' a derivative array leaves open, and the decisions behind it."""
+    matrix = jacobian.part(order, 1, block.equations, block.unknowns)
+    count = len(block.unknowns)
+    if isinstance(matrix, np.ndarray):
+        whole = rank_of(matrix, f"{name}, order {order}")
+        rest = rank_of(matrix[:, count:], f"{name}, order {order}, higher derivatives")
+        return count + rest.rank - whole.rank, [whole, rest]
+    found = NullSpaceProbe(matrix).decision(np.arange(count), f"{name}, order {order}, samples of its null space")
+    return found.rank, [found]
 
 
 def rank_of(matrix: np.ndarray, name: str) -> RankDecision:
@@ -130,16 +148,20 @@ def freedom(jacobian: JetJacobian, order: int, differential: np.ndarray, algebra
     n = jacobian.size
     whole = jacobian.part(order, 0, np.arange(jacobian.count), np.arange(n))
     given = np.setdiff1d(np.arange(whole.shape[1]), differential)
-    rest, states_given = null_space(whole[:, given], "derivative array, states given")
-    moved = np.zeros(whole.shape[1], dtype=bool)
-    moved[given] = np.linalg.norm(rest, axis=1) > STILL
     wanted = np.concatenate([n + differential, algebraic])
-    # Whether all are determined is a matter of ranks; which are not, of null vectors.
-    others = np.setdiff1d(given, wanted)
-    if states_given.rank == len(wanted) + rank_of(whole[:, others], "derivative array, the rest").rank:
-        moved[wanted] = False
+    moved = np.zeros(whole.shape[1], dtype=bool)
+    if isinstance(whole, np.ndarray):
+        rest, states_given = null_space(whole[:, given], "derivative array, states given")
+        moved[given] = np.linalg.norm(rest, axis=1) > STILL
+        # Whether all are determined is a matter of ranks; which are not, of null vectors.
+        others = np.setdiff1d(given, wanted)
+        if states_given.rank == len(wanted) + rank_of(whole[:, others], "derivative array, the rest").rank:
+            moved[wanted] = False
+        free = len(differential) + states_given.rank - rank_of(whole, "whole derivative array").rank
+    else:
+        moved[given] = NullSpaceProbe(whole[:, given]).moved()
+        free = NullSpaceProbe(whole).dimension(differential)
     loose = np.concatenate([differential[moved[n + differential]], algebraic[moved[algebraic]]])
-    free = len(differential) + states_given.rank - rank_of(whole, "whole derivative array").rank
     return Freedom(np.sort(loose), free)
 
 

@@ -14,10 +14,14 @@ import numpy as np
 
 from daedalus.analysis.structure.consistent_jet import Jet, JetStart, consistent_jet
 from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.numeric_index import STILL, JetJacobian, null_space
+from daedalus.analysis.structure.system_jacobian import as_sparse, random_arguments
 
 # How far the second jet lies from the first, in sizes of the unknowns.
 NEARBY = 0.05
+# Smaller slopes vanish: at a multiple root values are known to the root of rounding only.
+FLAT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,8 @@ def repeated_equations(array: DerivativeArray, start: JetStart, jet: Jet, order:
     here, count = _combinations(array, jet, start.size, order)
     if not count:
         return Redundancy(none, none)
+    if len(_flat_here_alone(array, start, jet)):
+        return Redundancy(none, here)
     draw = np.random.default_rng(1958)
     y = jet.y[:2]
     shaken = y + NEARBY * np.maximum(start.size, np.abs(y)) * draw.standard_normal(y.shape)
@@ -45,11 +51,23 @@ def repeated_equations(array: DerivativeArray, start: JetStart, jet: Jet, order:
     return Redundancy(here, none)
 
 
+def _flat_here_alone(array: DerivativeArray, start: JetStart, jet: Jet) -> np.ndarray:
+    """The equations whose slopes all vanish at a jet but not at values drawn at random."""
+    points = (jet.arguments(1), *random_arguments(array, jet, 1))
+    matrices = [as_sparse(array.function(0)(*point)[1]) for point in points]
+    largest = [abs(m).multiply(np.tile(start.size, 2)).max(axis=1).toarray().ravel() for m in matrices]
+    return np.flatnonzero((largest[0] < FLAT) & (np.min(largest[1:], axis=0) > FLAT))
+
+
 def _combinations(array: DerivativeArray, jet: Jet, size: np.ndarray, order: int) -> tuple[np.ndarray, int]:
     """The equations in left null vectors of the array's Jacobian, and how many such vectors there are."""
     jacobian = JetJacobian(array, jet, size, order)
     equations, unknowns = np.arange(array.count), np.arange(array.size)
     whole = jacobian.part(order, 0, equations, unknowns)
+    if not isinstance(whole, np.ndarray):
+        probe = NullSpaceProbe(whole.T)
+        moved = probe.moved().reshape(order + 1, array.count).any(axis=0)
+        return np.flatnonzero(moved), probe.dimension()
     null, _ = null_space(whole.T, "all rows")
     weight = (
         np.linalg.norm(null.reshape(order + 1, array.count, -1), axis=(0, 2)) if null.size else np.zeros(array.count)

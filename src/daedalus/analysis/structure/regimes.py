@@ -17,7 +17,8 @@ from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.consistent_jet import Jet
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.numeric_index import null_space
-from daedalus.analysis.structure.structural_repair import Structure, system_jacobian
+from daedalus.analysis.structure.structural_repair import Structure
+from daedalus.analysis.structure.system_jacobian import system_jacobian
 from daedalus.model.expressions import elements, symbol_key
 
 # Determinants of larger blocks are not factored; their expressions have more terms than anyone reads.
@@ -109,13 +110,13 @@ def _sentence(
     with_equations = [*elements(structure.equations), *constraints]
     point = _zero(array, [expression, *with_equations], jet, size)
     names = [array.label(int(j), int(structure.signature.d[j])) for j in factor.block.unknowns]
-    if array.highest_order(expression, array.y) > 0:
+    if array.highest_order(expression) > 0:
         if point is None:
             return ""
         return f"where {place} the equations cannot be solved for {listed(names)}: uniqueness is not guaranteed there"
     if point is None:
         # The place exists, but the equations have no solution on it: a derivative grows without bound towards it.
-        if array.highest_order(expression, array.y) < 0 or _zero(array, [expression, *constraints], jet, size) is None:
+        if array.highest_order(expression) < 0 or _zero(array, [expression, *constraints], jet, size) is None:
             return ""
         return f"no solution was found on {place}: {listed(names)} cannot be determined there"
     alone = _zero(array, [expression, *constraints], jet, size)
@@ -144,7 +145,7 @@ def equality_text(array: DerivativeArray, expression: ca.SX) -> str:
 def _zero(array: DerivativeArray, conditions: list[ca.SX], jet: Jet, size: np.ndarray) -> list[Any] | None:
     """Arguments at which conditions vanish, looked for from several starts; None when none are found."""
     stack = ca.vertcat(*conditions)
-    depth = max(array.highest_order(stack, array.y), 1)
+    depth = max(array.highest_order(stack), 1)
     arguments = array.arguments(depth)
     n_inputs = len(jet.u)
     variables = ca.vertcat(array.u[0], arguments[3])

@@ -9,7 +9,7 @@ is differentiated c_i times and that unknown j is then determined up to its deri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -74,7 +74,11 @@ def signature(residual: ca.SX, jet: Sequence[ca.SX]) -> Signature:
         highest.update(dict.fromkeys(zip(*ca.jacobian_sparsity(residual, symbols).get_triplet()), order))
     places = np.array(list(highest), dtype=int).reshape(-1, 2)
     rows, columns = places[:, 0], places[:, 1]
-    orders = np.array(list(highest.values()), dtype=int)
+    return from_entries(count, size, rows, columns, np.array(list(highest.values()), dtype=int))
+
+
+def from_entries(count: int, size: int, rows: np.ndarray, columns: np.ndarray, orders: np.ndarray) -> Signature:
+    """The signature of equations of which it is known which derivatives stand in them."""
     partner = _assignment(count, size, rows, columns, orders)
     c, d = np.zeros(count, dtype=int), np.zeros(size, dtype=int)
     if count == size and np.all(partner >= 0):
@@ -116,3 +120,27 @@ def _offsets(
         if np.array_equal(raised, c):
             return c, d
         c = raised
+
+
+def raised(s: Signature, least: np.ndarray) -> Signature:
+    """The smallest offsets with d at least `least`: the same fixed point as without, from a higher start.
+
+    Example
+    -------
+    >>> import casadi as ca, numpy as np
+    >>> y, ydot = ca.SX.sym("y", 2), ca.SX.sym("ydot", 2)
+    >>> s = raised(signature(ca.vertcat(ydot[0] - y[1], y[0] - 1), [y, ydot]), np.array([1, 1]))
+    >>> s.c.tolist(), s.d.tolist()
+    ([1, 2], [2, 1])
+    """
+    own = s.columns == s.partner[s.rows]
+    on_diagonal = np.zeros(s.count, dtype=int)
+    on_diagonal[s.rows[own]] = s.orders[own]
+    c = s.c
+    while True:
+        d = np.maximum(s.d, least)
+        np.maximum.at(d, s.columns, s.orders + c[s.rows])
+        higher = d[s.partner] - on_diagonal
+        if np.array_equal(higher, c):
+            return replace(s, c=c, d=d)
+        c = higher

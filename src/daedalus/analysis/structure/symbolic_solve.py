@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import casadi as ca
 
-from daedalus.model.expressions import elements
+from daedalus.model.expressions import elements, symbol_key
 
 # A symbolic solve of a block of this size gives expressions that can still be handled.
 LARGEST_BLOCK = 12
@@ -26,7 +26,7 @@ def solved_for(
     """
     column, unknowns = ca.vertcat(*equations), ca.vertcat(*symbols)
     count, row_order, column_order, row_start, column_start, *_ = ca.jacobian_sparsity(column, unknowns).btf()
-    solved: dict[int, ca.SX] = {}
+    solved: dict[int, ca.SX] = {}  # by the key of the symbol
     for b in range(count):
         rows = list(row_order[row_start[b] : row_start[b + 1]])
         columns = list(column_order[column_start[b] : column_start[b + 1]])
@@ -39,10 +39,8 @@ def solved_for(
             continue
         rest = ca.substitute(block, own, ca.SX.zeros(own.shape))
         values = ca.densify(-rest / slopes if len(rows) == 1 else -ca.solve(slopes, rest))
-        known = [c for c in solved if c not in columns]
+        known = [s for s in ca.symvar(values) if symbol_key(s) in solved]
         if known:
-            old, new = ca.vertcat(*(symbols[c] for c in known)), ca.vertcat(*(solved[c] for c in known))
-            values = ca.substitute(values, old, new)
-        for c, value in zip(columns, elements(ca.densify(values))):
-            solved[c] = value
-    return [(symbols[c], value) for c, value in solved.items()]
+            values = ca.substitute(values, ca.vertcat(*known), ca.vertcat(*(solved[symbol_key(s)] for s in known)))
+        solved.update((symbol_key(symbols[c]), value) for c, value in zip(columns, elements(ca.densify(values))))
+    return [(symbol, solved[key]) for symbol in symbols if (key := symbol_key(symbol)) in solved]

@@ -1,0 +1,109 @@
+"""Terms that cancel in an expression though they are written in it: found by numbers, confirmed by rounding bounds.
+
+CasADi does not expand: x' - (x' - 7) keeps its x'. An expression does not depend on a symbol when its slope is zero at
+random values, as nearly as the rounding of its own operations explains (bounds by interval arithmetic).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.interval_arithmetic import range_over
+from daedalus.analysis.structure.consistent_jet import Jet
+from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.system_jacobian import random_arguments
+from daedalus.errors import SolverError
+from daedalus.model.expressions import concatenate
+
+# Slopes below this share of the largest may be zero but for rounding.
+SMALL = 1e-12
+# A sum is zero that lies within this many times the bounds of its own rounding.
+ROUNDED = 1e3
+# What is left of an expression without unknowns counts as zero below this.
+ZERO = 1e-10
+
+
+def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca.SX:
+    """A scalar expression with every unknown removed that it does not depend on at random values."""
+    symbols = ca.symvar(expression)
+    own = [s for s in symbols if array.place(s)[0] == "y"]
+    if not own:
+        return expression
+    slopes = ca.densify(ca.gradient(expression, ca.vertcat(*own)))
+    order = len(array.y) - 1
+    points = random_arguments(array, jet, order, 3)
+    samples = array.values(slopes, points)
+    size = max(float(np.abs(samples).max(initial=0.0)), 1.0)
+    small = np.flatnonzero(np.abs(samples).max(axis=0) <= SMALL * size).tolist()
+    if small and np.any(samples[:, small]):
+        # Small beside steep others may still be true: it counts as zero only if it is small at the jet too, and if
+        # rounding explains it. A constant has been rounded before.
+        here = np.abs(array.values(slopes, [jet.arguments(order)])[0])
+        inside = [[array.read(symbols, point)] for point in points]
+        small = [
+            k
+            for k in small
+            if not here[k] > SMALL * here.max()
+            and (
+                slopes[k].is_constant()
+                or is_rounding(ca.Function("slope", [concatenate(symbols)], [slopes[k]]), inside)
+            )
+        ]
+    return _with_value(expression, [own[k] for k in small], 0.0)
+
+
+def without_cancelled(row: ca.SX, is_unknown: Callable[[ca.SX], bool], value: float = 0.0) -> ca.SX:
+    """An expression of any symbols with a value for the unknowns that cancel in it.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    >>> without_cancelled((x + y) ** 2 - y * (2 * x + y), lambda s: s.name() == "y")
+    SX(sq(x))
+    """
+    symbols = ca.symvar(row)
+    movable = [k for k, symbol in enumerate(symbols) if is_unknown(symbol)]
+    if not movable:
+        return row
+    every = concatenate(symbols)
+    slopes = ca.densify(ca.gradient(row, concatenate(symbols[k] for k in movable)))
+    draw = np.random.default_rng(2017)
+    points = [[draw.uniform(0.4, 1.6, len(symbols))] for _ in range(3)]
+    function = ca.Function("slopes", [every], [slopes])
+    samples = np.array([function(point[0]).full().ravel() for point in points])
+    size = max(float(np.abs(samples).max(initial=0.0)), 1.0)
+    small = np.flatnonzero(np.abs(samples).max(axis=0) <= SMALL * size).tolist()
+    gone = [k for k in small if is_rounding(ca.Function("slope", [every], [slopes[k]]), points)]
+    return _with_value(row, [symbols[movable[k]] for k in gone], value)
+
+
+def _with_value(expression: ca.SX, symbols: list[ca.SX], value: float) -> ca.SX:
+    """The expression with numbers for some symbols."""
+    if not symbols:
+        return expression
+    return ca.substitute(expression, ca.vertcat(*symbols), ca.SX(value * np.ones(len(symbols))))
+
+
+def is_rounding(slope: ca.Function, points: list[list[Any]]) -> bool:
+    """Whether zero lies within the rounding of an expression at all points, by interval arithmetic."""
+    columns = [np.array([np.atleast_1d(a[k]) for a in points], dtype=float) for k in range(slope.n_in())]
+    try:
+        found = range_over(slope, columns, columns)
+    except SolverError:  # an operation without bounds
+        return True
+    # Coefficients are rounded as well as sums, hence the wider bounds.
+    slack = ROUNDED * (found.high[0] - found.low[0])
+    return bool(np.all((found.low[0] - slack <= 0) & (found.high[0] + slack >= 0)))
+
+
+def constant_of(array: DerivativeArray, expression: ca.SX, jet: Jet) -> float | None:
+    """The number that an expression without unknowns is, at the jet; None when unknowns are left."""
+    if any(array.place(s)[0] == "y" for s in ca.symvar(expression)):
+        return None
+    value = float(array.values(expression, [jet.arguments(len(array.y) - 1)])[0, 0])
+    return 0.0 if abs(value) < ZERO else value

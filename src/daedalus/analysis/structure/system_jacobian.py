@@ -1,0 +1,201 @@
+"""The system Jacobian of the signature method, whose regularity proves the offsets right.
+
+J_ij = ∂f_i / ∂x_j^(d_j - c_i) on the entries with σ_ij = d_j - c_i, zero elsewhere. Where it is regular at a consistent
+jet, the system has Σ d - Σ c degrees of freedom there and every unknown is determined (J. D. Pryce, A simple structural
+analysis method for DAEs, BIT 41, 2001: theorem 4.2). It is judged block by block of its own triangular form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.rank_decision import EPSILON, RankDecision
+from daedalus.analysis.structure.block_form import Block
+from daedalus.analysis.structure.consistent_jet import Jet
+from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.signature import Signature
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix
+
+# Scaled matrices whose smallest singular value is below this share of the largest are singular.
+SINGULAR = 1e-9
+# Entries below this are zero but for rounding.
+EMPTY = 1e-13
+# Above this size regularity is judged by sparse factors and an estimate of the condition.
+DENSE = 200
+# Parts of a null vector below this share of the largest are zero.
+MOVED = 1e-6
+
+
+def system_jacobian(array: DerivativeArray, equations: ca.SX, s: Signature) -> ca.SX:
+    """J as a sparse expression of the jet."""
+    total = ca.SX(s.size, s.size)
+    for order in sorted(set(s.orders[s.tight].tolist())):
+        chosen = s.tight & (s.orders == order)
+        pattern = ca.Sparsity.triplet(s.size, s.size, s.rows[chosen].tolist(), s.columns[chosen].tolist())
+        total += ca.project(ca.jacobian(equations, array.unknowns(order)), pattern)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Regularity:
+    """Blocks that are singular at random jets and so everywhere, and those that are singular at the jet alone.
+
+    rank: the decision on the whole matrix at the jet.
+    """
+
+    always: tuple[Block, ...]
+    here: tuple[Block, ...]
+    rank: RankDecision
+
+
+def regularity(array: DerivativeArray, jacobian: ca.SX, jet: Jet, blocks: list[Block]) -> Regularity:
+    """Which blocks of the system Jacobian are singular."""
+    order = max(len(array.y) - 1, 1)
+    points = (jet.arguments(order), *random_arguments(array, jet, order))
+    shares = np.array([_block_shares(as_sparse(m), blocks) for m in _matrices(array, jacobian, points)])
+    shares = shares.reshape(len(points), len(blocks))
+    singular = shares < SINGULAR
+    always = np.all(singular[1:], axis=0)
+    kept = shares[0][~singular[0]]
+    lost = int(sum(len(block.equations) for block, flag in zip(blocks, singular[0]) if flag))
+    n = int(jacobian.shape[0])
+    smallest, largest = float(kept.min(initial=1.0)), float(shares[0][singular[0]].max(initial=0.0))
+    gap = smallest / max(largest, EPSILON * max(n, 1))
+    rank = RankDecision("system Jacobian", (n, n), n - lost, smallest, largest, gap)
+    return Regularity(
+        tuple(block for block, flag in zip(blocks, always) if flag),
+        tuple(block for block, flag in zip(blocks, singular[0] & ~always) if flag),
+        rank,
+    )
+
+
+def structural_index_holds(array: DerivativeArray, s: Signature, jet: Jet) -> bool:
+    """Whether the index at a jet where J is regular is the structural one, which is an upper bound of it.
+
+    One differentiation less leaves out the last rows of J, those with the largest c. If a null vector v of the others
+    has a part in an unknown of the lowest d, where the next derivative is x', the array of that order has a null vector
+    that begins with it: all lower derivatives zero, the higher ones following from rows of J, which are independent.
+    """
+    from scipy.sparse.linalg import splu
+
+    jacobian = system_jacobian(array, array.level(0), s)
+    scaled = _scaled(as_sparse(_matrices(array, jacobian, [jet.arguments(max(len(array.y) - 1, 1))])[0]))
+    assert scaled is not None, "J is regular"
+    last, wanted = s.c == s.c.max(), s.d == s.d.min()
+    right = np.where(last, np.random.default_rng(2001).uniform(0.5, 1.5, s.size), 0.0)
+    v = np.abs(splu(scaled).solve(right))
+    return bool(v[wanted].max(initial=0.0) > MOVED * v.max(initial=0.0))
+
+
+def singular_anywhere(array: DerivativeArray, s: Signature, start: Jet) -> bool:
+    """Whether the system Jacobian of a large system is singular at values drawn around those given."""
+    points = random_arguments(array, start, max(len(array.y) - 1, 1))
+    matrices = _matrices(array, system_jacobian(array, array.level(0), s), points)
+    return all(singular_share(as_sparse(m)) < SINGULAR for m in matrices)
+
+
+def _matrices(array: DerivativeArray, jacobian: ca.SX, points: Any) -> list[ca.DM]:
+    symbols = ca.symvar(jacobian)
+    function = ca.Function("J", [ca.vertcat(*symbols) if symbols else ca.SX(0, 1)], [jacobian])
+    return [function(array.read(symbols, point)) for point in points]
+
+
+def _block_shares(matrix: csc_matrix, blocks: list[Block]) -> np.ndarray:
+    """The smallest singular value of every block over its largest; blocks of one entry all at once."""
+    rows = matrix.tocsr()
+    single = np.array([len(block.equations) == 1 for block in blocks], dtype=bool)
+    shares = np.ones(len(blocks))
+    places = [(int(b.equations[0]), int(b.unknowns[0])) for b, flag in zip(blocks, single) if flag]
+    if places:
+        entries = np.abs(np.asarray(rows[tuple(np.array(places).T)]).ravel())
+        shares[single] = np.where(np.isfinite(entries) & (entries < EMPTY), 0.0, 1.0)
+    for k in np.flatnonzero(~single):
+        shares[k] = singular_share(rows[blocks[k].equations][:, blocks[k].unknowns])
+    return shares
+
+
+def as_sparse(matrix: ca.DM) -> csc_matrix:
+    """A CasADi matrix as one of SciPy."""
+    from scipy.sparse import csc_matrix
+
+    pattern = matrix.sparsity()
+    return csc_matrix((np.array(matrix.nonzeros(), dtype=float), pattern.row(), pattern.colind()), shape=pattern.shape)
+
+
+def random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int = 2) -> list[list[Any]]:
+    """Arguments at values drawn around those of a jet, parameters held, and inputs where the jet says so."""
+    draw = np.random.default_rng(2017)
+    _, p, u, y = jet.arguments(order)
+    found = [[draw.uniform(0.3, 1.3), p, _drawn(draw, u), _drawn(draw, y)] for _ in range(count)]
+    return [[t, p, u, own] for t, p, _, own in found] if jet.inputs_stay else found
+
+
+def _drawn(draw: np.random.Generator, values: np.ndarray) -> np.ndarray:
+    return values + np.maximum(np.abs(values), 1.0) * draw.uniform(0.2, 1.0, len(values)) * draw.choice(
+        [-1.0, 1.0], len(values)
+    )
+
+
+def is_singular(matrix: csc_matrix | np.ndarray) -> bool:
+    """Whether a square matrix is singular to rounding once rows and columns are scaled; False if it is not finite."""
+    return singular_share(matrix) < SINGULAR
+
+
+def singular_share(matrix: csc_matrix | np.ndarray) -> float:
+    """The smallest singular value over the largest, rows and columns scaled; 1 where the matrix is not finite.
+
+    In large sparse matrices its bound n / (‖A‖₁ ‖A⁻¹‖₁) is taken from LU factors and an estimate of ‖A⁻¹‖₁.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> singular_share(np.array([[1.0, 2.0], [2.0, 4.0]])) < 1e-15, round(singular_share(np.diag([1e-3, 1e3])), 12)
+    (True, 1.0)
+    """
+    if not isinstance(matrix, np.ndarray) and matrix.shape[0] > DENSE:
+        return _sparse_share(matrix)
+    full = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+    if not np.all(np.isfinite(full)):
+        return 1.0
+    for axis in (1, 0):
+        largest = np.abs(full).max(axis=axis, keepdims=True)
+        if np.any(largest < EMPTY):
+            return 0.0
+        full = full / largest
+    values = np.linalg.svd(full, compute_uv=False)
+    return float(values[-1] / values[0])
+
+
+def _scaled(matrix: csc_matrix) -> csc_matrix | None:
+    """Rows, then columns divided by their largest entry; None where one is empty."""
+    from scipy.sparse import diags
+
+    for axis in (1, 0):
+        largest = abs(matrix).max(axis=axis).toarray().ravel()
+        if np.any(largest < EMPTY):
+            return None
+        matrix = (diags(1 / largest) @ matrix if axis else matrix @ diags(1 / largest)).tocsc()
+    return matrix
+
+
+def _sparse_share(matrix: csc_matrix) -> float:
+    from scipy.sparse.linalg import LinearOperator, norm, onenormest, splu
+
+    if not np.all(np.isfinite(matrix.data)):
+        return 1.0
+    scaled = _scaled(matrix)
+    if scaled is None:
+        return 0.0
+    try:
+        factors = splu(scaled)
+    except RuntimeError:  # exactly singular
+        return 0.0
+    inverse = LinearOperator(scaled.shape, matvec=factors.solve, rmatvec=lambda v: factors.solve(v, "T"))
+    condition = float(norm(scaled, 1) * onenormest(inverse))
+    return min(1.0, scaled.shape[0] / condition) if np.isfinite(condition) else 0.0
