@@ -78,10 +78,10 @@ struct Radau {
             m.rtol = 1e-15, m.atol_factor = 1e-15 / std::fmax(s.rtol, 1e-12);
             m.most_iterations = 30;
         } else {
-            // At index 3 positions have order s + 1 only, and nothing is gained; multipliers have order s - 1, and their
-            // error is the square root of that of positions with three stages.
-            const bool third = m.model.deepest > 2;
-            m.rtol = third ? 0.15 * s.rtol : 0.03 * std::pow(s.rtol, (stages + 1.0) / (2.0 * stages));
+            // At index 3 positions have order s + 1 only, and nothing is gained; with three stages the error of
+            // multipliers is the square root of that of positions.
+            const double share = m.model.deepest > 2 ? (stages == 3 ? 0.15 : 0.3) : 0;
+            m.rtol = share > 0 ? share * s.rtol : 0.03 * std::pow(s.rtol, (stages + 1.0) / (2.0 * stages));
             m.atol_factor = s.rtol > 0 ? m.rtol / s.rtol : 1;
             m.most_iterations = 7 + 2 * std::max(stages - 3, 0);
         }
