@@ -79,6 +79,23 @@ def test_agrees_with_numpy(form: Form, matrix: Matrix, seed: int) -> None:
     np.testing.assert_allclose(x, np.linalg.solve(matrix, b), rtol=0, atol=1e-14 * condition * np.abs(x).max())
 
 
+@pytest.mark.parametrize("n", range(1, 10))
+@pytest.mark.parametrize("turn", [1.0, 1j])
+def test_every_small_size(n: int, turn: complex) -> None:
+    """Up to 8 unknowns are eliminated densely in code of their own, whatever the pattern; kept pivots serve again."""
+    generator = np.random.default_rng(n)
+    matrix = np.diag(generator.uniform(0.5, 1, n)) + np.diag(np.full(n - 1, 2.0), -1)
+    matrix = matrix * (turn if turn == 1.0 else 1 + turn)
+    solver, values = solver_for(matrix)
+    assert solver.dense == (n <= 8)
+    for factor in (1.0, 0.5):
+        assert solver.factor(factor * values)
+        for _ in range(2):
+            b = generator.standard_normal(n)
+            assert backward_error(factor * matrix, solver.solve(b), b) < 1e-15
+    assert solver.orderings == 1
+
+
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), free=st.integers(2, 12), data=st.data())

@@ -1,8 +1,10 @@
 // Memory of one kind of number whose growth can fail without an exception.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "platform.hpp"
 
@@ -14,19 +16,22 @@ template <class Number>
 class Block {
 public:
     Block() = default;
-    ~Block() { std::free(data_); }
+    ~Block() { std::free(memory_); }
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
 
     // Room for `size` zeros, what was there is gone; false when there is no memory, and the block is as it was.
     [[nodiscard]] bool make(long long size) noexcept {
+        // Small pieces come faster from malloc than from aligned_alloc, which keeps none at hand.
         constexpr std::size_t line = 64;
         const std::size_t bytes = (static_cast<std::size_t>(size) * sizeof(Number) / line + 1) * line;
-        void* memory = std::aligned_alloc(line, bytes);
+        void* memory = std::malloc(bytes + line);
         if (!memory) return false;
-        std::memset(memory, 0, bytes);
-        std::free(data_);
-        data_ = static_cast<Number*>(memory);
+        const std::size_t off = reinterpret_cast<std::uintptr_t>(memory) % line;
+        std::free(memory_);
+        memory_ = memory;
+        data_ = reinterpret_cast<Number*>(static_cast<char*>(memory) + (line - off));
+        std::memset(static_cast<void*>(data_), 0, bytes);
         size_ = size;
         return true;
     }
@@ -42,10 +47,9 @@ public:
         return true;
     }
     void swap(Block& other) noexcept {
-        Number* data = data_;
-        const long long size = size_;
-        data_ = other.data_, size_ = other.size_;
-        other.data_ = data, other.size_ = size;
+        std::swap(memory_, other.memory_);
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
     }
     Number* data() noexcept { return data_; }
     const Number* data() const noexcept { return data_; }
@@ -54,7 +58,8 @@ public:
     const Number& operator[](long long i) const noexcept { return data_[i]; }
 
 private:
-    Number* data_ = nullptr;
+    void* memory_ = nullptr;
+    Number* data_ = nullptr;  // in it, at a full line
     long long size_ = 0;
 };
 

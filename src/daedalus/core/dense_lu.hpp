@@ -24,8 +24,8 @@ public:
     [[nodiscard]] bool make(const ColumnTable& matrix) noexcept {
         n_ = matrix.n, lanes_ = padded(n_), nonzeros_ = matrix.nonzeros;
         const bool made = place_.make(nonzeros_) && order_.make(lanes_) && position_.make(n_) &&
-                          a_.make(planes * lanes_ * n_) &&
-                          multipliers_.make(planes * lanes_) && work_.make(planes * lanes_) && inverse_.make(n_) &&
+                          a_.make(planes * lanes_ * n_) && given_.make(planes * lanes_ * n_) &&
+                          multipliers_.make(planes * lanes_) && work_.make(planes * lanes_) && inverse_.make(n_) && residual_.make(n_) &&
                           rows_.make(lanes_) && weights_.make(lanes_) && sizes_.make(n_);
         if (!made) return false;
         matrix_ = &matrix;
@@ -47,17 +47,31 @@ public:
             load(values);
             if (!weigh(lanes, row_scale, column_scale) || !eliminate<false>(lanes)) return false;
             write_places();
+            give(values);
             return ordered_ = true;
         });
     }
 
     // A x = b in place.
     void solve(Number* b) noexcept {
-        with_lanes(lanes_, [&](auto lanes) {
-            substitute(lanes, b);
-            return 0;
-        });
+        switch (n_) {
+            case 1: return substitute_few<1>(b);
+            case 2: return substitute_few<2>(b);
+            case 3: return substitute_few<3>(b);
+            case 4: return substitute_few<4>(b);
+            case 5: return substitute_few<5>(b);
+            case 6: return substitute_few<6>(b);
+            case 7: return substitute_few<7>(b);
+            case 8: return substitute_few<8>(b);
+            default: return with_lanes(lanes_, [&](auto lanes) { substitute(lanes, b); });
+        }
     }
+
+    // How far x is from solving A x = b, row by row as in backward_error.hpp; leaves b - A x in residual().
+    double measure(const Number* x, const Number* b) noexcept {
+        return with_lanes(lanes_, [&](auto lanes) { return backward_error(lanes, x, b); });
+    }
+    Number* residual() noexcept { return residual_.data(); }
 
     // Were the pivots chosen on the present values?
     bool fresh() const noexcept { return fresh_; }
@@ -110,12 +124,17 @@ private:
         for (long long c = 0; c < n_; ++c)
             for (long long p = matrix_->begin[c]; p < matrix_->begin[c + 1]; ++p)
                 place_[p] = static_cast<std::int32_t>(c * planes * lanes_ + position_[matrix_->rows[p]]);
+        std::memset(given_.data(), 0, static_cast<std::size_t>(planes * lanes_ * n_) * sizeof(double));
     }
 
+    // The matrix as it is given, rows in the order of the pivots; entries outside the pattern are zero already.
+    void give(const Number* values) noexcept {
+        double* given = given_.data();
+        for (long long p = 0; p < nonzeros_; ++p) set(given + place_[p], 0, lanes_, values[p]);
+    }
     void load(const Number* values) noexcept {
-        double* a = a_.data();
-        if (nonzeros_ < n_ * n_) std::memset(a, 0, static_cast<std::size_t>(planes * lanes_ * n_) * sizeof(double));
-        for (long long p = 0; p < nonzeros_; ++p) set(a + place_[p], 0, lanes_, values[p]);
+        give(values);
+        std::memcpy(a_.data(), given_.data(), static_cast<std::size_t>(planes * lanes_ * n_) * sizeof(double));
     }
 
     // The weight of each row: its scale times the power of two that makes it of size one once its columns are.
@@ -265,6 +284,74 @@ private:
     }
 
     template <class L>
+    double backward_error(L, const Number* x, const Number* b) noexcept {
+        const long long lanes = L::count(lanes_);
+        double *left = work_.data(), *sizes = multipliers_.data(), *row_sums = rows_.data(), largest_x = 0;
+        for (long long i = 0; i < n_; ++i) {
+            set(left, i, lanes, b[order_[i]]);
+            largest_x = larger(magnitude(x[i]), largest_x);
+        }
+        for (long long i = 0; i < lanes; i += wide) {
+            size_lanes(*lanes_at(sizes + i), left + i, lanes);
+            *lanes_at(row_sums + i) = Wide{};
+        }
+        for (long long c = 0; c < n_; ++c) {
+            const double* a = given_.data() + c * planes * lanes;
+            const double x_size = magnitude(x[c]);
+            subtract(lanes, 0, x[c], a, left);
+            for (long long i = 0; i < lanes; i += wide) {
+                Wide size;
+                size_lanes(size, a + i, lanes);
+                *lanes_at(sizes + i) += size * x_size;
+                *lanes_at(row_sums + i) += size;
+            }
+        }
+        // Below the floor the terms of a row are at the rounding level of the whole solution.
+        const double share = 1000 * static_cast<double>(n_) * std::numeric_limits<double>::epsilon();
+        Wide omega{}, spoiled{};
+        for (long long i = 0; i < lanes; i += wide) {
+            Wide error;
+            size_lanes(error, left + i, lanes);
+            const Wide whole = *lanes_at(row_sums + i) * largest_x, size = *lanes_at(sizes + i);
+            const Wide against = size > share * whole ? size : size + whole;
+            const Wide ratio = error > 0.0 ? error / against : error;
+            raise_to(omega, ratio);
+            spoiled += ratio - ratio;
+        }
+        for (long long i = 0; i < n_; ++i) residual_[order_[i]] = get(left, i, lanes);
+        omega += spoiled;
+        return not_finite_or_largest(omega);
+    }
+    static double not_finite_or_largest(const Wide& value) noexcept {
+        double sum = 0;
+        for (int i = 0; i < wide; ++i) sum += 0 * value[i];
+        return sum == 0 ? largest_of(value) : std::numeric_limits<double>::infinity();
+    }
+
+    // A few unknowns in registers, all loops unrolled.
+    template <int n>
+    void substitute_few(Number* b) noexcept {
+        constexpr long long lanes = padded(n);
+        const double* a = a_.data();
+        Number y[n];
+#pragma GCC unroll 8
+        for (int i = 0; i < n; ++i) y[i] = b[order_[i]];
+#pragma GCC unroll 8
+        for (int k = 0; k + 1 < n; ++k)
+#pragma GCC unroll 8
+            for (int i = k + 1; i < n; ++i)
+                y[i] = difference(y[i], product(y[k], get(a + k * planes * lanes, i, lanes)));
+#pragma GCC unroll 8
+        for (int k = n - 1; k >= 0; --k) {
+            y[k] = product(y[k], inverse_[k]);
+#pragma GCC unroll 8
+            for (int i = 0; i < k; ++i)
+                y[i] = difference(y[i], product(y[k], get(a + k * planes * lanes, i, lanes)));
+            b[k] = y[k];
+        }
+    }
+
+    template <class L>
     void substitute(L, Number* b) noexcept {
         const long long n = n_, lanes = L::count(lanes_);
         double* y = work_.data();
@@ -290,8 +377,8 @@ private:
     bool ordered_ = false, fresh_ = false;
     const ColumnTable* matrix_ = nullptr;
     Block<std::int32_t> place_, order_, position_;
-    Block<double> a_, multipliers_, work_, rows_, weights_, sizes_;
-    Block<Number> inverse_;
+    Block<double> a_, given_, multipliers_, work_, rows_, weights_, sizes_;
+    Block<Number> inverse_, residual_;
 };
 
 }  // namespace DAEDALUS_ISA

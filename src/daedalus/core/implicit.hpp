@@ -29,7 +29,7 @@ struct ImplicitState {
     double* all;
     double* row_scale;     // powers of h
     double* column_scale;
-    double* weights;       // one over the tolerance of each unknown
+    double* weights;       // one over the tolerance of each unknown, zeros up to full lanes
     double* spare;         // three vectors of unknowns
     double* spare_row;     // a row (x, z, x')
     LinearSolver<double> solver;
@@ -52,7 +52,7 @@ struct ImplicitState {
           all(memory.carve(static_cast<long long>(m.all_place.size()))),
           row_scale(memory.carve(m.unknowns)),
           column_scale(memory.carve(m.unknowns)),
-          weights(memory.carve(m.unknowns)),
+          weights(memory.carve(padded(m.unknowns))),
           spare(memory.carve(3 * m.unknowns)),
           spare_row(memory.carve(m.unknowns + m.states)),
           solver(m.matrix) {}
@@ -73,9 +73,11 @@ inline bool residual_at(Integration& s, ImplicitState& m, double t, const double
     m.residual.res[0] = out;
     if (const int failed = evaluate(m.residual)) [[unlikely]]
         note_failure(s, failed, out, m.unknowns);
-    double finite = 0;
-    for (long long i = 0; i < m.unknowns; ++i) finite += 0 * out[i];
-    return finite == 0;
+    // Two sums: each addition waits for the one before.
+    double even = 0, odd = 0;
+    for (long long i = 0; i + 1 < m.unknowns; i += 2) even += 0 * out[i], odd += 0 * out[i + 1];
+    if (m.unknowns & 1) even += 0 * out[m.unknowns - 1];
+    return even + odd == 0;
 }
 
 inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w) noexcept {
@@ -137,6 +139,7 @@ inline bool factor_matrix(ImplicitState& m, LinearSolver<Number>& solver, Number
 inline void set_weights(const Integration& s, ImplicitState& m, const double* w, double rtol, double atol_factor,
                         double h) noexcept {
     const double shorter = std::fmin(h, 1.0);
+    DAEDALUS_SIMD
     for (long long i = 0; i < m.unknowns; ++i) m.weights[i] = 1 / (atol_factor * s.atol[i] + rtol * std::fabs(w[i]));
     if (!m.model.higher_index) return;
     for (long long i = 0; i < m.unknowns; ++i)
@@ -145,12 +148,16 @@ inline void set_weights(const Integration& s, ImplicitState& m, const double* w,
 
 // RMS of a vector of unknowns in units of the tolerance.
 inline double weighted_norm(const ImplicitState& m, const double* values) noexcept {
-    double sum = 0;
-    for (long long i = 0; i < m.unknowns; ++i) {
-        const double part = values[i] * m.weights[i];
-        sum += part * part;
+    double even = 0, odd = 0;
+    for (long long i = 0; i + 1 < m.unknowns; i += 2) {
+        const double first = values[i] * m.weights[i], second = values[i + 1] * m.weights[i + 1];
+        even += first * first, odd += second * second;
     }
-    return std::sqrt(sum / static_cast<double>(m.unknowns > 0 ? m.unknowns : 1));
+    if (m.unknowns & 1) {
+        const double last = values[m.unknowns - 1] * m.weights[m.unknowns - 1];
+        even += last * last;
+    }
+    return std::sqrt((even + odd) / static_cast<double>(m.unknowns > 0 ? m.unknowns : 1));
 }
 
 // The component that a vector of unknowns is largest in, in units of the tolerance.

@@ -17,6 +17,9 @@ static_assert(lane_count % wide == 0);
 typedef double Wide __attribute__((vector_size(sizeof(double) * wide), may_alias));
 typedef long long WideBits __attribute__((vector_size(sizeof(double) * wide), may_alias));
 
+// The same at any place in memory.
+typedef double WideAnywhere __attribute__((vector_size(sizeof(double) * wide), aligned(sizeof(double)), may_alias));
+
 // Lanes in memory; the place must be at full lanes.
 DAEDALUS_INLINE Wide* lanes_at(double* a) noexcept { return reinterpret_cast<Wide*>(a); }
 DAEDALUS_INLINE const Wide* lanes_at(const double* a) noexcept { return reinterpret_cast<const Wide*>(a); }
@@ -25,6 +28,11 @@ DAEDALUS_INLINE const Wide* lanes_at(const double* a) noexcept { return reinterp
 // processor's store buffer.
 DAEDALUS_INLINE void read_fresh(const volatile double* a, Wide& value) noexcept {
     for (int i = 0; i < wide; ++i) value[i] = a[i];
+}
+
+DAEDALUS_INLINE WideAnywhere* anywhere(double* a) noexcept { return reinterpret_cast<WideAnywhere*>(a); }
+DAEDALUS_INLINE const WideAnywhere* anywhere(const double* a) noexcept {
+    return reinterpret_cast<const WideAnywhere*>(a);
 }
 
 // Given by reference: compilers disagree on how to hand such values over.

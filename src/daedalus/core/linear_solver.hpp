@@ -26,8 +26,8 @@ public:
         : dense_(form == MatrixForm::best ? better_dense(pattern)
                                          : form == MatrixForm::dense && pattern.n <= largest_dense) {
         if (!matrix_.make(pattern) || !values_.make(matrix_.nonzeros) || !right_.make(matrix_.n) ||
-            !first_answer_.make(matrix_.n) || !error_.make(matrix_) ||
-            !(dense_ ? dense_lu_.make(matrix_) : sparse_lu_.make(matrix_)))
+            !first_answer_.make(matrix_.n) ||
+            !(dense_ ? dense_lu_.make(matrix_) : error_.make(matrix_) && sparse_lu_.make(matrix_)))
             throw std::bad_alloc();
     }
     LinearSolver(const LinearSolver&) = delete;
@@ -75,10 +75,16 @@ private:
             sparse_lu_.solve(b);
     }
 
+    // The backward error of x as the answer to right_; b - A x is in residual() then.
+    double measure(const Number* x) noexcept {
+        return dense_ ? dense_lu_.measure(x, right_.data()) : error_.measure(values_.data(), x, right_.data());
+    }
+    Number* residual() noexcept { return dense_ ? dense_lu_.residual() : error_.residual(); }
+
     DAEDALUS_COLD void solve_measured(Number* b) noexcept {
         for (std::int32_t i = 0; i < matrix_.n; ++i) right_[i] = b[i];
         substitute(b);
-        double omega = error_.measure(values_.data(), b, right_.data());
+        double omega = measure(b);
         measuring_ = !(omega <= acceptable);
         if (!measuring_) return;
         const bool pivots_to_blame = !(omega <= larger(alarming, acceptable)) && !(dense_ ? dense_lu_.fresh() : sparse_lu_.fresh());
@@ -91,7 +97,7 @@ private:
         orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
         if (chosen) {
             substitute(b);
-            refine(b, error_.measure(values_.data(), b, right_.data()));
+            refine(b, measure(b));
         } else {
             for (std::int32_t i = 0; i < matrix_.n; ++i) b[i] = first_answer_[i];
         }
@@ -100,11 +106,11 @@ private:
     // Up to three steps, as long as each halves the error at least; gives the error reached.
     double refine(Number* x, double omega) noexcept {
         for (int step = 0; step < most_refinements && !(omega <= acceptable); ++step) {
-            Number* correction = error_.residual();
+            Number* correction = residual();
             substitute(correction);
             for (std::int32_t i = 0; i < matrix_.n; ++i) x[i] += correction[i];
             const double before = omega;
-            omega = error_.measure(values_.data(), x, right_.data());
+            omega = measure(x);
             if (!(omega < 0.5 * before)) break;
         }
         return omega;

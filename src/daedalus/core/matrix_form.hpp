@@ -14,7 +14,8 @@ inline constexpr long long largest_dense = 4000;
 // column on, where sparse factors fill to half. Chains and other banded patterns fill less and stay below that line.
 DAEDALUS_INLINE bool better_dense(const Pattern& pattern) {
     const double n = static_cast<double>(pattern.n), entries = static_cast<double>(pattern.nonzeros());
-    if (pattern.n <= 4) return true;
+    // Columns of two vectors: looking for sparse pivots alone would cost more than a run of some ten steps.
+    if (pattern.n <= 8) return true;
     if (pattern.n > largest_dense) return false;
     return n <= 200 ? entries > n * (4.5 + 0.08 * n) : entries > 0.5 * n * n;
 }

@@ -15,6 +15,7 @@
 #include "collocation_table.hpp"
 #include "implicit.hpp"
 #include "step_control.hpp"
+#include "weighted_rows.hpp"
 
 namespace daedalus {
 
@@ -28,24 +29,25 @@ inline constexpr double fitting_slope = 10;
 struct RadauState : ImplicitState {
     const CollocationTable& table;
     std::unique_ptr<LinearSolver<std::complex<double>>> pairs[most_pairs];
-    double* z;         // (stages, unknowns): increments of the stages
-    double* change;    // (stages, unknowns): Newton's correction, before that residuals
-    double* turned;    // (stages, unknowns): in the coordinates of the transformation
+    const long long lanes;  // of a vector of unknowns
+    double* z;         // (stages, lanes): increments of the stages
+    double* before;    // (stages, lanes): those of the last step, for starting values
+    double* change;    // (stages, lanes): Newton's correction, before that residuals
+    double* turned;    // (stages, lanes): in the coordinates of the transformation
     double* stage;     // one state (x, z)
     double* rate;      // one derivative x'
     double* error;     // the estimate
+    double* begin;     // the state that the last step began at
+    double* largest;   // the largest sizes met at fixed step, which Newton's accuracy refers to
     std::complex<double>* complex_part;
-    double* polynomial;        // (stages, unknowns): of the last step, for starting values
-    double* polynomial_begin;  // the state it began at
-    double* largest;           // (unknowns): the largest sizes met at fixed step, which Newton's accuracy refers to
 
     bool jacobian_known = false, jacobian_fresh = false, factored = false;
     double factored_step = 0;
     double rate_of_newton = 1, contraction = 1;  // theta of the last solve, and theta / (1 - theta)
     int iterations = 0;
-    // The last polynomial, for starting values.
-    bool polynomial_known = false;
-    double polynomial_time = 0, polynomial_step = 0;
+    // The last step: whether there is one, whether it is still in z, its beginning and its length.
+    bool step_known = false, step_in_z = false;
+    double step_time = 0, step_length = 0;
     // Of the last accepted step, for the predictive controller.
     bool first = true, after_failure = false;
     double accepted_step = 0, accepted_error = 1;
@@ -54,19 +56,17 @@ struct RadauState : ImplicitState {
     int most_iterations = 7;
 
     RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationTable& t)
-        : ImplicitState(m, calls, (4 * t.stages + 7) * padded(m.unknowns)), table(t) {
-        const long long n = m.unknowns;
-        z = memory.carve(t.stages * n), change = memory.carve(t.stages * n), turned = memory.carve(t.stages * n);
-        stage = memory.carve(n), rate = memory.carve(m.states), error = memory.carve(n);
-        polynomial = memory.carve(t.stages * n), polynomial_begin = memory.carve(n), largest = memory.carve(n);
-        for (long long i = 0; i < n; ++i) largest[i] = 0;
-        complex_part = reinterpret_cast<std::complex<double>*>(memory.carve(2 * n));
+        : ImplicitState(m, calls, (4 * t.stages + 7) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
+        for (double** rows : {&z, &before, &change, &turned}) *rows = memory.carve(t.stages * lanes);
+        for (double** row : {&stage, &rate, &error, &begin, &largest}) *row = memory.carve(lanes);
+        complex_part = reinterpret_cast<std::complex<double>*>(memory.carve(2 * lanes));
         for (int k = 0; k < t.pairs; ++k) pairs[k] = std::make_unique<LinearSolver<std::complex<double>>>(m.matrix);
     }
 };
 
 struct Radau {
     static constexpr bool is_explicit = false;
+    static constexpr bool dense_on_demand = true;
     static RadauState& of(Integration& s) { return static_cast<RadauState&>(implicit_of(s)); }
     static int degree(Integration& s) { return of(s).table.stages + 1; }
 
@@ -78,9 +78,10 @@ struct Radau {
             m.rtol = 1e-15, m.atol_factor = 1e-15 / std::fmax(s.rtol, 1e-12);
             m.most_iterations = 30;
         } else {
-            // At index 3 positions have order s + 1 only, and nothing is gained.
-            const bool third = m.model.deepest > 2;
-            m.rtol = third ? 0.3 * s.rtol : 0.03 * std::pow(s.rtol, (stages + 1.0) / (2.0 * stages));
+            // At index 3 positions have order s + 1 only, and nothing is gained; with three stages the error of
+            // multipliers is the square root of that of positions.
+            const double share = m.model.deepest > 2 ? (stages == 3 ? 0.15 : 0.3) : 0;
+            m.rtol = share > 0 ? share * s.rtol : 0.03 * std::pow(s.rtol, (stages + 1.0) / (2.0 * stages));
             m.atol_factor = s.rtol > 0 ? m.rtol / s.rtol : 1;
             m.most_iterations = 7 + 2 * std::max(stages - 3, 0);
         }
@@ -163,6 +164,7 @@ struct Radau {
         m.jacobian_known = count_old_step(m) < oldest_jacobian && m.jacobian_known && m.rate_of_newton <= 1e-2;
         if (!s.taken) s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
         write_end(s, m, h);
+        keep_step(s, m, h);
     }
 
     // The polynomial through the stages, and x' as its derivative. At index 1 the slopes of the stages and the one at
@@ -175,25 +177,22 @@ struct Radau {
         const double h = s.t_new - s.t;
         double* c = s.coefficients;
         copy(s.x, n, c);
-        multiply(table.powers, stages, n, m.z, m.polynomial);
+        multiply(m, table.powers, m.z, m.turned);
         for (int j = 0; j <= stages; ++j) {
             double* row = c + (j + 1) * s.lanes;
-            for (long long i = 0; i < n; ++i) row[i] = j < stages ? m.polynomial[j * n + i] : 0;
+            for (long long i = 0; i < n; ++i) row[i] = j < stages ? m.turned[j * m.lanes + i] : 0;
         }
         for (long long i = 0; i < (m.model.higher_index ? 0 : nx); ++i) {
             if (!slope_serves(s, m, h, i)) continue;
             for (int j = 0; j <= stages; ++j) {
                 double sum = table.slope[j] * h * s.x[n + i];
-                for (int k = 0; k < stages; ++k) sum += table.better[j][k] * m.z[k * n + i];
+                for (int k = 0; k < stages; ++k) sum += table.better[j][k] * m.z[k * m.lanes + i];
                 c[(j + 1) * s.lanes + i] = sum;
             }
         }
         for (int j = 0; j <= stages; ++j)
             for (long long i = 0; i < nx; ++i) c[j * s.lanes + n + i] = (j + 1) / h * c[(j + 1) * s.lanes + i];
         for (long long i = 0; i < nx; ++i) c[(stages + 1) * s.lanes + n + i] = 0;
-        m.polynomial_known = true;
-        m.polynomial_time = s.t, m.polynomial_step = h;
-        copy(s.x, n, m.polynomial_begin);
     }
 
 private:
@@ -205,12 +204,12 @@ private:
         if (!m.model.has_derivative[static_cast<std::size_t>(i)]) return false;
         if (s.fixed_step > 0) return true;
         double raw = m.table.weight * h * s.x[m.unknowns + i];
-        for (int k = 0; k < m.table.stages; ++k) raw += m.table.error[k] * m.z[k * m.unknowns + i];
+        for (int k = 0; k < m.table.stages; ++k) raw += m.table.error[k] * m.z[k * m.lanes + i];
         return std::fabs(raw) * m.weights[i] <= fitting_slope;
     }
 
     static void forget(RadauState& m) noexcept {
-        m.jacobian_known = m.factored = m.polynomial_known = false;
+        m.jacobian_known = m.factored = m.step_known = m.step_in_z = false;
         m.first = true, m.contraction = 1, m.restarted = false;
     }
 
@@ -256,88 +255,100 @@ private:
     // The first equation whose residual is not finite, where Newton's method met one.
     static void name_equation(Integration& s, const RadauState& m) noexcept {
         for (int k = 0; k < m.table.stages; ++k) {
-            if (!first_not_finite(m.change + k * m.unknowns, m.unknowns, s.culprit.component)) continue;
+            if (!first_not_finite(m.change + k * m.lanes, m.unknowns, s.culprit.component)) continue;
             s.culprit.what = Culprit::What::derivative;
             return;
         }
     }
 
-    // The last polynomial prolonged; nothing is known behind a jump.
+    static void keep_step(const Integration& s, RadauState& m, double h) noexcept {
+        copy(s.x, m.unknowns, m.begin);
+        m.step_known = m.step_in_z = true;
+        m.step_time = s.t, m.step_length = h;
+    }
+
+    // The polynomial of the last step prolonged; nothing is known behind a jump.
     static void start_values(Integration& s, RadauState& m) noexcept {
-        const long long n = m.unknowns;
         const int stages = m.table.stages;
-        if (!m.polynomial_known) {
-            for (long long i = 0; i < stages * n; ++i) m.z[i] = 0;
+        if (!m.step_known) {
+            for (long long i = 0; i < stages * m.lanes; ++i) m.z[i] = 0;
             return;
         }
+        if (m.step_in_z) std::swap(m.z, m.before);
+        m.step_in_z = false;
+        for (long long i = 0; i < m.unknowns; ++i) m.error[i] = m.begin[i] - s.x[i];
         for (int k = 0; k < stages; ++k) {
-            const double time = s.t + m.table.c[k] * (s.t_new - s.t);
-            const double theta = (time - m.polynomial_time) / m.polynomial_step;
-            double* row = m.z + k * n;
-            for (long long i = 0; i < n; ++i) {
-                double sum = m.polynomial[(stages - 1) * n + i];
-                for (int j = stages - 2; j >= 0; --j) sum = sum * theta + m.polynomial[j * n + i];
-                row[i] = sum * theta + (m.polynomial_begin[i] - s.x[i]);
+            // Row k of the matrix that takes the stages of the last step to this one's.
+            const double theta = (s.t + m.table.c[k] * (s.t_new - s.t) - m.step_time) / m.step_length;
+            double weights[most_stages];
+            for (int i = 0; i < stages; ++i) {
+                double sum = m.table.powers[stages - 1][i];
+                for (int j = stages - 2; j >= 0; --j) sum = sum * theta + m.table.powers[j][i];
+                weights[i] = sum * theta;
             }
+            add_rows(m.lanes, m.error, weights, stages, m.before, m.z + k * m.lanes);
         }
     }
 
-    static void stage_rate(const RadauState& m, int k, double h, double* out) noexcept {
-        for (long long i = 0; i < m.states; ++i) {
-            double sum = 0;
-            for (int j = 0; j < m.table.stages; ++j) sum += m.table.inverse[k][j] * m.z[j * m.unknowns + i];
-            out[i] = sum / h;
-        }
+    // The derivative sum_j weights_j z_j / h.
+    static void slope_of(const RadauState& m, const double* weights, double h, double* out) noexcept {
+        double divided[most_stages];
+        for (int j = 0; j < m.table.stages; ++j) divided[j] = weights[j] / h;
+        add_rows(m.lanes, nullptr, divided, m.table.stages, m.z, out);
     }
 
     static bool residuals(Integration& s, RadauState& m, double h) noexcept {
-        const long long n = m.unknowns;
+        const double one = 1;
         for (int k = 0; k < m.table.stages; ++k) {
-            for (long long i = 0; i < n; ++i) m.stage[i] = s.x[i] + m.z[k * n + i];
-            stage_rate(m, k, h, m.rate);
-            if (!residual_at(s, m, s.t + m.table.c[k] * h, m.rate, m.stage, m.change + k * n)) return false;
+            add_rows(m.lanes, s.x, &one, 1, m.z + k * m.lanes, m.stage);
+            slope_of(m, m.table.inverse[k], h, m.rate);
+            if (!residual_at(s, m, s.t + m.table.c[k] * h, m.rate, m.stage, m.change + k * m.lanes)) return false;
         }
         return true;
     }
 
-    // change <- correction of z: transform, solve the real and the complex parts, transform back.
+    // change <- what z is to be corrected by: transform, solve the real and the complex parts, transform back.
     static void correct(RadauState& m) noexcept {
         const long long n = m.unknowns;
         const CollocationTable& table = m.table;
-        multiply(table.to, table.stages, n, m.change, m.turned);
-        int row = 0;
-        if (table.has_real) {
-            for (long long i = 0; i < n; ++i) m.turned[i] = -m.turned[i];
-            m.solver.solve(m.turned);
-            row = 1;
-        }
+        multiply(m, table.to, m.change, m.turned);
+        if (table.has_real) m.solver.solve(m.turned);
+        int row = table.has_real;
         for (int k = 0; k < table.pairs; ++k, row += 2) {
-            double *real = m.turned + row * n, *imaginary = real + n;
-            for (long long i = 0; i < n; ++i) m.complex_part[i] = {-real[i], -imaginary[i]};
+            double *real = m.turned + row * m.lanes, *imaginary = real + m.lanes;
+            for (long long i = 0; i < n; ++i) m.complex_part[i] = {real[i], imaginary[i]};
             m.pairs[k]->solve(m.complex_part);
             for (long long i = 0; i < n; ++i)
                 real[i] = m.complex_part[i].real(), imaginary[i] = m.complex_part[i].imag();
         }
-        multiply(table.from, table.stages, n, m.turned, m.change);
+        multiply(m, table.from, m.turned, m.change);
     }
 
-    static void multiply(const double (&matrix)[most_stages][most_stages], int stages, long long n, const double* in,
+    static void multiply(const RadauState& m, const double (&matrix)[most_stages][most_stages], const double* in,
                          double* out) noexcept {
-        for (int k = 0; k < stages; ++k) {
-            double* row = out + k * n;
-            for (long long i = 0; i < n; ++i) row[i] = matrix[k][0] * in[i];
-            for (int j = 1; j < stages; ++j) {
-                const double weight = matrix[k][j];
-                if (weight == 0) continue;
-                for (long long i = 0; i < n; ++i) row[i] += weight * in[j * n + i];
-            }
-        }
+        for (int k = 0; k < m.table.stages; ++k)
+            add_rows(m.lanes, nullptr, matrix[k], m.table.stages, in, out + k * m.lanes);
+    }
+
+    // RMS of all corrections in units of the tolerance.
+    static double size_of_change(const RadauState& m) noexcept {
+        return with_lanes(m.lanes, [&](auto known) {
+            const long long lanes = known.count(m.lanes);
+            WideAnywhere sums{};
+            for (int k = 0; k < m.table.stages; ++k)
+                for (long long i = 0; i < lanes; i += wide) {
+                    const WideAnywhere part = *anywhere(m.change + k * lanes + i) * *anywhere(m.weights + i);
+                    sums += part * part;
+                }
+            double sum = 0;
+            for (int i = 0; i < wide; ++i) sum += sums[i];
+            return std::sqrt(sum / static_cast<double>(m.table.stages * std::max(m.unknowns, 1LL)));
+        });
     }
 
     // Simplified Newton; `cut` is by how much the step should shrink where it does not converge.
     static Newton solve_stages(Integration& s, RadauState& m, double h, double& cut) noexcept {
-        const long long n = m.unknowns;
-        const int stages = m.table.stages, most = m.most_iterations;
+        const int most = m.most_iterations;
         const bool fixed = s.fixed_step > 0;
         m.contraction = std::pow(std::fmax(m.contraction, std::numeric_limits<double>::epsilon()), 0.8);
         double before = 0, ratio_before = 0, theta = 0;
@@ -346,12 +357,7 @@ private:
             ++m.newton;
             if (!residuals(s, m, h)) return Newton::not_finite;
             correct(m);
-            double sum = 0;
-            for (int k = 0; k < stages; ++k) {
-                const double part = weighted_norm(m, m.change + k * n);
-                sum += part * part;
-            }
-            const double size = std::sqrt(sum / stages);
+            const double size = size_of_change(m);
             if (!std::isfinite(size)) return Newton::not_finite;
             if (round > 1) {
                 const double ratio = size / before;
@@ -360,7 +366,7 @@ private:
                 m.rate_of_newton = theta;
                 if (theta < 0.99) {
                     m.contraction = theta / (1 - theta);
-                    const double left = m.contraction * size * std::pow(theta, most - 1 - round) / m.newton_tolerance;
+                    const double left = m.contraction * size * small_power(theta, most - 1 - round) / m.newton_tolerance;
                     if (!fixed && left >= 1 && size > m.rounding) {
                         const double excess = std::clamp(left, 1e-4, 20.0);
                         cut = 0.8 * std::pow(excess, -1.0 / (4.0 + most - 1 - round));
@@ -374,7 +380,8 @@ private:
                 }
             }
             before = std::fmax(size, std::numeric_limits<double>::min());
-            for (long long i = 0; i < stages * n; ++i) m.z[i] += m.change[i];
+            DAEDALUS_SIMD
+            for (long long i = 0; i < m.table.stages * m.lanes; ++i) m.z[i] -= m.change[i];
             if (m.contraction * size <= m.newton_tolerance) {
                 if (round == 1) m.rate_of_newton = 0;
                 return Newton::converged;
@@ -387,18 +394,12 @@ private:
     // The filtered difference to a formula of order s that uses x'_n too; once more filtered where it is too large at a
     // first or repeated step, so that stiff components do not count.
     static double estimate(Integration& s, RadauState& m, double h) noexcept {
-        const CollocationTable& table = m.table;
-        for (long long i = 0; i < m.states; ++i) {
-            double sum = 0;
-            for (int k = 0; k < table.stages; ++k) sum += table.error[k] * m.z[k * m.unknowns + i];
-            m.rate[i] = -sum / (table.weight * h);
-        }
-        copy(s.x, m.unknowns, m.stage);
-        if (!residual_at(s, m, s.t, m.rate, m.stage, m.error)) return std::numeric_limits<double>::infinity();
+        slope_of(m, m.table.error, -m.table.weight * h, m.rate);
+        if (!residual_at(s, m, s.t, m.rate, s.x, m.error)) return std::numeric_limits<double>::infinity();
         filter(m);
         double error = std::fmax(weighted_norm(m, m.error), 1e-10);
         if (error >= 1 && (m.first || m.after_failure)) {
-            for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = s.x[i] + m.error[i];
+            for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = s.x[i] - m.error[i];
             if (residual_at(s, m, s.t, m.rate, m.stage, m.error)) {
                 filter(m);
                 error = std::fmax(weighted_norm(m, m.error), 1e-10);
@@ -411,29 +412,27 @@ private:
     static void filter(RadauState& m) noexcept {
         const CollocationTable& table = m.table;
         for (std::size_t k = 0; k < m.model.constraints.size(); ++k) m.error[m.model.constraints[k]] = 0;
-        if (table.has_real) {
-            for (long long i = 0; i < m.unknowns; ++i) m.error[i] = -m.error[i];
-            m.solver.solve(m.error);
-            return;
-        }
-        for (long long i = 0; i < m.unknowns; ++i) m.complex_part[i] = {-m.error[i], 0};
+        if (table.has_real) return m.solver.solve(m.error);
+        for (long long i = 0; i < m.unknowns; ++i) m.complex_part[i] = {m.error[i], 0};
         m.pairs[0]->solve(m.complex_part);
         for (long long i = 0; i < m.unknowns; ++i)
             m.error[i] = table.weight *
                          (table.alpha[0] * m.complex_part[i].real() - table.beta[0] * m.complex_part[i].imag());
     }
 
-    static void write_end(Integration& s, const RadauState& m, double h) noexcept {
+    static void write_end(Integration& s, RadauState& m, double h) noexcept {
         const long long n = m.unknowns;
-        const double* last = m.z + (m.table.stages - 1) * n;
+        const double* last = m.z + (m.table.stages - 1) * m.lanes;
         for (long long i = 0; i < n; ++i) s.x_new[i] = s.x[i] + last[i];
-        stage_rate(m, m.table.stages - 1, h, s.x_new + n);
+        slope_of(m, m.table.inverse[m.table.stages - 1], h, m.rate);
+        copy(m.rate, m.states, s.x_new + n);
     }
 
     // Gustafsson's predictive controller; factors are kept while the step would grow by little.
     static void accept(Integration& s, RadauState& m, double h, double error, double quotient) noexcept {
         s.accepted = true;
         write_end(s, m, h);
+        keep_step(s, m, h);
         if (!m.first) {
             const double exponent = 1.0 / (m.table.stages + 1);
             const double ratio = std::fabs(m.accepted_step / h) * std::pow(error * error / m.accepted_error, exponent);

@@ -19,6 +19,7 @@
 #include "implicit.hpp"
 #include "rosenbrock_table.hpp"
 #include "step_control.hpp"
+#include "weighted_rows.hpp"
 
 namespace daedalus {
 
@@ -26,7 +27,8 @@ inline namespace DAEDALUS_ISA {
 
 struct RosenbrockState : ImplicitState {
     const RosenbrockTable& table;
-    double* k;         // (stages, unknowns)
+    const long long lanes;  // of a vector of unknowns
+    double* k;         // (stages, lanes)
     double* stage;     // one state (x, z)
     double* rate;      // one derivative x'
     double* none;      // the derivative 0
@@ -43,16 +45,17 @@ struct RosenbrockState : ImplicitState {
     double accepted_step = 0, accepted_error = 1;
 
     RosenbrockState(const ImplicitModel& m, const ImplicitCalls& calls, const RosenbrockTable& t)
-        : ImplicitState(m, calls, (t.stages + 7) * padded(m.unknowns)), table(t) {
-        const long long n = m.unknowns;
-        k = memory.carve(t.stages * n);
-        stage = memory.carve(n), rate = memory.carve(m.states), none = memory.carve(m.states);
-        first = memory.carve(n), next = memory.carve(n), drift_now = memory.carve(n), error = memory.carve(n);
+        : ImplicitState(m, calls, (t.stages + 7) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
+        k = memory.carve(t.stages * lanes);
+        stage = memory.carve(lanes), rate = memory.carve(lanes), none = memory.carve(lanes);
+        first = memory.carve(lanes), next = memory.carve(lanes), drift_now = memory.carve(lanes);
+        error = memory.carve(lanes);
     }
 };
 
 struct Rosenbrock {
     static constexpr bool is_explicit = false;
+    static constexpr bool dense_on_demand = true;
     static RosenbrockState& of(Integration& s) { return static_cast<RosenbrockState&>(implicit_of(s)); }
     static int degree(Integration& s) { return of(s).table.degree; }
 
@@ -124,8 +127,8 @@ struct Rosenbrock {
         copy(s.x, n, c);
         for (int j = 0; j < degree; ++j) {
             double* row = c + (j + 1) * s.lanes;
-            for (long long i = 0; i < n; ++i) row[i] = 0;
-            add_stages(m, m.table.powers[j], m.table.stages, n, row);
+            combine(m, nullptr, m.table.powers[j], m.table.stages, m.stage);
+            copy(m.stage, n, row);
             for (long long i = 0; i < nx; ++i) c[j * s.lanes + n + i] = (j + 1) / h * row[i];
         }
         for (long long i = 0; i < nx; ++i) c[degree * s.lanes + n + i] = 0;
@@ -137,16 +140,10 @@ private:
     // Hairer's rodas: the step grows at most six times and shrinks at most five times.
     static constexpr double most_growth = 6, most_shrinkage = 5;
 
-    // out += sum_j weights_j k_j over the first `size` components.
-    static void add_stages(const RosenbrockState& m, const double* weights, int count, long long size,
-                           double* out) noexcept {
-        for (int j = 0; j < count; ++j) {
-            const double weight = weights[j];
-            if (weight == 0) continue;
-            const double* row = m.k + j * m.unknowns;
-            DAEDALUS_SIMD
-            for (long long i = 0; i < size; ++i) out[i] += weight * row[i];
-        }
+    // out = base + sum_j weights_j k_j; no base is zeros.
+    static void combine(const RosenbrockState& m, const double* base, const double* weights, int count,
+                        double* out) noexcept {
+        add_rows(m.lanes, base, weights, count, m.k, out);
     }
 
     // Everything that belongs to (t, w) alone: F(t, 0, w), the Jacobian, dF/dt. After a rejection it is still there.
@@ -204,17 +201,17 @@ private:
             m.factored_step = h;
         }
         for (int i = 0; i < table.stages; ++i) {
-            double* k = m.k + i * m.unknowns;
-            if (i == 0) {
-                copy(m.first, m.unknowns, k);
-            } else {
-                copy(s.x, m.unknowns, m.stage);
-                add_stages(m, table.a[i], i, m.unknowns, m.stage);
+            double* k = m.k + i * m.lanes;
+            const double* residual = m.first;
+            if (i > 0) {
+                combine(m, s.x, table.a[i], i, m.stage);
                 stage_rate(m, i, h);
                 if (!finite_at(s, m, s.t + table.alpha[i] * h, m.rate, m.stage, k)) return Outcome::not_finite;
+                residual = k;
             }
             const double part = h * table.gamma[i];
-            for (long long r = 0; r < m.unknowns; ++r) k[r] = -k[r] - part * m.drift_now[r];
+            DAEDALUS_SIMD
+            for (long long r = 0; r < m.lanes; ++r) k[r] = -residual[r] - part * m.drift_now[r];
             m.solver.solve(k);
         }
         return Outcome::done;
@@ -222,27 +219,25 @@ private:
 
     // v_i, the derivative that stands for M sum_j c_ij k_j / h.
     static void stage_rate(RosenbrockState& m, int i, double h) noexcept {
-        for (long long r = 0; r < m.states; ++r) m.rate[r] = 0;
-        add_stages(m, m.table.c[i], i, m.states, m.rate);
-        for (long long r = 0; r < m.states; ++r) m.rate[r] /= -h;
+        const double factor = -1 / h;
+        double weights[most_rosenbrock_stages];
+        for (int j = 0; j < i; ++j) weights[j] = factor * m.table.c[i][j];
+        combine(m, nullptr, weights, i, m.rate);
     }
 
     static void write_end(Integration& s, RosenbrockState& m, double h) noexcept {
         const RosenbrockTable& table = m.table;
         const int last = table.stages - 1;
-        copy(s.x, m.unknowns, s.x_new);
-        add_stages(m, table.end, table.stages, m.unknowns, s.x_new);
+        combine(m, s.x, table.end, table.stages, m.stage);
+        copy(m.stage, m.unknowns, s.x_new);
         stage_rate(m, last, h);
-        const double* k = m.k + last * m.unknowns;
+        const double* k = m.k + last * m.lanes;
         for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] = k[i] / (h * table.gamma[0]) + m.rate[i];
     }
 
     static double estimate(const Integration& s, RosenbrockState& m) noexcept {
-        for (long long i = 0; i < m.unknowns; ++i) {
-            m.error[i] = 0;
-            m.stage[i] = std::fmax(std::fabs(s.x[i]), std::fabs(s.x_new[i]));
-        }
-        add_stages(m, m.table.error, m.table.stages, m.unknowns, m.error);
+        for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = larger(std::fabs(s.x[i]), std::fabs(s.x_new[i]));
+        combine(m, nullptr, m.table.error, m.table.stages, m.error);
         set_weights(s, m, m.stage, s.rtol, 1, std::fabs(s.t_new - s.t));
         return std::fmax(weighted_norm(m, m.error), 1e-10);
     }

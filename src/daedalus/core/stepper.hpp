@@ -302,7 +302,7 @@ inline Status attempt_fixed(Integration& s) noexcept {
         return Status::not_finite;
     }
     if (!s.taken) return Status::newton_failed;
-    if constexpr (!M::is_explicit) ensure_dense<M>(s);
+    if constexpr (!M::is_explicit && !requires { M::dense_on_demand; }) ensure_dense<M>(s);
     return complete<M>(s);
 }
 

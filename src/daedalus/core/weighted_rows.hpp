@@ -1,0 +1,46 @@
+// Sums of rows with weights, as every stage of a method takes them: out = base + sum_j weights_j row_j.
+#pragma once
+
+#include "lanes.hpp"
+#include "recorder.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// Rows, base and result have `lanes` entries, a multiple of lane_count. A few lanes stay in registers while the rows are
+// added; the base may be nullptr for zeros, or the result itself. The last row may just have been written.
+DAEDALUS_INLINE void add_rows(long long lanes, const double* base, const double* weights, int count, const double* rows,
+                     double* out) noexcept {
+    with_lanes(lanes, [&](auto known) {
+        constexpr long long few = known.count(0) / wide;
+        if constexpr (few > 0) {
+            WideAnywhere sum[few];
+            for (long long i = 0; i < few; ++i) sum[i] = base ? anywhere(base)[i] : WideAnywhere{};
+            for (int j = 0; j + 1 < count; ++j, rows += few * wide)
+                for (long long i = 0; i < few; ++i) sum[i] += weights[j] * anywhere(rows)[i];
+            if (count > 0)
+                for (long long i = 0; i < few; ++i) {
+                    Wide fresh;
+                    read_fresh(rows + i * wide, fresh);
+                    sum[i] += weights[count - 1] * fresh;
+                }
+            for (long long i = 0; i < few; ++i) anywhere(out)[i] = sum[i];
+        } else {
+            if (!base)
+                for (long long i = 0; i < lanes; ++i) out[i] = 0;
+            else if (base != out)
+                copy(base, lanes, out);
+            for (int j = 0; j < count; ++j) {
+                const double *row = rows + j * lanes, weight = weights[j];
+                if (weight == 0) continue;
+                DAEDALUS_SIMD
+                for (long long i = 0; i < lanes; ++i) out[i] += weight * row[i];
+            }
+        }
+    });
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus
