@@ -3,7 +3,8 @@
 Between two switches the equations are smooth then, so that an integrator keeps its order across them (E. Hairer,
 G. Wanner, S. P. Nørsett, Solving Ordinary Differential Equations I, section II.6). With m = [a > b], fmax(a, b) is a
 where m else b, |a| is (2m - 1) a, sign(a) is [a > 0] - [0 > a], and a <= b is 1 - m. A condition that keeps a root, a
-power or a division where it is defined, as in sqrt(fmax(x, 0)), stays as it is; steps end there all the same.
+power or a division where it is defined, as in sqrt(fmax(x, 0)), stays as it is; steps end there all the same. So
+does one of a sum with stairs in it, such as fmod(t, 1) > 0.5: it jumps past zero and has no place where it is zero.
 """
 
 from __future__ import annotations
@@ -104,6 +105,7 @@ class _Rewriting:
         self.old: dict[int, ca.SX] = {}  # as written
         self.new: dict[int, ca.SX] = {}
         self.moving: dict[int, bool] = {}  # whether it depends on more than parameters
+        self.jumping: set[int] = set()  # what has stairs in it
         self.number: dict[int, object] = {-1: -1}  # equal for equal expressions
         numbers: dict[tuple[object, ...], int] = {}
         self.known: dict[tuple[object, object], ca.SX] = {}
@@ -136,7 +138,9 @@ class _Rewriting:
         self.old[row] = _applied(operation, self.old, a, b)
         if operation in STAIRS and self.moving[row]:
             self.left.add(STAIRS[operation])
-        if operation not in SWITCHING or not self.moving[row]:
+        if (operation in STAIRS and self.moving[row]) or not self.jumping.isdisjoint((a, b)):
+            self.jumping.add(row)
+        if operation not in SWITCHING or not self.moving[row] or row in self.jumping:
             self.new[row] = _applied(operation, self.new, a, b)
         elif self.kept[row]:
             self.new[row] = _applied(operation, self.new, a, b)
