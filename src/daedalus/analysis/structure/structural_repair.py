@@ -17,6 +17,7 @@ import numpy as np
 from daedalus.analysis.interval_arithmetic import range_over
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.consistent_jet import Jet
+from daedalus.analysis.structure.constant_null_vector import constant_null_vector
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.errors import SolverError
@@ -38,6 +39,8 @@ ROUNDED = 1e3
 # Above this size regularity is judged by sparse factors and an estimate of the condition.
 DENSE = 200
 LARGEST_CONDITION = 1e13
+# Slopes that differ by more from those at the jet say little; nearer points are taken, with at most this difference.
+MOST_GROWTH, FAIR_GROWTH = 1e12, 1e2
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +148,33 @@ def as_sparse(matrix: ca.DM) -> csc_matrix:
 def random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int = 2) -> list[list[Any]]:
     """Arguments at values drawn around those of a jet, parameters held."""
     draw = np.random.default_rng(2017)
-    _, p, u, y = jet.arguments(order)
-    return [[draw.uniform(0.3, 1.3), p, _drawn(draw, u), _drawn(draw, y)] for _ in range(count)]
+    t, p, u, y = jet.arguments(order)
+    points = [[draw.uniform(0.3, 1.3), p, _drawn(draw, u), _drawn(draw, y)] for _ in range(count)]
+    if all(_slopes_grow(array, jet, point) < MOST_GROWTH for point in points):
+        return points
+    # Exponentials that leave all bounds there are looked at nearer to the jet, first in time, then in the rest.
+    moderate = []
+    for time, _, inputs, values in points:
+        near, share = [t, p, u, y], 1.0
+        for place, there in ((0, np.asarray(time - t)), (3, values - y), (2, inputs - u)):
+            for share in 0.25 ** np.arange(20.0):
+                trial = [v + share * there if k == place else v for k, v in enumerate(near)]
+                if _slopes_grow(array, jet, trial) < FAIR_GROWTH:
+                    near = trial
+                    break
+        moderate.append(near)
+    return moderate
+
+
+def _slopes_grow(array: DerivativeArray, jet: Jet, point: list[Any]) -> float:
+    """The largest ratio of a slope of the equations at a point to that at the jet, either way; infinite if undefined."""
+    t, p, u, y = point
+    own = [t, p, u[: 2 * len(jet.u)], y[: 2 * array.size]]
+    there, here = (np.abs(array.function(0)(*a)[1].nonzeros()) for a in (own, jet.arguments(1)))
+    if not np.all(np.isfinite(there)):
+        return float("inf")
+    both = (there > 0) & (here > 0)
+    return float(np.max(np.maximum(there[both] / here[both], here[both] / there[both]), initial=0.0))
 
 
 def _drawn(draw: np.random.Generator, values: np.ndarray) -> np.ndarray:
@@ -199,8 +227,9 @@ def _combined(
         return None
     matrix = ca.densify(jacobian[block.equations.tolist(), block.unknowns.tolist()])
     order = max(len(array.y) - 1, 1)
-    arguments = random_arguments(array, jet, order, 1)[0]
-    u = left_null_vector(matrix, ca.Function("block", array.arguments(order), [matrix])(*arguments).full())
+    arguments = random_arguments(array, jet, order, 3)
+    block_at = ca.Function("block", array.arguments(order), [matrix])
+    u = _constant_combination(block_at, arguments) or left_null_vector(matrix, block_at(*arguments[0]).full())
     if u is None:
         return None
     involved = [k for k, entry in enumerate(u) if not entry.is_zero()]
@@ -225,6 +254,14 @@ def _combined(
     total = without_vanishing(array, total, jet)
     constant = _constant(array, total, jet)
     return Repair(replaced, tuple(int(r) for r in rows), total, int(s.c[rows].max()) - least, constant)
+
+
+def _constant_combination(block_at: ca.Function, points: list[list[Any]]) -> list[ca.SX] | None:
+    """A left null vector that depends neither on the unknowns nor on the parameters."""
+    draw = np.random.default_rng(1972)
+    moved = [[t, p * draw.uniform(0.9, 1.1, np.shape(p)), *rest] for t, p, *rest in points]
+    vector = constant_null_vector([block_at(*a).full() for a in (*points, *moved)])
+    return None if vector is None else [ca.SX(float(entry)) for entry in vector]
 
 
 def left_null_vector(matrix: ca.SX, shadow: np.ndarray) -> list[ca.SX] | None:
@@ -259,7 +296,7 @@ def left_null_vector(matrix: ca.SX, shadow: np.ndarray) -> list[ca.SX] | None:
 
 def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca.SX:
     """A scalar expression with every symbol removed that it does not depend on at random values."""
-    symbols = [s for level in array.y for s in elements(level)]
+    symbols = [array.time, *(s for level in array.y for s in elements(level))]
     present = {symbol_key(s) for s in ca.symvar(expression)}
     own = [s for s in symbols if symbol_key(s) in present]
     if not own:
