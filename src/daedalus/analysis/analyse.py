@@ -16,7 +16,7 @@ from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.examination import Examination, away_from_special_values, examine
 from daedalus.analysis.structure.hidden_constraints import FoundConstraint, constraints_of
 from daedalus.analysis.structure.judgement import judge, structure_warnings
-from daedalus.analysis.structure.numeric_index import TOLERANCE, freedom
+from daedalus.analysis.structure.numeric_index import TOLERANCE, Freedom, freedom
 from daedalus.analysis.structure.regimes import listed, regime_warnings
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.analysis.structure.structural_repair import singular_anywhere
@@ -100,16 +100,19 @@ def _snapshot(model: Model | System) -> System:
 
 def _report(array: DerivativeArray, s: Signature, found: Examination, notes: list[str]) -> Report:
     system, jet, structure = array.system, found.jet, found.structure
-    kind = classify(array, jet, found.start.size)
+    kind = classify(array, jet, found.start.size, found.proved)
     blocks = blocks_in_order(s)
     constraints = constraints_of(array, structure, jet) if structure.trusted else []
     free = freedom(found.jacobian, found.order, kind.differential, kind.algebraic)
+    if found.proved:
+        free = Freedom(np.zeros(0, dtype=int), array.size)
     judged = judge(array, s, found, kind, free)
     warnings = [*judged.warnings, *structure_warnings(array, s, found)]
     if structure.signature.regular and not structure.singular and array.size <= LARGEST_FOR_REGIMES:
         conditions = [c.expression for c in constraints if c.free]
         warnings += regime_warnings(array, structure, jet, found.start.size, conditions)
-    moved = [array.label(j, k) for k, j in jet.moved]
+    # Every start of an ODE fits; values that moved did so because a step of the search was too coarse for them.
+    moved = [array.label(j, k) for k, j in jet.moved if not (found.proved and k == 0)]
     if moved and jet.consistent:
         verb = "contradicts" if len(moved) == 1 else "contradict"
         notes.append(f"the given {listed(moved)} {verb} the equations: ranks are taken at a point nearby that fits")

@@ -1,4 +1,4 @@
-"""Fekete points: particles on a sphere that repel each other come to rest where the product of their distances is largest.
+"""Fekete points: particles on a sphere repel each other until the product of their distances is largest.
 
     p_i' = q_i + 2 μ_i p_i,     q_i' = Σ_j (p_i - p_j) / |p_i - p_j|² - q_i / 2 + 2 λ_i p_i,
     0 = |p_i|² - 1,             0 = 2 p_i · q_i,                                    i = 1..20
@@ -68,7 +68,7 @@ def build(index: int = 2) -> KnownSystem:
         index=index,
         stiff=True,
         reference=Reference(1000.0, REFERENCE, 9, "Test Set for Initial Value Problem Solvers, release 2.4"),
-        source="P. M. Pardalos (1995); W. J. H. Stortelder, J. J. B. de Swart, Test Set for Initial Value Problem Solvers",
+        source="P. M. Pardalos (1995); J. J. B. de Swart, W. J. H. Stortelder, Test Set for IVP Solvers",
     )
 
 

@@ -56,11 +56,11 @@ def build() -> KnownSystem:
         charge[node] += GATE_CAPACITANCE * (rate[node] - (first_slope if node < 10 else second_slope))
     for node in (5, 10):
         charge[node] += LOAD * rate[node]
-    # Diodes between the bulk and a node, the supply (4) or ground (13), each behind its resistor.
-    for bulk, node in ((3, 5), (4, None), (8, 10), (9, 5), (13, None), (14, 10)):
-        other = (v[node], rate[node]) if node else (SUPPLY if bulk == 4 else 0.0, 0.0)
-        charging = _junction_capacitance(v[bulk] - other[0]) * (rate[bulk] - other[1])
-        leaking = _junction_current(v[bulk] - other[0])
+    # Diodes between the bulk and a node, or, for 0, the supply (4) or ground (13), each behind its resistor.
+    for bulk, node in ((3, 5), (4, 0), (8, 10), (9, 5), (13, 0), (14, 10)):
+        at_node, its_rate = (v[node], rate[node]) if node else (SUPPLY if bulk == 4 else 0.0, 0.0)
+        charging = _junction_capacitance(v[bulk] - at_node) * (rate[bulk] - its_rate)
+        leaking = _junction_current(v[bulk] - at_node)
         charge[bulk] += charging
         flow[bulk] += leaking - (v[bulk] - BULK) / BULK_RESISTANCE
         if node:
@@ -82,7 +82,7 @@ def build() -> KnownSystem:
         span=(0.0, 80.0),
         stiff=True,
         reference=Reference(80.0, {"y": REFERENCE}, 12, "Test Set for Initial Value Problem Solvers, release 2.4"),
-        source="M. Günther, P. Rentrop, Multirate ROW methods and latency of electric circuits, Appl. Numer. Math. 13 (1993)",
+        source="M. Günther, P. Rentrop, Multirate ROW methods and latency of electric circuits (1993)",
     )
 
 

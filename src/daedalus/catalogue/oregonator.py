@@ -38,7 +38,7 @@ def build() -> KnownSystem:
         span=(0.0, 360.0),
         stiff=True,
         reference=Reference(360.0, {"y": REFERENCE}, 14, "Test Set for Initial Value Problem Solvers, release 2.4"),
-        source="R. J. Field, R. M. Noyes (1974); E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, IV.10",
+        source="R. J. Field, R. M. Noyes (1974); E. Hairer, G. Wanner, Solving Ordinary Differential Equations II",
     )
 
 

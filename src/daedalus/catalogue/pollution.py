@@ -75,7 +75,7 @@ def build() -> KnownSystem:
         span=(0.0, 60.0),
         stiff=True,
         reference=Reference(60.0, {"y": REFERENCE}, 14, "Test Set for Initial Value Problem Solvers, release 2.4"),
-        source="J. G. Verwer, Gauss-Seidel iteration for stiff ODEs from chemical kinetics, SIAM J. Sci. Comput. 15 (1994)",
+        source="J. G. Verwer, Gauss-Seidel iteration for stiff ODEs from chemical kinetics (1994)",
     )
 
 

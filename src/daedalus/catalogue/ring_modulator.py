@@ -78,7 +78,7 @@ def build(parasitic: float = 2e-12) -> KnownSystem:
         index=0 if parasitic else 2,
         stiff=True,
         reference=Reference(1e-3, {"y": REFERENCE}, 8, origin) if parasitic == 2e-12 else None,
-        source="E. H. Horneber, Analyse nichtlinearer RLCÜ-Netzwerke (1976); Test Set for Initial Value Problem Solvers",
+        source="E. H. Horneber, Analyse nichtlinearer RLCÜ-Netzwerke (1976); Test Set for IVP Solvers",
     )
 
 

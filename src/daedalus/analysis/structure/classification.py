@@ -31,8 +31,8 @@ class Classification:
     ranks: tuple[RankDecision, ...]
 
 
-def classify(array: DerivativeArray, jet: Jet, size: np.ndarray) -> Classification:
-    """The kind of a system, with ranks taken at a jet."""
+def classify(array: DerivativeArray, jet: Jet, size: np.ndarray, ode: bool = False) -> Classification:
+    """The kind of a system, with ranks taken at a jet; an `ode` is known to be one."""
     residual = array.level(0)
     pattern = ca.jacobian_sparsity(residual, array.y[1])
     differential = np.unique(np.array(pattern.get_triplet()[1], dtype=int))
@@ -40,14 +40,14 @@ def classify(array: DerivativeArray, jet: Jet, size: np.ndarray) -> Classificati
     y0, y1 = slopes_at(array, jet, size)
     rank = null_space(y1[:, differential], "dF/dx'")[1]
     joint = null_space(np.hstack([y1[:, differential], y0[:, algebraic]]), "[dF/dx' dF/dz]")[1]
-    is_dae = rank.rank < array.size or array.count != array.size
+    is_dae = not ode and (rank.rank < array.size or array.count != array.size)
     linear, constant = linearity(array, jet)
     return Classification(
         kind=form_of(array, pattern, is_dae),
         is_linear=linear,
         constant_coefficients=constant,
         is_dae=is_dae,
-        directly_solvable=joint.rank == array.size == array.count,
+        directly_solvable=ode or joint.rank == array.size == array.count,
         differential=differential,
         algebraic=algebraic,
         ranks=(rank, joint),

@@ -1,7 +1,7 @@
 """A combination of equations with constant coefficients, found by numbers: the same at whatever point one looks.
 
-Elimination on expressions gives coefficients such as (a + b) / (b + a), which nothing recognises as one. Left null vectors
-of the matrix at several points, parameters changed too, tell constants from what varies.
+Elimination on expressions gives coefficients such as (a + b) / (b + a), which nothing recognises as one. Left null
+vectors of the matrix at several points, parameters changed too, tell constants from what varies.
 """
 
 from __future__ import annotations

@@ -38,6 +38,12 @@ class Examination:
     determined: int | None  # the order that determines all derivatives, whether or not the jet is consistent
 
     @property
+    def proved(self) -> bool:
+        """Whether it is an ODE for sure: what stands before y' is regular once rows and columns are scaled."""
+        structure = self.structure
+        return structure.trusted and not structure.repairs and structure.signature.index == 0
+
+    @property
     def index(self) -> int | None:
         """The index at the jet; None where it is not consistent or nothing determines some derivative."""
         return self.determined if self.jet.consistent else None
@@ -85,9 +91,12 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
         parts = tuple(fullness(jacobian, block, f"block {k}") for k, block in enumerate(blocks) if len(blocks) > 1)
         index = index_from_blocks(s, blocks, list(parts)) if whole is None else whole.index
         best = Examination(start, jet, order, structure, jacobian, whole, parts, index)
+        if best.proved:
+            return replace(best, determined=0)
         clear = index is not None and (structure.trusted or best.gap >= CLEAR_GAP)
         if clear or order >= limit or not jet.consistent:
-            return best
+            # Ranks of numbers of very different sizes may be too low; a regular system Jacobian proves its offsets.
+            return replace(best, determined=structure.signature.index) if structure.trusted and index is None else best
         wanted = order + 1
 
 

@@ -167,7 +167,7 @@ def random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int = 
 
 
 def _slopes_grow(array: DerivativeArray, jet: Jet, point: list[Any]) -> float:
-    """The largest ratio of a slope of the equations at a point to that at the jet, either way; infinite if undefined."""
+    """The largest ratio of a slope of the equations at a point to that at the jet, either way."""
     t, p, u, y = point
     own = [t, p, u[: 2 * len(jet.u)], y[: 2 * array.size]]
     there, here = (np.abs(array.function(0)(*a)[1].nonzeros()) for a in (own, jet.arguments(1)))
