@@ -32,10 +32,10 @@ def constant_null_vector(matrices: list[np.ndarray]) -> np.ndarray | None:
             return None
         found.append(vector / vector[np.argmax(np.abs(found[0] if found else vector))])
     first = found[0]
-    if any(not np.allclose(vector, first, rtol=0.0, atol=EQUAL) for vector in found[1:]):
+    if any(not np.allclose(vector, first, rtol=EQUAL, atol=0.0) for vector in found[1:]):
         return None
     multiples = np.round(first[:, None] * np.arange(1, DENOMINATORS + 1)) / np.arange(1, DENOMINATORS + 1)
-    near = np.abs(multiples - first[:, None]) < EQUAL
+    near = np.abs(multiples - first[:, None]) <= EQUAL * np.abs(first[:, None])
     return np.where(near.any(axis=1), multiples[np.arange(len(first)), near.argmax(axis=1)], first)
 
 
@@ -49,4 +49,5 @@ def _null_vector(matrix: np.ndarray) -> np.ndarray | None:
     left, values, _ = np.linalg.svd(matrix / rows / columns)
     if values[-1] > ZERO * values[0] or (len(values) > 1 and values[-2] < NOT_ZERO * values[0]):
         return None
-    return left[:, -1] / rows.ravel()
+    vector = left[:, -1]
+    return np.where(np.abs(vector) > EQUAL * np.abs(vector).max(), vector, 0.0) / rows.ravel()
