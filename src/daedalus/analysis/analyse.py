@@ -104,8 +104,8 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
     blocks = blocks_in_order(s)
     constraints = constraints_of(array, structure, jet) if structure.trusted else []
     free = freedom(found.jacobian, found.order, kind.differential, kind.algebraic)
-    if found.proved:
-        free = Freedom(np.zeros(0, dtype=int), array.size)
+    if found.proved or (structure.trusted and found.whole is not None and found.whole.index is None):
+        free = Freedom(np.zeros(0, dtype=int), structure.signature.degrees_of_freedom or 0)
     judged = judge(array, s, found, kind, free)
     warnings = [*judged.warnings, *structure_warnings(array, s, found)]
     if structure.signature.regular and not structure.singular and array.size <= LARGEST_FOR_REGIMES:
