@@ -16,7 +16,16 @@ every_system = pytest.mark.parametrize("name", catalogue.names())
 
 
 # References with fewer trusted digits than the usual twelve, each with its reason in its own file.
-FEWER_DIGITS = {"andrews": 8, "slider_crank": 10, "pendulum_3d": 11, "four_bar": 11, "rod_chain": 11, "car_axis": 11}
+FEWER_DIGITS = {
+    "ring_modulator": 8,
+    "fekete": 9,
+    "andrews": 8,
+    "slider_crank": 10,
+    "pendulum_3d": 11,
+    "four_bar": 11,
+    "rod_chain": 11,
+    "car_axis": 11,
+}
 
 
 @every_system
@@ -59,10 +68,11 @@ def test_its_reference_can_be_compared_with_a_run(name):
     assert known.reference.time == known.span[1]
     assert known.reference.digits >= FEWER_DIGITS.get(name, 12)
     for key, value in known.reference.items():
-        assert np.shape(value) == system.place(key).shape
+        shape = system.place(key).shape if key in system.places else (system.outputs[key].numel(),)
+        assert np.shape(value) == shape
         assert np.all(np.isfinite(value))
-    # All states are covered; of constrained systems publications give positions only.
-    if known.index < 3:
+    # All states are covered; of constrained systems publications give positions only, of large ones some of them.
+    if known.index < 3 and system.sizes["x"] < 100:
         assert sum(np.size(value) for value in known.reference.values()) == system.sizes["x"]
 
 

@@ -87,7 +87,7 @@ def test_far_fewer_steps_are_rejected(method):
     ("rate", "end", "exact", "switches"),
     [
         (lambda t: ca.fabs(ca.cos(t)), 5.0, 4 + np.sin(5), 2),
-        (lambda t: ca.sign(ca.cos(t)), 5.0, 5 - 2 * np.pi, 4),
+        (lambda t: ca.sign(ca.cos(t)), 5.0, 5 - 2 * np.pi, 2),
         (lambda t: ca.fmax(ca.sin(t), 0), 7.0, 3 - np.cos(7), 3),  # at the start, too
         (lambda t: ca.fmin(t, 2.0), 3.0, 4.0, 1),
         (lambda t: ca.if_else(ca.logic_and(t > 1, t < 2), 1.0, 0.0), 3.0, 1.0, 2),
@@ -331,11 +331,85 @@ def test_turned_off_nothing_is_located():
     assert tr.work.rejected > 0 == dd.simulate(falling(), 1.0, method="tsit5").work.rejected
 
 
-def test_what_jumps_more_often_is_left_as_it_is():
-    m = quadrature(lambda t: ca.floor(t) + ca.fabs(t - 0.5))
+def test_stairs_of_a_state_are_left_as_they_are():
+    m = dd.Model("stairs")
+    x = m.state("x", start=0.0)
+    m.equation(m.der(x), 1 + ca.if_else(ca.fmod(x, 1) > 0.5, 1, 0) + ca.fabs(x - 0.25))
     tr = dd.simulate(m, 2.0, method="tsit5", rtol=1e-6)
-    assert "floor(...) in the equations jumps where no step is cut" in tr.notes
-    assert tr["x"][-1] == pytest.approx(1 + 0.125 + 1.125, abs=1e-4)
+    assert "fmod(...) in the equations jumps where no step is cut" in tr.notes
+    assert located(tr) == 1
+    wanted = dd.simulate(m, 2.0, method="tsit5", rtol=1e-9, locate_switches=False)
+    assert tr["x"][-1] == pytest.approx(wanted["x"][-1], rel=1e-3)
+
+
+@pytest.mark.parametrize("method", ["tsit5", "radau5", "radau9", "bdf", "rodas5p"])
+@pytest.mark.parametrize(
+    ("rate", "exact"),
+    [
+        (lambda t: ca.floor(t), 1 + 2 + 3 * 0.5),
+        (lambda t: ca.fmod(t, 1.0), 3 * 0.5 + 0.125),
+        (lambda t: ca.remainder(t, 1.0), 0.125),
+        (lambda t: ca.if_else(ca.fmod(t, 1.0) > 0.5, t, 0.0), (1 - 0.25 + 4 - 2.25 + 9 - 6.25) / 2),
+        (lambda t: ca.sqrt(ca.fmax(t - 1, 0)), 2 / 3 * 2.5**1.5),
+    ],
+)
+def test_stairs_of_time_are_located(method, rate, exact):
+    """Equations between two stairs are smooth: a step never sees the value behind its end."""
+    tr = dd.simulate(quadrature(rate), 3.5, method=method, rtol=1e-8, atol=1e-10)
+    assert tr["x"][-1] == pytest.approx(exact, abs=1e-6)
+    assert tr.work.rejected < 20
+
+
+@pytest.mark.parametrize("method", ["auto", "dop853", "radau5", "bdf"])
+def test_no_step_passes_over_a_pulse(method):
+    """A step of 100 would see nothing of a pulse of 1e-2, and nothing tells it to look."""
+    m = quadrature(lambda t: ca.if_else(ca.logic_and(t > 41.0, t < 41.01), 100.0, 0.0))
+    for span, wanted in ((100.0, 1.0), ((100.0, 0.0), -1.0)):
+        tr = dd.simulate(m, span, method=method)
+        assert tr["x"][-1] == pytest.approx(wanted, abs=1e-5)
+        assert np.min(np.abs(tr.time - 41.0)) < 1e-12
+    assert dd.prepare(m, 100.0, method=method)()[-1, 0] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_times_of_conditions_follow_the_parameters():
+    m = dd.Model("late")
+    x, begin = m.state("x", start=0.0), m.parameter("begin", 1.0)
+    m.equation(m.der(x), ca.if_else(m.time > begin, 1, 0))
+    assert [float(dd.simulate(m, 3.0, parameters={"begin": b})["x"][-1]) for b in (1.0, 2.5)] == pytest.approx([2, 0.5])
+    run = dd.prepare(m, 3.0)
+    assert [run(p=np.array([b]))[-1, 0] for b in (1.0, 2.5)] == pytest.approx([2, 0.5])
+
+
+def test_too_many_times_are_refused_in_words():
+    with pytest.raises(dd.SolverError, match="Conditions on time change too often to be located"):
+        dd.simulate(quadrature(lambda t: ca.floor(1e6 * t)), 1.0, method="tsit5")
+
+
+def test_a_kink_that_a_state_rests_on_does_not_end_a_run():
+    """Two levels that become equal: |a - b| has both signs by rounding, and both say the same."""
+    m = dd.Model("levels")
+    a, b = m.state("a", start=1.0), m.state("b", start=0.0)
+    flow = 1e3 * ca.if_else(a - b > 0, 1.0, 2.0) * (a - b)
+    m.equation(m.der(a), -flow)
+    m.equation(m.der(b), flow)
+    for method in ("radau5", "radau9", "bdf"):
+        tr = dd.simulate(m, 100.0, method=method, rtol=1e-8)
+        assert tr.success, tr.stop_reason
+        assert tr["a"][-1] == pytest.approx(0.5, abs=1e-7)
+
+
+def test_a_pulse_in_a_constraint_is_not_differentiated():
+    """x = pulse(t) with x' = force: the reduced model would have force = 0 for ever."""
+    m = dd.Model("driven")
+    x, force = m.state("x", start=0.0), m.algebraic("force")
+    m.equation(m.der(x), force)
+    m.equation(x, ca.fmax(0, 1 - ca.fabs(m.time - 5)), name="path")
+    tr = dd.simulate(m, 10.0, max_step=0.2)
+    assert tr.notes[0].startswith("auto: radau5, implicit, because path is differentiated once, and ")
+    assert np.allclose(tr.at([4.5, 5.5])["x"], 0.5, atol=1e-6)
+    assert np.allclose(tr.at([4.5, 5.5])["force"], [1, -1], atol=1e-5)
+    with pytest.raises(dd.SolverError, match="needs derivatives of what jumps"):
+        dd.simulate(m, 10.0, method="tsit5")
 
 
 def test_modes_are_not_seen(tmp_path):

@@ -40,6 +40,12 @@ SYSTEMS = (
     "rod_chain",
     "andrews",
     "car_axis",
+    "pollution",
+    "oregonator",
+    "ring_modulator",
+    "medical_akzo",
+    "nand_gate",
+    "fekete",
 )
 
 

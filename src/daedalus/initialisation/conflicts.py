@@ -23,6 +23,8 @@ MOST_CANDIDATES = 40
 SHARE = 1e-3
 MOST_CONFLICTS = 6
 MOST_REMEDIES = 3
+# Given values that would have to move by less than this share of their size fit.
+ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +36,11 @@ class Conflict:
     nearest: dict[int, float]
 
 
-def explain(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentStartError:
-    """The error for a search that failed: a conflict of given values, or no solution near the guess at all."""
+def explain(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentStartError | Outcome:
+    """The error for a search that failed: a conflict of given values, or no solution near the guess at all.
+
+    Given values that would have to move by rounding only are no conflict: then the outcome with them moved is returned.
+    """
     if failed.stage is None:
         raise ValueError("nothing to explain: the search arrived")
     none = np.zeros_like(given)
@@ -52,6 +57,10 @@ def explain(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentS
         freed.append(_choice(search, held, outcome, conflict))
         held[freed[-1]] = False
         outcome = search.run(held, thorough=False)
+    if outcome.solved and freed:
+        moved = np.abs(outcome.values - search.guess) / np.maximum(search.sizes, np.abs(search.guess))
+        if np.all(moved[freed] <= ROUNDING):
+            return outcome
     return _contradiction(search, given, conflicts, freed if outcome.solved else [])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from daedalus.errors import InputError
+from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.closure import closure_at_guess
 from daedalus.initialisation.conflicts import explain
 from daedalus.initialisation.freedom import Freedom, freedom
@@ -98,7 +98,10 @@ def initialise(
     if not outcome.solved and wanted.moment:
         outcome, given = _moved_onto_constraints(search, given, outcome, notes)
     if not outcome.solved:
-        raise explain(search, given, outcome)
+        found = explain(search, given, outcome)
+        if isinstance(found, InconsistentStartError):
+            raise found
+        outcome = found
     return _start(search, given, outcome, [*notes, *outcome.notes], written)
 
 

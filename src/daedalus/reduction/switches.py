@@ -3,7 +3,11 @@
 Between two switches the equations are smooth then, so that an integrator keeps its order across them (E. Hairer,
 G. Wanner, S. P. Nørsett, Solving Ordinary Differential Equations I, section II.6). With m = [a > b], fmax(a, b) is a
 where m else b, |a| is (2m - 1) a, sign(a) is [a > 0] - [0 > a], and a <= b is 1 - m. A condition that keeps a root, a
-power or a division where it is defined, as in sqrt(fmax(x, 0)), stays as it is; steps end there all the same.
+power or a division where it is defined, as in sqrt(fmax(x, 0)), stays as it is; steps end there all the same. So does
+one of a sum with stairs in it, such as fmod(x, 1) > 0.5: it jumps past zero and has no place where it is zero.
+
+What time alone decides is known before a run: such conditions, and the steps of floor(t), are hidden inputs instead,
+held from one of their times to the next; fmod(t, b) is t - b k with the hidden k = trunc(t / b).
 """
 
 from __future__ import annotations
@@ -30,16 +34,21 @@ LIMITED = {
     },
     **{ca.OP_POW: (0, 1), ca.OP_CONSTPOW: (0,), ca.OP_DIV: (1,), ca.OP_INV: (0,)},
 }
-MODES = "modes of the switches"
+MODES, CLOCK = "modes of the switches", "conditions on time"
 
 
 @dataclass(frozen=True, eq=False)
 class Switches:
-    """The conditions of a system, and the system with modes behind its parameters and their guards behind its own."""
+    """The conditions of a system, and the system with modes behind its parameters and their guards behind its own.
+
+    clock: the hidden inputs behind the system's own, as functions of (t, p); None where time alone decides nothing.
+    """
 
     system: System
     conditions: tuple[str, ...]  # in the user's names
     left: tuple[str, ...]  # operations that stay as they are
+    clock: ca.Function | None = None
+    on_time: tuple[str, ...] = ()  # conditions of the clock
 
     @property
     def count(self) -> int:
@@ -75,9 +84,15 @@ def _found(system: System) -> Switches | None:
     rows = read_instructions(function)
     work = _Rewriting(rows, [elements(argument) for argument in arguments], _labels(system))
     residual = work.residual(system.residual.numel())
-    if not work.guards:
+    if not work.guards and not work.hidden:
         return None
-    return Switches(_with_modes(system, work, residual), tuple(work.texts), tuple(sorted(work.left)))
+    clock = None
+    if work.hidden:
+        own = [system.symbol(letter) for letter in ("t", "p")]
+        clock = ca.Function("clock", own, [concatenate(work.clock)])
+    return Switches(
+        _with_modes(system, work, residual), tuple(work.texts), tuple(sorted(work.left)), clock, tuple(work.on_time)
+    )
 
 
 def _labels(system: System) -> dict[int, str]:
@@ -96,6 +111,9 @@ class _Rewriting:
     modes: list[ca.SX] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
+    hidden: list[ca.SX] = field(default_factory=list)  # inputs, and what they are of (t, p)
+    clock: list[ca.SX] = field(default_factory=list)
+    on_time: list[str] = field(default_factory=list)
 
     def residual(self, size: int) -> ca.SX:
         """The equations with modes; guards, modes and texts are filled on the way."""
@@ -104,6 +122,8 @@ class _Rewriting:
         self.old: dict[int, ca.SX] = {}  # as written
         self.new: dict[int, ca.SX] = {}
         self.moving: dict[int, bool] = {}  # whether it depends on more than parameters
+        self.timed: set[int] = set()  # what moves with time alone
+        self.jumping: set[int] = set()  # what has stairs in it that are not of time alone
         self.number: dict[int, object] = {-1: -1}  # equal for equal expressions
         numbers: dict[tuple[object, ...], int] = {}
         self.known: dict[tuple[object, object], ca.SX] = {}
@@ -117,6 +137,8 @@ class _Rewriting:
             elif operation == ca.OP_INPUT:
                 self.old[row] = self.new[row] = self.symbols[first][second]
                 self.moving[row] = LETTERS[first] != "p"
+                if LETTERS[first] == "t":
+                    self.timed.add(row)
                 self.number[row] = numbers.setdefault(("symbol", first, second), len(numbers))
             elif operation == ca.OP_CONST:
                 self._constant(row, rows.constants[first], numbers)
@@ -132,11 +154,19 @@ class _Rewriting:
         self.number[row] = numbers.setdefault(("constant", value), len(numbers))
 
     def _rewrite(self, row: int, operation: int, a: int, b: int, zero: int) -> None:
-        self.moving[row] = self.moving[a] or (b >= 0 and self.moving[b])
+        operands = [k for k in (a, b) if k >= 0]
+        self.moving[row] = any(self.moving[k] for k in operands)
         self.old[row] = _applied(operation, self.old, a, b)
+        if self.moving[row] and all(k in self.timed for k in operands if self.moving[k]):
+            self.timed.add(row)
+            if operation in SWITCHING or operation in STAIRS:
+                self.new[row] = self._of_time(row, operation, a, b if b >= 0 else zero)
+                return
         if operation in STAIRS and self.moving[row]:
             self.left.add(STAIRS[operation])
-        if operation not in SWITCHING or not self.moving[row]:
+        if (operation in STAIRS and self.moving[row]) or not self.jumping.isdisjoint(operands):
+            self.jumping.add(row)
+        if operation not in SWITCHING or not self.moving[row] or row in self.jumping:
             self.new[row] = _applied(operation, self.new, a, b)
         elif self.kept[row]:
             self.new[row] = _applied(operation, self.new, a, b)
@@ -152,6 +182,30 @@ class _Rewriting:
         else:
             larger, smaller = (a, b) if operation == ca.OP_FMAX else (b, a)
             self.new[row] = ca.if_else(self._mode(a, b), self.new[larger], self.new[smaller])
+
+    def _of_time(self, row: int, operation: int, a: int, b: int) -> ca.SX:
+        """What an operation is between two of its times, with a hidden input for what changes at them."""
+        x, y, new_x, new_y = self.old[a], self.old[b], self.new[a], self.new[b]
+        written = expression_text(self.old[row], self.labels, 60)
+        if operation in (ca.OP_FLOOR, ca.OP_CEIL, ca.OP_SIGN, ca.OP_LT, ca.OP_LE):
+            return self._hidden(row, self.old[row], written)
+        if operation in (ca.OP_FMOD, ca.OP_REMAINDER):
+            return new_x - new_y * self._hidden(row, ca.floor((x - self.old[row]) / y + 0.5), written)
+        above = self._hidden(row, x > y, self._text(a, b, ">"))
+        if operation == ca.OP_FABS:
+            return (2 * above - 1) * new_x
+        larger, smaller = (new_x, new_y) if operation == ca.OP_FMAX else (new_y, new_x)
+        return ca.if_else(above, larger, smaller)
+
+    def _hidden(self, row: int, value: ca.SX, text: str) -> ca.SX:
+        """The hidden input for a value that time alone decides, one for all that are equal to it."""
+        key = (CLOCK, self.number[row])
+        if key not in self.known:
+            self.known[key] = ca.SX.sym(f"{CLOCK} {len(self.hidden)}")
+            self.hidden.append(self.known[key])
+            self.clock.append(value)
+            self.on_time.append(text)
+        return self.known[key]
 
     def _watch(self, operation: int, a: int, b: int) -> None:
         """A condition that stays in the equations; steps end where it changes."""
@@ -207,10 +261,15 @@ def _with_modes(system: System, work: _Rewriting, residual: ca.SX) -> System:
     """The same system with modes as further parameters; only runs see it."""
     symbols = {letter: system.symbol(letter) for letter in LETTERS}
     symbols["p"] = concatenate([symbols["p"], *work.modes])
-    modes = Variable(MODES, "parameter", (len(work.modes),), start=(0.0,) * len(work.modes))
+    symbols["u"] = concatenate([symbols["u"], *work.hidden])
+    further = []
+    if work.modes:
+        further.append(Variable(MODES, "parameter", (len(work.modes),), start=(0.0,) * len(work.modes)))
+    if work.hidden:
+        further.append(Variable(CLOCK, "input", (len(work.hidden),)))
     return System(
         system.name,
-        [*system.variables, modes],
+        [*system.variables, *further],
         system.orders,
         symbols,
         residual,

@@ -16,6 +16,7 @@ from daedalus.initialisation.start import Start
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import given_start
+from daedalus.simulation.continued_row import continued_row
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.inputs import Drive
 from daedalus.simulation.samples import Samples
@@ -45,6 +46,10 @@ def first_row(
     if plant.index.largest == 1 and not system.choices and not isinstance(start, Samples):
         given = given_start(system, start)
         row = _solved(plant, given, t0, drive.at(np.array([t0]))[0], p)
+        if row is not None:
+            return row
+    if isinstance(start, Samples):
+        row = continued_row(system, start, drive, t0, p)
         if row is not None:
             return row
     kept = system.prepared.setdefault("starts", {})

@@ -20,6 +20,7 @@ from daedalus.simulation.solvable import reduced_system
 from daedalus.simulation.start_row import Start, start_row
 from daedalus.simulation.system_to_run import implicit_choice, runs_smoothly, system_to_run
 from daedalus.simulation.trajectory import Trajectory
+from daedalus.simulation.unlocated_switches import piece_without_cuts
 
 if TYPE_CHECKING:
     from daedalus.simulation.tableaux.tableau import Tableau
@@ -75,7 +76,7 @@ def next_piece(asked: Asked, done: Trajectory, first: Piece | None = None) -> Ne
         return another_choice(first, done)
     if done.status == "stiff":
         return _implicit_piece(asked, done)
-    return _with_other_constraints(asked, done)
+    return piece_without_cuts(done, asked.rtol, asked.atol, asked.limits) or _with_other_constraints(asked, done)
 
 
 def _with_other_constraints(asked: Asked, done: Trajectory) -> Next:

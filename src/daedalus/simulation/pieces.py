@@ -139,8 +139,9 @@ def run_piece(
         plan = _core.Plan(rhs, settings.core_method, **{**settings.call, **(limits or {})})
     tables = drive.core_tables() if drive.tables else None
     core_p = settings.core_parameters(p)
-    run = plan.run(piece.begin, t1, piece.row, drive.constants, core_p, save_at, tables, progress, cancel)
-    words = partial(explain, run, settings, drive, piece.why)
+    u, tables = settings.core_inputs(drive.constants, tables, p, (piece.begin, t1))
+    run = plan.run(piece.begin, t1, piece.row, u, core_p, save_at, tables, progress, cancel)
+    words = partial(explain, run, settings, drive, p, (piece.begin, t1), piece.why)
     return Trajectory(settings.plant, drive, p, run.t, run.x, run.status, words, run)
 
 
@@ -166,13 +167,16 @@ def _time_of(piece: Trajectory) -> str:
     return f"t = {float(piece.end.time):.6g}"
 
 
-def explain(run: Any, settings: Settings, drive: Drive, why: str = "") -> Outcome:
+def explain(
+    run: Any, settings: Settings, drive: Drive, p: np.ndarray, span: tuple[float, float], why: str = ""
+) -> Outcome:
     """What the core reports, in words; `why` this method was taken where it was not asked for."""
     limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
     reason = stop_reason(run, settings.plant.system, *limits)
     told = settings.notes
     if settings.switches is not None:
-        told += (turns_text(run.turns, settings.switches),)
+        changes = settings.changes_in_time(p, span, run.stop_time)
+        told += (turns_text(run.turns + changes, settings.switches),)
         if run.status == "chattering" and run.last_turned >= 0:
             reason = sliding_text(run.stop_time, settings.switches.conditions[run.last_turned])
     return Outcome(

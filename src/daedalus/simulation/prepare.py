@@ -129,20 +129,16 @@ class PreparedRun:
         return self._rows(start, {}, self._t0, self._p if p is None else np.array(p, dtype=float))
 
     def _run(self, x0: np.ndarray | None, u: np.ndarray | None, p: np.ndarray | None) -> Any:
-        return self._plan.run(
-            self._t0,
-            self._t1,
-            self._begin(x0, p),
-            self._drive.constants if u is None else u,
-            self._settings.core_parameters(self._p if p is None else p),
-            self._saves,
-            self._tables,
-        )
+        settings, span = self._settings, (self._t0, self._t1)
+        parameters = self._p if p is None else p
+        inputs, tables = settings.core_inputs(self._drive.constants if u is None else u, self._tables, parameters, span)
+        core_p = settings.core_parameters(parameters)
+        return self._plan.run(*span, self._begin(x0, p), inputs, core_p, self._saves, tables)
 
     def _trajectory(self, run: Any, u: np.ndarray | None, p: np.ndarray | None) -> Trajectory:
         drive = self._drive if u is None else self._drive._replace(constants=np.array(u, dtype=float))
         parameters = self._p if p is None else np.array(p, dtype=float)
-        words = partial(explain, run, self._settings, drive, self._why)
+        words = partial(explain, run, self._settings, drive, parameters, (self._t0, self._t1), self._why)
         first = Trajectory(self._settings.plant, drive, parameters, run.t, run.x, run.status, words, run)
         asked = self._asked
         if u is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.system import System
+from daedalus.simulation.condition_times import condition_times
 from daedalus.simulation.fitting_method import check_fits
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.methods import METHODS, choose_method, is_implicit, takes_momenta
@@ -53,6 +54,25 @@ class Settings:
     def core_parameters(self, p: np.ndarray) -> np.ndarray:
         """p as the core takes it: the modes of switches follow, which it finds itself."""
         return p if self.switches is None else np.concatenate([p, np.zeros(self.switches.count)])
+
+    def core_inputs(
+        self, u: np.ndarray, tables: list[Any] | None, p: np.ndarray, span: tuple[float, float]
+    ) -> tuple[np.ndarray, list[Any] | None]:
+        """u and its tables as the core takes them: conditions on time follow, held until they change."""
+        if self.switches is None or self.switches.clock is None:
+            return u, tables
+        times, values = condition_times(self.core_plant.system, self.switches.clock, p, span)
+        first, slots = values[0 if span[1] >= span[0] else -1], list(range(len(u), len(u) + values.shape[1]))
+        own = [_core.Table(times, values, slots, False)] if len(times) > 1 else []
+        return np.concatenate([u, first]), [*(tables or []), *own] or None
+
+    def changes_in_time(self, p: np.ndarray, span: tuple[float, float], end: float) -> int:
+        """How many conditions on time change in a run over a span that came to an end."""
+        if self.switches is None or self.switches.clock is None:
+            return 0
+        times, values = condition_times(self.core_plant.system, self.switches.clock, p, span)
+        passed = (times[1:] <= max(span[0], end)) & (times[1:] >= min(span[0], end))
+        return int(np.count_nonzero(values[1:] != values[:-1], axis=1)[passed].sum())
 
 
 def settings_of(
@@ -97,7 +117,7 @@ def _checked(
         call["projection"] = core_plant.projection.core
     if method == "auto":
         call["watch_stiffness"] = True
-    if system.events or switches is not None:
+    if system.events or (switches is not None and switches.count):
         call.update(_events(core_plant, 0 if switches is None else switches.count))
     core_method, reason = choice.core, choice.reason
     if takes_momenta(method):

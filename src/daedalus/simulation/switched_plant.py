@@ -28,7 +28,8 @@ def switched_plant(plant: Plant) -> tuple[Plant, Switches | None, tuple[str, ...
 
 def turns_text(count: int, switches: Switches) -> str:
     """How many switches were located in a run."""
-    listed = ", ".join(switches.conditions[:4]) + (", …" if switches.count > 4 else "")
+    conditions = (*switches.conditions, *switches.on_time)
+    listed = ", ".join(conditions[:4]) + (", …" if len(conditions) > 4 else "")
     return f"{count} {'switch' if count == 1 else 'switches'} located of the conditions {listed}"
 
 

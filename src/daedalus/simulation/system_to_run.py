@@ -11,6 +11,7 @@ from daedalus.model.signals import Signal
 from daedalus.model.system import System
 from daedalus.simulation.constant_mass import varying_mass
 from daedalus.simulation.differentiated_inputs import driven_system
+from daedalus.simulation.jumps_differentiated import jumps_differentiated
 from daedalus.simulation.methods import is_implicit
 from daedalus.simulation.variable_index import variable_index
 
@@ -44,9 +45,17 @@ def system_to_run(
     found = system.prepared.get("solvable")
     if type(found) is System:
         return found, inputs or {}, method, ""
+    jumps = jumps_differentiated(as_system(model))
     if method != "auto":
+        if jumps:
+            raise SolverError(
+                f"The method {method!r} needs derivatives of what jumps.",
+                jumps,
+                because="a jump in time becomes an impulse when it is differentiated, and is lost.",
+                remedy='a smooth function of time, or method="bdf" or "radau5"',
+            )
         return *driven_system(model, inputs, span), method, ""
-    known = as_system(model).prepared.get("without formulas")
+    known = jumps or as_system(model).prepared.get("without formulas")
     if known is None:
         try:
             return *driven_system(model, inputs, span), method, ""

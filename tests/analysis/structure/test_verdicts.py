@@ -24,6 +24,8 @@ def elements(name, count):
     return tuple(f"{name}[{k}]" for k in range(count))
 
 
+# The constraints of Fekete's points.
+HELD = ("sphere", "tangent")
 # Positions less constraints, twice: for positions and velocities. The disc has 13 states and 3 velocity constraints.
 MECHANISMS = [
     ("pendulum_3d", 2 * (3 - 1), ("cable",)),
@@ -149,7 +151,46 @@ TABLE += [
             ("pleiades", "explicit ODE", 28),
             ("lotka_volterra", "explicit ODE", 2),
             ("gyroscope", "explicit ODE", 7),
+            ("pollution", "explicit ODE", 20),
+            ("oregonator", "explicit ODE", 3),
+            ("ring_modulator", "explicit ODE", 15),
+            ("medical_akzo", "explicit ODE", 400),
         ]
+    ),
+    pytest.param(
+        "ring_modulator",
+        {"parasitic": 0.0},
+        Verdict(
+            "semi-explicit DAE",
+            2,
+            10,
+            structural_index=1,
+            directly_solvable=False,
+            algebraic=("y[2]", "y[3]", "y[4]", "y[5]"),
+            hidden=("-(y[10] + y[9] + y[11] + y[12]) = 0", "balance_5, differentiated once"),
+            warnings=("the pattern of the equations misleads (structural index 1): balance_6 combined",),
+        ),
+        id="ring_modulator-index 2",
+    ),
+    pytest.param(
+        "nand_gate",
+        {},
+        Verdict("implicit ODE", 0, 14, structural_index=0, directly_solvable=True, warnings=("an ODE while",)),
+        id="nand_gate",
+    ),
+    pytest.param(
+        "fekete",
+        {},
+        Verdict(
+            "semi-explicit DAE",
+            2,
+            2 * (60 - 20),
+            structural_index=2,
+            directly_solvable=False,
+            algebraic=(*elements("force", 20), *elements("shift", 20)),
+            hidden=tuple(f"{label}, differentiated once" for name in HELD for label in elements(name, 20)),
+        ),
+        id="fekete",
     ),
 ]
 

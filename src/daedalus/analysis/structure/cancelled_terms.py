@@ -28,9 +28,9 @@ ZERO = 1e-10
 
 
 def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca.SX:
-    """A scalar expression with every unknown removed that it does not depend on at random values."""
+    """A scalar expression with every unknown, and time, removed that it does not depend on at random values."""
     symbols = ca.symvar(expression)
-    own = [s for s in symbols if array.place(s)[0] == "y"]
+    own = [s for s in symbols if array.place(s)[0] in ("y", "t")]
     if not own:
         return expression
     slopes = ca.densify(ca.gradient(expression, ca.vertcat(*own)))

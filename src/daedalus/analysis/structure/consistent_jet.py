@@ -106,7 +106,8 @@ def consistent_jet(array: DerivativeArray, start: JetStart, order: int) -> Jet:
         for trial in range(TRIALS):
             shaken = start.y + (SPREAD * start.size * draw.standard_normal(start.y.shape) if trial else 0.0)
             guess = np.where(start.given, start.y, shaken)
-            jet = _solve(array, start, guess, held, order, draw if trial else None)
+            with np.errstate(over="ignore", invalid="ignore"):  # a step too far is shortened
+                jet = _solve(array, start, guess, held, order, draw if trial else None)
             if jet.consistent:
                 return jet
             best = jet if best is None or jet.misfit < best.misfit else best

@@ -34,6 +34,8 @@ class DerivativeArray:
 
     def __init__(self, system: System) -> None:
         self.system = system
+        # Points at which expressions were looked at before, by jet.
+        self.drawn_points: dict[tuple[int, ...], tuple[Any, list[list[Any]]]] = {}
         self.size = system.sizes["x"] + system.sizes["z"]
         self.count = len(system.equation_labels)
         self.time, self.parameters = system.symbol("t"), system.symbol("p")
@@ -56,7 +58,7 @@ class DerivativeArray:
         """The same with further unknowns behind the others; its equations are still to be set by `rewrite`."""
         wide = object.__new__(DerivativeArray)
         wide.__dict__.update(self.__dict__)
-        wide.size = self.size + len(names)
+        wide.size, wide.drawn_points = self.size + len(names), {}
         wide._entries = [*self._entries, *((name, (), 0, 0) for name in names)]
         wide.u, wide._places = list(self.u), dict(self._places)
         wide.y = [ca.vertcat(own, ca.SX.sym(f"w_{order}", len(names))) for order, own in enumerate(self.y)]
@@ -68,6 +70,7 @@ class DerivativeArray:
         """Set other equations in the place of the system's."""
         self.count, self.equation_labels = int(equations.numel()), list(labels)
         self._levels, self._functions = [equations], {}
+        self.drawn_points = {}
 
     # -- symbols and names -------------------------------------------------------------------------------------
 
@@ -151,6 +154,14 @@ class DerivativeArray:
         while len(self._levels) <= order:
             self._levels.append(self.differentiated(self._levels[-1]))
         return self._levels[order]
+
+    @property
+    def slopes(self) -> ca.SX:
+        """The nonzero slopes of the equations by their unknowns, as a column."""
+        equations = self.level(0)
+        own = [s for s in ca.symvar(equations) if self.place(s)[0] == "y"]
+        found = ca.jacobian(equations, ca.vertcat(*own)) if own else ca.SX(0, 1)
+        return ca.SX(found.nz[:]) if found.nnz() else ca.SX(0, 1)
 
     def stack(self, equations: ca.SX, times: np.ndarray) -> tuple[list[ca.SX], list[tuple[int, int]]]:
         """Every equation with its derivatives up to `times`, equation by equation, and (equation, order) of each."""

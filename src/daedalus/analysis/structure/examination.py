@@ -82,7 +82,8 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
     """
     order = max(1, s.index or 1)
     blocks = blocks_in_order(s) if s.regular else []
-    if (order + 1) * array.count > SECOND_OPINION and s.regular:
+    # Ranks of numbers of very different sizes may be too low: an ODE that its scaled matrix proves is one.
+    if s.regular and ((order + 1) * array.count > SECOND_OPINION or s.index == 0):
         found = _proved(array, s, start, blocks)
         if found is not None or (order + 2) * array.size > LARGEST_JET:
             return found
@@ -102,8 +103,18 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
         best = _by_ranks(array, start, jet, order, structure, blocks)
         clear = best.determined is not None and (structure.trusted or best.gap >= CLEAR_GAP)
         if clear or order >= limit or not jet.consistent:
-            return best
+            return _by_structure(best) if structure.trusted and best.determined is None else best
         wanted = order + 1
+
+
+def _by_structure(found: Examination) -> Examination:
+    """What the structure says where ranks decide nothing: those of numbers of very different sizes may be too low.
+
+    Not for linear systems with constant coefficients, which may be singular for every structure; ranks are right there.
+    """
+    if linearity(found.structure.array, found.jet) == (True, True):
+        return found
+    return replace(found, jacobian=None, determined=found.structure.signature.index)
 
 
 def _by_ranks(

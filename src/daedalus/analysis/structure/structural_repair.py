@@ -9,6 +9,7 @@ coefficients contain derivatives that are too high, unknowns are combined instea
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -17,6 +18,7 @@ from daedalus.analysis.rank_decision import RankDecision
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.cancelled_terms import constant_of, without_vanishing
 from daedalus.analysis.structure.consistent_jet import Jet
+from daedalus.analysis.structure.constant_null_vector import constant_null_vector
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.expression_substitution import (
     MOST_SUBSTITUTIONS,
@@ -141,9 +143,10 @@ def _combined(now: Structure, jacobian: ca.SX, block: Block) -> Repair | None:
         return None
     array, s, jet = now.array, now.signature, now.jet
     matrix = ca.densify(jacobian[block.equations.tolist(), block.unknowns.tolist()])
-    points = random_arguments(array, jet, max(len(array.y) - 1, 1), 1)
-    shadow = array.values(ca.vec(matrix), points)[0].reshape(matrix.shape, order="F")
-    u = left_null_vector(matrix, shadow)
+    points = random_arguments(array, jet, max(len(array.y) - 1, 1), 3)
+    u = _constant_combination(array, matrix, points)
+    if u is None:
+        u = left_null_vector(matrix, _block_at(array, matrix, points[0]))
     if u is None:
         return None
     involved = [k for k, entry in enumerate(u) if not entry.is_zero()]
@@ -162,6 +165,18 @@ def _combined(now: Structure, jacobian: ca.SX, block: Block) -> Repair | None:
     total = without_vanishing(array, total, jet)
     constant = constant_of(array, total, jet)
     return Repair(replaced, tuple(int(r) for r in rows), total, int(s.c[rows].max()) - least, constant)
+
+
+def _block_at(array: DerivativeArray, matrix: ca.SX, point: list[Any]) -> np.ndarray:
+    return array.values(ca.vec(matrix), [point])[0].reshape(matrix.shape, order="F")
+
+
+def _constant_combination(array: DerivativeArray, matrix: ca.SX, points: list[list[Any]]) -> list[ca.SX] | None:
+    """A left null vector that depends neither on the unknowns nor on the parameters."""
+    draw = np.random.default_rng(1972)
+    moved = [[t, p * draw.uniform(0.9, 1.1, np.shape(p)), *rest] for t, p, *rest in points]
+    vector = constant_null_vector([_block_at(array, matrix, a) for a in (*points, *moved)])
+    return None if vector is None else [ca.SX(float(entry)) for entry in vector]
 
 
 # -- combinations of unknowns ----------------------------------------------------------------------------------

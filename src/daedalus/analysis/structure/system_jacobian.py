@@ -28,6 +28,8 @@ SINGULAR = 1e-9
 EMPTY = 1e-13
 # Above this size regularity is judged by sparse factors and an estimate of the condition.
 DENSE = 200
+# Slopes that differ by more from those at the jet say little; nearer points are taken, with at most this difference.
+MOST_GROWTH, FAIR_GROWTH = 1e12, 1e2
 # Parts of a null vector below this share of the largest are zero.
 MOVED = 1e-6
 
@@ -130,10 +132,46 @@ def as_sparse(matrix: ca.DM) -> csc_matrix:
 
 def random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int = 2) -> list[list[Any]]:
     """Arguments at values drawn around those of a jet, parameters held, and inputs where the jet says so."""
+    drawn = array.drawn_points
+    key = (id(jet), order, count, len(array.y))
+    if key not in drawn:
+        drawn[key] = jet, _random_arguments(array, jet, order, count)
+    return drawn[key][1]
+
+
+def _random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int) -> list[list[Any]]:
     draw = np.random.default_rng(2017)
-    _, p, u, y = jet.arguments(order)
-    found = [[draw.uniform(0.3, 1.3), p, _drawn(draw, u), _drawn(draw, y)] for _ in range(count)]
-    return [[t, p, u, own] for t, p, _, own in found] if jet.inputs_stay else found
+    t, p, u, y = jet.arguments(order)
+    points = [[draw.uniform(0.3, 1.3), p, _drawn(draw, u), _drawn(draw, y)] for _ in range(count)]
+    if jet.inputs_stay:
+        points = [[time, p, u, own] for time, p, _, own in points]
+    if np.all(_growth(array, jet, points, order) < MOST_GROWTH):
+        return points
+    # Exponentials that leave all bounds there are looked at nearer to the jet, first in time, then in the rest.
+    moderate = []
+    for time, _, inputs, values in points:
+        near = [t, p, u, y]
+        for place, there in ((0, np.asarray(time - t)), (3, values - y), (2, inputs - u)):
+            for share in 0.25 ** np.arange(20.0):
+                trial = [v + share * there if k == place else v for k, v in enumerate(near)]
+                if _growth(array, jet, [trial], order)[0] < FAIR_GROWTH:
+                    near = trial
+                    break
+        moderate.append(near)
+    return moderate
+
+
+def _growth(array: DerivativeArray, jet: Jet, points: list[list[Any]], order: int) -> np.ndarray:
+    """The largest ratio of a slope of the equations at each point to that at the jet, either way."""
+    here, *there = np.abs(array.values(array.slopes, [jet.arguments(order), *points]))
+    found = np.full(len(points), np.inf)
+    for k, slopes in enumerate(there):
+        # What is zero but for rounding tells nothing.
+        both = (slopes > EMPTY * slopes.max(initial=0.0)) & (here > EMPTY * here.max(initial=0.0))
+        if np.all(np.isfinite(slopes)):
+            ratio = slopes[both] / here[both]
+            found[k] = np.max(np.maximum(ratio, 1 / ratio), initial=0.0)
+    return found
 
 
 def _drawn(draw: np.random.Generator, values: np.ndarray) -> np.ndarray:
