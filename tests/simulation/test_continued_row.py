@@ -57,5 +57,5 @@ def test_stiffness_costs_no_search_for_a_start(monkeypatch):
     monkeypatch.setattr(implicit_start, "initialise", refused)
     tr = dd.simulate(m, 2.0)
     assert tr.success
-    assert tr.method == "tsit5, then radau5"
+    assert tr.method == "dop853, then radau5"
     assert max(tr.drift().values(), default=0.0) < 1e-6

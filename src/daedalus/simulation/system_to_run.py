@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from daedalus.errors import SolverError
+from daedalus.errors import DaedalusError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.signals import Signal
 from daedalus.model.system import System
@@ -13,6 +13,7 @@ from daedalus.simulation.constant_mass import varying_mass
 from daedalus.simulation.differentiated_inputs import driven_system
 from daedalus.simulation.jumps_differentiated import jumps_differentiated
 from daedalus.simulation.methods import is_implicit
+from daedalus.simulation.solvable import solvable_system
 from daedalus.simulation.variable_index import variable_index
 
 if TYPE_CHECKING:
@@ -42,10 +43,13 @@ def system_to_run(
     system = as_system(model)
     if system.choices and method == "auto":
         return system, inputs or {}, *implicit_choice(system, CHOSEN, rtol)
+    jumps = jumps_differentiated(system)
     found = system.prepared.get("solvable")
-    if type(found) is System:
+    if type(found) is System and jumps is None:
         return found, inputs or {}, method, ""
-    jumps = jumps_differentiated(as_system(model))
+    if jumps and _has_redundant_constraints(model):
+        # Only their reduction can be run.
+        jumps = None
     if method != "auto":
         if jumps:
             raise SolverError(
@@ -63,6 +67,13 @@ def system_to_run(
             known = as_system(model).prepared["without formulas"] = "; ".join(error.facts)
     system = as_system(model)
     return system, inputs or {}, *implicit_choice(system, known, rtol, runs_smoothly(system, inputs))
+
+
+def _has_redundant_constraints(model: Model | System) -> bool:
+    try:
+        return solvable_system(model).prepared.get("redundancy") is not None
+    except DaedalusError:
+        return False
 
 
 def implicit_choice(system: System, reason: str, rtol: float, smooth: bool = False) -> tuple[str, str]:
