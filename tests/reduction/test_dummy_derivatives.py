@@ -3,10 +3,8 @@
 import casadi as ca
 import numpy as np
 import pytest
-import scipy.linalg
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from reduced_models import chain, first_order_pendulum, pendulum, residual_along, text_of
+from reduced_models import chain, first_order_pendulum, kronecker, pendulum, residual_along, text_of
 
 import daedalus as dd
 from daedalus import catalogue
@@ -170,21 +168,6 @@ def test_nominal_values_count():
 
 
 # -- solutions stay ----------------------------------------------------------------------------------------------
-
-
-@st.composite
-def kronecker(draw):
-    """P diag(I, N) Q x' = P diag(J, I) Q x with random regular P, Q: index = size of the largest block of N."""
-    finite = draw(st.integers(1, 2))
-    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=2))
-    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
-    J, N = rng.uniform(-1, 1, (finite, finite)), scipy.linalg.block_diag(*(np.eye(s, k=1) for s in sizes))
-    n = finite + len(N)
-    P, Q = (scipy.linalg.qr(rng.standard_normal((n, n)))[0] @ np.diag(rng.uniform(0.5, 2, n)) for _ in range(2))
-    E = P @ scipy.linalg.block_diag(np.eye(finite), N) @ Q
-    A = P @ scipy.linalg.block_diag(J, np.eye(len(N))) @ Q
-    y = rng.uniform(-1, 1, finite)
-    return E, A, lambda t: np.linalg.solve(Q, np.concatenate([scipy.linalg.expm(J * t) @ y, np.zeros(len(N))])), finite
 
 
 @settings(max_examples=12, deadline=None)

@@ -3,10 +3,8 @@
 import casadi as ca
 import numpy as np
 import pytest
-import scipy.linalg
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from reduced_models import angle_of_pendulum, chain, first_order_pendulum, pendulum, residual_along
+from reduced_models import angle_of_pendulum, chain, first_order_pendulum, kronecker, pendulum, residual_along
 
 import daedalus as dd
 from daedalus import catalogue
@@ -214,21 +212,6 @@ def test_index_zero_makes_states_of_algebraic_variables():
     assert n.reduction.algebraic == ()
     tr = dd.simulate(n, 1.0, start={"z": 1.0}, **SHARP)
     assert np.abs(tr["z"] ** 3 + tr["z"] - 2 * tr["x"]).max() < 1e-12
-
-
-@st.composite
-def kronecker(draw):
-    """P diag(I, N) Q x' = P diag(J, I) Q x with random regular P, Q: index = size of the largest block of N."""
-    finite = draw(st.integers(1, 2))
-    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=2))
-    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
-    J, N = rng.uniform(-1, 1, (finite, finite)), scipy.linalg.block_diag(*(np.eye(s, k=1) for s in sizes))
-    n = finite + len(N)
-    P, Q = (scipy.linalg.qr(rng.standard_normal((n, n)))[0] @ np.diag(rng.uniform(0.5, 2, n)) for _ in range(2))
-    E = P @ scipy.linalg.block_diag(np.eye(finite), N) @ Q
-    A = P @ scipy.linalg.block_diag(J, np.eye(len(N))) @ Q
-    y = rng.uniform(-1, 1, finite)
-    return E, A, lambda t: np.linalg.solve(Q, np.concatenate([scipy.linalg.expm(J * t) @ y, np.zeros(len(N))])), finite
 
 
 @settings(max_examples=25, deadline=None)

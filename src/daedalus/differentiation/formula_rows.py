@@ -12,10 +12,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation import kept_invariants, saltation
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.compiled_residual import compiled_residual
 from daedalus.differentiation.core_rows import CoreRows
 from daedalus.differentiation.residual_augmented import inputs_with_weights
 from daedalus.differentiation.variational import Variational
@@ -35,20 +35,9 @@ class FormulaRows(CoreRows):
         """What the core integrates, with its sparse Jacobians and the drift by t and u."""
         v = self._variational
         t, y, u, p = v.arguments
-        rate, nothing, slopes = ca.SX.sym("rate", y.numel()), ca.SX(0, 1), ca.SX.sym("udot", u.numel())
-        arguments = [t, rate, y, nothing, u, p]
-        residual = ca.densify(rate - v.rhs)
-        by_rate, by_state = ca.jacobian(residual, rate), ca.jacobian(residual, y)
-        moved = ca.densify(ca.jacobian(residual, t) + ca.mtimes(ca.jacobian(residual, u), slopes))
-        self._code = [
-            compile_function(ca.Function("residual", arguments, [residual])),
-            compile_function(ca.Function("jacobian", arguments, [by_rate, by_state])),
-            compile_function(ca.Function("drift", [*arguments, slopes], [moved])),
-        ]
-        dot, whole = by_rate.sparsity(), by_state.sparsity()
-        patterns = (list(dot.colind()), list(dot.row()), list(whole.colind()), list(whole.row()))
-        code, slope_code, drift = (function.core for function in self._code)
-        return _core.ImplicitModel(code, slope_code, y.numel(), y.numel(), *patterns, [], [], drift=drift)
+        rate = ca.SX.sym("rate", y.numel())
+        model, self._code = compiled_residual([t, rate, y, ca.SX(0, 1), u, p], ca.densify(rate - v.rhs))
+        return model
 
     def row(self, case: Case, t: float, y: np.ndarray) -> np.ndarray:
         """(y, y')."""

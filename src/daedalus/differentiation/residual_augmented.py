@@ -8,10 +8,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation import kept_invariants
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.compiled_residual import compiled_residual
 from daedalus.differentiation.core_rows import CoreRows
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.implicit_slopes import ImplicitSlopes
@@ -45,20 +45,8 @@ class ResidualAugmented(CoreRows):
     @cached_property
     def model(self) -> Any:
         """What the core integrates, with its sparse Jacobians and the drift by t and u."""
-        s, residual = self._symbols, self.variational.residual
-        arguments, slopes = list(s.values()), ca.SX.sym("udot", s["u"].numel())
-        by_rate, by_state = ca.jacobian(residual, s["rate"]), ca.jacobian(residual, ca.vertcat(s["X"], s["Z"]))
-        moved = ca.densify(ca.jacobian(residual, s["t"]) + ca.mtimes(ca.jacobian(residual, s["u"]), slopes))
-        self._code = [
-            compile_function(ca.Function("residual", arguments, [residual])),
-            compile_function(ca.Function("jacobian", arguments, [by_rate, by_state])),
-            compile_function(ca.Function("drift", [*arguments, slopes], [moved])),
-        ]
-        dot, whole = by_rate.sparsity(), by_state.sparsity()
-        patterns = (list(dot.colind()), list(dot.row()), list(whole.colind()), list(whole.row()))
-        residual_code, jacobian_code, drift_code = (function.core for function in self._code)
-        states, unknowns = s["X"].numel(), s["X"].numel() + s["Z"].numel()
-        return _core.ImplicitModel(residual_code, jacobian_code, states, unknowns, *patterns, [], [], drift=drift_code)
+        model, self._code = compiled_residual(list(self._symbols.values()), self.variational.residual)
+        return model
 
     # -- rows --------------------------------------------------------------------------------------------------
 
