@@ -22,7 +22,7 @@ from daedalus.simulation.inputs import Drive
 from daedalus.simulation.samples import Samples
 
 ROW = ("x", "z", "xdot")
-# Starts of higher index are kept for a repeated call; beyond this many the memory begins anew.
+# Starts are kept for a repeated call; beyond this many the memory begins anew.
 MOST_KEPT = 64
 # The tolerance of z and x', tighter than any run asks for.
 RTOL, ATOL = 1e-10, 1e-12
@@ -36,32 +36,29 @@ def first_row(
 ) -> np.ndarray:  # fmt: skip
     """A consistent row for given start values; InconsistentStartError names what contradicts what."""
     system = plant.system
-    if (
-        isinstance(start, Start)
-        and start.system is system
-        and start.time == t0
-        and np.array_equal(start.vectors["p"], p)
-    ):
+    if isinstance(start, Start) and start.system is system and start.time == t0 and _same(start.vectors["p"], p):
         return np.concatenate([start.vectors[letter] for letter in ROW])
-    if plant.index.largest == 1 and not system.choices and not isinstance(start, Samples):
-        given = given_start(system, start)
-        row = _solved(plant, given, t0, drive.at(np.array([t0]))[0], p)
-        if row is not None:
-            return row
     if isinstance(start, Samples):
         row = continued_row(system, start, drive, t0, p)
-        if row is not None:
-            return row
+        return _initialised(model, system, start, inputs, t0, p) if row is None else row
     kept = system.prepared.setdefault("starts", {})
-    key = _key(system, start, drive, t0, p)
-    if key is None or key not in kept:
-        row = _initialised(model, system, start, inputs, t0, p)
-        if key is None:
-            return row
+    given = given_start(system, start)
+    key = _key(given, drive, t0, p)
+    row = None if key is None else kept.get(key)
+    if row is None:
+        if plant.index.largest == 1 and not system.choices:
+            row = _solved(plant, given, t0, drive.at(np.array([t0]))[0], p)
+        if row is None:
+            row = _initialised(model, system, start, inputs, t0, p)
         if len(kept) >= MOST_KEPT:
             kept.clear()
-        kept[key] = row
-    return kept[key]
+        if key is not None:
+            kept[key] = row
+    return row
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    return a is b or a.tobytes() == b.tobytes()
 
 
 def _solved(
@@ -96,9 +93,8 @@ def _initialised(
     return np.concatenate([found.vectors[letter] for letter in ROW])
 
 
-def _key(system: System, start: Any, drive: Drive, t0: float, p: np.ndarray) -> tuple[object, ...] | None:
+def _key(given: Mapping[str, np.ndarray], drive: Drive, t0: float, p: np.ndarray) -> tuple[object, ...] | None:
     """What a start depends on; None where that cannot be compared."""
-    if isinstance(start, Samples) or drive.tables or drive.callbacks:
+    if drive.tables or drive.callbacks:
         return None
-    given = given_start(system, start)
     return (t0, p.tobytes(), drive.constants.tobytes(), *((letter, v.tobytes()) for letter, v in given.items()))

@@ -40,7 +40,7 @@ def start_row(
         row = first_row(model, plant, drive, start, left, t0, p)
         if system.has_invariants:
             check_on_invariants(plant, drive, t0, row, p, rtol)
-        if plant.index.largest > 1 and any(event.resets for event in system.events):
+        if system.events and plant.index.largest > 1 and any(event.resets for event in system.events):
             settings = with_restart(settings, model)
         return row, settings, drive
     row = system.default_start if start is None else read_start(plant, drive, start, t0, p, settings)
