@@ -1,4 +1,8 @@
-"""Stiff DAEs of index 1 at equal achieved error: the fastest of our methods beside the fastest peer."""
+"""Stiff DAEs of index 1 at equal achieved error: the fastest of our methods beside the fastest peer.
+
+Peers build their solvers before the clock starts, as `dd.prepare` does; `dd.simulate` reads its arguments by name within
+the time that is measured.
+"""
 
 from collections.abc import Iterator
 
@@ -27,7 +31,7 @@ def evaluate(session: Session) -> Iterator[Row]:
         for error in ERRORS:
             title = f"{problem}, error {error:.0e}"
             yield session.race(f"{title}, simulate", plain, of(problem, ours=False), error, FASTER)
-            yield session.race(f"{title}, prepared", prepared, of(problem, ours=False), error, None)
+            yield session.race(f"{title}, prepared", prepared, of(problem, ours=False), error, FASTER)
 
 
 FIGURE = Figure(

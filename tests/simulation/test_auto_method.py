@@ -259,3 +259,35 @@ def test_rosenbrock_methods_need_a_constant_matrix():
 def test_bdf_takes_no_fixed_step():
     with pytest.raises(dd.InputError, match="BDF takes no fixed step"):
         dd.simulate(van_der_pol(1.0), 1.0, method="bdf", step=0.1)
+
+
+# Published (Test Set for Initial Value Problem Solvers, Car Axis); the multipliers to seven digits.
+CAR_AXIS = {
+    "position": [0.04934557842754028, 0.49698946023017115, 1.04174252488547, 0.3739110272653],
+    "position_dot": [-0.07705836840321485, 0.007446866596327776, 0.01755681574942899, 0.7703410437794031],
+    "line": -0.00473688675,
+    "bar": -0.00110468041,
+}
+
+
+def test_constrained_mechanisms_are_held_to_a_tenth_of_the_tolerance():
+    """Every component of the car axis ends within 100 rtol of the published values, as written and run by auto."""
+    known = catalogue.load("car_axis")
+    for rtol in (1e-4, 1e-6, 1e-8):
+        tr = dd.simulate(known.model, known.span, start=known.start, inputs=known.inputs, rtol=rtol, atol=rtol)
+        assert tr.method == "dop853"
+        assert "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged" in tr.notes
+        for name, value in CAR_AXIS.items():
+            assert np.all(np.abs(tr[name][-1] - value) < 100 * rtol * np.abs(value)), name
+    asked = dd.simulate(known.model, known.span, start=known.start, inputs=known.inputs, method="dop853")
+    assert not any("tenth" in note for note in asked.notes)
+
+
+def test_a_start_of_an_implicit_run_is_solved_for_once():
+    known = catalogue.load("robertson")
+    rows = known.model.freeze().prepared.setdefault("starts", {})
+    for _ in range(3):
+        dd.simulate(known.model, 1.0, start=known.start, method="radau5")
+    assert len(rows) == 1
+    dd.simulate(known.model, 1.0, start={**known.start, "y": [0.9, 0.0, 0.1]}, method="radau5")
+    assert len(rows) == 2

@@ -270,7 +270,9 @@ def test_a_singular_configuration_that_is_not_passed_ends_in_words(monkeypatch):
     monkeypatch.setattr(rechosen_constraints, "passage", lambda *_: None)
     tr = dd.simulate(linkage(IN_A_LINE), 10.0, rtol=1e-11, atol=1e-13)
     assert (tr.status, tr.events) == ("stuck", [])
-    assert tr.stop_reason.startswith("the mechanism comes to a singular configuration at t = 1.2")
+    assert tr.stop_reason.startswith("the mechanism comes to a singular configuration at t = ")
+    # The cranks lie on the line of their bearings there.
+    assert abs(tr["q"][-1, 1]) < 0.01
     assert "crank0, crank2 no longer act in different directions there, and the motion may go on" in tr.stop_reason
     # What was computed until then is right.
     assert np.ptp(tr["energy"]) < 1e-10

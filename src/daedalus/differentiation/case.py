@@ -78,7 +78,7 @@ class Case:
         """How `dd.simulate` runs the system with the implicit method of this case."""
         if not self.has_formulas:
             return self.settings
-        rtol, atol = self.settings.call["rtol"], self.atol
+        rtol, atol = self.settings.rtol, self.atol
         return settings_of(self.system, self.method, rtol, atol, *self.limits.values())
 
     @cached_property
@@ -134,7 +134,7 @@ class Case:
 
     def with_method(self, name: str, why: str) -> Case:
         """The same case by an implicit method."""
-        choice = choose_method(name, self.settings.call["rtol"], self.limits.get("step"))
+        choice = choose_method(name, self.settings.rtol, self.limits.get("step"))
         return replace(self, method=name, settings=replace(self.settings, method=choice.name, reason=why))
 
     def changed(self, x0: np.ndarray, du: np.ndarray, p: np.ndarray) -> Case:
@@ -228,7 +228,7 @@ def _settings(
     if not is_implicit(method) or not formulas:
         return settings_of(system, method, rtol, atol, *limits.values())
     choice = choose_method(method, rtol, limits["step"])
-    plain = settings_of(system, "auto", rtol, atol, *({**limits, "step": None}.values()))
+    plain = settings_of(system, "dop853", rtol, atol, *({**limits, "step": None}.values()))
     return replace(plain, method=choice.name, reason=choice.reason)
 
 

@@ -158,7 +158,7 @@ def gradient(
         scalar = scalar + case.system.symbol("x")[_integral_place(case)]
     found = forward(case)
     if found is None:
-        name, why = implicit_choice(case.system, "the system is stiff", case.settings.call["rtol"])
+        name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
         case = case.with_method(name, why)
         found = forward(case)
     assert found is not None

@@ -93,7 +93,7 @@ def differentiate(case: Case, order: int, wrt: str | Sequence[str], by: str) -> 
     run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
     recorded = run(case, augmented, y0)
     if recorded is None:
-        name, why = implicit_choice(case.system, "the system is stiff", case.settings.call["rtol"])
+        name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
         case = case.with_method(name, why)
         recorded = run_implicit(case, augmented, y0)
     notes = tuple(event_notes(case, augmented, recorded)) if case.system.events else ()

@@ -15,7 +15,7 @@ from daedalus.model.system import System
 from daedalus.simulation.condition_times import condition_times
 from daedalus.simulation.fitting_method import check_fits
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
-from daedalus.simulation.methods import METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.simulation.methods import LOOSE_EXPLICIT, METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.simulation.plant import Plant, plant_of
 from daedalus.simulation.switched_plant import switched_plant
 
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from daedalus.reduction.switches import Switches
     from daedalus.simulation.tableaux.tableau import Tableau
 
+# Constrained mechanisms pass local errors on much enlarged: on the car axis a component ends up to 560 rtol away from the
+# published value, with SciPy's DOP853 as with ours. With a tenth of the tolerance in the error test each component is
+# within 100 rtol (18 at rtol = 1e-4, 72 at 1e-6, 33 at 1e-8), for 20 to 35 % more evaluations.
+CONSTRAINED, FLOOR = 0.1, 1e-12
+TIGHTENED = "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged"
 # A System keeps this many settings; beyond that it begins anew.
 MOST_KEPT = 64
 NUMBERS = ("rtol", "step", "max_step", "first_step", "max_steps", "time_limit")
@@ -37,6 +42,7 @@ class Settings:
     core_method: Any  # a name or a tableau, as the core takes it
     method: str
     reason: str
+    rtol: float  # as asked for
     max_steps: int | None
     time_limit: float | None
     call: dict[str, Any]  # what the core's plan takes beside these, where it differs from its own defaults
@@ -115,6 +121,9 @@ def _checked(
     core_plant, switches, notes = switched_plant(plant) if locate and not takes_momenta(method) else (plant, None, ())
     if system.has_invariants and core_plant.projection is not None:
         call["projection"] = core_plant.projection.core
+        if method == "auto" and FLOOR < rtol <= LOOSE_EXPLICIT:
+            call["rtol"], call["atol"] = CONSTRAINED * rtol, CONSTRAINED * tolerance
+            notes = (*notes, TIGHTENED)
     if method == "auto":
         call["watch_stiffness"] = True
     if system.events or (switches is not None and switches.count):
@@ -125,7 +134,7 @@ def _checked(
     chosen = (core_method, choice.name, reason)
     core = _core_model(core_plant, choice.name)
     ends = numbers["max_steps"], numbers["time_limit"]
-    return Settings(plant, core, *chosen, *ends, call, core_plant, switches, notes)
+    return Settings(plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes)
 
 
 def _core_model(plant: Plant, method: str) -> Any:

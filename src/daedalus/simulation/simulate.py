@@ -56,7 +56,7 @@ def simulate(
         differentiates needs derivatives: a number, an expression, or a function that can be read as a formula.
     parameters: values by name over those of the model.
     method: a name of `dd.methods()` or a `dd.Tableau`; "auto" chooses by the tolerance, and goes on with an implicit
-        method from where the model turns stiff.
+        method from where the model turns stiff; where constraints are kept it holds a tenth of the tolerance.
     rtol, atol: the local error of each component is kept below atol + rtol |x|; a single atol counts in nominal values,
         atol by name is absolute.
     step: fixed step, for methods without error control (or any tableau).

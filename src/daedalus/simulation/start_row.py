@@ -34,7 +34,7 @@ def start_row(
     `given` is start, inputs and parameters as they came; `left` the inputs that the system still takes.
     """
     plant, start = settings.plant, given[0]
-    system, rtol = plant.system, settings.call["rtol"]
+    system, rtol = plant.system, settings.rtol
     if plant.is_implicit:
         assert isinstance(plant, ImplicitPlant)
         row = first_row(model, plant, drive, start, left, t0, p)
@@ -91,7 +91,7 @@ def _check_given(
             wanted, name = given[letter][k], plant.system.labels[letter][k]
             gap = abs(actual[k] - wanted)
             floor = settings.call["atol"][k] if letter == "xdot" else 1e-9
-            if gap > 10 * (settings.call["rtol"] * abs(wanted) + floor):
+            if gap > 10 * (settings.rtol * abs(wanted) + floor):
                 raise InconsistentStartError(
                     f"The given {name} contradicts the equations.",
                     f"given {wanted:g}, the equations give {actual[k]:g}: a distance of {gap:.3g}",
