@@ -1,6 +1,6 @@
 """Stiff DAEs of index 1 at equal achieved error: the fastest of our methods beside the fastest peer.
 
-Peers build their solvers before the clock starts, as `dd.prepare` does; `dd.simulate` reads its arguments by name within
+Peers build their solvers before the clock starts, as `dd.prepare` does; `dd.simulate` reads its arguments by name in
 the time that is measured.
 """
 

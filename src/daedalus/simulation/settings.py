@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from daedalus.reduction.switches import Switches
     from daedalus.simulation.tableaux.tableau import Tableau
 
-# Constrained mechanisms pass local errors on much enlarged: on the car axis a component ends up to 560 rtol away from the
-# published value, with SciPy's DOP853 as with ours. With a tenth of the tolerance in the error test each component is
+# Constrained mechanisms pass local errors on much enlarged: on the car axis a component ends up to 560 rtol away from
+# what is published, with SciPy's DOP853 as with ours. With a tenth of the tolerance in the error test each component is
 # within 100 rtol (18 at rtol = 1e-4, 72 at 1e-6, 33 at 1e-8), for 20 to 35 % more evaluations.
 CONSTRAINED, FLOOR = 0.1, 1e-12
 TIGHTENED = "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged"
