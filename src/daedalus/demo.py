@@ -90,7 +90,7 @@ def _sweep(console: Any) -> Any:
     model = catalogue.load("van_der_pol").model
     name = next(iter(model.parameters))
     begin = time.perf_counter()
-    en = dd.sweep(model, 20.0, over={name: np.linspace(0.1, 4.0, 24)}, save_at=np.linspace(0, 20, 600), progress=True)
+    en = dd.sweep(model, 20.0, over={name: np.linspace(0.1, 4.0, 24)}, save_at=np.linspace(0, 20, 600))
     console.print(f"   {en} in {1e3 * (time.perf_counter() - begin):.0f} ms")
     return en
 
