@@ -23,7 +23,7 @@ from daedalus.simulation.consistent_start import check_on_invariants
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import Drive, read_inputs
-from daedalus.simulation.methods import METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.simulation.methods import choose_method, is_implicit, takes_momenta
 from daedalus.simulation.plant import ExplicitPlant, plant_of
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.simulate import read_span
@@ -134,7 +134,11 @@ class Case:
 
     def with_method(self, name: str, why: str) -> Case:
         """The same case by an implicit method."""
-        choice = choose_method(name, self.settings.call["rtol"], self.limits.get("step"))
+        rtol = self.settings.call["rtol"]
+        if not self.has_formulas:
+            settings = settings_of(self.system, name, rtol, self.atol, *self.limits.values())
+            return replace(self, method=name, settings=replace(settings, reason=why))
+        choice = choose_method(name, rtol, self.limits.get("step"))
         return replace(self, method=name, settings=replace(self.settings, method=choice.name, reason=why))
 
     def changed(self, x0: np.ndarray, du: np.ndarray, p: np.ndarray) -> Case:
@@ -230,22 +234,6 @@ def _settings(
     choice = choose_method(method, rtol, limits["step"])
     plain = settings_of(system, "auto", rtol, atol, *({**limits, "step": None}.values()))
     return replace(plain, method=choice.name, reason=choice.reason)
-
-
-def refuse_multistep(case: Case, what: str) -> None:
-    """Raise where something differentiates the steps of the run one by one, and they are no Runge–Kutta steps."""
-    if not isinstance(case.method, str) or not is_implicit(case.method):
-        return
-    family = METHODS[case.method].family
-    if family in ("radau", "tableau"):
-        return
-    raise InputError(
-        f"{what} does not go with {case.method}.",
-        because="a step of BDF depends on those before it."
-        if family == "bdf"
-        else "a step of a Rosenbrock method contains the Jacobian, whose derivative would be needed.",
-        remedy='method="radau5", or by="variational" for sensitivities with this method',
-    )
 
 
 def read_grid(grid: int | Sequence[float] | np.ndarray | None, t0: float, t1: float) -> np.ndarray | None:

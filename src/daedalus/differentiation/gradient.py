@@ -9,16 +9,18 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.adjoint import Segment, backward, forward
-from daedalus.differentiation.case import Case, read_case, refuse_multistep
+from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.chain_rule import check_symbols
 from daedalus.differentiation.directions import WORDS, Directions, read_directions
 from daedalus.differentiation.grazing import check_event_inputs
-from daedalus.differentiation.implicit_slopes import ImplicitSlopes
+from daedalus.differentiation.implicit_slopes import ImplicitSlopes, consistent_row
+from daedalus.differentiation.stepwise import stepwise
 from daedalus.differentiation.tangent_start import tangent_start
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.names import element_label
 from daedalus.model.system import System
+from daedalus.simulation.implicit_plant import implicit_plant_of
 from daedalus.simulation.system_to_run import implicit_choice
 
 # The state that carries the integral of the running term, and how many models with one are kept.
@@ -31,7 +33,8 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
     """What `dd.gradient` returns: `g.value`, and `g["L"]` by name in the shape of the name.
 
     start (n,), inputs (nu,) or (k, nu) with a grid, parameters (np,): the same as flat arrays of what was varied.
-    steps: how many steps were pulled back. checkpoints: how many states were kept for that.
+    steps: how many steps were pulled back. checkpoints: how many states were kept for that. method: the method of the
+    run, and why it was taken in `reason`.
 
     Example
     -------
@@ -51,6 +54,7 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
         self.value = value
         self.steps = sum(len(segment.times) - 1 for segment in segments)
         self.checkpoints = len(segments)
+        self.method, self.reason = case.settings.method, case.settings.reason
 
     def _flat(self, letter: str) -> np.ndarray:
         return self._columns[self._directions.columns(letter)].copy()
@@ -146,8 +150,7 @@ def gradient(
             "There is nothing to differentiate.", "neither final= nor running= is given", remedy='final=m["x"]'
         )
     whole = model if running is None else _with_integral(model, running)
-    case = read_case(whole, span, simulate_options, grid)
-    refuse_multistep(case, "dd.gradient")
+    case = stepwise(read_case(whole, span, simulate_options, grid), "dd.gradient")
     directions = read_directions(case.system, wrt, case.intervals)
     if running is not None:
         directions = _without_integral(case, directions)
@@ -159,7 +162,7 @@ def gradient(
     found = forward(case)
     if found is None:
         name, why = implicit_choice(case.system, "the system is stiff", case.settings.call["rtol"])
-        case = case.with_method(name, why)
+        case = stepwise(case.with_method(name, why), "dd.gradient")
         found = forward(case)
     assert found is not None
     return pulled_back(case, directions, scalar, *found)
@@ -197,6 +200,9 @@ def _end_slopes(case: Case, scalar: ca.SX, end: float, last: np.ndarray) -> tupl
     """A scalar at the end and its derivative by (x, u, p), through x' and z."""
     system, u = case.system, case.u_at(end)
     if not case.has_formulas:
+        # Rosenbrock methods leave an error of the step in z.
+        found = consistent_row(implicit_plant_of(system), end, last, u, case.p)
+        last = last if found is None else found
         value, slope, _ = ImplicitSlopes(system, scalar).at(end, last, u, case.p)
         return float(value[0]), slope[0, 1:]
     arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]

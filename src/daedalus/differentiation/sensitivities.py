@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.differentiation.augmented import augmented_of
-from daedalus.differentiation.case import Case, read_case, refuse_multistep
+from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.directions import read_directions
 from daedalus.differentiation.discrete import run_discrete
 from daedalus.differentiation.error_controlled import run_error_controlled
@@ -16,6 +16,7 @@ from daedalus.differentiation.grazing import check_event_inputs, event_notes
 from daedalus.differentiation.implicit_variational import run_implicit
 from daedalus.differentiation.sensitivity_result import Sensitivities
 from daedalus.differentiation.smoothness import refuse_corners
+from daedalus.differentiation.stepwise import stepwise
 from daedalus.differentiation.tangent_start import tangent_start
 from daedalus.errors import InputError
 from daedalus.model.model import Model
@@ -48,8 +49,8 @@ def sensitivities(
     wrt: what is varied: "start", "inputs", "parameters", or names such as "L", "x[0]". Fewer cost less.
     grid: inputs piecewise constant: k for k equal intervals, or the k + 1 ends of the intervals; N is then (n, k, nu).
     by: "variational" integrates the variational equations with error control, states and sensitivities in one test, by
-        any method; "discrete" differentiates the steps of the nominal run exactly, with their sizes held, explicit ones
-        and those of implicit Runge–Kutta methods.
+        any method; "discrete" differentiates the steps of the nominal run exactly, with their sizes held, by any method
+        but BDF, whose steps depend on each other.
     simulate_options: start, inputs, parameters, method, rtol, atol, step, max_step, first_step, max_steps, time_limit.
 
     Start values of a constrained model move along the constraints: M = Dφ P, with `sens.projector` P on record, and
@@ -80,21 +81,20 @@ def sensitivities(
 
 def differentiate(case: Case, order: int, wrt: str | Sequence[str], by: str) -> Sensitivities:
     """The sensitivities of a case."""
+    if by == "discrete":
+        case = stepwise(case, 'by="discrete"')
     directions = read_directions(case.system, wrt, case.intervals)
     if order == 2:
         refuse_corners(case.system)
     augmented = augmented_of(case.plant, directions, order)
     if case.system.events:
         check_event_inputs(case)
-    if by == "discrete":
-        refuse_multistep(case, 'by="discrete"')
     start = tangent_start(case, directions, order)
     y0 = augmented.begin(case, start)
     run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
     recorded = run(case, augmented, y0)
     if recorded is None:
         name, why = implicit_choice(case.system, "the system is stiff", case.settings.call["rtol"])
-        case = case.with_method(name, why)
-        recorded = run_implicit(case, augmented, y0)
+        return differentiate(case.with_method(name, why), order, wrt, by)
     notes = tuple(event_notes(case, augmented, recorded)) if case.system.events else ()
     return Sensitivities(case, augmented, recorded, start, by, notes)
