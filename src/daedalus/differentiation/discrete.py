@@ -12,6 +12,7 @@ is cut by the guard.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -114,8 +115,8 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
 
 def states_again(case: Case, times: np.ndarray, row: np.ndarray) -> np.ndarray:
     """The rows of the nominal run on given steps without events, with the stages of implicit methods to rounding."""
-    settings, options, instead = nominal_settings(case), {}, None
-    method = settings.core_method
+    settings, instead = nominal_settings(case), None
+    method, options = settings.core_method, dict[str, Any]()
     if is_implicit(case.method):
         method, instead, options = implicit_on_steps(case, times, settings.call["atol"])
     again = run_on_steps(
@@ -123,6 +124,11 @@ def states_again(case: Case, times: np.ndarray, row: np.ndarray) -> np.ndarray:
         settings.call.get("projection"), options, instead,
     )  # fmt: skip
     return np.ascontiguousarray(again.x)
+
+
+@cache
+def _with_full_newton(method: str) -> Any:
+    return core_tableau(tableau(method))
 
 
 def implicit_on_steps(case: Case, times: np.ndarray, atol: np.ndarray) -> tuple[Any, Any, dict[str, Any]]:
@@ -133,6 +139,6 @@ def implicit_on_steps(case: Case, times: np.ndarray, atol: np.ndarray) -> tuple[
     """
     step, rtol, family = max(abs(float(times[-1] - times[0])), 1e-300), case.settings.call["rtol"], family_of(case)
     method = choose_method(case.method, rtol, step).core
-    instead = core_tableau(tableau(case.method)) if family == "radau" else None
+    instead = _with_full_newton(case.method) if family == "radau" else None
     factor = min(1.0, EXACT / rtol) if family == "rosenbrock" else 1.0
     return method, instead, {"rtol": factor * rtol, "atol": factor * atol}
