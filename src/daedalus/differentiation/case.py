@@ -19,6 +19,7 @@ from daedalus.model.names import did_you_mean
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.explicit_form import ExplicitForm
+from daedalus.reduction.independent_constraints import Redundancy
 from daedalus.simulation.consistent_start import check_on_invariants
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.implicit_start import first_row
@@ -51,6 +52,8 @@ class Case:
     limits: Mapping[str, Any] = field(default_factory=dict)  # step, max_step, ... as they were asked for
     atol: object = 1e-9  # as it was asked for
     guess: np.ndarray | None = None  # (x, z, x') near the start of a model without formulas for x' and z
+    inputs: Mapping[str, Any] = field(default_factory=dict)  # as they were asked for
+    redundancy: Redundancy | None = None
 
     @property
     def has_formulas(self) -> bool:
@@ -141,6 +144,18 @@ class Case:
         choice = choose_method(name, rtol, self.limits.get("step"))
         return replace(self, method=name, settings=replace(self.settings, method=choice.name, reason=why))
 
+    def going_on(self, system: System, t: float, x: np.ndarray, guess: np.ndarray | None = None) -> Case:
+        """The same run from a moment on, with other equations for the same states, inputs and parameters."""
+        rtol = self.settings.call["rtol"]
+        settings = _settings(system, self.method, rtol, self.atol, self.limits, self.has_formulas)
+        settings = replace(settings, method=self.settings.method, reason=self.settings.reason)
+        guess = None if self.has_formulas else self.guess if guess is None else guess
+        return replace(self, system=system, settings=settings, t0=t, x0=np.array(x), guess=guess)
+
+    def with_inputs(self, system: System, t: float) -> tuple[System, Drive]:
+        """Another system with the inputs of this run, from a moment on."""
+        return read_inputs(system, self.inputs, (t, self.t1))
+
     def changed(self, x0: np.ndarray, du: np.ndarray, p: np.ndarray) -> Case:
         """The same run with another start, inputs moved by du, (nu,) or (intervals, nu), and other parameters."""
         du = np.asarray(du, dtype=float)
@@ -164,7 +179,7 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
             )
     t0, t1 = read_span(span)
     system, left = differentiable_system(model, options.get("inputs"), (t0, t1))
-    p = parameter_values(system, options.get("parameters"))
+    p, redundancy = parameter_values(system, options.get("parameters")), system.prepared.get("redundancy")
     system, drive = read_inputs(system, left, (t0, t1))
     if drive.callbacks:
         raise InputError(
@@ -192,7 +207,7 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
         x0 = row[: system.sizes["x"]].copy()
     if system.invariants:
         check_on_invariants(settings.plant, drive, t0, row, p, numbers[0])
-    rest = (whole, limits, numbers[1], None if formulas else row)
+    rest = (whole, limits, numbers[1], None if formulas else row, left, redundancy)
     return Case(model, system, drive, np.array(p), t0, t1, x0, settings, method, *rest)
 
 
