@@ -97,14 +97,15 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
     if not is_implicit(case.method):
         assert isinstance(augmented, Augmented)
         moved = augmented.exact.core if "projection" in case.settings.call else None
-        run = run_on_steps(augmented.rhs.core, case.settings.core_method, times, y, u, case.p, tables, moved)
+        attempts = [(case.settings.core_method, dict[str, Any]())]
+        run = run_on_steps(augmented.rhs.core, attempts, times, y, u, case.p, tables, moved)
         return Recorded(run.t, run.x, lambda: Dense(*run.dense()), run.status, Work())
     rows = augmented.core_rows
     exact = rows.projection(True) if "projection" in nominal_settings(case).call else None
     moved = None if exact is None else exact.core
-    method, instead, options = implicit_on_steps(case, times, rows.tolerances(case))
+    attempts = implicit_on_steps(case, times, rows.tolerances(case))
     row = rows.row(case, float(times[0]), y)
-    run = run_on_steps(rows.model, method, times, row, u, case.p, tables, moved, options, instead)
+    run = run_on_steps(rows.model, attempts, times, row, u, case.p, tables, moved)
 
     def dense() -> Dense:
         starts, ends, coefficients = run.dense()
@@ -115,13 +116,13 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
 
 def states_again(case: Case, times: np.ndarray, row: np.ndarray) -> np.ndarray:
     """The rows of the nominal run on given steps without events, with the stages of implicit methods to rounding."""
-    settings, instead = nominal_settings(case), None
-    method, options = settings.core_method, dict[str, Any]()
+    settings = nominal_settings(case)
+    attempts = [(settings.core_method, dict[str, Any]())]
     if is_implicit(case.method):
-        method, instead, options = implicit_on_steps(case, times, settings.call["atol"])
+        attempts = implicit_on_steps(case, times, settings.call["atol"])
     again = run_on_steps(
-        settings.rhs, method, times, row, case.drive.constants, case.p, case.drive.core_tables(),
-        settings.call.get("projection"), options, instead,
+        settings.rhs, attempts, times, row, case.drive.constants, case.p, case.drive.core_tables(),
+        settings.call.get("projection"),
     )  # fmt: skip
     return np.ascontiguousarray(again.x)
 
@@ -131,14 +132,19 @@ def _with_full_newton(method: str) -> Any:
     return core_tableau(tableau(method))
 
 
-def implicit_on_steps(case: Case, times: np.ndarray, atol: np.ndarray) -> tuple[Any, Any, dict[str, Any]]:
-    """The implicit method of a case on given steps, the same with another Newton method, and its tolerances.
+def implicit_on_steps(case: Case, times: np.ndarray, atol: np.ndarray) -> list[tuple[Any, dict[str, Any]]]:
+    """The implicit method of a case on given steps with its tolerances, and again for where it does not arrive.
 
-    Radau's own is simplified, and stops at rounding errors where terms of the equations cancel; that of its tableau has
-    a new matrix in every iteration. Rosenbrock steps begin with z solved for, of which an error would be left.
+    Radau's own Newton method is simplified; that of its tableau has a new matrix in every iteration. Both may stop at
+    rounding errors where large terms cancel in a small variable: then those count in nominal values. Rosenbrock steps
+    begin with z solved for, of which an error would be left.
     """
     step, rtol, family = max(abs(float(times[-1] - times[0])), 1e-300), case.settings.call["rtol"], family_of(case)
     method = choose_method(case.method, rtol, step).core
-    instead = _with_full_newton(case.method) if family == "radau" else None
     factor = min(1.0, EXACT / rtol) if family == "rosenbrock" else 1.0
-    return method, instead, {"rtol": factor * rtol, "atol": factor * atol}
+    options = {"rtol": factor * rtol, "atol": factor * atol}
+    n = len(case.x0)
+    smallest = (nominal_settings(case).call["atol"][:n] / case.system.nominal["x"]).min(initial=rtol)
+    coarse = {**options, "atol": options["atol"] * max(1.0, rtol / max(smallest, 1e-300))}
+    methods = [method, _with_full_newton(case.method)] if family == "radau" else [method]
+    return [(each, numbers) for numbers in (options, coarse) for each in methods]

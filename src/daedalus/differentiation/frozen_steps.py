@@ -17,6 +17,7 @@ from daedalus.errors import SolverError
 
 # Ends of a run on given steps whose equations were not solved.
 UNSOLVED = ("newton_failed", "singular", "inconsistent")
+Attempt = tuple[Any, Mapping[str, Any]]
 
 
 def breakpoints(times: np.ndarray) -> Any:
@@ -27,30 +28,28 @@ def breakpoints(times: np.ndarray) -> Any:
 
 def run_on_steps(
     rhs: Any,
-    method: Any,
+    attempts: Sequence[Attempt],
     times: np.ndarray,
     y0: np.ndarray,
     u: np.ndarray,
     p: np.ndarray,
     tables: Sequence[Any],
     projection: Any,
-    options: Mapping[str, Any] | None = None,
-    instead: Any = None,
 ) -> Any:
-    """A core run from times[0] to times[-1] with one step from each time to the next; `options` go to the core.
+    """A core run from times[0] to times[-1] with one step from each time to the next.
 
-    instead: the same method with another way to solve its stages, for where the first does not arrive.
+    attempts: the method as the core takes it, with its options; later ones for where Newton's method does not arrive.
     """
     t0, t1 = float(times[0]), float(times[-1])
     call = {
         "step": max(2.0 * abs(t1 - t0), 1e-300),
         "tables": [*tables, breakpoints(times)],
         "projection": projection,
-        **(options or {}),
     }
-    run = _core.integrate(rhs, method, t0, t1, y0, u, p, **call)
-    if run.status in UNSOLVED and instead is not None:
-        run = _core.integrate(rhs, instead, t0, t1, y0, u, p, **call)
+    for method, options in attempts:
+        run = _core.integrate(rhs, method, t0, t1, y0, u, p, **call, **options)
+        if run.status not in UNSOLVED:
+            break
     if run.status == "finished":
         return run
     where = f"the run on the same steps ended at t = {run.stop_time:.6g}"

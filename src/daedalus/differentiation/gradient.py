@@ -8,12 +8,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.adjoint import Segment, backward, forward
+from daedalus.differentiation.adjoint import Segment
+from daedalus.differentiation.adjoint_in_parts import ForwardPart, backward_in_parts, forward_in_parts
 from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.chain_rule import check_symbols
 from daedalus.differentiation.directions import WORDS, Directions, read_directions
 from daedalus.differentiation.grazing import check_event_inputs
 from daedalus.differentiation.implicit_slopes import ImplicitSlopes, consistent_row
+from daedalus.differentiation.parts import in_first_mode
 from daedalus.differentiation.stepwise import stepwise
 from daedalus.differentiation.tangent_start import tangent_start
 from daedalus.errors import InputError, SolverError
@@ -154,25 +156,24 @@ def gradient(
     directions = read_directions(case.system, wrt, case.intervals)
     if running is not None:
         directions = _without_integral(case, directions)
+    case = in_first_mode(case)
     if case.system.events:
         check_event_inputs(case)
     scalar = _expression(case.system, 0.0 if final is None else final, "final")
     if running is not None:
         scalar = scalar + case.system.symbol("x")[_integral_place(case)]
-    found = forward(case)
+    found = forward_in_parts(case)
     if found is None:
         name, why = implicit_choice(case.system, "the system is stiff", case.settings.call["rtol"])
-        case = stepwise(case.with_method(name, why), "dd.gradient")
-        found = forward(case)
+        found = forward_in_parts(in_first_mode(stepwise(case.with_method(name, why), "dd.gradient")))
     assert found is not None
-    return pulled_back(case, directions, scalar, *found)
+    return pulled_back(*found, directions, scalar)
 
 
-def pulled_back(
-    case: Case, directions: Directions, scalar: ca.SX, segments: list[Segment], last: np.ndarray
-) -> Gradient:
+def pulled_back(runs: list[ForwardPart], last: np.ndarray, directions: Directions, scalar: ca.SX) -> Gradient:
     """The gradient of a scalar of the last state over known segments."""
-    end = float(segments[-1].times[-1])
+    first, case = runs[0].case, runs[-1].case
+    end = float(runs[-1].segments[-1].times[-1])
     if end != case.t1:
         raise SolverError(
             "The run ended at a terminal event.",
@@ -183,17 +184,17 @@ def pulled_back(
     system = case.system
     n, nu = system.sizes["x"], system.sizes["u"]
     value, slope = _end_slopes(case, scalar, end, last)
-    weights, by_inputs, by_parameters = backward(case, segments, np.ascontiguousarray(slope[:n]))
+    weights, by_inputs, by_parameters = backward_in_parts(runs, np.ascontiguousarray(slope[:n]))
     by_inputs[-1] += slope[n : n + nu]
     by_parameters = by_parameters + slope[n + nu :]
     # The start moves along the constraints, and with parameters and inputs.
-    columns = weights @ tangent_start(case, directions, 1).S
+    columns = weights @ tangent_start(first, directions, 1).S
     for i in range(max(directions.intervals, 1)):
         for k in directions.u:
             columns[directions.column_of("u", k, i)] += by_inputs[i, k]
     for k in directions.p:
         columns[directions.column_of("p", k)] += by_parameters[k]
-    return Gradient(case, directions, value, columns, segments)
+    return Gradient(first, directions, value, columns, [segment for run in runs for segment in run.segments])
 
 
 def _end_slopes(case: Case, scalar: ca.SX, end: float, last: np.ndarray) -> tuple[float, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from daedalus.differentiation.augmented import augmented_of
 from daedalus.differentiation.case import Case, read_case
-from daedalus.differentiation.directions import read_directions
+from daedalus.differentiation.directions import Directions, read_directions
 from daedalus.differentiation.discrete import run_discrete
 from daedalus.differentiation.error_controlled import run_error_controlled
 from daedalus.differentiation.grazing import check_event_inputs, event_notes
@@ -79,14 +79,13 @@ def sensitivities(
     if by not in WAYS:
         raise InputError(f"by={by!r} is no way to differentiate.", remedy='by="variational" or by="discrete"')
     case = read_case(model, span, simulate_options, grid)
-    return differentiate(case, order, wrt, by)
+    return differentiate(case, order, read_directions(case.system, wrt, case.intervals), by)
 
 
-def differentiate(case: Case, order: int, wrt: str | Sequence[str], by: str) -> Sensitivities:
+def differentiate(case: Case, order: int, directions: Directions, by: str) -> Sensitivities:
     """The sensitivities of a case, part by part where its equations change on the way."""
     if by == "discrete":
         case = stepwise(case, 'by="discrete"')
-    directions = read_directions(case.system, wrt, case.intervals)
     if order == 2:
         refuse_corners(case.system)
     first = case = in_first_mode(case)
@@ -101,7 +100,7 @@ def differentiate(case: Case, order: int, wrt: str | Sequence[str], by: str) -> 
         recorded = run(case, augmented, augmented.begin(case, start))
         if recorded is None:
             name, why = implicit_choice(case.system, "the system is stiff", case.settings.call["rtol"])
-            return differentiate(first.with_method(name, why), order, wrt, by)
+            return differentiate(first.with_method(name, why), order, directions, by)
         notes += event_notes(case, augmented, recorded) if case.system.events else ()
         parts.append(Part(case, augmented, recorded))
         if recorded.status != "event" or not goes_on(case, recorded.events[-1].guard):
