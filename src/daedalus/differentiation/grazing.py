@@ -77,8 +77,9 @@ def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[st
                 best = int(np.argmin(found))
                 begin, end = times[max(best - 1, 0)], times[min(best + 1, 32)]
             if found[best] <= allowed:
+                kind = "condition" if goes_on(case, k) else "event"
                 notes.append(
-                    f"event {event.name} nearly happens at t = {times[best]:.6g}: its guard turns back at "
+                    f"{kind} {event.name} nearly happens at t = {times[best]:.6g}: its guard turns back at "
                     f"{found[best]:.1g}, and the derivative does not know of it"
                 )
     return notes

@@ -9,14 +9,16 @@ on a condition, with its mode on and off.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
+from daedalus.differentiation.smoothness import corners
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.system import System
 from daedalus.model.variables import Event
-from daedalus.reduction.switches import LETTERS, Switches, switches_of
+from daedalus.reduction.switches import LETTERS, STAIRS, Switches, switches_of
 
 # Points on a condition, how often each is moved towards it, and by what share of its terms an equation must jump there.
 POINTS, MOVES, JUMPS = 6, 20, 1e-9
@@ -62,6 +64,18 @@ class JumpingConditions:
             self.made[modes].prepared.update(kept, modes=(self, modes))
         return self.made[modes]
 
+    @cached_property
+    def _conditions(self) -> ca.Function:
+        """The guards and their rates, z held, of (t, x', x, z, u, p) and the modes."""
+        t, rate, x = (self.original.symbol(letter) for letter in LETTERS[:3])
+        slope = ca.jacobian(self.guards, t) + ca.mtimes(ca.jacobian(self.guards, x), rate)
+        arguments = [self.original.symbol(letter) for letter in LETTERS]
+        return ca.Function("conditions", [*arguments, self.modes], [self.guards, ca.densify(slope)])
+
+    def rates(self, point: tuple[np.ndarray | float, ...], modes: tuple[int, ...]) -> np.ndarray:
+        """How fast the guards move at a point, z held."""
+        return self._conditions(*point, list(modes))[1].full().ravel()
+
     def modes_at(
         self, point: tuple[np.ndarray | float, ...], modes: tuple[int, ...] | None, span: float
     ) -> tuple[int, ...]:
@@ -69,14 +83,9 @@ class JumpingConditions:
 
         modes: those before, which hold where a guard is clear of zero.
         """
-        t, rate, x = LETTERS[0], LETTERS[1], LETTERS[2]
-        arguments = [self.original.symbol(letter) for letter in LETTERS]
-        slope = ca.jacobian(self.guards, self.original.symbol(t))
-        slope += ca.mtimes(ca.jacobian(self.guards, self.original.symbol(x)), self.original.symbol(rate))
-        function = ca.Function("conditions", [*arguments, self.modes], [self.guards, slope])
         found = list(modes or (0,) * len(self.texts))
         for k in range(len(found)):  # a condition inside another one comes before it
-            value, moves = (float(part[k]) for part in function(*point, found))
+            value, moves = (float(part[k]) for part in self._conditions(*point, found))
             if abs(value) <= ZERO * abs(moves) * span:
                 found[k] = int(moves > 0)
             elif modes is None:
@@ -101,6 +110,14 @@ def jumping_conditions(system: System) -> JumpingConditions | None:
             switches = switches_of(system)
             system.prepared["jumping conditions"] = None if switches is None else _found(system, switches)
     return system.prepared["jumping conditions"]
+
+
+def unlocated_jumps(system: System) -> list[str]:
+    """Notes on what jumps in the equations at places that are not looked for."""
+    switches = switches_of(system)
+    left = corners(system.residual) if switches is None else switches.left
+    left = [name for name in left if name in STAIRS.values()]
+    return [f"{name}(...) in the equations may jump, and the derivative does not know of it" for name in left]
 
 
 def _found(system: System, switches: Switches) -> JumpingConditions | None:

@@ -19,8 +19,10 @@ from daedalus.differentiation.residual_events import events_of
 from daedalus.errors import SolverError
 from daedalus.reduction.independent_constraints import EVENT, EVENTS
 from daedalus.simulation.implicit_plant import ImplicitPlant
+from daedalus.simulation.pieces import Stuck
 from daedalus.simulation.rechosen_constraints import Rechosen, rechosen
 from daedalus.simulation.solvable import reduced_system
+from daedalus.simulation.stop_reason import without_advice
 from daedalus.simulation.switched_plant import sliding_text
 from daedalus.simulation.trajectory import Dense, Outcome, Trajectory, Work
 
@@ -80,6 +82,9 @@ def _behind_jump(
     turned = tuple(turned[k] if k == which else fixed[k] for k in range(len(turned)))
     guess = None if case.has_formulas else whole
     following = case.going_on(jumps.system(turned), t, row[:n], guess)
+    leaves = jumps.rates(_point(following, t, following.row0), turned)[which] * (2 * turned[which] - 1)
+    if leaves < 0:
+        raise _sliding(case, t, jumps.texts[which])
     moves = time_slopes(case, _own_events(case) + which, t, whole)
     slopes = np.eye(n, len(moves)) + np.outer(whole[-n:] - following.row0[-n:], moves)
     return NextPart(following, slopes, f"the equations jump at t = {t:.6g}, where {jumps.texts[which]} changes")
@@ -105,10 +110,10 @@ def _with_other_constraints(case: Case, event: int, t: float, row: np.ndarray) -
     done = Trajectory(case.plant, case.drive, case.p, np.array([t]), row[None], "event", outcome, here)
     found = None if case.redundancy is None or name == EVENT else rechosen(case.redundancy, done, case.t1)
     if not isinstance(found, Rechosen) or isinstance(found.start, dict):
-        told = getattr(found, "reason", "its redundant constraints have to be chosen anew, and no choice goes on")
+        told = f"its redundant constraints have to be chosen anew at t = {t:.6g}, and no choice goes on"
         raise SolverError(
             f"The derivatives of {case.system.name!r} do not go on from here.",
-            f"at t = {t:.6g}: {told}",
+            without_advice(found.reason) if isinstance(found, Stuck) else told,
             because="where constraints begin or cease to follow from each other the motion is not smooth.",
             remedy="a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span",
         )
@@ -123,10 +128,13 @@ def check_progress(case: Case, times: list[float], span: float) -> None:
     if len(times) < IN_A_ROW or abs(times[-1] - times[-IN_A_ROW]) > SHARE * abs(span):
         return
     found = case.system.prepared.get("modes")
-    condition = found[0].texts[0] if found else "constraints"
-    raise SolverError(
+    raise _sliding(case, times[-1], found[0].texts[0] if found else "on redundant constraints")
+
+
+def _sliding(case: Case, t: float, condition: str) -> SolverError:
+    return SolverError(
         f"The derivatives of {case.system.name!r} do not go on from here.",
-        sliding_text(times[-1], condition).partition(";")[0],
+        sliding_text(t, condition).partition(";")[0],
         because="a run that slides along a condition has other equations there, and its derivative with it.",
         remedy="events that begin and end sticking, or a smooth law such as tanh(v/0.001) for sign(v)",
     )

@@ -15,6 +15,7 @@ from daedalus.differentiation.discrete import run_discrete
 from daedalus.differentiation.error_controlled import run_error_controlled
 from daedalus.differentiation.grazing import check_event_inputs, event_notes
 from daedalus.differentiation.implicit_variational import run_implicit
+from daedalus.differentiation.jumping_conditions import unlocated_jumps
 from daedalus.differentiation.parts import NextPart, check_progress, goes_on, in_first_mode, next_part
 from daedalus.differentiation.recorded import Part
 from daedalus.differentiation.sensitivity_result import Sensitivities
@@ -94,7 +95,7 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Se
     begin = start = tangent_start(case, directions, order)
     run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
     parts: list[Part] = []
-    notes: list[str] = []
+    notes = unlocated_jumps(case.system)
     while True:
         augmented = augmented_of(case.plant, directions, order)
         recorded = run(case, augmented, augmented.begin(case, start))
