@@ -20,7 +20,7 @@ from daedalus.model.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.explicit_form import ExplicitForm
 from daedalus.reduction.independent_constraints import Redundancy
-from daedalus.simulation.consistent_start import check_on_invariants
+from daedalus.simulation.consistent_start import check_on_invariants, consistent_start
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import Drive, read_inputs
@@ -195,19 +195,22 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
     method, formulas, why = _method_for(system, asked, numbers[0])
     settings = _settings(system, method, *numbers, limits, formulas)
     settings = replace(settings, reason=why) if why else settings
-    start, whole = options.get("start"), read_grid(grid, t0, t1)
+    start, whole, guess = options.get("start"), read_grid(grid, t0, t1), None
     if formulas:
         x0 = np.array(system.default_start)
         if start is not None:
             x0 = np.array(read_start(settings.plant, drive, start, t0, p, settings))
-        row = x0
+        if system.invariants:
+            given = (start, options.get("inputs"), options.get("parameters"))
+            x0, done = consistent_start(model, settings.plant, drive, t0, x0, p, numbers[0], given)
+            x0, drive = np.array(x0), drive._replace(notes=(*drive.notes, *done)) if done else drive
     else:
         assert isinstance(settings.plant, ImplicitPlant)
         row = first_row(model, settings.plant, drive, start, left, t0, p)
-        x0 = row[: system.sizes["x"]].copy()
-    if system.invariants:
-        check_on_invariants(settings.plant, drive, t0, row, p, numbers[0])
-    rest = (whole, limits, numbers[1], None if formulas else row, left, redundancy)
+        x0, guess = row[: system.sizes["x"]].copy(), row
+        if system.invariants:
+            check_on_invariants(settings.plant, drive, t0, row, p, numbers[0])
+    rest = (whole, limits, numbers[1], guess, left, redundancy)
     return Case(model, system, drive, np.array(p), t0, t1, x0, settings, method, *rest)
 
 

@@ -183,17 +183,22 @@ def _slope(errors: np.ndarray, scale: float) -> float | None:
 def _end(case: Case, steps: Sensitivities, through_events: bool) -> np.ndarray:
     """The last state of a case, on the steps of the nominal run."""
     if through_events:
-        return _last_state(_tight(case))
+        return _last_state(_tight(case), float(steps.steps[-1]))
     row = case.row0 if is_implicit(case.method) else case.x0
     return states_again(case, steps.steps, row)[-1][: len(case.x0)]
 
 
-def _last_state(case: Case) -> np.ndarray:
+def _last_state(case: Case, end: float) -> np.ndarray:
+    """The last state of a run; behind a terminal event, whose time moves, the motion is prolonged to `end`."""
+    n = len(case.x0)
     while True:
         run = nominal_run(case)
         row = np.array(run.x[-1])
-        if run.status != "event" or not goes_on(case, run.events[-1][0]):
-            return row[: len(case.x0)]
+        if run.status != "event":
+            return row[:n]
+        if not goes_on(case, run.events[-1][0]):
+            late = float(run.t[-1]) - end
+            return row[:n] - late * case.row_at(float(run.t[-1]), row[:n])[-n:]
         case = next_part(case, run.events[-1][0], float(run.t[-1]), row).case
 
 
