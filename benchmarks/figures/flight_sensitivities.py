@@ -1,4 +1,4 @@
-"""Ten seconds of quadrotor flight with 13 × 17 sensitivities in one error test, at equal tolerances."""
+"""Ten seconds of quadrotor flight with 13 × 17 sensitivities, ours in the error test, at equal tolerances."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from benchmarks import problems
 from benchmarks.diffsl import diffsl
+from benchmarks.measurements.flight_sensitivities import text_with_start
 from benchmarks.problem import casadi_expressions, trace
 from benchmarks.reference import reference
 
@@ -34,6 +35,14 @@ def test_every_language_gets_the_same_equations():
         s = casadi_expressions(problem)
         symbolic = casadi.Function("f", [s.t, s.x, s.u, s.p], [s.f])(0.0, x, problem.inputs, problem.parameters)
         assert symbolic.full().ravel() == pytest.approx(plain, rel=1e-13, abs=1e-15)
+
+
+def test_diffsl_takes_start_values_as_parameters():
+    lines = text_with_start(problems.load("quadrotor")).splitlines()
+    assert lines[0].startswith("in_i { s0s = 0.0, ")
+    assert lines[1].startswith("u_i { x0x = s0s, ")
+    noted = [f"v{k}v {{ " for k in range(len(lines) - 3)]
+    assert [line[: len(name)] for line, name in zip(lines[2:-1], noted)] == noted
 
 
 def test_diffsl_writes_one_line_an_operation():

@@ -6,6 +6,7 @@ from differentiable_models import ball, diode_circuit, leaking_tank, linear, pen
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.differentiation import implicit_adjoint, residual_pullback
 
 ALL = ("start", "inputs", "parameters")
 
@@ -141,7 +142,23 @@ def test_methods_without_steps_of_their_own_are_refused_in_words():
     assert str(refused.value) == (
         "dd.gradient does not go with bdf.\n"
         "  Because a step of BDF depends on those before it.\n"
-        '  Try: method="radau5", or by="variational" for sensitivities with this method'
+        '  Try: method="auto" or method="radau5"; by="variational" for sensitivities with this method'
     )
-    with pytest.raises(dd.InputError, match="contains the Jacobian"):
-        dd.sensitivities(linear(), 1.0, inputs={"u": [0, 0]}, method="rodas5p", by="discrete")
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (diode_circuit, {"inputs": {"u": 1.0}, "grid": 3, "method": "radau9"}),
+        (linear, {"method": "radau5", "inputs": {"u": dd.signal([0, 1.2], [[0, 0], [1, 2]], "linear")}}),
+        (lambda: leaking_tank(drain=True), {"method": "radau5"}),
+        (pendulum_by_position, {"method": "gauss3", "step": 0.02}),
+    ],
+    ids=["no formulas, grid", "linear table", "event", "projection"],
+)
+def test_sparse_stages_pull_back_like_full_ones(model, options, monkeypatch):
+    full = dd.gradient(model(), 1.2, final=model().freeze().labels["x"][0], wrt=ALL, rtol=1e-5, **options)
+    monkeypatch.setattr(implicit_adjoint, "LARGEST_BLOCK", 0)
+    monkeypatch.setattr(residual_pullback, "LARGEST_FULL", 0)
+    sparse = dd.gradient(model(), 1.2, final=model().freeze().labels["x"][0], wrt=ALL, rtol=1e-5, **options)
+    np.testing.assert_allclose(sparse._columns, full._columns, atol=1e-12 * np.abs(full._columns).max())

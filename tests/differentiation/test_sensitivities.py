@@ -184,7 +184,6 @@ def test_states_are_a_trajectory():
         (lambda m: dd.sensitivities(m, 1.0, by="adjoint"), "by='adjoint' is no way to differentiate."),
         (lambda m: dd.sensitivities(m, 1.0, save_at=[1.0]), "save_at= is no option of a run with derivatives."),
         (lambda m: run(m, method="bdf", by="discrete"), 'by="discrete" does not go with bdf.'),
-        (lambda m: run(m, method="rodas5p").verify(), "sens.verify() does not go with rodas5p."),
         (lambda m: run(m, method="rattle", step=0.1), "The method 'rattle' has no derivatives."),
         (lambda m: run(m, method="radau"), "There is no method 'radau'."),
         (lambda m: run(m, parameters={"a": np.nan}), "a"),

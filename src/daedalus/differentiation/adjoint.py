@@ -22,6 +22,8 @@ from daedalus.differentiation.error_controlled import check_finished
 from daedalus.differentiation.frozen_steps import pieces
 from daedalus.differentiation.implicit_adjoint import implicit_pullback_of
 from daedalus.differentiation.residual_events import events_of
+from daedalus.differentiation.rosenbrock_adjoint import rosenbrock_pullback_of
+from daedalus.differentiation.stepwise import family_of
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.methods import is_implicit
 from daedalus.simulation.plant import ExplicitPlant
@@ -199,7 +201,9 @@ def _explicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[
 
 def _implicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rows = states_again(case, segment.times, segment.row)
-    pulled, of_steps, of_p = implicit_pullback_of(case, tableau_of(case)).steps(case, segment.times, rows, weights)
+    rosenbrock = family_of(case) == "rosenbrock"
+    pullback = rosenbrock_pullback_of(case) if rosenbrock else implicit_pullback_of(case, tableau_of(case))
+    pulled, of_steps, of_p = pullback.steps(case, segment.times, rows, weights)
     by_inputs = np.zeros((max(case.intervals, 1), case.system.sizes["u"]))
     np.add.at(by_inputs, _blocks(case, segment.times), of_steps)
     return pulled, by_inputs, of_p

@@ -19,11 +19,12 @@ from daedalus.model.names import did_you_mean
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.explicit_form import ExplicitForm
-from daedalus.simulation.consistent_start import check_on_invariants
+from daedalus.reduction.independent_constraints import Redundancy
+from daedalus.simulation.consistent_start import check_on_invariants, consistent_start
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import Drive, read_inputs
-from daedalus.simulation.methods import METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.simulation.methods import choose_method, is_implicit, takes_momenta
 from daedalus.simulation.plant import ExplicitPlant, plant_of
 from daedalus.simulation.settings import Settings, settings_of
 from daedalus.simulation.simulate import read_span
@@ -51,6 +52,8 @@ class Case:
     limits: Mapping[str, Any] = field(default_factory=dict)  # step, max_step, ... as they were asked for
     atol: object = 1e-9  # as it was asked for
     guess: np.ndarray | None = None  # (x, z, x') near the start of a model without formulas for x' and z
+    inputs: Mapping[str, Any] = field(default_factory=dict)  # as they were asked for
+    redundancy: Redundancy | None = None
 
     @property
     def has_formulas(self) -> bool:
@@ -134,8 +137,24 @@ class Case:
 
     def with_method(self, name: str, why: str) -> Case:
         """The same case by an implicit method."""
-        choice = choose_method(name, self.settings.rtol, self.limits.get("step"))
+        rtol = self.settings.rtol
+        if not self.has_formulas:
+            settings = settings_of(self.system, name, rtol, self.atol, *self.limits.values())
+            return replace(self, method=name, settings=replace(settings, reason=why))
+        choice = choose_method(name, rtol, self.limits.get("step"))
         return replace(self, method=name, settings=replace(self.settings, method=choice.name, reason=why))
+
+    def going_on(self, system: System, t: float, x: np.ndarray, guess: np.ndarray | None = None) -> Case:
+        """The same run from a moment on, with other equations for the same states, inputs and parameters."""
+        rtol = self.settings.rtol
+        settings = _settings(system, self.method, rtol, self.atol, self.limits, self.has_formulas)
+        settings = replace(settings, method=self.settings.method, reason=self.settings.reason)
+        guess = None if self.has_formulas else self.guess if guess is None else guess
+        return replace(self, system=system, settings=settings, t0=t, x0=np.array(x), guess=guess)
+
+    def with_inputs(self, system: System, t: float) -> tuple[System, Drive]:
+        """Another system with the inputs of this run, from a moment on."""
+        return read_inputs(system, self.inputs, (t, self.t1))
 
     def changed(self, x0: np.ndarray, du: np.ndarray, p: np.ndarray) -> Case:
         """The same run with another start, inputs moved by du, (nu,) or (intervals, nu), and other parameters."""
@@ -160,7 +179,7 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
             )
     t0, t1 = read_span(span)
     system, left = differentiable_system(model, options.get("inputs"), (t0, t1))
-    p = parameter_values(system, options.get("parameters"))
+    p, redundancy = parameter_values(system, options.get("parameters")), system.prepared.get("redundancy")
     system, drive = read_inputs(system, left, (t0, t1))
     if drive.callbacks:
         raise InputError(
@@ -176,19 +195,22 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
     method, formulas, why = _method_for(system, asked, numbers[0])
     settings = _settings(system, method, *numbers, limits, formulas)
     settings = replace(settings, reason=why) if why else settings
-    start, whole = options.get("start"), read_grid(grid, t0, t1)
+    start, whole, guess = options.get("start"), read_grid(grid, t0, t1), None
     if formulas:
         x0 = np.array(system.default_start)
         if start is not None:
             x0 = np.array(read_start(settings.plant, drive, start, t0, p, settings))
-        row = x0
+        if system.invariants:
+            given = (start, options.get("inputs"), options.get("parameters"))
+            x0, done = consistent_start(model, settings.plant, drive, t0, x0, p, numbers[0], given)
+            x0, drive = np.array(x0), drive._replace(notes=(*drive.notes, *done)) if done else drive
     else:
         assert isinstance(settings.plant, ImplicitPlant)
         row = first_row(model, settings.plant, drive, start, left, t0, p)
-        x0 = row[: system.sizes["x"]].copy()
-    if system.invariants:
-        check_on_invariants(settings.plant, drive, t0, row, p, numbers[0])
-    rest = (whole, limits, numbers[1], None if formulas else row)
+        x0, guess = row[: system.sizes["x"]].copy(), row
+        if system.invariants:
+            check_on_invariants(settings.plant, drive, t0, row, p, numbers[0])
+    rest = (whole, limits, numbers[1], guess, left, redundancy)
     return Case(model, system, drive, np.array(p), t0, t1, x0, settings, method, *rest)
 
 
@@ -230,22 +252,6 @@ def _settings(
     choice = choose_method(method, rtol, limits["step"])
     plain = settings_of(system, "dop853", rtol, atol, *({**limits, "step": None}.values()))
     return replace(plain, method=choice.name, reason=choice.reason)
-
-
-def refuse_multistep(case: Case, what: str) -> None:
-    """Raise where something differentiates the steps of the run one by one, and they are no Runge–Kutta steps."""
-    if not isinstance(case.method, str) or not is_implicit(case.method):
-        return
-    family = METHODS[case.method].family
-    if family in ("radau", "tableau"):
-        return
-    raise InputError(
-        f"{what} does not go with {case.method}.",
-        because="a step of BDF depends on those before it."
-        if family == "bdf"
-        else "a step of a Rosenbrock method contains the Jacobian, whose derivative would be needed.",
-        remedy='method="radau5", or by="variational" for sensitivities with this method',
-    )
 
 
 def read_grid(grid: int | Sequence[float] | np.ndarray | None, t0: float, t1: float) -> np.ndarray | None:

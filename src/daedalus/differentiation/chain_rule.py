@@ -50,6 +50,17 @@ class Followed:
         return self.function.call([ca.DM(t[k]), ca.DM(x[k]), ca.DM(u[k]), ca.DM(p)])
 
 
+@dataclass(frozen=True, eq=False)
+class FollowedInParts(Followed):
+    """An expression in a run whose equations change: at each point that of the part which owns it."""
+
+    each: tuple[Followed, ...]
+    owners: np.ndarray
+
+    def _call(self, point: tuple[np.ndarray, ...], k: int) -> list[ca.DM]:
+        return self.each[self.owners[k]]._call(point, k)
+
+
 def followed(variational: Variational | ResidualVariational, of: object) -> Followed:
     """What a name or an expression in the model's symbols is, with its derivatives."""
     system = variational.system

@@ -10,6 +10,7 @@ import casadi as ca
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
+from daedalus.reduction.independent_constraints import EVENTS
 from daedalus.simulation.differentiated_inputs import driven_system
 from daedalus.simulation.solvable import solvable_system
 from daedalus.simulation.variable_index import variable_index
@@ -32,9 +33,34 @@ def differentiable_system(
 def flowing_system(model: Model | System) -> System:
     """The system whose inputs are given step by step, so that none can be differentiated."""
     try:
-        return solvable_system(model)
+        return _without_choices(solvable_system(model))
     except SolverError:
         return system_without_formulas(model)
+
+
+def _without_choices(system: System) -> System:
+    """The system without the events at which redundant constraints would be chosen anew: a flow keeps its choice."""
+    if not any(event.name in EVENTS for event in system.events):
+        return system
+    with system.lock:
+        if "flowing" not in system.prepared:
+            kept = [k for k, event in enumerate(system.events) if event.name not in EVENTS]
+            system.prepared["flowing"] = System(
+                system.name,
+                system.variables,
+                system.orders,
+                {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")},
+                system.residual,
+                system.equation_labels,
+                system.outputs,
+                [system.events[k] for k in kept],
+                system.guards[kept],
+                system.resets[kept, :],
+                system.invariants,
+                system.watched,
+                system.choices,
+            )
+    return system.prepared["flowing"]
 
 
 def system_without_formulas(model: Model | System) -> System:

@@ -3,13 +3,16 @@
 The nominal run is that of `dd.simulate`. Its accepted steps are taken again by the variational equations, projection
 onto the invariants included, so that the result is the derivative of the numbers that were computed, to rounding.
 Implicit steps are those of a Runge–Kutta method with its stages solved to rounding: the same stages of the variational
-equations are then the implicit function theorem with the exact Jacobians at the converged stages. At an event the jump
-is that of the flow (saltation): the step that ends there is cut by the guard.
+equations are then the implicit function theorem with the exact Jacobians at the converged stages. A Rosenbrock step of
+the variational equations, whose matrix is the exact Jacobian of all of them, is the derivative of a Rosenbrock step;
+z is solved for again where each begins. At an event the jump is that of the flow (saltation): the step that ends there
+is cut by the guard.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,14 +23,22 @@ from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.error_controlled import check_finished, refuse_second_order_events
 from daedalus.differentiation.frozen_steps import breakpoints, pieces, run_on_steps
 from daedalus.differentiation.recorded import PassedEvent, Recorded, joined
+from daedalus.differentiation.stepwise import family_of
 from daedalus.simulation.methods import choose_method, is_implicit
 from daedalus.simulation.settings import Settings
+from daedalus.simulation.tableaux.core_tableau import core_tableau
+from daedalus.simulation.tableaux.named_tableaux import tableau
 from daedalus.simulation.trajectory import Dense, Work
 
+# The last correction of z is below a thousandth of this, and Newton's method is quadratic.
+EXACT = 1e-8
 
-def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: Any = None) -> Recorded:
-    """y on the steps of the nominal run, which is made unless it is given."""
-    nominal = nominal_run(case) if nominal is None else nominal
+
+def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: Any = None) -> Recorded | None:
+    """y on the steps of the nominal run, which is made unless it is given; None where "auto" finds it stiff."""
+    nominal = nominal_run(case, True) if nominal is None else nominal
+    if nominal.status == "stiff":
+        return None
     if augmented.variational.order == 2:
         refuse_second_order_events(case, [guard for guard, *_ in nominal.events])
     times = np.array(nominal.t)
@@ -53,17 +64,20 @@ def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: A
     return Recorded(rows_t, rows_y, lambda: joined([run.dense for run in runs]), nominal.status, work, tuple(events))
 
 
-def nominal_run(case: Case) -> Any:
-    """The run of `dd.simulate`, with every step kept; a grid cuts its steps. Rows of implicit runs are (x, z, x')."""
+def nominal_run(case: Case, watched: bool = False) -> Any:
+    """The run of `dd.simulate`, with every step kept; a grid cuts its steps. Rows of implicit runs are (x, z, x').
+
+    watched: whether a run by "auto" ends where it turns out to be stiff.
+    """
     settings, row = nominal_settings(case), case.row0 if is_implicit(case.method) else case.x0
-    # These derivatives follow explicit steps to the end, stiff or not.
-    call = {**settings.call, "watch_stiffness": False}
+    call = dict(settings.call) if watched else {**settings.call, "watch_stiffness": False}
     tables = nominal_tables(case)
     if tables:
         call["tables"] = tables
     start = (case.t0, case.t1, row, case.drive.constants, case.p)
     run = _core.integrate(settings.rhs, settings.core_method, *start, **call)
-    check_finished(case, run)
+    if run.status != "stiff":
+        check_finished(case, run)
     return run
 
 
@@ -83,15 +97,15 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
     if not is_implicit(case.method):
         assert isinstance(augmented, Augmented)
         moved = augmented.exact.core if "projection" in case.settings.call else None
-        run = run_on_steps(augmented.rhs.core, case.settings.core_method, times, y, u, case.p, tables, moved)
+        attempts = [(case.settings.core_method, dict[str, Any]())]
+        run = run_on_steps(augmented.rhs.core, attempts, times, y, u, case.p, tables, moved)
         return Recorded(run.t, run.x, lambda: Dense(*run.dense()), run.status, Work())
-    rows, step = augmented.core_rows, abs(float(times[-1] - times[0]))
+    rows = augmented.core_rows
     exact = rows.projection(True) if "projection" in nominal_settings(case).call else None
-    method = choose_method(case.method, case.settings.call["rtol"], max(step, 1e-300)).core
     moved = None if exact is None else exact.core
-    options = {"rtol": case.settings.call["rtol"], "atol": rows.tolerances(case)}
+    attempts = implicit_on_steps(case, times, rows.tolerances(case))
     row = rows.row(case, float(times[0]), y)
-    run = run_on_steps(rows.model, method, times, row, u, case.p, tables, moved, options)
+    run = run_on_steps(rows.model, attempts, times, row, u, case.p, tables, moved)
 
     def dense() -> Dense:
         starts, ends, coefficients = run.dense()
@@ -102,14 +116,35 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
 
 def states_again(case: Case, times: np.ndarray, row: np.ndarray) -> np.ndarray:
     """The rows of the nominal run on given steps without events, with the stages of implicit methods to rounding."""
-    settings, options = nominal_settings(case), {}
-    method = settings.core_method
+    settings = nominal_settings(case)
+    attempts = [(settings.core_method, dict[str, Any]())]
     if is_implicit(case.method):
-        step = max(abs(float(times[-1] - times[0])), 1e-300)
-        method = choose_method(case.method, settings.call["rtol"], step).core
-        options = {"rtol": settings.call["rtol"], "atol": settings.call["atol"]}
+        attempts = implicit_on_steps(case, times, settings.call["atol"])
     again = run_on_steps(
-        settings.rhs, method, times, row, case.drive.constants, case.p, case.drive.core_tables(),
-        settings.call.get("projection"), options,
+        settings.rhs, attempts, times, row, case.drive.constants, case.p, case.drive.core_tables(),
+        settings.call.get("projection"),
     )  # fmt: skip
     return np.ascontiguousarray(again.x)
+
+
+@cache
+def _with_full_newton(method: str) -> Any:
+    return core_tableau(tableau(method))
+
+
+def implicit_on_steps(case: Case, times: np.ndarray, atol: np.ndarray) -> list[tuple[Any, dict[str, Any]]]:
+    """The implicit method of a case on given steps with its tolerances, and again for where it does not arrive.
+
+    Radau's own Newton method is simplified; that of its tableau has a new matrix in every iteration. Both may stop at
+    rounding errors where large terms cancel in a small variable: then those count in nominal values. Rosenbrock steps
+    begin with z solved for, of which an error would be left.
+    """
+    step, rtol, family = max(abs(float(times[-1] - times[0])), 1e-300), case.settings.call["rtol"], family_of(case)
+    method = choose_method(case.method, rtol, step).core
+    factor = min(1.0, EXACT / rtol) if family == "rosenbrock" else 1.0
+    options = {"rtol": factor * rtol, "atol": factor * atol}
+    n = len(case.x0)
+    smallest = (nominal_settings(case).call["atol"][:n] / case.system.nominal["x"]).min(initial=rtol)
+    coarse = {**options, "atol": options["atol"] * max(1.0, rtol / max(smallest, 1e-300))}
+    methods = [method, _with_full_newton(case.method)] if family == "radau" else [method]
+    return [(each, numbers) for numbers in (options, coarse) for each in methods]

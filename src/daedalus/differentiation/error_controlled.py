@@ -15,7 +15,6 @@ from daedalus.differentiation.augmented import AnyAugmented, Augmented
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.recorded import PassedEvent, Recorded
 from daedalus.errors import SolverError
-from daedalus.reduction.independent_constraints import EVENTS
 from daedalus.simulation.stop_reason import SUCCESS, remedy, stop_reason, without_advice
 from daedalus.simulation.trajectory import Dense, Work
 
@@ -82,13 +81,6 @@ def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 
 
     entry: where what stopped a run with derivatives stands in y, whose first `width` entries are the states.
     """
-    if run.status == "event" and case.system.events[run.events[-1][0]].name in EVENTS:
-        raise SolverError(
-            f"The derivatives of {case.system.name!r} do not go on from here.",
-            f"at t = {run.stop_time:.6g} its redundant constraints have to be chosen anew",
-            because="derivatives are taken of one set of equations.",
-            remedy="a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span",
-        )
     if run.status in SUCCESS:
         return
     limits, sensitive = case.settings, entry is not None and entry >= width

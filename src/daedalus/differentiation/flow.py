@@ -69,7 +69,8 @@ def flow(
     Parameters
     ----------
     model: an ODE, or a DAE of index 1; of higher index, it is reduced first, and what the reduction keeps
-        (constraints, unit quaternions) is kept after every step by a projection that is differentiated too.
+        (constraints, unit quaternions) is kept after every step by a projection that is differentiated too. Of
+        redundant constraints those are kept that are the best choice at the start values of the model, wherever x is.
     step: length of one step, > 0; u is constant over all steps.
     method: the name of a tableau, explicit ("rk4", "dopri5") or implicit ("radau5", "gauss3", "implicit_euler"), or a
         `dd.Tableau`. Algebraic variables are solved for inside each stage.

@@ -15,6 +15,10 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import SolverError
 
+# Ends of a run on given steps whose equations were not solved.
+UNSOLVED = ("newton_failed", "singular", "inconsistent")
+Attempt = tuple[Any, Mapping[str, Any]]
+
 
 def breakpoints(times: np.ndarray) -> Any:
     """A table without values that makes a run stop at every one of the times."""
@@ -24,38 +28,44 @@ def breakpoints(times: np.ndarray) -> Any:
 
 def run_on_steps(
     rhs: Any,
-    method: Any,
+    attempts: Sequence[Attempt],
     times: np.ndarray,
     y0: np.ndarray,
     u: np.ndarray,
     p: np.ndarray,
     tables: Sequence[Any],
     projection: Any,
-    options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """A core run from times[0] to times[-1] with one step from each time to the next; `options` go to the core."""
+    """A core run from times[0] to times[-1] with one step from each time to the next.
+
+    attempts: the method as the core takes it, with its options; later ones for where Newton's method does not arrive.
+    """
     t0, t1 = float(times[0]), float(times[-1])
-    run = _core.integrate(
-        rhs,
-        method,
-        t0,
-        t1,
-        y0,
-        u,
-        p,
-        step=max(2.0 * abs(t1 - t0), 1e-300),
-        tables=[*tables, breakpoints(times)],
-        projection=projection,
-        **(options or {}),
-    )
-    if run.status != "finished":
+    call = {
+        "step": max(2.0 * abs(t1 - t0), 1e-300),
+        "tables": [*tables, breakpoints(times)],
+        "projection": projection,
+    }
+    for method, options in attempts:
+        run = _core.integrate(rhs, method, t0, t1, y0, u, p, **call, **options)
+        if run.status not in UNSOLVED:
+            break
+    if run.status == "finished":
+        return run
+    where = f"the run on the same steps ended at t = {run.stop_time:.6g}"
+    if run.status in UNSOLVED:
         raise SolverError(
-            "The derivatives of the run are not finite.",
-            f"the run on the same steps ended at t = {run.stop_time:.6g}",
-            because="the right-hand side has no derivative there, or the sensitivities grow without bound.",
-            remedy="a shorter span, or other start values",
+            "The stages of a step cannot be solved again.",
+            where,
+            because="Newton's method, which goes on to rounding here, does not arrive within the step.",
+            remedy='a smaller rtol, max_step=..., or by="variational"',
         )
-    return run
+    raise SolverError(
+        "The derivatives of the run are not finite.",
+        where,
+        because="the right-hand side has no derivative there, or the sensitivities grow without bound.",
+        remedy="a shorter span, or other start values",
+    )
 
 
 def pieces(times: np.ndarray) -> list[tuple[int, int]]:

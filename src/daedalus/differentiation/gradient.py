@@ -8,17 +8,21 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.adjoint import Segment, backward, forward
-from daedalus.differentiation.case import Case, read_case, refuse_multistep
+from daedalus.differentiation.adjoint import Segment
+from daedalus.differentiation.adjoint_in_parts import ForwardPart, backward_in_parts, forward_in_parts
+from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.chain_rule import check_symbols
 from daedalus.differentiation.directions import WORDS, Directions, read_directions
 from daedalus.differentiation.grazing import check_event_inputs
-from daedalus.differentiation.implicit_slopes import ImplicitSlopes
+from daedalus.differentiation.implicit_slopes import ImplicitSlopes, consistent_row
+from daedalus.differentiation.parts import in_first_mode
+from daedalus.differentiation.stepwise import stepwise
 from daedalus.differentiation.tangent_start import tangent_start
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.names import element_label
 from daedalus.model.system import System
+from daedalus.simulation.implicit_plant import implicit_plant_of
 from daedalus.simulation.system_to_run import implicit_choice
 
 # The state that carries the integral of the running term, and how many models with one are kept.
@@ -31,7 +35,8 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
     """What `dd.gradient` returns: `g.value`, and `g["L"]` by name in the shape of the name.
 
     start (n,), inputs (nu,) or (k, nu) with a grid, parameters (np,): the same as flat arrays of what was varied.
-    steps: how many steps were pulled back. checkpoints: how many states were kept for that.
+    steps: how many steps were pulled back. checkpoints: how many states were kept for that. method: the method of the
+    run, and why it was taken in `reason`.
 
     Example
     -------
@@ -51,6 +56,7 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
         self.value = value
         self.steps = sum(len(segment.times) - 1 for segment in segments)
         self.checkpoints = len(segments)
+        self.method, self.reason = case.settings.method, case.settings.reason
 
     def _flat(self, letter: str) -> np.ndarray:
         return self._columns[self._directions.columns(letter)].copy()
@@ -146,30 +152,28 @@ def gradient(
             "There is nothing to differentiate.", "neither final= nor running= is given", remedy='final=m["x"]'
         )
     whole = model if running is None else _with_integral(model, running)
-    case = read_case(whole, span, simulate_options, grid)
-    refuse_multistep(case, "dd.gradient")
+    case = stepwise(read_case(whole, span, simulate_options, grid), "dd.gradient")
     directions = read_directions(case.system, wrt, case.intervals)
     if running is not None:
         directions = _without_integral(case, directions)
+    case = in_first_mode(case)
     if case.system.events:
         check_event_inputs(case)
     scalar = _expression(case.system, 0.0 if final is None else final, "final")
     if running is not None:
         scalar = scalar + case.system.symbol("x")[_integral_place(case)]
-    found = forward(case)
+    found = forward_in_parts(case)
     if found is None:
         name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
-        case = case.with_method(name, why)
-        found = forward(case)
+        found = forward_in_parts(in_first_mode(stepwise(case.with_method(name, why), "dd.gradient")))
     assert found is not None
-    return pulled_back(case, directions, scalar, *found)
+    return pulled_back(*found, directions, scalar)
 
 
-def pulled_back(
-    case: Case, directions: Directions, scalar: ca.SX, segments: list[Segment], last: np.ndarray
-) -> Gradient:
+def pulled_back(runs: list[ForwardPart], last: np.ndarray, directions: Directions, scalar: ca.SX) -> Gradient:
     """The gradient of a scalar of the last state over known segments."""
-    end = float(segments[-1].times[-1])
+    first, case = runs[0].case, runs[-1].case
+    end = float(runs[-1].segments[-1].times[-1])
     if end != case.t1:
         raise SolverError(
             "The run ended at a terminal event.",
@@ -180,23 +184,26 @@ def pulled_back(
     system = case.system
     n, nu = system.sizes["x"], system.sizes["u"]
     value, slope = _end_slopes(case, scalar, end, last)
-    weights, by_inputs, by_parameters = backward(case, segments, np.ascontiguousarray(slope[:n]))
+    weights, by_inputs, by_parameters = backward_in_parts(runs, np.ascontiguousarray(slope[:n]))
     by_inputs[-1] += slope[n : n + nu]
     by_parameters = by_parameters + slope[n + nu :]
     # The start moves along the constraints, and with parameters and inputs.
-    columns = weights @ tangent_start(case, directions, 1).S
+    columns = weights @ tangent_start(first, directions, 1).S
     for i in range(max(directions.intervals, 1)):
         for k in directions.u:
             columns[directions.column_of("u", k, i)] += by_inputs[i, k]
     for k in directions.p:
         columns[directions.column_of("p", k)] += by_parameters[k]
-    return Gradient(case, directions, value, columns, segments)
+    return Gradient(first, directions, value, columns, [segment for run in runs for segment in run.segments])
 
 
 def _end_slopes(case: Case, scalar: ca.SX, end: float, last: np.ndarray) -> tuple[float, np.ndarray]:
     """A scalar at the end and its derivative by (x, u, p), through x' and z."""
     system, u = case.system, case.u_at(end)
     if not case.has_formulas:
+        # Rosenbrock methods leave an error of the step in z.
+        found = consistent_row(implicit_plant_of(system), end, last, u, case.p)
+        last = last if found is None else found
         value, slope, _ = ImplicitSlopes(system, scalar).at(end, last, u, case.p)
         return float(value[0]), slope[0, 1:]
     arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]

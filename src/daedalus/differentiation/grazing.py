@@ -12,8 +12,10 @@ import numpy as np
 
 from daedalus.differentiation.augmented import AnyAugmented
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.parts import goes_on
 from daedalus.differentiation.recorded import Recorded
 from daedalus.errors import InputError, SolverError
+from daedalus.reduction.independent_constraints import EVENTS
 
 # An event grazes below √rtol of the guard's largest rate, and below the first; it nearly grazes below a multiple of it.
 GRAZES, NEARLY = 1e-6, 30.0
@@ -27,6 +29,8 @@ def event_notes(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tupl
     grazes = max(GRAZES, float(np.sqrt(case.settings.call.get("rtol", 0.0))))
     for event in recorded.events:
         name = case.system.events[event.guard].name
+        if name in EVENTS:  # other constraints for the same motion
+            continue
         share = _share_of_rate(case, augmented, recorded, event.guard, since, event.time, event.before)
         if share < grazes:
             raise SolverError(
@@ -38,7 +42,7 @@ def event_notes(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tupl
         if share < NEARLY * grazes:
             notes.append(f"event {name} at t = {event.time:.6g} nearly grazes: derivatives behind it are uncertain")
         since = event.time
-    times = [event.time for event in recorded.events]
+    times = [event.time for event in recorded.events if not goes_on(case, event.guard)]
     if len(set(times)) < len(times):
         notes.append("events at one and the same time: the derivative is that of this order of events")
     return (*notes, *_touches(case, augmented, recorded))
@@ -61,6 +65,8 @@ def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[st
     values, rates = augmented.guard_values(case, recorded.t, augmented.layout.rows(recorded.y))
     notes, fired = [], {event.time for event in recorded.events}
     for k, event in enumerate(case.system.events):
+        if event.name in EVENTS:
+            continue
         allowed = TOUCHES * case.settings.call.get("rtol", 0.0) * np.abs(values[:, k]).max(initial=0.0)
         turns = np.flatnonzero((rates[:-1, k] * rates[1:, k] < 0) & (values[:-1, k] * values[1:, k] > 0))
         for row in [row for row in turns if not fired.intersection(recorded.t[row : row + 2].tolist())][:50]:
@@ -71,8 +77,9 @@ def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[st
                 best = int(np.argmin(found))
                 begin, end = times[max(best - 1, 0)], times[min(best + 1, 32)]
             if found[best] <= allowed:
+                kind = "condition" if goes_on(case, k) else "event"
                 notes.append(
-                    f"event {event.name} nearly happens at t = {times[best]:.6g}: its guard turns back at "
+                    f"{kind} {event.name} nearly happens at t = {times[best]:.6g}: its guard turns back at "
                     f"{found[best]:.1g}, and the derivative does not know of it"
                 )
     return notes

@@ -11,14 +11,22 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.discrete import nominal_settings
 from daedalus.differentiation.flow_core import FlowCore
 from daedalus.differentiation.flow_stages import stage_of
+from daedalus.differentiation.residual_pullback import stage_inputs
+from daedalus.differentiation.sparse_adjoint import SparsePullback
 from daedalus.errors import SolverError
+from daedalus.model.system import System
+from daedalus.simulation.implicit_plant import implicit_plant_of
 from daedalus.simulation.tableaux.tableau import Tableau
+
+# Stages with more unknowns that hang together are factorised as a sparse matrix.
+LARGEST_BLOCK = 240
 
 
 class ImplicitPullback:
@@ -39,7 +47,10 @@ class ImplicitPullback:
         """Weights of the last state as those of the first, of the inputs of each step, and of the parameters."""
         n, nz = self.system.sizes["x"], self.system.sizes["z"]
         guesses = np.concatenate([rows[1:, n + nz :], rows[1:, n : n + nz]], axis=1)
-        states, inputs = np.ascontiguousarray(rows[:-1, :n]), stage_inputs(case, times, self.tableau.c)
+        states, (inputs, _) = (
+            np.ascontiguousarray(rows[:-1, :n]),
+            stage_inputs(case, times, np.append(self.tableau.c, 1)),
+        )
         found = self._core.pull_back(times, states, guesses, inputs, case.p, weights)
         if not found:
             raise SolverError(
@@ -51,26 +62,24 @@ class ImplicitPullback:
         return found
 
 
-def stage_inputs(case: Case, times: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The inputs at the stages of each step and at its end, (steps, stages + 1, nu).
-
-    No step crosses a time of a table, so that within one they are constant or a straight line, known from inside it.
-    """
-    nu = case.system.sizes["u"]
-    lengths, middle = np.diff(times), 0.5 * (times[1:] + times[:-1])
-    if not case.drive.tables or not nu:
-        return np.tile(case.drive.constants, (len(middle), len(c) + 1, 1)).reshape(len(middle), len(c) + 1, nu)
-    before, after = case.drive.at(middle - lengths / 4), case.drive.at(middle + lengths / 4)
-    slopes = (after - before)[:, None, :] * 2
-    shares = np.append(c, 1.0)[None, :, None] - 0.5
-    return np.ascontiguousarray(case.drive.at(middle)[:, None, :] + slopes * shares)
-
-
-def implicit_pullback_of(case: Case, tableau: Tableau) -> ImplicitPullback:
+def implicit_pullback_of(case: Case, tableau: Tableau) -> ImplicitPullback | SparsePullback:
     """The pullback of a system by a tableau, made once."""
-    prepared = case.system.prepared
-    key = ("implicit pullback", tableau, "projection" in nominal_settings(case).call)
+    prepared, projected = case.system.prepared, "projection" in nominal_settings(case).call
+    key = ("implicit pullback", tableau, projected)
     with case.system.lock:
         if key not in prepared:
-            prepared[key] = ImplicitPullback(case, tableau)
+            if tableau.stages * largest_block(case.system) > LARGEST_BLOCK:
+                prepared[key] = SparsePullback(implicit_plant_of(case.system), tableau, projected)
+            else:
+                prepared[key] = ImplicitPullback(case, tableau)
     return prepared[key]
+
+
+def largest_block(system: System) -> int:
+    """The number of unknowns x' and z of the largest group that depend on each other, states standing for their x'."""
+    n, size = system.sizes["x"], system.sizes["x"] + system.sizes["z"]
+    plant = implicit_plant_of(system)
+    places = [pair for matrix in plant.jacobians for pair in zip(*matrix.sparsity().get_triplet())]
+    rows, columns = zip(*sorted(set(places))) if places else ((), ())
+    count, _, _, _, starts, *_ = ca.Sparsity.triplet(size, size, list(rows), list(columns)).btf()
+    return max((starts[b + 1] - starts[b] for b in range(count)), default=n)

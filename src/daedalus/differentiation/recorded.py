@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from daedalus import _core
+from daedalus.differentiation.case import Case
 from daedalus.simulation.trajectory import Dense, Work
 
 
@@ -45,6 +47,32 @@ class Recorded:
         if not len(dense.starts):
             return np.repeat(self.y[-1:], len(times), axis=0)
         return _core.evaluate_dense(dense.starts, dense.ends, dense.coefficients, times)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a run: what was run, its variational equations, and what came of it."""
+
+    case: Case
+    augmented: Any
+    recorded: Recorded
+
+
+def joined_record(parts: Sequence[Part]) -> Recorded:
+    """What runs that follow each other leave behind, as one; the moment of a joint is that of the later part."""
+    records = [part.recorded for part in parts]
+    if len(records) == 1:
+        return records[0]
+    kept = [record.t != record.t[-1] for record in records[:-1]] + [np.ones(len(records[-1].t), bool)]
+    work = Work(**{name: sum(getattr(r.work, name) for r in records) for name in vars(records[0].work)})
+    return Recorded(
+        np.concatenate([record.t[rows] for record, rows in zip(records, kept)]),
+        np.concatenate([record.y[rows] for record, rows in zip(records, kept)]),
+        lambda: joined([record.dense for record in records if len(record.dense.starts)]),
+        records[-1].status,
+        work,
+        tuple(event for record in records for event in record.events),
+    )
 
 
 def joined(parts: list[Dense]) -> Dense:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from daedalus.differentiation.augmented import augmented_of
-from daedalus.differentiation.case import Case, read_case, refuse_multistep
-from daedalus.differentiation.directions import read_directions
+from daedalus.differentiation.case import Case, read_case
+from daedalus.differentiation.directions import Directions, read_directions
 from daedalus.differentiation.discrete import run_discrete
 from daedalus.differentiation.error_controlled import run_error_controlled
 from daedalus.differentiation.grazing import check_event_inputs, event_notes
 from daedalus.differentiation.implicit_variational import run_implicit
+from daedalus.differentiation.jumping_conditions import unlocated_jumps
+from daedalus.differentiation.parts import NextPart, check_progress, goes_on, in_first_mode, next_part
+from daedalus.differentiation.recorded import Part
 from daedalus.differentiation.sensitivity_result import Sensitivities
 from daedalus.differentiation.smoothness import refuse_corners
+from daedalus.differentiation.stepwise import stepwise
 from daedalus.differentiation.tangent_start import tangent_start
 from daedalus.errors import InputError
 from daedalus.model.model import Model
@@ -48,8 +53,8 @@ def sensitivities(
     wrt: what is varied: "start", "inputs", "parameters", or names such as "L", "x[0]". Fewer cost less.
     grid: inputs piecewise constant: k for k equal intervals, or the k + 1 ends of the intervals; N is then (n, k, nu).
     by: "variational" integrates the variational equations with error control, states and sensitivities in one test, by
-        any method; "discrete" differentiates the steps of the nominal run exactly, with their sizes held, explicit ones
-        and those of implicit Runge–Kutta methods.
+        any method; "discrete" differentiates the steps of the nominal run exactly, with their sizes held, by any method
+        but BDF, whose steps depend on each other.
     simulate_options: start, inputs, parameters, method, rtol, atol, step, max_step, first_step, max_steps, time_limit.
 
     Start values of a constrained model move along the constraints: M = Dφ P, with `sens.projector` P on record, and
@@ -75,26 +80,45 @@ def sensitivities(
     if by not in WAYS:
         raise InputError(f"by={by!r} is no way to differentiate.", remedy='by="variational" or by="discrete"')
     case = read_case(model, span, simulate_options, grid)
-    return differentiate(case, order, wrt, by)
+    return differentiate(case, order, read_directions(case.system, wrt, case.intervals), by)
 
 
-def differentiate(case: Case, order: int, wrt: str | Sequence[str], by: str) -> Sensitivities:
-    """The sensitivities of a case."""
-    directions = read_directions(case.system, wrt, case.intervals)
+def differentiate(case: Case, order: int, directions: Directions, by: str) -> Sensitivities:
+    """The sensitivities of a case, part by part where its equations change on the way."""
+    if by == "discrete":
+        case = stepwise(case, 'by="discrete"')
     if order == 2:
         refuse_corners(case.system)
-    augmented = augmented_of(case.plant, directions, order)
+    first = case = in_first_mode(case)
     if case.system.events:
         check_event_inputs(case)
-    if by == "discrete":
-        refuse_multistep(case, 'by="discrete"')
-    start = tangent_start(case, directions, order)
-    y0 = augmented.begin(case, start)
+    begin = start = tangent_start(case, directions, order)
     run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
-    recorded = run(case, augmented, y0)
-    if recorded is None:
-        name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
-        case = case.with_method(name, why)
-        recorded = run_implicit(case, augmented, y0)
-    notes = tuple(event_notes(case, augmented, recorded)) if case.system.events else ()
-    return Sensitivities(case, augmented, recorded, start, by, notes)
+    parts: list[Part] = []
+    notes = unlocated_jumps(case.system)
+    while True:
+        augmented = augmented_of(case.plant, directions, order)
+        recorded = run(case, augmented, augmented.begin(case, start))
+        if recorded is None:
+            name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
+            return differentiate(first.with_method(name, why), order, directions, by)
+        notes += event_notes(case, augmented, recorded) if case.system.events else ()
+        parts.append(Part(case, augmented, recorded))
+        if recorded.status != "event" or not goes_on(case, recorded.events[-1].guard):
+            return Sensitivities(parts, begin, by, notes)
+        following = next_part(
+            case, recorded.events[-1].guard, float(recorded.t[-1]), recorded.y[-1, : augmented.layout.width]
+        )
+        S, W = _carried(parts[-1], following)
+        start = replace(start, S=S, W=W)
+        case, notes = following.case, [*notes, following.note]
+        check_progress(case, [float(part.recorded.t[-1]) for part in parts], case.t1 - first.t0)
+
+
+def _carried(part: Part, following: NextPart) -> tuple[np.ndarray, np.ndarray]:
+    """S and W at the beginning of the next part."""
+    layout, t = part.augmented.layout, float(part.recorded.t[-1])
+    S = layout.sensitivities(part.recorded.y[-1:])[0][: layout.n]
+    given = part.case.given_slopes(part.augmented.variational.directions, t)
+    W = layout.curvatures(part.recorded.y[-1:])[0][: layout.n]
+    return following.slopes @ np.concatenate([S, given]), W[:, layout.pairs[0], layout.pairs[1]]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.differentiation.augmented import AnyAugmented
-from daedalus.differentiation.case import Case
-from daedalus.differentiation.recorded import Recorded
+from daedalus.differentiation.parts import goes_on
+from daedalus.differentiation.recorded import Part, Recorded, joined_record
 from daedalus.differentiation.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.tangent_start import TangentStart
 from daedalus.errors import InputError
 from daedalus.model.system import System
+from daedalus.simulation.joined_trajectory import joined
 from daedalus.simulation.trajectory import Dense, Outcome, Trajectory
 
 if TYPE_CHECKING:
@@ -56,18 +56,17 @@ class Sensitivities(SensitivitySamples):
 
     def __init__(
         self,
-        case: Case,
-        augmented: AnyAugmented,
-        recorded: Recorded,
+        parts: Sequence[Part],
         start: TangentStart,
         how: str,
         notes: Sequence[str] = (),
     ) -> None:
-        end = np.array([recorded.t[-1]])
-        super().__init__(case, augmented, end, recorded.y[-1:], scalar=True)
+        recorded, last = joined_record(parts), parts[-1]
+        end, case = np.array([recorded.t[-1]]), last.case
+        super().__init__(case, last.augmented, end, recorded.y[-1:], True, parts)
         self._recorded, self._start = recorded, start
         self.how = how
-        self.notes = (case.settings.reason, *case.drive.notes, *case.plant.notes, *notes)
+        self.notes = (case.settings.reason, *case.drive.notes, *parts[0].case.plant.notes, *notes)
 
     @property
     def system(self) -> System:
@@ -97,7 +96,10 @@ class Sensitivities(SensitivitySamples):
     @cached_property
     def states(self) -> Trajectory:
         """The solution itself, as `dd.simulate` would return it."""
-        case, recorded, width = self._case, self._recorded, self._augmented.layout.width
+        return joined([self._trajectory(part) for part in self._parts])
+
+    def _trajectory(self, part: Part) -> Trajectory:
+        case, recorded, width = part.case, part.recorded, part.augmented.layout.width
         events = tuple((e.guard, e.time, e.before[:width], e.after[:width]) for e in recorded.events)
         end = f"{'reached' if recorded.status == 'finished' else 'an event ended the run at'} t = {recorded.t[-1]:.6g}"
         outcome = Outcome(end, case.settings.method, recorded.work, self.notes, events)
@@ -108,10 +110,13 @@ class Sensitivities(SensitivitySamples):
     def events(self) -> list[EventSensitivity]:
         """The events in order of time, with the derivative of each time."""
         found = []
-        for event in self._recorded.events:
-            row = self._augmented.event_moves(self._case, event.guard, event.time, event.before)
-            moves = dict(zip(self.labels, row.tolist()))
-            found.append(EventSensitivity(self.system.events[event.guard].name, event.time, moves))
+        for part in self._parts:
+            for event in part.recorded.events:
+                if goes_on(part.case, event.guard):
+                    continue
+                row = part.augmented.event_moves(part.case, event.guard, event.time, event.before)
+                moves = dict(zip(self.labels, row.tolist()))
+                found.append(EventSensitivity(part.case.system.events[event.guard].name, event.time, moves))
         return found
 
     def at(self, t: object) -> SensitivitySamples:
@@ -140,7 +145,7 @@ class Sensitivities(SensitivitySamples):
                 "at() takes finite times within the run.", f"it covers t = {ends[0]:g} to {ends[1]:g}; got {t!r}"[:160]
             )
         y = self._recorded.at(np.clip(flat, ends[0], ends[1]))
-        return SensitivitySamples(self._case, self._augmented, flat, y, scalar=times.ndim == 0)
+        return SensitivitySamples(self._case, self._augmented, flat, y, times.ndim == 0, self._parts)
 
     def to_xarray(self, times: object = None) -> xarray.Dataset:
         """Arrays over `time` with names on their axes: x, M, N and so on; at the steps unless times are given.

@@ -5,6 +5,7 @@ M = ∂x/∂x₀, N = ∂x/∂u, O = ∂²x/∂x₀², P = ∂²x/∂x₀∂u, Q
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,8 +13,9 @@ import numpy as np
 
 from daedalus.differentiation.augmented import AnyAugmented
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.chain_rule import Followed, followed
+from daedalus.differentiation.chain_rule import Followed, FollowedInParts, followed
 from daedalus.differentiation.directions import GROUPS, WORDS
+from daedalus.differentiation.recorded import Part
 from daedalus.errors import InputError
 
 
@@ -33,8 +35,16 @@ class SensitivitySamples:
     ([[0.606531]], -1.213061, -0.606531)
     """
 
-    def __init__(self, case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.ndarray, scalar: bool) -> None:
-        self._case, self._augmented = case, augmented
+    def __init__(
+        self,
+        case: Case,
+        augmented: AnyAugmented,
+        times: np.ndarray,
+        y: np.ndarray,
+        scalar: bool,
+        parts: Sequence[Part] = (),
+    ) -> None:
+        self._case, self._augmented, self._parts = case, augmented, parts
         self._times, self._y, self._scalar = times, y, scalar
         self._directions = augmented.variational.directions
 
@@ -223,9 +233,8 @@ class SensitivitySamples:
 
     @cached_property
     def _rates(self) -> np.ndarray:
-        system = self._case.system
-        rates = followed(self._augmented.variational, system.symbol("xdot"))
-        return rates.first(self._point, self._seeds)
+        each = [followed(a.variational, a.variational.system.symbol("xdot")) for a in self._all_augmented]
+        return self._in_parts(each).first(self._point, self._seeds)
 
     @cached_property
     def _point(self) -> tuple[np.ndarray, ...]:
@@ -239,13 +248,30 @@ class SensitivitySamples:
         given = [self._case.given_slopes(self._directions, float(t)) for t in self._times]
         return np.concatenate([self._row_slopes, np.stack(given)], axis=1)
 
+    @property
+    def _all_augmented(self) -> list[AnyAugmented]:
+        return [part.augmented for part in self._parts] or [self._augmented]
+
+    def _in_parts(self, each: list[Followed]) -> Followed:
+        """An expression that follows from the equations of the part that a time lies in."""
+        if len(each) == 1:
+            return each[0]
+        begins = np.array([part.recorded.t[0] for part in self._parts])
+        direction = 1.0 if self._parts[-1].recorded.t[-1] >= begins[0] else -1.0
+        owners = np.searchsorted(direction * begins, direction * self._times, side="right") - 1
+        return FollowedInParts(each[0].function, each[0].shape, tuple(each), np.clip(owners, 0, len(each) - 1))
+
     def _followed(self, of: object) -> Followed:
-        kept: dict[Any, Followed] = self._augmented.__dict__.setdefault("_followed", {})
-        if not isinstance(of, str):
-            return followed(self._augmented.variational, of)
-        if of not in kept:
-            kept[of] = followed(self._augmented.variational, of)
-        return kept[of]
+        return self._in_parts([_kept(augmented, of) for augmented in self._all_augmented])
+
+
+def _kept(augmented: AnyAugmented, of: object) -> Followed:
+    kept: dict[Any, Followed] = augmented.__dict__.setdefault("_followed", {})
+    if not isinstance(of, str):
+        return followed(augmented.variational, of)
+    if of not in kept:
+        kept[of] = followed(augmented.variational, of)
+    return kept[of]
 
 
 def _grid_order(columns: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

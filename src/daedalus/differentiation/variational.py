@@ -116,7 +116,7 @@ class Variational:
         slopes = _pattern(self._slopes.sparsity())
         reach = slopes[:, :n] | np.eye(n, dtype=bool)
         for _ in range(max(1, n.bit_length())):
-            reach = reach | (reach.astype(int) @ reach.astype(int) > 0)
+            reach = _product(reach, reach)
         seeds = np.zeros((self.v.numel(), m), bool)
         for letter, offset in (("u", n), ("p", n + self.u.numel())):
             columns = self.directions.columns(letter)
@@ -124,15 +124,14 @@ class Variational:
             if members:
                 rows = offset + np.resize(members, columns.stop - columns.start)
                 seeds[rows, np.arange(columns.start, columns.stop)] = True
-        first = reach.astype(int) @ slopes.astype(int) @ seeds.astype(int) > 0
+        first = _product(_product(reach, slopes), seeds)
         first[:, self.directions.columns("x")] = reach[:, list(self.directions.x)]
         seeds[:n] = first
         second = np.zeros((n, len(self.pairs[0])), bool)
         if self.order == 2:
-            V = seeds.astype(int)
             for i, bend in enumerate(self._bends):
-                second[i] = (V.T @ _pattern(bend.sparsity()).astype(int) @ V > 0)[self.pairs]
-            second = reach.astype(int) @ second.astype(int) > 0
+                second[i] = _product(_product(seeds.T, _pattern(bend.sparsity())), seeds)[self.pairs]
+            second = _product(reach, second)
         return Layout(n, first, second, self.pairs)
 
     def _unpacked(self) -> tuple[ca.SX, ca.SX]:
@@ -207,6 +206,11 @@ def _chosen(matrix: ca.SX, pairs: tuple[np.ndarray, np.ndarray]) -> ca.SX:
     m = matrix.size1()
     flat = ca.reshape(matrix, 1, m * m)
     return flat[0, [int(j + k * m) for j, k in zip(*pairs)]]
+
+
+def _product(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The pattern of the product of two matrices with these patterns; floating numbers multiply fastest."""
+    return one.astype(float) @ other.astype(float) > 0
 
 
 def _pattern(sparsity: ca.Sparsity) -> np.ndarray:

@@ -1,0 +1,140 @@
+"""Runs whose equations change on the way: redundant constraints chosen anew, and conditions across which they jump.
+
+Each part is a case of its own, with the same states, inputs and parameters. Other independent constraints describe the
+same motion, so x and its derivatives go on as they are. Across a jump of the equations S⁺ = S + (f⁻ - f⁺) dτ/dθ, with
+τ the moment at which the condition changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.jumping_conditions import JumpingConditions, jumping_conditions
+from daedalus.differentiation.residual_events import events_of
+from daedalus.errors import SolverError
+from daedalus.reduction.independent_constraints import EVENT, EVENTS
+from daedalus.simulation.implicit_plant import ImplicitPlant
+from daedalus.simulation.pieces import Stuck
+from daedalus.simulation.rechosen_constraints import Rechosen, rechosen
+from daedalus.simulation.solvable import reduced_system
+from daedalus.simulation.stop_reason import without_advice
+from daedalus.simulation.switched_plant import sliding_text
+from daedalus.simulation.trajectory import Dense, Outcome, Trajectory, Work
+
+# A run is given up where this many parts fall into so small a share of the span.
+IN_A_ROW, SHARE = 30, 1e-6
+
+
+class NextPart(NamedTuple):
+    """How a run goes on: the case, ∂x⁺/∂(x, u, p) from before it, and what is told of it."""
+
+    case: Case
+    slopes: np.ndarray
+    note: str
+
+
+def in_first_mode(case: Case) -> Case:
+    """The case with the equations that hold at its start, where conditions make them jump."""
+    jumps = jumping_conditions(case.system)
+    if jumps is None:
+        return case
+    modes = jumps.modes_at(_point(case, case.t0, case.row0), None, abs(case.t1 - case.t0))
+    return case.going_on(jumps.system(modes), case.t0, case.x0)
+
+
+def goes_on(case: Case, event: int) -> bool:
+    """Whether an event is one at which another part begins."""
+    return case.system.events[event].name in EVENTS or event >= _own_events(case)
+
+
+def _own_events(case: Case) -> int:
+    found = case.system.prepared.get("modes")
+    return len(case.system.events) if found is None else len(found[0].original.events)
+
+
+def next_part(case: Case, event: int, t: float, row: np.ndarray) -> NextPart:
+    """What follows the event that ended a part, at the row (x, or (x, z, x')) that it ended with."""
+    if case.system.events[event].name in EVENTS:
+        return _with_other_constraints(case, event, t, row)
+    jumps, modes = case.system.prepared["modes"]
+    return _behind_jump(case, jumps, modes, event - _own_events(case), t, row)
+
+
+def _point(case: Case, t: float, row: np.ndarray) -> tuple[np.ndarray | float, ...]:
+    """(t, x', x, z, u, p) at a row (x, z, x')."""
+    n = len(case.x0)
+    return t, row[-n:], row[:n], row[n:-n], case.u_at(t), case.p
+
+
+def _behind_jump(
+    case: Case, jumps: JumpingConditions, modes: tuple[int, ...], which: int, t: float, row: np.ndarray
+) -> NextPart:
+    n = len(case.x0)
+    whole = case.row_at(t, row[:n]) if case.has_formulas else row
+    turned = tuple(1 - mode if k == which else mode for k, mode in enumerate(modes))
+    # Conditions on the same quantity, such as v > 0 and v < 0, change together.
+    fixed = jumps.modes_at(_point(case, t, whole), turned, abs(case.t1 - case.t0))
+    turned = tuple(turned[k] if k == which else fixed[k] for k in range(len(turned)))
+    guess = None if case.has_formulas else whole
+    following = case.going_on(jumps.system(turned), t, row[:n], guess)
+    leaves = jumps.rates(_point(following, t, following.row0), turned)[which] * (2 * turned[which] - 1)
+    if leaves < 0:
+        raise _sliding(case, t, jumps.texts[which])
+    moves = time_slopes(case, _own_events(case) + which, t, whole)
+    slopes = np.eye(n, len(moves)) + np.outer(whole[-n:] - following.row0[-n:], moves)
+    return NextPart(following, slopes, f"the equations jump at t = {t:.6g}, where {jumps.texts[which]} changes")
+
+
+def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:
+    """∂τ/∂(x, u, p) of an event at a row (x, z, x')."""
+    plant, system, n = case.plant, case.system, len(case.x0)
+    if isinstance(plant, ImplicitPlant):
+        return events_of(plant).moves(event, t, row, case.u_at(t), case.p)
+    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    guard = case.form.applied(system, system.guards[event])
+    function = ca.Function("guard", arguments, [ca.jacobian(guard, ca.vertcat(*arguments))])
+    slope = function(t, row[:n], case.u_at(t), case.p).full().ravel()
+    return -slope[1:] / (slope[0] + slope[1 : 1 + n] @ row[-n:])
+
+
+def _with_other_constraints(case: Case, event: int, t: float, row: np.ndarray) -> NextPart:
+    n, name = len(case.x0), case.system.events[event].name
+    records = ((event, t, row, row),)
+    outcome = Outcome("", case.settings.method, Work(), (), records)
+    here = Dense(np.array([t - 1.0]), np.array([t]), np.ascontiguousarray(row[None, None]))
+    done = Trajectory(case.plant, case.drive, case.p, np.array([t]), row[None], "event", outcome, here)
+    found = None if case.redundancy is None or name == EVENT else rechosen(case.redundancy, done, case.t1)
+    if not isinstance(found, Rechosen) or isinstance(found.start, dict):
+        told = f"its redundant constraints have to be chosen anew at t = {t:.6g}, and no choice goes on"
+        raise SolverError(
+            f"The derivatives of {case.system.name!r} do not go on from here.",
+            without_advice(found.reason) if isinstance(found, Stuck) else told,
+            because="where constraints begin or cease to follow from each other the motion is not smooth.",
+            remedy="a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span",
+        )
+    system, drive = case.with_inputs(reduced_system(found.reduced), t)
+    following = replace(case.going_on(system, t, row[:n]), drive=drive)
+    sizes = n + case.system.sizes["u"] + len(case.p)
+    return NextPart(following, np.eye(n, sizes), f"redundant constraints are chosen anew at t = {t:.6g}")
+
+
+def check_progress(case: Case, times: list[float], span: float) -> None:
+    """Raise where parts follow each other without end."""
+    if len(times) < IN_A_ROW or abs(times[-1] - times[-IN_A_ROW]) > SHARE * abs(span):
+        return
+    found = case.system.prepared.get("modes")
+    raise _sliding(case, times[-1], found[0].texts[0] if found else "on redundant constraints")
+
+
+def _sliding(case: Case, t: float, condition: str) -> SolverError:
+    return SolverError(
+        f"The derivatives of {case.system.name!r} do not go on from here.",
+        sliding_text(t, condition).partition(";")[0],
+        because="a run that slides along a condition has other equations there, and its derivative with it.",
+        remedy="events that begin and end sticking, or a smooth law such as tanh(v/0.001) for sign(v)",
+    )
