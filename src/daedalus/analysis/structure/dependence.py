@@ -10,7 +10,7 @@ they do not, J is looked at where all equations hold: regular there, the point i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -40,7 +40,7 @@ class Dependence:
     """Positions of equations that repeat others and of unknowns that they leave open.
 
     dropped, held: one equation and one unknown of each dependence. here_alone: whether nearby all is independent.
-    contradicts: whether the equations cannot all hold.
+    more_here: whether nearby fewer depend on each other. contradicts: whether the equations cannot all hold.
     """
 
     equations: np.ndarray
@@ -48,6 +48,7 @@ class Dependence:
     dropped: np.ndarray
     held: np.ndarray
     here_alone: bool = False
+    more_here: bool = False
     contradicts: bool = False
 
 
@@ -79,7 +80,7 @@ class DependenceSearch:
             return Dependence(moved(found.left), moved(found.right), none, none, here_alone=True)
         # Some are redundant for good, others at this point alone.
         own = self._of(least)
-        return own if own is not None and self._follows(own, jet) else None
+        return replace(own, more_here=True) if own is not None and self._follows(own, jet) else None
 
     def _null_vectors(self, jet: Jet) -> NullVectors | None:
         """The null vectors of J at a jet, rows and columns scaled; None where it is not finite or a row is empty."""
@@ -151,7 +152,7 @@ class DependenceSearch:
                 return None
             witnesses += 1
             if witnesses == WITNESSES:
-                return Dependence(own.equations, own.unknowns, own.dropped, own.held, contradicts=True)
+                return replace(own, contradicts=True)
         return None
 
 

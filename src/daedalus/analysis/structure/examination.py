@@ -91,6 +91,8 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
         found = _proved(array, s, start, blocks)
         if found is not None or (order + 2) * array.size > LARGEST_JET:
             return found
+    elif s.regular and (found := _redundant(array, s, start, blocks)) is not None:
+        return found
     if not s.regular and (rest := completed(s)) is not None:
         found = _proved(array, rest, start, blocks)
         if found is not None or (int(rest.c.max(initial=0)) + 3) * array.size > LARGEST_JET:
@@ -150,6 +152,17 @@ def _proved(array: DerivativeArray, s: Signature, start: JetStart, blocks: list[
             return _confirmed(array, s, start, jet, structure, blocks)
     own = DependenceSearch(array, s, stages).at(jet)
     return None if own is None else _without_dependence(array, s, start, jet, own, blocks)
+
+
+def _redundant(array: DerivativeArray, s: Signature, start: JetStart, blocks: list[Block]) -> Examination | None:
+    """What a small system says without equations that repeat others for good, if there are such."""
+    stages = Stages(array, s, start)
+    jet = solved_jet(stages, start)
+    own = DependenceSearch(array, s, stages).at(jet) if jet.consistent else None
+    if own is None or own.here_alone:
+        return None
+    found = _without_dependence(array, s, start, jet, own, blocks)
+    return None if found is None or found.index is None else found
 
 
 def _confirmed(

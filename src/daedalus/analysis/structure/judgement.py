@@ -66,14 +66,15 @@ def _of_dependence(array: DerivativeArray, found: Examination) -> Judgement:
     equations = [array.system.equation_labels[i] for i in own.equations if i not in _definitions(array)]
     if own.contradicts:
         return Judgement([], equations, [], [], ["no values obey all of these equations: one says what another denies"])
-    none = np.zeros(0, dtype=int)
-    blocks = found.structure.at_point
-    rows = np.concatenate([none, *(block.equations for block in blocks)])
-    columns = np.concatenate([none, *(block.unknowns for block in blocks)])
-    warnings = _special_point(array, found, Redundancy(none, rows), columns)
+    names = [array.label(int(j)) for j in own.unknowns]
     if own.here_alone:
-        return Judgement([], [], [], [], warnings)
-    return Judgement([], [], equations, [array.label(int(j)) for j in own.unknowns], warnings)
+        here = Redundancy(np.zeros(0, dtype=int), own.equations)
+        return Judgement([], [], [], [], _special_point(array, found, here, own.unknowns))
+    warnings = []
+    if own.more_here:
+        what = f"at this point more of {listed(equations)} depend on each other than nearby"
+        warnings.append(f"{what}: another point in at= gives the index")
+    return Judgement([], [], equations, names, warnings)
 
 
 def _definitions(array: DerivativeArray) -> set[int]:

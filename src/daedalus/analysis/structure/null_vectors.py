@@ -21,7 +21,7 @@ STILL = 1e-6
 # Cheap components are chosen before others unless they are below this share of the largest.
 WEAK = 1e-3
 # Among components of nearly the same size the last one is chosen.
-NEARLY = 0.3
+NEARLY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
