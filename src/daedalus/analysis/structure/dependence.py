@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.consistent_jet import CONSISTENT, Jet
+from daedalus.analysis.structure.consistent_jet import CONSISTENT, Jet, JetStart
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.null_vectors import NullVectors, independent_components, moved, null_vectors
 from daedalus.analysis.structure.signature import Signature
-from daedalus.analysis.structure.staged_jet import Stages
+from daedalus.analysis.structure.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.system_jacobian import jacobians_at, scaled_matrix, system_jacobian
 from daedalus.model.expressions import elements
 
@@ -162,6 +162,16 @@ def _without_rounding(matrix: csc_matrix) -> csc_matrix:
     kept = matrix.copy()
     kept.data[np.abs(matrix.data) < 1e-14 * largest[matrix.indices]] = 0.0
     return kept
+
+
+def redundant_for_good(array: DerivativeArray, s: Signature, start: JetStart, jet: Jet | None = None) -> bool:
+    """Whether J is singular only because equations follow from others, wherever one looks.
+
+    jet: one that obeys all equations; it is solved for where there is none.
+    """
+    stages = Stages(array, s, start)
+    own = DependenceSearch(array, s, stages).at(solved_jet(stages, start) if jet is None else jet)
+    return own is not None and not (own.here_alone or own.more_here or own.contradicts)
 
 
 def independent_system(array: DerivativeArray, own: Dependence, jet: Jet) -> DerivativeArray:
