@@ -99,13 +99,16 @@ def _snapshot(model: Model | System) -> System:
 
 def _report(array: DerivativeArray, s: Signature, found: Examination, notes: list[str]) -> Report:
     system, jet, structure = array.system, found.jet, found.structure
-    kind = classify(array, jet, found.start.size, s if found.proved else None)
+    kind = classify(array, jet, found.start.size, s if found.proved or found.dependence is not None else None)
+    if found.dependence is not None:
+        kind = replace(kind, directly_solvable=False)
     blocks = blocks_in_order(s)
     constraints, written_out = _constraints(array, found, notes)
     free = found.freedom(kind)
     judged = judge(array, s, found, kind, free)
     warnings = [*judged.warnings, *structure_warnings(array, s, found)]
     plain = structure.signature.regular and not structure.singular and not structure.combinations
+    plain = plain and found.dependence is None
     if plain and array.size <= LARGEST_FOR_REGIMES:
         conditions = [c.expression for c in constraints if c.free and structure.trusted]
         warnings += regime_warnings(array, structure, jet, found.start.size, conditions)
@@ -157,7 +160,9 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
 def _constraints(array: DerivativeArray, found: Examination, notes: list[str]) -> tuple[list[FoundConstraint], bool]:
     """What solutions obey, and whether that is all; where inputs make the point special, while they stay."""
     if found.structure.trusted:
-        return constraints_of(found.structure), True
+        dropped = [] if found.dependence is None else found.dependence.dropped.tolist()
+        chosen = {found.structure.array.equation_labels[i] for i in dropped}
+        return [c for c in constraints_of(found.structure) if c.source not in chosen], True
     if found.structure.at_point and len(found.jet.u) and found.index is not None:
         held = repaired_structure(array, replace(found.jet, inputs_stay=True))
         if held.trusted:

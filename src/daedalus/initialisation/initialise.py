@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from daedalus.analysis.structure.consistent_jet import Jet, JetStart
+from daedalus.analysis.structure.dependence import redundant_for_good
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.closure import closure_at_guess
 from daedalus.initialisation.conflicts import explain
@@ -91,7 +93,8 @@ def initialise(
     u = input_jet(system, left, moment, equations.input_order, notes)
     search, given = _search(model, equations, wanted, moment, p, u)
     outcome = search.run(given)
-    if equations.deeper is not None and not (outcome.solved and _confirmed(search, outcome)):
+    doubtful = equations.in_doubt and not _only_redundant(search, outcome)
+    if doubtful and equations.deeper is not None and not (outcome.solved and _confirmed(search, outcome)):
         u = input_jet(system, left, moment, equations.deeper.input_order, [])
         search, given = _search(model, equations.deeper, wanted, moment, p, u)
         outcome = search.run(given)
@@ -131,6 +134,19 @@ def _search(
     vectors = {**wanted.values, "t": np.array([time]), "u": u[0], "p": p}
     metric = mass_metric(model, equations, vectors)
     return Search(equations, time, p, u.ravel(), guess, sizes, metric), given
+
+
+def _only_redundant(search: Search, outcome: Outcome) -> bool:
+    """Whether the offsets are in doubt only because equations follow from others for good."""
+    eq = search.equations
+    assert eq.offsets is not None
+    system = eq.system
+    y = eq.jet_of(outcome.values)
+    size = np.concatenate([system.nominal["x"], system.nominal["z"]])
+    u = search.u[: system.sizes["u"]]
+    start = JetStart(search.time, search.p, u, y[:2], np.zeros((2, len(size)), dtype=bool), size)
+    jet = Jet(search.time, search.p, u, y, np.zeros(1)) if outcome.solved else None
+    return redundant_for_good(eq.array, eq.offsets, start, jet)
 
 
 def _confirmed(search: Search, outcome: Outcome) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.signature import Signature
 from daedalus.initialisation.jet_evaluation import JetEvaluation
 from daedalus.model.expressions import column, elements, symbol_key
 
@@ -39,7 +42,8 @@ class JetEquations:
     """The stack as a function of the jet, with names for its rows and unknowns.
 
     unknowns: (position in y = (x, z), order) of every unknown, where q' is the state q_dot itself if that is one.
-    deeper: equations differentiated more often that a start must be checked with, where the offsets are in doubt.
+    offsets: of the equations, where these are in doubt; a start must then be checked with equations differentiated more
+    often, which are `deeper`, unless the doubt is removed.
     """
 
     def __init__(
@@ -47,9 +51,11 @@ class JetEquations:
         array: DerivativeArray,
         pieces: list[tuple[Row, ca.SX]],
         stage_of: dict[tuple[int, int], int],
-        deeper: JetEquations | None = None,
+        offsets: Signature | None = None,
+        further: Callable[[], JetEquations] | None = None,
     ) -> None:
-        self.array, self.system, self.deeper = array, array.system, deeper
+        self.array, self.system = array, array.system
+        self.offsets, self._further = offsets, further
         self._canonical = _Canonical(array)
         stack = self._canonical.rewritten(ca.vertcat(*(e for _, e in pieces)) if pieces else ca.SX(0, 1))
         keep = [k for k, entry in enumerate(elements(stack)) if ca.symvar(entry) or not entry.is_zero()]
@@ -65,6 +71,26 @@ class JetEquations:
         self.stage = np.array([stages.get(unknown, 0) for unknown in self.unknowns], dtype=int)
         self.input_order = max(array.highest_order(self.stack, "u"), 0)
         self._make_function()
+
+    @cached_property
+    def deeper(self) -> JetEquations | None:
+        """Equations differentiated more often; None where the offsets are right."""
+        return None if self._further is None else self._further()
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the offsets may be wrong."""
+        return self._further is not None
+
+    def jet_of(self, values: np.ndarray) -> np.ndarray:
+        """y^(k) in row k from values of the unknowns, zero where there is no such unknown."""
+        highest = max((k for _, k in self.unknowns), default=0) + self._canonical.longest
+        y = np.zeros((max(highest, 1) + 1, self.array.size))
+        for j in range(self.array.size):
+            for k in range(len(y)):
+                place = self.place.get(self._canonical(j, k))
+                y[k, j] = 0.0 if place is None else values[place]
+        return y
 
     def _sorted_unknowns(self, stage_of: dict[tuple[int, int], int]) -> list[tuple[int, int]]:
         n = self.system.sizes["x"]
@@ -129,6 +155,12 @@ class _Canonical:
             for (name, k, order), j in position.items()
             if (name, k, order + 1) in position
         }
+
+    @property
+    def longest(self) -> int:
+        """The most states of which each is the derivative of the one before, less one."""
+        orders = [order for _, _, order in self.array.system._entries]
+        return max(orders, default=0)
 
     def __call__(self, j: int, order: int) -> tuple[int, int]:
         while order and j in self._next:

@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.damped_newton import SOLVED, Equations, Root, damped_newton
+from daedalus.analysis.damped_newton import RANK, SOLVED, Equations, Root, damped_newton
+from daedalus.analysis.structure.system_jacobian import singular_share
 
 # Above this many unknowns with fewer equations the linear algebra is sparse, and the nearest point is not polished.
 DENSE = 600
+# Above this many unknowns it is sparse too where as many equations, or more, repeat each other.
+REPEATING = 200
 # The change is smallest when what could still be gained is at most this share of a size.
 NEAREST = 1e-10
 POLISHING = 40
@@ -71,6 +74,10 @@ def least_change(
     m, n = scaled.shape
     if n > DENSE and m < n:
         return sparse_gauss_newton(scaled)
+    if n > REPEATING and m >= n and not _regular(scaled(np.zeros(n))[1]):
+        arrival = sparse_gauss_newton(scaled)
+        if arrival.solved:
+            return arrival
     root = damped_newton(scaled, np.zeros(n), np.ones(n))
     if root.solved and root.null.shape[1] and n <= DENSE:
         target = np.zeros(n) if anchor is None else scaled.back(anchor)
@@ -136,6 +143,13 @@ def _nearest(equations: Callable[[np.ndarray], Any], root: Root, target: np.ndar
         else:
             share /= 2
     return best
+
+
+def _regular(jacobian: Any) -> bool:
+    """Whether a matrix is square, and safely invertible if it is sparse."""
+    if jacobian.shape[0] != jacobian.shape[1]:
+        return False
+    return isinstance(jacobian, np.ndarray) or singular_share(jacobian) > RANK
 
 
 def sparse_gauss_newton(equations: Scaled, limit: int = 60) -> Arrival:

@@ -8,6 +8,7 @@ accelerations and multipliers (J. D. Pryce, A simple structural analysis method 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from daedalus.analysis.structure.block_form import blocks_in_order
 from daedalus.analysis.structure.consistent_jet import Jet
 from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.incomplete_structure import completed, with_rest
 from daedalus.analysis.structure.signature import raised, signature
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.system_jacobian import is_singular, system_jacobian
@@ -120,14 +122,18 @@ def _stack_of(written: _Written, singular: tuple[int, ...], p: np.ndarray) -> Je
         if repaired.signature.regular and not repaired.singular:
             return _staged(array, repaired)
     # The offsets as written serve redundant equations well; whether they hide something else is checked afterwards.
-    deeper = _uniform(array, structure)
-    return _staged(array, structure, deeper) if structure.signature.regular else deeper
+    offsets = completed(structure.signature)
+    if offsets is None:
+        return _uniform(array, structure)
+    return _staged(array, replace(structure, signature=offsets), lambda: _uniform(array, structure))
 
 
-def _staged(array: DerivativeArray, structure: Structure, deeper: JetEquations | None = None) -> JetEquations:
+def _staged(
+    array: DerivativeArray, structure: Structure, further: Callable[[], JetEquations] | None = None
+) -> JetEquations:
     """Every equation with as many derivatives as its offset says."""
     labels, n = array.system.equation_labels, array.system.sizes["x"]
-    s = raised(structure.signature, np.where(np.arange(array.size) < n, 1, 0))
+    s = with_rest(raised(structure.signature, np.where(np.arange(array.size) < n, 1, 0)))
     c, d = s.c, s.d
     replaced = {repair.replaced: repair for repair in structure.repairs}
     pieces: list[tuple[Row, ca.SX]] = []
@@ -144,7 +150,9 @@ def _staged(array: DerivativeArray, structure: Structure, deeper: JetEquations |
     # A combined equation takes the place of one that was written; that one holds, too.
     pieces += [(Row(labels[i], 0, 0), array.level(0)[i]) for i in replaced]
     stage_of = {(j, k): k - int(d[j]) for j in range(array.size) for k in range(int(d[j]) + 1)}
-    return JetEquations(array, [*pieces, *_invariants(array, stage_of)], stage_of, deeper)
+    return JetEquations(
+        array, [*pieces, *_invariants(array, stage_of)], stage_of, structure.signature if further else None, further
+    )
 
 
 def _uniform(array: DerivativeArray, structure: Structure) -> JetEquations:

@@ -28,7 +28,7 @@ from daedalus.reduction.offsets import Unknown, jet_of, unknown_label
 # Scaled blocks whose smallest singular value is below this share of the largest are singular.
 SINGULAR = 1e-10
 # Blocks up to this size are judged by singular values, larger ones by the pivots of a sparse LU.
-DENSE = 300
+DENSE = 120
 # Systems with more unknowns are not solved for all derivatives at their start, which costs too much.
 LARGEST_AT_START = 60
 # Where the structure has to be repaired, a point is worth more.

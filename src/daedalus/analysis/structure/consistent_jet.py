@@ -217,9 +217,8 @@ def _truncated_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarra
 
 
 def sparse_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shortest corrections dv with J dv = -F through the sparse system [D, Jᵀ; J, -ε] of least norm in D."""
-    from scipy.sparse import bmat, diags, identity
-    from scipy.sparse.linalg import splu
+    """Shortest corrections dv with J dv = -F, shortened until the residual falls."""
+    from scipy.sparse import diags
 
     v = guess.copy()
     residual, jacobian, scale = evaluate(v)
@@ -228,10 +227,7 @@ def sparse_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarray) -
         if not np.all(np.isfinite(scaled)) or np.abs(scaled).max(initial=0.0) < 1e-12:
             break
         weighted = diags(1 / scale) @ jacobian @ diags(nominal)
-        m, n = weighted.shape
-        # The small ε keeps the system regular where equations repeat each other.
-        augmented = bmat([[identity(n), weighted.T], [weighted, -SMALL * identity(m)]], format="csc")
-        step = nominal * splu(augmented, permc_spec="MMD_AT_PLUS_A").solve(np.concatenate([np.zeros(n), -scaled]))[:n]
+        step = nominal * shortest_step(weighted, -scaled)
         damping = 1.0
         while damping > 1e-4:
             trial = evaluate(v + damping * step)
@@ -243,3 +239,14 @@ def sparse_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarray) -
         v = v + damping * step
         residual, jacobian, scale = trial
     return v, residual / scale
+
+
+def shortest_step(matrix: Any, right: np.ndarray) -> np.ndarray:
+    """The shortest v with A v = b for a sparse A, through the system [I, Aᵀ; A, -ε]."""
+    from scipy.sparse import bmat, identity
+    from scipy.sparse.linalg import splu
+
+    m, n = matrix.shape
+    # The small ε keeps the system regular where equations repeat each other.
+    augmented = bmat([[identity(n), matrix.T], [matrix, -SMALL * identity(m)]], format="csc")
+    return splu(augmented, permc_spec="MMD_AT_PLUS_A").solve(np.concatenate([np.zeros(n), right]))[:n]

@@ -12,7 +12,9 @@ from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
 from daedalus.analysis.structure.block_form import Block, block_indices, blocks_in_order
 from daedalus.analysis.structure.classification import Classification, linearity
 from daedalus.analysis.structure.consistent_jet import Jet, JetStart, consistent_jet
+from daedalus.analysis.structure.dependence import Dependence, DependenceSearch, independent_system
 from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.incomplete_structure import completed
 from daedalus.analysis.structure.numeric_index import (
     Freedom,
     Fullness,
@@ -21,8 +23,8 @@ from daedalus.analysis.structure.numeric_index import (
     fullness,
 )
 from daedalus.analysis.structure.regimes import listed
-from daedalus.analysis.structure.signature import Signature
-from daedalus.analysis.structure.staged_jet import staged_jet
+from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.analysis.structure.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere, structural_index_holds
 
@@ -50,6 +52,7 @@ class Examination:
     determined: int | None  # the order that determines all derivatives, whether or not the jet is consistent
     block_indices: list[int | None]
     proved: bool = False  # whether ranks follow from a regular system Jacobian
+    dependence: Dependence | None = None  # equations that repeat others, found on the system Jacobian
 
     @property
     def index(self) -> int | None:
@@ -71,7 +74,8 @@ class Examination:
     def freedom(self, kind: Classification) -> Freedom:
         """What the derivative array leaves open."""
         if self.jacobian is None:
-            return Freedom(np.zeros(0, dtype=int), int(self.structure.value))
+            loose = np.zeros(0, dtype=int) if self.dependence is None else self.dependence.unknowns
+            return Freedom(loose, int(self.structure.value))
         return freedom(self.jacobian, self.order, kind.differential, kind.algebraic)
 
 
@@ -86,6 +90,12 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
     if s.regular and ((order + 1) * array.count > SECOND_OPINION or s.index == 0):
         found = _proved(array, s, start, blocks)
         if found is not None or (order + 2) * array.size > LARGEST_JET:
+            return found
+    elif s.regular and (found := _redundant(array, s, start, blocks)) is not None:
+        return found
+    if not s.regular and (rest := completed(s)) is not None:
+        found = _proved(array, rest, start, blocks)
+        if found is not None or (int(rest.c.max(initial=0)) + 3) * array.size > LARGEST_JET:
             return found
     jet = consistent_jet(array, start, order)
     structure = repaired_structure(array, jet)
@@ -130,19 +140,62 @@ def _by_ranks(
 
 
 def _proved(array: DerivativeArray, s: Signature, start: JetStart, blocks: list[Block]) -> Examination | None:
-    """What follows without ranks where the system Jacobian is regular at a consistent jet, if it is."""
-    if singular_anywhere(array, s, Jet(start.t, start.p, start.u, start.y, np.zeros(1))):
+    """What follows without ranks where the system Jacobian is regular at a consistent jet, if it is.
+
+    Where it is singular, redundant equations are looked for: without them it may be regular.
+    """
+    stages = Stages(array, s, start)
+    jet = solved_jet(stages, start)
+    if s.regular and jet.consistent and not singular_anywhere(array, s, jet):
+        structure = repaired_structure(array, jet)
+        if structure.trusted and not structure.repairs and not structure.combinations:
+            return _confirmed(array, s, start, jet, structure, blocks)
+    own = DependenceSearch(array, s, stages).at(jet)
+    return None if own is None else _without_dependence(array, s, start, jet, own, blocks)
+
+
+def _redundant(array: DerivativeArray, s: Signature, start: JetStart, blocks: list[Block]) -> Examination | None:
+    """What a small system says without equations that repeat others for good, if there are such."""
+    stages = Stages(array, s, start)
+    jet = solved_jet(stages, start)
+    own = DependenceSearch(array, s, stages).at(jet) if jet.consistent else None
+    if own is None or own.here_alone:
         return None
-    jet = staged_jet(array, s, start)
-    if not jet.consistent:
-        return None
-    structure = repaired_structure(array, jet)
-    if not structure.trusted or structure.repairs or structure.combinations:
-        return None
+    found = _without_dependence(array, s, start, jet, own, blocks)
+    return None if found is None or found.index is None else found
+
+
+def _confirmed(
+    array: DerivativeArray, s: Signature, start: JetStart, jet: Jet, structure: Structure, blocks: list[Block]
+) -> Examination | None:
     index = int(s.index or 0)
-    if index > 1 and not structural_index_holds(array, s, jet):
+    if index > 1 and not structural_index_holds(structure.array, structure.signature, jet):
         return None
     return Examination(start, jet, index, structure, None, None, (), index, block_indices(s, blocks), proved=True)
+
+
+def _without_dependence(
+    array: DerivativeArray, s: Signature, start: JetStart, jet: Jet, own: Dependence, blocks: list[Block]
+) -> Examination | None:
+    """What follows from the equations that are independent, the unknowns that the others leave open being chosen."""
+    part = (Block(own.equations, own.unknowns),)
+    indices = block_indices(s, blocks) if s.regular else []
+    order = int(s.c.max(initial=0)) + int(np.any(s.d == 0))
+    if own.here_alone:
+        there = Structure(array, jet, array.level(0), s, at_point=part)
+        return Examination(start, jet, order, there, None, None, (), None, indices, dependence=own)
+    narrowed = independent_system(array, own, jet)
+    if own.contradicts:
+        rest = signature(narrowed.level(0), narrowed.y)
+        there = Structure(narrowed, jet, narrowed.level(0), rest, singular=part)
+        return Examination(start, jet, order, there, None, None, (), None, indices, dependence=own)
+    structure = repaired_structure(narrowed, jet)
+    if structure.singular or structure.repairs or structure.combinations or not structure.signature.regular:
+        return None
+    if structure.at_point:
+        return Examination(start, jet, order, structure, None, None, (), None, indices, dependence=own)
+    found = _confirmed(narrowed, structure.signature, start, jet, structure, blocks_in_order(structure.signature))
+    return None if found is None else replace(found, dependence=own, block_indices=indices)
 
 
 def _pencil_index(array: DerivativeArray, jet: Jet) -> int:

@@ -14,6 +14,7 @@ from daedalus.analysis.structure.numeric_index import Freedom
 from daedalus.analysis.structure.redundancy import FLAT, Redundancy, repeated_equations
 from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.system_jacobian import as_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,8 @@ def judge(array: DerivativeArray, s: Signature, found: Examination, kind: Classi
     """What nothing determines, what contradicts and what repeats itself."""
     labels = array.system.equation_labels
     jet = found.jet
+    if found.dependence is not None:
+        return _of_dependence(array, found)
     if not jet.consistent:
         left = np.abs(np.nan_to_num(jet.residual, nan=np.inf)).reshape(-1, array.count).max(axis=0)
         wrong = [labels[i] for i in np.flatnonzero(left > 1e-6)] or list(labels)
@@ -56,13 +59,36 @@ def judge(array: DerivativeArray, s: Signature, found: Examination, kind: Classi
     return Judgement(names, [], redundant, [], warnings)
 
 
+def _of_dependence(array: DerivativeArray, found: Examination) -> Judgement:
+    """What the system Jacobian shows of equations that depend on others."""
+    own = found.dependence
+    assert own is not None
+    equations = [array.system.equation_labels[i] for i in own.equations if i not in _definitions(array)]
+    if own.contradicts:
+        return Judgement([], equations, [], [], ["no values obey all of these equations: one says what another denies"])
+    names = [array.label(int(j)) for j in own.unknowns]
+    if own.here_alone:
+        here = Redundancy(np.zeros(0, dtype=int), own.equations)
+        return Judgement([], [], [], [], _special_point(array, found, here, own.unknowns))
+    warnings = []
+    if own.more_here:
+        what = f"at this point more of {listed(equations)} depend on each other than nearby"
+        warnings.append(f"{what}: another point in at= gives the index")
+    return Judgement([], [], equations, names, warnings)
+
+
+def _definitions(array: DerivativeArray) -> set[int]:
+    """The equations that say that q_dot is the derivative of q, which goes without saying."""
+    return {i for i, label in enumerate(array.system.equation_labels) if " is the derivative of " in label}
+
+
 def _special_point(array: DerivativeArray, found: Examination, repeated: Redundancy, loose: np.ndarray) -> list[str]:
     """The sentence for a point where slopes vanish or depend on each other that nearby do not."""
     if not len(repeated.here):
         return []
     labels = array.system.equation_labels
     _, slopes = array.function(0)(*found.jet.arguments(1))
-    largest = (np.abs(slopes.full()) * np.tile(found.start.size, 2)).max(axis=1, initial=0.0)
+    largest = abs(as_sparse(slopes)).multiply(np.tile(found.start.size, 2)).max(axis=1).toarray().ravel()
     flat = [i for i in repeated.here if largest[i] < FLAT]
     what = f"all slopes of {listed([labels[i] for i in flat])} vanish"
     if not flat:
@@ -94,12 +120,12 @@ def structure_warnings(array: DerivativeArray, s: Signature, found: Examination)
         warnings.append(
             f"at this point {equations} cannot be solved for {listed(list(names))}; elsewhere that is possible"
         )
-    if structure.singular and not structure.folded:
+    if structure.singular and not structure.folded and found.dependence is None:
         equations = listed([labels[i] for block in structure.singular for i in block.equations])
         warnings.append(
             f"the pattern of the equations misleads: the system Jacobian of {equations} is singular everywhere"
         )
-    if not s.regular:
+    if not s.regular and found.dependence is None:
         parts = coarse_parts(s)
         many = listed([labels[i] for i in parts.too_many_equations])
         few = listed([array.label(int(j)) for j in parts.undetermined_unknowns])

@@ -140,7 +140,7 @@ def raised(s: Signature, least: np.ndarray) -> Signature:
     while True:
         d = np.maximum(s.d, least)
         np.maximum.at(d, s.columns, s.orders + c[s.rows])
-        higher = d[s.partner] - on_diagonal
+        higher = np.where(s.partner >= 0, d[s.partner] - on_diagonal, s.c)
         if np.array_equal(higher, c):
             return replace(s, c=c, d=d)
         c = higher

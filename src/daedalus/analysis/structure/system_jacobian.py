@@ -87,7 +87,7 @@ def structural_index_holds(array: DerivativeArray, s: Signature, jet: Jet) -> bo
     from scipy.sparse.linalg import splu
 
     jacobian = system_jacobian(array, array.level(0), s)
-    scaled = _scaled(as_sparse(_matrices(array, jacobian, [jet.arguments(max(len(array.y) - 1, 1))])[0]))
+    scaled = scaled_matrix(as_sparse(_matrices(array, jacobian, [jet.arguments(max(len(array.y) - 1, 1))])[0]))
     assert scaled is not None, "J is regular"
     last, wanted = s.c == s.c.max(), s.d == s.d.min()
     right = np.where(last, np.random.default_rng(2001).uniform(0.5, 1.5, s.size), 0.0)
@@ -100,6 +100,12 @@ def singular_anywhere(array: DerivativeArray, s: Signature, start: Jet) -> bool:
     points = random_arguments(array, start, max(len(array.y) - 1, 1))
     matrices = _matrices(array, system_jacobian(array, array.level(0), s), points)
     return all(singular_share(as_sparse(m)) < SINGULAR for m in matrices)
+
+
+def jacobians_at(array: DerivativeArray, jacobian: ca.SX, jets: list[Jet]) -> list[csc_matrix]:
+    """The system Jacobian at jets, as sparse matrices."""
+    order = max(len(array.y) - 1, 1)
+    return [as_sparse(m) for m in _matrices(array, jacobian, [jet.arguments(order) for jet in jets])]
 
 
 def _matrices(array: DerivativeArray, jacobian: ca.SX, points: Any) -> list[ca.DM]:
@@ -210,7 +216,7 @@ def singular_share(matrix: csc_matrix | np.ndarray) -> float:
     return float(values[-1] / values[0])
 
 
-def _scaled(matrix: csc_matrix) -> csc_matrix | None:
+def scaled_matrix(matrix: csc_matrix) -> csc_matrix | None:
     """Rows, then columns divided by their largest entry; None where one is empty."""
     from scipy.sparse import diags
 
@@ -227,7 +233,7 @@ def _sparse_share(matrix: csc_matrix) -> float:
 
     if not np.all(np.isfinite(matrix.data)):
         return 1.0
-    scaled = _scaled(matrix)
+    scaled = scaled_matrix(matrix)
     if scaled is None:
         return 0.0
     try:
