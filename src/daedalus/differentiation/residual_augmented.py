@@ -77,7 +77,7 @@ class ResidualAugmented(CoreRows):
 
     def begin(self, case: Case, start: TangentStart) -> np.ndarray:
         """y at the start: z, x' and their derivatives solved for."""
-        return self._solved(case, case.t0, case.row0, start.S, start.W, 0)
+        return self._solved(case, case.t0, case.row0, start.S, start.W, case.interval_at(case.t0))
 
     def _solved(self, case: Case, t: float, row: np.ndarray, S: np.ndarray, W: np.ndarray, interval: int) -> np.ndarray:
         """y at a consistent row with derivatives S and W of the states; those of x' and z are solved for."""
