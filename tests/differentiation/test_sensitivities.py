@@ -238,3 +238,50 @@ def test_a_run_that_stops_early_raises():
     m.equation(m.der(x), x**2)
     with pytest.raises(dd.SolverError, match="with its derivatives stopped early"):
         dd.sensitivities(m, 2.0)
+
+
+def test_samples_say_what_they_are():
+    sens = dd.sensitivities(linear(), 1.0, inputs={"u": [0.3, -0.2]}, on_stop="raise")
+    assert repr(sens.at(0.5)) == "Sensitivities('linear' at t = 0.5: 2 states by 5 quantities, order 1)"
+    assert repr(sens.at([0.1, 0.5])) == "Sensitivities('linear' at 2 times: 2 states by 5 quantities, order 1)"
+    with pytest.raises(dd.InputError, match="on_stop='return' does not go with derivatives"):
+        dd.sensitivities(linear(), 1.0, inputs={"u": [0.3, -0.2]}, on_stop="return")
+
+
+def test_start_values_that_were_left_open_follow_as_in_a_run():
+    m = dd.Model("pendulum")
+    q = m.coordinate("q", 2, start=[0.6, None], rate=[0.0, 0.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    m.constraint("rod", (ca.sumsqr(q) - 1) / 2)
+    run, sens = dd.simulate(m, 0.5), dd.sensitivities(m, 0.5)
+    np.testing.assert_allclose(sens.states["q"][0], run["q"][0], atol=1e-12)
+    assert any(note.startswith("start values that were not given follow") for note in sens.notes)
+    assert sens.verify().passed
+    body = dd.Model("body")
+    body.body("b", mass=1.0, inertia=np.diag([1.0, 2.0, 3.0]), orientation="quaternion", angular_velocity=[0.2, 1, 0])
+    turned = dd.sensitivities(body, 1.0, wrt="b.angular_velocity")
+    np.testing.assert_array_equal(turned.states["b.quaternion"][0], [1, 0, 0, 0])
+
+
+def test_a_terminal_event_is_verified_at_its_own_time():
+    m = dd.Model("fill")
+    x, k = m.state("x", start=0.0), m.parameter("k", 2.0)
+    m.equation(m.der(x), k)
+    m.event("full", x - 1, terminal=True)
+    sens = dd.sensitivities(m, 5.0)
+    np.testing.assert_allclose([sens.M[0, 0], sens.d("x", "k"), sens.events[0].time_derivative["k"]], [1, 0.5, -0.25])
+    assert sens.verify().passed
+
+
+def test_a_run_that_ignites_is_verified_to_second_order():
+    """A reactor whose rate doubles within a few kelvin: increments that suit other runs are too long for it."""
+    m = dd.Model("reactor")
+    c, T, r = m.state("c", start=1.0), m.state("T", start=350.0, nominal=300.0), m.algebraic("r", start=0.0)
+    k0, E, cooling = m.parameter("k0", 7.2e10), m.parameter("E", 8750.0), m.input("cooling")
+    m.equation(r, k0 * ca.exp(-E / T) * c)
+    m.equation(m.der(c), 1 - c - r)
+    m.equation(m.der(T), 350 - T + 209 * r + 2.09 * (cooling - T))
+    sens = dd.sensitivities(m, 5.0, order=2, inputs={"cooling": 305.0}, rtol=1e-8)
+    report = sens.verify()
+    assert report.passed, report

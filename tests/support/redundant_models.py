@@ -31,7 +31,9 @@ def first_rod(q):
 def platform(legs, angle=0.7, longer=0.0):
     """A plank on parallel legs of one length: two of them leave it one motion, all others follow on that motion."""
     m = dd.Model("plank")
-    q = m.coordinate("q", 3, start=[np.cos(angle), np.sin(angle), 0.0], rate=[-0.3 * np.sin(angle), 0.3 * np.cos(angle), 0.0])
+    q = m.coordinate(
+        "q", 3, start=[np.cos(angle), np.sin(angle), 0.0], rate=[-0.3 * np.sin(angle), 0.3 * np.cos(angle), 0.0]
+    )
     m.kinetic_energy(0.5 * m.rate(q)[0] ** 2 + 0.5 * m.rate(q)[1] ** 2 + 0.1 * m.rate(q)[2] ** 2)
     m.potential_energy(9.81 * q[1])
     for i in range(legs):

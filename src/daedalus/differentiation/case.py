@@ -32,7 +32,7 @@ from daedalus.simulation.start_row import read_start
 from daedalus.simulation.system_to_run import implicit_choice
 
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
-OPTIONS = ("start", "inputs", "parameters", "method", "rtol", "atol", *LIMITS)
+OPTIONS = ("start", "inputs", "parameters", "method", "rtol", "atol", *LIMITS, "on_stop")
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +177,12 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
                 because="the options are those of dd.simulate that decide what is computed.",
                 remedy=did_you_mean(name, OPTIONS) or "sens.at(times) for values at other times",
             )
+    if options.get("on_stop", "raise") != "raise":
+        raise InputError(
+            f"on_stop={options['on_stop']!r} does not go with derivatives.",
+            because="those of a run that stops early are those of another end.",
+            remedy='on_stop="raise", which holds anyway, or a span that the run gets through',
+        )
     t0, t1 = read_span(span)
     system, left = differentiable_system(model, options.get("inputs"), (t0, t1))
     p, redundancy = parameter_values(system, options.get("parameters")), system.prepared.get("redundancy")

@@ -114,10 +114,15 @@ def jumping_conditions(system: System) -> JumpingConditions | None:
 
 def unlocated_jumps(system: System) -> list[str]:
     """Notes on what jumps in the equations at places that are not looked for."""
-    switches = switches_of(system)
-    left = corners(system.residual) if switches is None else switches.left
-    left = [name for name in left if name in STAIRS.values()]
-    return [f"{name}(...) in the equations may jump, and the derivative does not know of it" for name in left]
+    if "unlocated jumps" not in system.prepared:
+        switches = switches_of(system)
+        left = corners(system.residual) if switches is None else switches.left
+        system.prepared["unlocated jumps"] = [
+            f"{name}(...) in the equations may jump, and the derivative does not know of it"
+            for name in left
+            if name in STAIRS.values()
+        ]
+    return list(system.prepared["unlocated jumps"])
 
 
 def _found(system: System, switches: Switches) -> JumpingConditions | None:

@@ -48,6 +48,11 @@ class SensitivitySamples:
         self._times, self._y, self._scalar = times, y, scalar
         self._directions = augmented.variational.directions
 
+    def __repr__(self) -> str:
+        times = f"t = {self._times[0]:g}" if self._scalar else f"{len(self._times)} times"
+        size = f"{self._augmented.layout.n} states by {self._directions.count} quantities"
+        return f"Sensitivities({self._case.system.name!r} at {times}: {size}, order {self.order})"
+
     def _out(self, values: np.ndarray) -> np.ndarray:
         return values[0] if self._scalar else values
 

@@ -83,7 +83,10 @@ def _assignment(s: Signature) -> np.ndarray | None:
     rows = np.concatenate([s.rows, np.repeat(many, len(few))])
     columns = np.concatenate([s.columns, np.tile(few, len(many))])
     known = set(zip(s.rows.tolist(), s.columns.tolist()))
-    new = np.array([True] * len(s.rows) + [pair not in known for pair in zip(rows[len(s.rows) :].tolist(), columns[len(s.rows) :].tolist())])
+    new = np.array(
+        [True] * len(s.rows)
+        + [pair not in known for pair in zip(rows[len(s.rows) :].tolist(), columns[len(s.rows) :].tolist())]
+    )
     weights = np.concatenate([cost, none])
     graph = csr_matrix((weights[new], (rows[new], columns[new])), shape=(s.count, s.size))
     try:

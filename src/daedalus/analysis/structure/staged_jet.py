@@ -12,7 +12,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.consistent_jet import SPREAD, Jet, JetStart, moved_values, shortest_step, sparse_gauss_newton
+from daedalus.analysis.structure.consistent_jet import (
+    SPREAD,
+    Jet,
+    JetStart,
+    moved_values,
+    shortest_step,
+    sparse_gauss_newton,
+)
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.incomplete_structure import with_rest
 from daedalus.analysis.structure.signature import Signature, raised
