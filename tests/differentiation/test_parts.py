@@ -1,5 +1,7 @@
 """Derivatives of mechanisms whose redundant constraints are chosen anew: those of the same motion by its angle."""
 
+import re
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -95,9 +97,10 @@ def test_a_flow_keeps_its_choice():
 def test_a_singular_configuration_is_said_to_be_one():
     with pytest.raises(dd.SolverError) as refused:
         dd.sensitivities(plate(IN_A_LINE), 5.0)
-    assert str(refused.value) == (
+    # At which of its dead centres a step sees it depends on the steps.
+    assert re.sub(r"t = [\d.]+", "t = ...", str(refused.value)) == (
         "The derivatives of 'plate' do not go on from here.\n"
-        "  the mechanism comes to a singular configuration at t = 0.528305: crank0, crank2 no longer act in different "
+        "  the mechanism comes to a singular configuration at t = ...: crank0, crank2 no longer act in different "
         "directions there, and the motion may go on in more than one way\n"
         "  Because where constraints begin or cease to follow from each other the motion is not smooth.\n"
         "  Try: a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span"
