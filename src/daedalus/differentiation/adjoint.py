@@ -96,8 +96,8 @@ def tableau_of(case: Case) -> Tableau:
     return case.method if isinstance(case.method, Tableau) else tableau(case.settings.method)
 
 
-def forward(case: Case) -> tuple[list[Segment], np.ndarray] | None:
-    """The nominal run as segments, and its last row; None where "auto" finds that explicit steps are held back.
+def forward(case: Case) -> tuple[list[Segment], np.ndarray, str] | None:
+    """The nominal run as segments, its last row and how it ended; None where "auto" finds explicit steps held back.
 
     Implicit segments without events are taken twice: once to find the steps, once more on them with stages solved to
     rounding, so that each begins exactly where the one before it ends.
@@ -129,7 +129,7 @@ def forward(case: Case) -> tuple[list[Segment], np.ndarray] | None:
         t, first_step = float(run.t[-1]), abs(run.last_step) or None
         taken += run.steps
         if not goes_on or t == case.t1:
-            return segments, row
+            return segments, row, run.status
         length += SEGMENT
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from daedalus.differentiation.adjoint import Segment, backward, forward
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.parts import check_progress, goes_on, next_part
+from daedalus.differentiation.parts import check_progress, end_of_part, next_part
 
 
 class ForwardPart(NamedTuple):
@@ -27,12 +27,13 @@ def forward_in_parts(case: Case) -> tuple[list[ForwardPart], np.ndarray] | None:
         found = forward(case)
         if found is None:
             return None
-        segments, last = found
-        end = float(segments[-1].times[-1])
-        ended = [guard for segment in segments[-2:] for guard, t, _ in segment.events if t == end]
-        if end == case.t1 or not ended or not goes_on(case, ended[-1]):
+        segments, last, status = found
+        t = float(segments[-1].times[-1])
+        fired = [guard for segment in segments[-2:] for guard, time, _ in segment.events if time == t]
+        end = end_of_part(case, status, fired)
+        if t == case.t1 or end is None:
             return [*parts, ForwardPart(case, segments)], last
-        following = next_part(case, ended[-1], end, last)
+        following = next_part(case, end, t, last)
         parts.append(ForwardPart(case, segments, following.slopes))
         case = following.case
         check_progress(case, [float(part.segments[-1].times[-1]) for part in parts], span)

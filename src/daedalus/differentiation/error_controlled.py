@@ -15,6 +15,7 @@ from daedalus.differentiation.augmented import AnyAugmented, Augmented
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.recorded import PassedEvent, Recorded
 from daedalus.errors import SolverError
+from daedalus.simulation.rechosen_constraints import SUSPECT
 from daedalus.simulation.stop_reason import SUCCESS, remedy, stop_reason, without_advice
 from daedalus.simulation.trajectory import Dense, Work
 
@@ -77,11 +78,11 @@ def refuse_second_order_events(case: Case, guards: list[int]) -> None:
 
 
 def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 0) -> None:
-    """Raise a SolverError where the run did not get to its end.
+    """Raise a SolverError where the run did not get to its end; a bad choice of redundant constraints ends a part only.
 
     entry: where what stopped a run with derivatives stands in y, whose first `width` entries are the states.
     """
-    if run.status in SUCCESS:
+    if run.status in SUCCESS or (case.redundancy is not None and run.status in SUSPECT and len(run.t) > 1):
         return
     limits, sensitive = case.settings, entry is not None and entry >= width
     seen = run if entry is None else _Seen(run, -1 if sensitive else entry)

@@ -7,6 +7,7 @@ same motion, so x and its derivatives go on as they are. Across a jump of the eq
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,12 +18,12 @@ from daedalus.differentiation.case import Case
 from daedalus.differentiation.jumping_conditions import JumpingConditions, jumping_conditions
 from daedalus.differentiation.residual_events import events_of
 from daedalus.errors import SolverError
-from daedalus.reduction.independent_constraints import EVENT, EVENTS
+from daedalus.reduction.independent_constraints import EVENTS
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.pieces import Stuck
-from daedalus.simulation.rechosen_constraints import Rechosen, rechosen
+from daedalus.simulation.rechosen_constraints import SUSPECT, Rechosen, rechosen
 from daedalus.simulation.solvable import reduced_system
-from daedalus.simulation.stop_reason import without_advice
+from daedalus.simulation.stop_reason import remedy, without_advice
 from daedalus.simulation.switched_plant import sliding_text
 from daedalus.simulation.trajectory import Dense, Outcome, Trajectory, Work
 
@@ -36,6 +37,13 @@ class NextPart(NamedTuple):
     case: Case
     slopes: np.ndarray
     note: str
+
+
+class End(NamedTuple):
+    """Why a part ended: the status of its run, and the event."""
+
+    status: str
+    event: int | None = None
 
 
 def in_first_mode(case: Case) -> Case:
@@ -57,10 +65,18 @@ def _own_events(case: Case) -> int:
     return len(case.system.events) if found is None else len(found[0].original.events)
 
 
-def next_part(case: Case, event: int, t: float, row: np.ndarray) -> NextPart:
-    """What follows the event that ended a part, at the row (x, or (x, z, x')) that it ended with."""
-    if case.system.events[event].name in EVENTS:
-        return _with_other_constraints(case, event, t, row)
+def end_of_part(case: Case, status: str, events: Sequence[int]) -> End | None:
+    """What ended a part that another follows; None where it was the last one. events: those on the way."""
+    if status in SUSPECT:
+        return End(status)
+    return End(status, events[-1]) if status == "event" and goes_on(case, events[-1]) else None
+
+
+def next_part(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
+    """What follows the end of a part, at the row (x, or (x, z, x')) that it ended with."""
+    event = end.event
+    if event is None or case.system.events[event].name in EVENTS:
+        return _with_other_constraints(case, end, t, row)
     jumps, modes = case.system.prepared["modes"]
     return _behind_jump(case, jumps, modes, event - _own_events(case), t, row)
 
@@ -102,13 +118,19 @@ def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray
     return -slope[1:] / (slope[0] + slope[1 : 1 + n] @ row[-n:])
 
 
-def _with_other_constraints(case: Case, event: int, t: float, row: np.ndarray) -> NextPart:
-    n, name = len(case.x0), case.system.events[event].name
-    records = ((event, t, row, row),)
+def _with_other_constraints(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
+    n = len(case.x0)
+    records = () if end.event is None else ((end.event, t, row, row),)
     outcome = Outcome("", case.settings.method, Work(), (), records)
     here = Dense(np.array([t - 1.0]), np.array([t]), np.ascontiguousarray(row[None, None]))
-    done = Trajectory(case.plant, case.drive, case.p, np.array([t]), row[None], "event", outcome, here)
-    found = None if case.redundancy is None or name == EVENT else rechosen(case.redundancy, done, case.t1)
+    done = Trajectory(case.plant, case.drive, case.p, np.array([t]), row[None], end.status, outcome, here)
+    found = None if case.redundancy is None else rechosen(case.redundancy, done, case.t1)
+    if found is None and end.event is None:
+        raise SolverError(
+            f"The run of {case.system.name!r} with its derivatives stopped early.",
+            f"at t = {t:.6g}: {end.status.replace('_', ' ')}, and no other choice of its redundant constraints helps",
+            remedy=remedy(end.status),
+        )
     if not isinstance(found, Rechosen) or isinstance(found.start, dict):
         told = f"its redundant constraints have to be chosen anew at t = {t:.6g}, and no choice goes on"
         raise SolverError(

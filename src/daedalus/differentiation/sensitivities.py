@@ -16,7 +16,7 @@ from daedalus.differentiation.error_controlled import run_error_controlled
 from daedalus.differentiation.grazing import check_event_inputs, event_notes
 from daedalus.differentiation.implicit_variational import run_implicit
 from daedalus.differentiation.jumping_conditions import unlocated_jumps
-from daedalus.differentiation.parts import NextPart, check_progress, goes_on, in_first_mode, next_part
+from daedalus.differentiation.parts import NextPart, check_progress, end_of_part, in_first_mode, next_part
 from daedalus.differentiation.recorded import Part
 from daedalus.differentiation.sensitivity_result import Sensitivities
 from daedalus.differentiation.smoothness import refuse_corners
@@ -104,11 +104,10 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Se
             return differentiate(first.with_method(name, why), order, directions, by)
         notes += event_notes(case, augmented, recorded) if case.system.events else ()
         parts.append(Part(case, augmented, recorded))
-        if recorded.status != "event" or not goes_on(case, recorded.events[-1].guard):
+        end = end_of_part(case, recorded.status, [event.guard for event in recorded.events])
+        if end is None:
             return Sensitivities(parts, begin, by, notes)
-        following = next_part(
-            case, recorded.events[-1].guard, float(recorded.t[-1]), recorded.y[-1, : augmented.layout.width]
-        )
+        following = next_part(case, end, float(recorded.t[-1]), recorded.y[-1, : augmented.layout.width])
         S, W = _carried(parts[-1], following)
         start = replace(start, S=S, W=W)
         case, notes = following.case, [*notes, following.note]

@@ -23,7 +23,7 @@ from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.discrete import nominal_run, nominal_settings, states_again, taken_again
 from daedalus.differentiation.frozen_steps import pieces
 from daedalus.differentiation.gradient import pulled_back
-from daedalus.differentiation.parts import goes_on, next_part
+from daedalus.differentiation.parts import end_of_part, next_part
 from daedalus.differentiation.start_chart import StartChart
 from daedalus.differentiation.stepwise import by_radau, family_of, stepwise
 from daedalus.errors import SolverError
@@ -194,12 +194,13 @@ def _last_state(case: Case, end: float) -> np.ndarray:
     while True:
         run = nominal_run(case)
         row = np.array(run.x[-1])
-        if run.status != "event":
-            return row[:n]
-        if not goes_on(case, run.events[-1][0]):
+        part = end_of_part(case, run.status, [guard for guard, *_ in run.events])
+        if part is None and run.status == "event":
             late = float(run.t[-1]) - end
             return row[:n] - late * case.row_at(float(run.t[-1]), row[:n])[-n:]
-        case = next_part(case, run.events[-1][0], float(run.t[-1]), row).case
+        if part is None:
+            return row[:n]
+        case = next_part(case, part, float(run.t[-1]), row).case
 
 
 def _tolerance(case: Case) -> float:
@@ -246,10 +247,8 @@ def _segments(steps: Sensitivities) -> tuple[list[ForwardPart], np.ndarray]:
             rows = np.stack([case.row_at(float(t), x) for t, x in zip(recorded.t, rows)])
         events = [(e.guard, e.time, e.before[:width], e.after) for e in recorded.events]
         segments, last = recorded_segments(recorded.t, rows, events)
-        ended = recorded.events[-1] if recorded.events else None
-        joint = None
-        if part is not steps._parts[-1] and ended is not None:
-            joint = next_part(case, ended.guard, ended.time, recorded.y[-1, :width]).slopes
+        end = end_of_part(case, recorded.status, [event.guard for event in recorded.events])
+        joint = None if end is None else next_part(case, end, float(recorded.t[-1]), recorded.y[-1, :width]).slopes
         runs.append(ForwardPart(case, segments, joint))
     return runs, last
 
