@@ -32,7 +32,7 @@ def plain_model(augmented: Any) -> Any:
     dot, whole = ca.jacobian(residual, rate), ca.jacobian(residual, ca.vertcat(X, Z))
     moved = ca.densify(ca.jtimes(residual, ca.vertcat(v.t, u), ca.vertcat(1, slopes)))
     code = [
-        compile_function(ca.Function(name, [*arguments, *more], results))
+        compile_function(ca.Function(name, [*arguments, *more], results), wait=True)
         for name, more, results in (
             ("residual", [], [residual]), ("jacobian", [], [dot, whole]), ("drift", [slopes], [moved]),
         )
