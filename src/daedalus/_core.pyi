@@ -40,6 +40,14 @@ class Function:
     def evaluate_many(self, *arguments: ArrayLike) -> tuple[Array, ...]: ...
     def time_per_call(self, *arguments: ArrayLike, repetitions: int = 1000) -> float: ...
 
+class ColumnProducts:
+    def __init__(
+        self,
+        function: Function,
+        terms: Sequence[tuple[int, int, int, int]],
+        seeds: Sequence[tuple[int, int, int, int]],
+    ) -> None: ...
+
 class ImplicitModel:
     def __init__(
         self,
@@ -56,6 +64,10 @@ class ImplicitModel:
         drift: Function | None = None,
         dependent: Sequence[int] = (),
         held: Sequence[int] = (),
+        columns: Sequence[int] = (),
+        zeros: int = 0,
+        products: Sequence[ColumnProducts | None] = (),
+        below: Function | None = None,
     ) -> None: ...
     def consistent(
         self, t: float, row: ArrayLike, u: ArrayLike, p: ArrayLike, rtol: float = 1e-9, *, atol: ArrayLike
@@ -222,6 +234,8 @@ class Run:
     def newton(self) -> int: ...
     @property
     def newton_failures(self) -> int: ...
+    @property
+    def factor_size(self) -> int: ...
     @property
     def seconds(self) -> float: ...
     @property

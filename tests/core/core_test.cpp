@@ -630,6 +630,8 @@ void every_linear_system() {
     }
 }
 
+#include "core_columns.hpp"
+
 // A pendulum as a linear model: x'' = -2 l x, y'' = -2 l y - g, and l from the second derivative of x^2 + y^2 = 1.
 int pendulum_matrix(const double** arg, double** res, long long*, double*, int) {
     const double *x = arg[1], gravity = arg[3][0];
@@ -768,6 +770,7 @@ int main() {
     adjoint();
     swap_while_running();
     every_linear_system();
+    columns();
     linear_models();
     rattle();
     std::printf(failures ? "%d checks failed\n" : "all checks passed\n", failures);

@@ -12,6 +12,7 @@
 #include "bdf_control.hpp"
 #include "bdf_history.hpp"
 #include "blame.hpp"
+#include "column_newton.hpp"
 #include "dense_output.hpp"
 #include "implicit.hpp"
 #include "step_control.hpp"
@@ -160,7 +161,8 @@ private:
         set_weights(s, m, s.x, s.rtol, 1, std::fabs(h));
         // Without a slope at the restart a difference is a change, not an error.
         const bool all_count = m.algebraic_counts && m.past.order > 0;
-        double count = 0;
+        // What is zero by structure has no error to share.
+        double count = static_cast<double>(m.model.counted() - m.unknowns);
         for (long long i = 0; i < m.unknowns; ++i) {
             const double counts = all_count ? 1 : m.past.differential[i];
             m.error_weights[i] = counts * m.weights[i];
@@ -212,7 +214,7 @@ private:
         for (int round = 0; round < most_iterations; ++round) {
             ++m.newton;
             if (!residual_at(s, m, s.t_new, rate_of, w, correction)) return Newton::not_finite;
-            m.solver.solve(correction);
+            solve_step_matrix(s, m, m.solver, m.factored_alpha, correction);
             double sum = 0;
             DAEDALUS_SIMD_SUM(sum)
             for (long long i = 0; i < n; ++i) {
@@ -224,7 +226,7 @@ private:
             }
             DAEDALUS_SIMD
             for (long long i = 0; i < nx; ++i) rate_of[i] += alpha * correction[i];
-            const double size = std::sqrt(sum / static_cast<double>(std::max(n, 1LL)));
+            const double size = std::sqrt(sum / static_cast<double>(std::max(m.model.counted(), 1LL)));
             if (!std::isfinite(size)) return Newton::not_finite;
             if (round == 0) {
                 first = size;

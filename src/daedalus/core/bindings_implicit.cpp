@@ -88,22 +88,23 @@ void check_places(const Integers& places, long long count, const char* name) {
 }
 
 // `dependent` are states whose derivative has the coefficient zero with the parameters of the run, `held` the equations
-// that are free of derivatives then.
+// that are free of derivatives then. With `columns` all sizes and patterns are those of one column.
 void construct_model(PythonImplicitModel* self, nb::object residual, nb::object jacobian, long long states,
                      long long unknowns, Integers dot_colind, Integers dot_rows, Integers all_colind,
                      Integers all_rows, Integers index, Integers level, nb::object drift, Integers dependent,
-                     Integers held) {
+                     Integers held, Integers columns, long long zeros, std::vector<nb::object> products,
+                     nb::object below) {
     if (states < 0 || unknowns < states) refuse("there are more states than unknowns");
     check_columns(dot_colind, dot_rows, states, unknowns, "dF/dx'");
     check_columns(all_colind, all_rows, unknowns, unknowns, "dF/d(x, z)");
     ImplicitModel model;
     model.states = states, model.unknowns = unknowns;
     model.residual = &function_of(residual, "residual"), model.jacobian = &function_of(jacobian, "jacobian");
-    check_sizes(*model.residual, model, {unknowns}, "residual");
+    if (columns.empty()) check_sizes(*model.residual, model, {unknowns}, "residual");
     check_sizes(*model.jacobian, model, {(long long)dot_rows.size(), (long long)all_rows.size()}, "jacobian");
     if (!drift.is_none()) {
         model.drift = &function_of(drift, "drift");
-        check_drift(model);
+        if (columns.empty()) check_drift(model);
     }
     model.index = small_numbers(index, unknowns, 1, 1, "index");
     model.level = small_numbers(level, unknowns, 0, 0, "level");
@@ -115,7 +116,12 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
         if (!contains(dot_rows, row) || contains(held, row)) model.constraints.push_back(row);
     for (std::size_t c = 0; c < static_cast<std::size_t>(states); ++c)
         model.has_derivative.push_back(dot_colind[c + 1] > dot_colind[c] && !contains(dependent, (long long)c));
-    new (self) PythonImplicitModel{std::move(model), std::move(residual), std::move(jacobian), std::move(drift)};
+    if (!columns.empty()) add_columns(model, columns, products, below);
+    if (zeros < 0 || zeros > model.unknowns) refuse("zeros is out of range");
+    model.columns.zeros = zeros;
+    products.push_back(below);
+    new (self) PythonImplicitModel{std::move(model), std::move(residual), std::move(jacobian), std::move(drift),
+                                   std::move(products)};
 }
 
 void read_matrix(nb::handle object, int stages, double (&out)[most_stages][most_stages]) {
@@ -234,13 +240,15 @@ void bind_implicit(nb::module_& module) {
     nb::class_<PythonImplicitModel>(module, "ImplicitModel")
         .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
              "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),
-             "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list())
+             "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),
+             "zeros"_a = 0, "products"_a = nb::list(), "below"_a = nb::none())
         .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a);
     nb::class_<CollocationTable>(module, "Collocation")
         .def("__init__", construct_table, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,
              "powers"_a, "slope"_a, "better"_a, "weight"_a, "error"_a)
         .def_prop_ro("stages", [](const CollocationTable& self) { return self.stages; });
     bind_rosenbrock(module);
+    bind_columns(module);
     nb::class_<BdfSettings>(module, "Bdf")
         .def("__init__", construct_bdf, "max_order"_a = bdf_orders, "algebraic_in_error_test"_a = true)
         .def_ro("max_order", &BdfSettings::max_order)

@@ -84,6 +84,8 @@ void choose_lobatto(const LobattoStep& step, Plan& plan) {
 void choose_implicit_method(nb::handle method, Plan& plan) {
     Request& request = plan.request;
     plan.method = nb::borrow(method);
+    if (!request.implicit->columns.groups.empty() && nb::isinstance<PythonLobattoStep>(method))
+        refuse("a method of momenta takes no columns of derivatives");
     if (nb::isinstance<RosenbrockTable>(method)) {
         const RosenbrockTable& table = nb::cast<const RosenbrockTable&>(method);
         request.method = Method::rosenbrock;

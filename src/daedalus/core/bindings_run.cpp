@@ -138,6 +138,7 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("factorisations", [](const PythonRun& self) { return self.record->implicit.factorisations; })
         .def_prop_ro("newton", [](const PythonRun& self) { return self.record->implicit.newton; })
         .def_prop_ro("newton_failures", [](const PythonRun& self) { return self.record->implicit.newton_failures; })
+        .def_prop_ro("factor_size", [](const PythonRun& self) { return self.record->implicit.factor_size; })
         .def_prop_ro("seconds", [](const PythonRun& self) { return self.record->seconds; })
         .def_prop_ro("last_step", [](const PythonRun& self) { return self.record->last_step; })
         .def_prop_ro("turns", [](const PythonRun& self) { return self.record->turns; })

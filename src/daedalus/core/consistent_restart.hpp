@@ -6,7 +6,7 @@
 #pragma once
 
 #include "blame.hpp"
-#include "implicit.hpp"
+#include "column_newton.hpp"
 
 namespace daedalus {
 
@@ -33,7 +33,7 @@ inline bool factor_restart(ImplicitState& m) noexcept {
     for (long long k = 0; k < alls; ++k) {
         const long long place = model.all_place[static_cast<std::size_t>(k)];
         while (model.matrix.colind[static_cast<std::size_t>(column) + 1] <= place) ++column;
-        if (column >= m.states || !model.has_derivative[static_cast<std::size_t>(column)]) values[place] = m.all[k];
+        if (column >= model.block_states() || !model.has_derivative[static_cast<std::size_t>(column)]) values[place] = m.all[k];
     }
     for (long long k = 0; k < dots; ++k) values[model.dot_place[static_cast<std::size_t>(k)]] += m.dot[k];
     ++m.factorisations;
@@ -43,7 +43,18 @@ inline bool factor_restart(ImplicitState& m) noexcept {
 inline double restart_norm(const ImplicitState& m, const double* change) noexcept {
     double sum = 0;
     for (long long i = 0; i < m.unknowns; ++i) sum += change[i] * m.weights[i] * change[i] * m.weights[i];
-    return std::sqrt(sum / static_cast<double>(m.unknowns > 0 ? m.unknowns : 1));
+    return std::sqrt(sum / static_cast<double>(m.model.counted() > 0 ? m.model.counted() : 1));
+}
+
+// In place; a state whose derivative occurs stays, and its part is a change of that.
+inline void solve_restart_matrix(Integration& s, ImplicitState& m, double* b) noexcept {
+    m.solver.solve_own(b);
+    for (long long g = 1; g < m.group_count; ++g) {
+        direct(m, g - 1, b, 1, nullptr, 0);
+        for (long long k = 0; k < m.states; ++k) (m.model.has_derivative.data()[k] ? m.direction : m.direction_rate)[k] = 0;
+        subtract_below(s, m, g - 1, m.point_time, m.point_rate, m.point, b);
+        m.solver.solve_group(g, b);
+    }
 }
 
 // One damped correction of y; returns its length in units of the tolerance, infinity where it failed.
@@ -56,14 +67,14 @@ inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexc
         s.culprit = {unknown_of_singular(m, m.singular_restart), Culprit::What::nothing};
         return failed;
     }
-    m.solver.solve(change);
+    solve_restart_matrix(s, m, change);
     const double size = restart_norm(m, change);
     if (!std::isfinite(size)) return failed;
     double part = 1;
     for (int halving = 0; halving <= most_halvings; ++halving, part *= 0.5) {
         move_restart(m, y, part, change);
         if (residual_at(s, m, s.t, y + m.unknowns, y, next)) {
-            m.solver.solve(next);
+            solve_restart_matrix(s, m, next);
             if (restart_norm(m, next) <= size || size <= consistent_enough) return part * size;
         }
         if (s.abort_called) return failed;

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "arithmetic.hpp"
+#include "column_band.hpp"
 #include "column_table.hpp"
 #include "lanes.hpp"
 
@@ -64,6 +65,25 @@ public:
             case 7: return substitute_few<7>(b);
             case 8: return substitute_few<8>(b);
             default: return with_lanes(lanes_, [&](auto lanes) { substitute(lanes, b); });
+        }
+    }
+
+    // A X = B in place, for some columns at once; `y` has room for n rows of them.
+    template <int width>
+    void solve_band(const ColumnBand& band, double* y) noexcept {
+        using Row = BandRow<Number, width>;
+        Row sum;
+        for (long long i = 0; i < n_; ++i) {
+            sum.take(band, order_[i]);
+            for (long long k = 0; k < i; ++k) sum.subtract(get(column(k), i, lanes_), y + k * Row::size);
+            sum.store(y + i * Row::size);
+        }
+        for (long long i = n_ - 1; i >= 0; --i) {
+            sum.load(y + i * Row::size);
+            for (long long k = n_ - 1; k > i; --k) sum.subtract(get(column(k), i, lanes_), y + k * Row::size);
+            sum.multiply(inverse_[i]);
+            sum.store(y + i * Row::size);
+            sum.give(band, i);
         }
     }
 

@@ -5,9 +5,10 @@
 #include <limits>
 
 #include "arena.hpp"
+#include "block_solver.hpp"
+#include "column_products.hpp"
 #include "implicit_model.hpp"
 #include "integration.hpp"
-#include "linear_solver.hpp"
 
 namespace daedalus {
 
@@ -17,7 +18,7 @@ inline namespace DAEDALUS_ISA {
 struct ImplicitState {
     const ImplicitModel& model;
     const long long states, unknowns;
-    Call residual, jacobian, restart, drift;
+    Call residual, jacobian, restart, drift, below;
     bool has_restart = false, has_drift = false;
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
     bool singular_restart = false;  // behind a jump the equations do not determine z and x'
@@ -32,7 +33,12 @@ struct ImplicitState {
     double* weights;       // one over the tolerance of each unknown, zeros up to full lanes
     double* spare;         // three vectors of unknowns
     double* spare_row;     // a row (x, z, x')
-    LinearSolver<double> solver;
+    // For models with columns: where the last Jacobians are from; what their functions give; a direction d', d.
+    const long long group_count;
+    double point_time = 0;
+    double *point_rate = nullptr, *point = nullptr, *column_own = nullptr, *column_values = nullptr;
+    double *direction_rate = nullptr, *direction = nullptr;
+    BlockSolver<double> solver;
 
     long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0, singular = 0;
 
@@ -45,9 +51,11 @@ struct ImplicitState {
           jacobian(calls.jacobian),
           restart(calls.restart),
           drift(calls.drift),
+          below(calls.below),
           has_restart(calls.has_restart),
           has_drift(calls.has_drift),
-          memory(static_cast<long long>(m.dot_place.size() + m.all_place.size()) + 8 * padded(m.unknowns) + extra),
+          memory(static_cast<long long>(m.dot_place.size() + m.all_place.size()) + 8 * padded(m.unknowns) +
+                 room_for_columns(m) + extra),
           dot(memory.carve(static_cast<long long>(m.dot_place.size()))),
           all(memory.carve(static_cast<long long>(m.all_place.size()))),
           row_scale(memory.carve(m.unknowns)),
@@ -55,13 +63,46 @@ struct ImplicitState {
           weights(memory.carve(padded(m.unknowns))),
           spare(memory.carve(3 * m.unknowns)),
           spare_row(memory.carve(m.unknowns + m.states)),
-          solver(m.matrix) {}
+          group_count(static_cast<long long>(m.columns.groups.size())),
+          solver(m.matrix, m, 1) {
+        if (m.columns.groups.empty()) return;
+        point_rate = memory.carve(m.states), point = memory.carve(m.unknowns);
+        column_own = memory.carve(m.columns.unknowns), column_values = memory.carve(most_values(m));
+        direction_rate = memory.carve(m.states), direction = memory.carve(m.unknowns);
+    }
+
+private:
+    static long long most_values(const ImplicitModel& m) {
+        const ColumnGroups& c = m.columns;
+        const long long most = c.residual.values > c.below.values ? c.residual.values : c.below.values;
+        return most > c.drift.values ? most : c.drift.values;
+    }
+    static long long room_for_columns(const ImplicitModel& m) {
+        if (m.columns.groups.empty()) return 0;
+        return 2 * (m.states + m.unknowns) + m.columns.unknowns + most_values(m);
+    }
 };
 
 // An equation may turn into 0 = 0 while the Jacobian of an earlier step is kept: after so many steps it is too old.
 inline constexpr long long oldest_jacobian = 20;
 
 inline ImplicitState& implicit_of(Integration& s) { return *static_cast<ImplicitState*>(s.implicit); }
+
+DAEDALUS_INLINE void evaluate_residual(Integration& s, ImplicitState& m, double* out) noexcept {
+    m.residual.res[0] = out;
+    if (const int failed = evaluate(m.residual)) [[unlikely]]
+        note_failure(s, failed, out, m.unknowns);
+}
+
+// A function of the model itself, and its products with the columns.
+inline void evaluate_columns(Integration& s, ImplicitState& m, Call& call, const ColumnProducts& products,
+                             const ColumnFactors& by, double* out) noexcept {
+    call.res[0] = m.column_own, call.res[1] = m.column_values;
+    if (const int failed = evaluate(call)) [[unlikely]]
+        return note_failure(s, failed, out, m.unknowns);
+    for (long long k = 0; k < m.model.columns.unknowns; ++k) out[m.model.place_of(k)] = m.column_own[k];
+    multiply_columns<false>(m.model, products, m.column_values, by, out);
+}
 
 // out = F(t, rate, w); false where it is not finite.
 inline bool residual_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w,
@@ -70,14 +111,21 @@ inline bool residual_at(Integration& s, ImplicitState& m, double t, const double
     s.stage_time = t;
     if (s.inputs.any_slope) write_slopes(s.inputs, t);
     m.residual.arg[1] = rate, m.residual.arg[2] = w, m.residual.arg[3] = w + m.states;
-    m.residual.res[0] = out;
-    if (const int failed = evaluate(m.residual)) [[unlikely]]
-        note_failure(s, failed, out, m.unknowns);
+    if (!m.model.columns.products)
+        evaluate_residual(s, m, out);
+    else
+        evaluate_columns(s, m, m.residual, m.model.columns.residual, {rate, w, s.inputs.u}, out);
     // Two sums: each addition waits for the one before.
     double even = 0, odd = 0;
     for (long long i = 0; i + 1 < m.unknowns; i += 2) even += 0 * out[i], odd += 0 * out[i + 1];
     if (m.unknowns & 1) even += 0 * out[m.unknowns - 1];
     return even + odd == 0;
+}
+
+inline void keep_point(ImplicitState& m, double t, const double* rate, const double* w) noexcept {
+    m.point_time = t;
+    copy(rate, m.states, m.point_rate);
+    copy(w, m.unknowns, m.point);
 }
 
 inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w) noexcept {
@@ -88,6 +136,7 @@ inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double
     m.jacobian.res[0] = m.dot, m.jacobian.res[1] = m.all;
     const int failed = evaluate(m.jacobian);
     s.abort_called |= failed == aborted;
+    if (m.group_count > 0) keep_point(m, t, rate, w);
     return failed == 0;
 }
 
@@ -102,7 +151,7 @@ inline long long count_old_step(ImplicitState& m) noexcept {
 template <class Number>
 inline void fill_matrix(const ImplicitState& m, Number a, Number* values) noexcept {
     const ImplicitModel& model = m.model;
-    const long long count = model.matrix.colind[static_cast<std::size_t>(m.unknowns)];
+    const long long count = model.matrix.colind[static_cast<std::size_t>(model.block_unknowns())];
     for (long long k = 0; k < count; ++k) values[k] = 0;
     const long long *dot_place = model.dot_place.data(), *all_place = model.all_place.data();
     const auto dots = static_cast<long long>(model.dot_place.size());
@@ -121,14 +170,15 @@ inline double small_power(double h, int k) noexcept {
 // Scales that make the matrix of a higher-index model well conditioned for small h.
 inline void scale_by_index(ImplicitState& m, double h) noexcept {
     if (!m.model.higher_index) return;
-    for (long long i = 0; i < m.unknowns; ++i) {
-        m.column_scale[i] = 1 / small_power(h, m.model.index[static_cast<std::size_t>(i)] - 1);
-        m.row_scale[i] = small_power(h, m.model.level[static_cast<std::size_t>(i)]);
+    for (long long i = 0; i < m.model.block_unknowns(); ++i) {
+        const auto place = static_cast<std::size_t>(m.model.place_of(i));
+        m.column_scale[i] = 1 / small_power(h, m.model.index[place] - 1);
+        m.row_scale[i] = small_power(h, m.model.level[place]);
     }
 }
 
 template <class Number>
-inline bool factor_matrix(ImplicitState& m, LinearSolver<Number>& solver, Number a) noexcept {
+inline bool factor_matrix(ImplicitState& m, BlockSolver<Number>& solver, Number a) noexcept {
     ++m.factorisations;
     fill_matrix(m, a, solver.values());
     const bool scaled = m.model.higher_index;
@@ -157,7 +207,7 @@ inline double weighted_norm(const ImplicitState& m, const double* values) noexce
         const double last = values[m.unknowns - 1] * m.weights[m.unknowns - 1];
         even += last * last;
     }
-    return std::sqrt((even + odd) / static_cast<double>(m.unknowns > 0 ? m.unknowns : 1));
+    return std::sqrt((even + odd) / static_cast<double>(m.model.counted() > 0 ? m.model.counted() : 1));
 }
 
 // The component that a vector of unknowns is largest in, in units of the tolerance.

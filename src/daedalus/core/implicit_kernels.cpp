@@ -25,7 +25,8 @@ Kernels implicit() noexcept {
     found.destroy = [](void* implicit) noexcept { delete static_cast<State*>(static_cast<ImplicitState*>(implicit)); };
     found.work = [](const void* implicit) noexcept {
         const auto* state = static_cast<const ImplicitState*>(implicit);
-        return ImplicitWork{state->jacobians, state->factorisations, state->newton, state->newton_failures};
+        return ImplicitWork{state->jacobians, state->factorisations, state->newton, state->newton_failures,
+                            state->solver.one().fill()};
     };
     found.consistent = [](Integration& s, double* y) noexcept { return solve_restart(s, y, true); };
     return found;

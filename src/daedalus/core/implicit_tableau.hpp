@@ -202,7 +202,7 @@ private:
             raw[i] = m.step * sum;
         }
         for (long long i = 0; i < n; ++i) m.error[i] = 0;
-        if (table.gamma == 0 || !filter(m, raw)) {
+        if (table.gamma == 0 || !filter(s, m, raw)) {
             copy(raw, nx, m.error);
             for (long long i = nx; i < n; ++i) m.error[i] = 0;
         }
@@ -216,12 +216,12 @@ private:
     }
 
     // m.error <- (e_x, e_z) with (F_x' + h gamma F_x) e_x + h gamma F_z e_z = F_x' raw, by the last Jacobians.
-    static bool filter(StepState& m, const double* raw) noexcept {
+    static bool filter(Integration& s, StepState& m, const double* raw) noexcept {
         const ImplicitModel& model = m.model;
         const double scaled = m.step * m.table.gamma;
         if (!m.table.last_matrix_filters) {
             double* values = m.solver.values();
-            const long long first_z = model.matrix.colind[static_cast<std::size_t>(m.states)];
+            const long long first_z = model.matrix.colind[static_cast<std::size_t>(model.block_states())];
             for (long long k = 0; k < model.matrix.nonzeros(); ++k) values[k] = 0;
             for (std::size_t k = 0; k < model.all_place.size(); ++k)
                 values[model.all_place[k]] = model.all_place[k] < first_z ? scaled * m.all[k] : m.all[k];
@@ -235,13 +235,37 @@ private:
         for (std::size_t k = 0; k < model.dot_place.size(); ++k) {
             const long long place = model.dot_place[k];
             while (pattern.colind[static_cast<std::size_t>(column) + 1] <= place) ++column;
-            m.error[pattern.rows[static_cast<std::size_t>(place)]] += m.dot[k] * raw[column];
+            add_product(model, pattern.rows[static_cast<std::size_t>(place)], m.dot[k], column, raw, m.error);
         }
-        m.solver.solve(m.error);
+        m.solver.solve_own(m.error);
+        // The right side is a derivative by x' too.
+        for (long long g = 1; g < m.group_count; ++g) {
+            direct(m, g - 1, m.error, 1, raw, -1);
+            for_places(model, g - 1, [&](long long begin, long long end) {
+                for (long long k = begin; k < end && k < m.states; ++k) m.direction[k] *= scaled;
+            });
+            subtract_below(s, m, g - 1, m.point_time, m.point_rate, m.point, m.error);
+            m.solver.solve_group(g, m.error);
+        }
         for (long long i = m.states; i < m.unknowns; ++i) m.error[i] /= scaled;
         double sum = 0;
         for (long long i = 0; i < m.unknowns; ++i) sum += m.error[i];
         return std::isfinite(sum);
+    }
+
+    // out += factor * raw, from an unknown to an equation of the block in every column.
+    static void add_product(const ImplicitModel& model, long long row, double factor, long long column,
+                            const double* raw, double* out) noexcept {
+        if (model.columns.groups.empty()) {
+            out[row] += factor * raw[column];
+            return;
+        }
+        const long long other = row - model.block_states();
+        for (const ColumnGroup& group : model.columns.groups) {
+            const double* from = raw + group.states_at + column * group.width;
+            double* to = out + (other < 0 ? group.states_at + row * group.width : group.others_at + other * group.width);
+            for (long long j = 0; j < group.width; ++j) to[j] += factor * from[j];
+        }
     }
 
     // After stages without a solution: a shorter step.

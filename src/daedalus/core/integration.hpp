@@ -80,7 +80,7 @@ struct Guards {
 
 // The functions of an implicit model, connected to a run.
 struct ImplicitCalls {
-    Call residual, jacobian, restart, drift;
+    Call residual, jacobian, restart, drift, below;
     bool has_restart = false, has_drift = false;
 };
 
@@ -143,6 +143,7 @@ struct Integration {
 // What an implicit method counts beside evaluations.
 struct ImplicitWork {
     long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0;
+    long long factor_size = 0;  // nonzeros of L and U in the last real factor of a single stage
 };
 
 enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf, implicit_tableau, lobatto };

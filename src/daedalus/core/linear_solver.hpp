@@ -54,6 +54,17 @@ public:
             substitute(b);
     }
 
+    // A X = B in place, for some columns at once, where answers are known to be good; `y` has room for n rows of them.
+    template <int width>
+    void solve_band(const ColumnBand& band, double* y) noexcept {
+        if (dense_)
+            dense_lu_.template solve_band<width>(band, y);
+        else
+            sparse_lu_.template solve_band<width>(band, y);
+    }
+
+    // Whether answers of this factorisation have to be measured: before the first one, and where that was bad.
+    bool measures() const noexcept { return measuring_; }
     bool dense() const noexcept { return dense_; }
     // Nonzeros of L and U, and the multiplications with subtraction that made them.
     long long fill() const noexcept { return dense_ ? dense_lu_.fill() : sparse_lu_.fill(); }

@@ -13,6 +13,7 @@
 
 #include "blame.hpp"
 #include "collocation_table.hpp"
+#include "column_newton.hpp"
 #include "implicit.hpp"
 #include "step_control.hpp"
 #include "weighted_rows.hpp"
@@ -28,7 +29,7 @@ inline constexpr double fitting_slope = 10;
 
 struct RadauState : ImplicitState {
     const CollocationTable& table;
-    std::unique_ptr<LinearSolver<std::complex<double>>> pairs[most_pairs];
+    std::unique_ptr<BlockSolver<Complex>> pairs[most_pairs];
     const long long lanes;  // of a vector of unknowns
     double* z;         // (stages, lanes): increments of the stages
     double* before;    // (stages, lanes): those of the last step, for starting values
@@ -39,7 +40,6 @@ struct RadauState : ImplicitState {
     double* error;     // the estimate
     double* begin;     // the state that the last step began at
     double* largest;   // the largest sizes met at fixed step, which Newton's accuracy refers to
-    std::complex<double>* complex_part;
 
     bool jacobian_known = false, jacobian_fresh = false, factored = false;
     double factored_step = 0;
@@ -56,11 +56,11 @@ struct RadauState : ImplicitState {
     int most_iterations = 7;
 
     RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationTable& t)
-        : ImplicitState(m, calls, (4 * t.stages + 7) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
+        : ImplicitState(m, calls, (4 * t.stages + 5) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
         for (double** rows : {&z, &before, &change, &turned}) *rows = memory.carve(t.stages * lanes);
         for (double** row : {&stage, &rate, &error, &begin, &largest}) *row = memory.carve(lanes);
-        complex_part = reinterpret_cast<std::complex<double>*>(memory.carve(2 * lanes));
-        for (int k = 0; k < t.pairs; ++k) pairs[k] = std::make_unique<LinearSolver<std::complex<double>>>(m.matrix);
+        for (int k = 0; k < t.pairs; ++k)
+            pairs[k] = std::make_unique<BlockSolver<Complex>>(m.matrix, m, 1);
     }
 };
 
@@ -213,6 +213,10 @@ private:
         m.first = true, m.contraction = 1, m.restarted = false;
     }
 
+    static Complex pair_factor(const CollocationTable& table, int k, double h) noexcept {
+        return {table.alpha[k] / h, table.beta[k] / h};
+    }
+
     // Jacobian and factors for this step; false where a matrix is singular.
     static bool ready(Integration& s, RadauState& m, double h) noexcept {
         if (!m.jacobian_known) {
@@ -225,7 +229,7 @@ private:
         scale_by_index(m, std::fabs(h));
         m.factored = !table.has_real || factor_matrix(m, m.solver, table.gamma / h);
         for (int k = 0; k < table.pairs && m.factored; ++k)
-            m.factored = factor_matrix(m, *m.pairs[k], std::complex<double>(table.alpha[k] / h, table.beta[k] / h));
+            m.factored = factor_matrix(m, *m.pairs[k], pair_factor(table, k, h));
         m.factored_step = h;
         if (!m.factored) ++m.singular;
         return m.factored;
@@ -308,19 +312,15 @@ private:
     }
 
     // change <- what z is to be corrected by: transform, solve the real and the complex parts, transform back.
-    static void correct(RadauState& m) noexcept {
-        const long long n = m.unknowns;
+    static void correct(Integration& s, RadauState& m) noexcept {
         const CollocationTable& table = m.table;
+        const double h = m.factored_step;
         multiply(m, table.to, m.change, m.turned);
-        if (table.has_real) m.solver.solve(m.turned);
+        if (table.has_real) solve_step_matrix(s, m, m.solver, table.gamma / h, m.turned);
         int row = table.has_real;
-        for (int k = 0; k < table.pairs; ++k, row += 2) {
-            double *real = m.turned + row * m.lanes, *imaginary = real + m.lanes;
-            for (long long i = 0; i < n; ++i) m.complex_part[i] = {real[i], imaginary[i]};
-            m.pairs[k]->solve(m.complex_part);
-            for (long long i = 0; i < n; ++i)
-                real[i] = m.complex_part[i].real(), imaginary[i] = m.complex_part[i].imag();
-        }
+        for (int k = 0; k < table.pairs; ++k, row += 2)
+            solve_step_matrix(s, m, *m.pairs[k], pair_factor(table, k, h), m.turned + row * m.lanes,
+                              m.turned + (row + 1) * m.lanes);
         multiply(m, table.from, m.turned, m.change);
     }
 
@@ -342,7 +342,7 @@ private:
                 }
             double sum = 0;
             for (int i = 0; i < wide; ++i) sum += sums[i];
-            return std::sqrt(sum / static_cast<double>(m.table.stages * std::max(m.unknowns, 1LL)));
+            return std::sqrt(sum / static_cast<double>(m.table.stages * std::max(m.model.counted(), 1LL)));
         });
     }
 
@@ -356,7 +356,7 @@ private:
             m.iterations = round;
             ++m.newton;
             if (!residuals(s, m, h)) return Newton::not_finite;
-            correct(m);
+            correct(s, m);
             const double size = size_of_change(m);
             if (!std::isfinite(size)) return Newton::not_finite;
             if (round > 1) {
@@ -396,12 +396,12 @@ private:
     static double estimate(Integration& s, RadauState& m, double h) noexcept {
         slope_of(m, m.table.error, -m.table.weight * h, m.rate);
         if (!residual_at(s, m, s.t, m.rate, s.x, m.error)) return std::numeric_limits<double>::infinity();
-        filter(m);
+        filter(s, m);
         double error = std::fmax(weighted_norm(m, m.error), 1e-10);
         if (error >= 1 && (m.first || m.after_failure)) {
             for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = s.x[i] - m.error[i];
             if (residual_at(s, m, s.t, m.rate, m.stage, m.error)) {
-                filter(m);
+                filter(s, m);
                 error = std::fmax(weighted_norm(m, m.error), 1e-10);
             }
         }
@@ -409,15 +409,15 @@ private:
     }
 
     // What is left of a constraint at t_n is no error of this step, and 1/h^2 would magnify it.
-    static void filter(RadauState& m) noexcept {
+    static void filter(Integration& s, RadauState& m) noexcept {
         const CollocationTable& table = m.table;
         for (std::size_t k = 0; k < m.model.constraints.size(); ++k) m.error[m.model.constraints[k]] = 0;
-        if (table.has_real) return m.solver.solve(m.error);
-        for (long long i = 0; i < m.unknowns; ++i) m.complex_part[i] = {m.error[i], 0};
-        m.pairs[0]->solve(m.complex_part);
+        const double h = m.factored_step;
+        if (table.has_real) return solve_step_matrix(s, m, m.solver, table.gamma / h, m.error);
+        for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = 0;
+        solve_step_matrix(s, m, *m.pairs[0], pair_factor(table, 0, h), m.error, m.stage);
         for (long long i = 0; i < m.unknowns; ++i)
-            m.error[i] = table.weight *
-                         (table.alpha[0] * m.complex_part[i].real() - table.beta[0] * m.complex_part[i].imag());
+            m.error[i] = table.weight * (table.alpha[0] * m.error[i] - table.beta[0] * m.stage[i]);
     }
 
     static void write_end(Integration& s, RadauState& m, double h) noexcept {

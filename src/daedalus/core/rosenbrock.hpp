@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "blame.hpp"
+#include "column_newton.hpp"
 #include "implicit.hpp"
 #include "rosenbrock_table.hpp"
 #include "step_control.hpp"
@@ -182,6 +183,10 @@ private:
         if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
         write_rates(s.inputs);
         m.drift.arg[1] = m.none, m.drift.arg[2] = s.x, m.drift.arg[3] = s.x + m.states;
+        if (m.model.columns.products) {
+            evaluate_columns(s, m, m.drift, m.model.columns.drift, {m.none, s.x, s.inputs.u}, m.drift_now);
+            return !first_not_finite(m.drift_now, m.unknowns, m.bad_row);
+        }
         m.drift.res[0] = m.drift_now;
         const int failed = evaluate(m.drift);
         s.abort_called |= failed == aborted;
@@ -212,7 +217,7 @@ private:
             const double part = h * table.gamma[i];
             DAEDALUS_SIMD
             for (long long r = 0; r < m.lanes; ++r) k[r] = -residual[r] - part * m.drift_now[r];
-            m.solver.solve(k);
+            solve_step_matrix(s, m, m.solver, 1 / (h * table.gamma[0]), k);
         }
         return Outcome::done;
     }
@@ -255,13 +260,15 @@ private:
         const ImplicitModel& model = m.model;
         const long long *colind = model.matrix.colind.data(), *rows = model.matrix.rows.data();
         const auto dots = static_cast<long long>(model.dot_place.size());
-        s.culprit = {0, Culprit::What::derivative};
-        for (long long c = 0; c < m.unknowns; ++c)
+        const ColumnPlace bad = column_place(model, m.bad_row);
+        long long found = 0;
+        for (long long c = 0; c < model.block_unknowns(); ++c)
             for (long long k = colind[c]; k < colind[c + 1]; ++k)
-                if (rows[k] == m.bad_row) s.culprit.component = c;
-        for (long long c = 0, d = 0; c < m.states; ++c)
+                if (rows[k] == bad.row) found = c;
+        for (long long c = 0, d = 0; c < model.block_states(); ++c)
             for (; d < dots && model.dot_place.data()[d] < colind[c + 1]; ++d)
-                if (rows[model.dot_place.data()[d]] == m.bad_row) s.culprit.component = c;
+                if (rows[model.dot_place.data()[d]] == bad.row) found = c;
+        s.culprit = {place_of(model, {bad.group, found, bad.column}), Culprit::What::derivative};
         return Status::not_finite;
     }
 

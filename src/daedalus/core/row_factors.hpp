@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "column_band.hpp"
 #include "pivot_order.hpp"
 #include "pivot_watch.hpp"
 
@@ -79,6 +80,30 @@ public:
                 sum = difference(sum, product(upper_[q], y[upper_column_[q]]));
             y[i] = product(sum, inverse_[i]);
             b[pivot_column[i]] = scaled(y[i], column_scale_[i]);
+        }
+    }
+
+    // A X = B in place, for some columns at once; `y` has room for n rows of them.
+    template <int width>
+    void solve_band(const ColumnBand& band, double* y) noexcept {
+        using Row = BandRow<Number, width>;
+        const std::int32_t *pivot_row = e_->pivot_row.data(), *pivot_column = e_->pivot_column.data();
+        Row sum;
+        for (std::int32_t i = 0; i < n_; ++i) {
+            sum.take(band, pivot_row[i]);
+            sum.scale(row_scale_[i]);
+            for (std::int32_t p = lower_begin_[i]; p < lower_begin_[i + 1]; ++p)
+                sum.subtract(lower_[p], y + lower_column_[p] * Row::size);
+            sum.store(y + i * Row::size);
+        }
+        for (std::int32_t i = n_ - 1; i >= 0; --i) {
+            sum.load(y + i * Row::size);
+            for (std::int32_t q = upper_begin_[i]; q < upper_begin_[i + 1]; ++q)
+                sum.subtract(upper_[q], y + upper_column_[q] * Row::size);
+            sum.multiply(inverse_[i]);
+            sum.store(y + i * Row::size);
+            sum.scale(column_scale_[i]);
+            sum.give(band, pivot_column[i]);
         }
     }
 

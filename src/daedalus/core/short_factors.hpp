@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "column_band.hpp"
 #include "pivot_runs.hpp"
 #include "pivot_watch.hpp"
 
@@ -80,6 +81,35 @@ public:
             with_length(run->upper, [&](auto upper) { backward(*run, upper, at, own); });
         }
         for (std::int32_t k = 0; k < n_; ++k) b[pivot_column[k]] = scaled(y[k], column_scale[k]);
+    }
+
+    // A X = B in place, for some columns at once; `y` has room for n rows of them.
+    template <int width>
+    void solve_band(const ColumnBand& band, double* y) noexcept {
+        using Row = BandRow<Number, width>;
+        const std::int32_t *begin = begin_.data(), *middle = middle_.data(), *place = neighbours_.data();
+        const Number* factors = factors_.data();
+        Row sum;
+        for (std::int32_t k = 0; k < n_; ++k) {
+            sum.take(band, pivot_row_[k]);
+            sum.scale(row_scale_[k]);
+            sum.store(y + k * Row::size);
+        }
+        for (std::int32_t k = 0; k < n_; ++k) {
+            if (begin[k] + 1 == middle[k]) continue;
+            sum.load(y + k * Row::size);
+            for (std::int32_t p = begin[k] + 1; p < middle[k]; ++p)
+                sum.subtract_from(factors[p], y + place[p] * Row::size);
+        }
+        for (std::int32_t k = n_ - 1; k >= 0; --k) {
+            sum.load(y + k * Row::size);
+            for (std::int32_t q = begin[k + 1] - 1; q >= middle[k]; --q)
+                sum.subtract(factors[q], y + place[q] * Row::size);
+            sum.multiply(factors[begin[k]]);
+            sum.store(y + k * Row::size);
+            sum.scale(column_scale_[k]);
+            sum.give(band, pivot_column_[k]);
+        }
     }
 
 private:

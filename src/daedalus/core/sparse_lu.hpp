@@ -10,6 +10,7 @@
 
 #include "arithmetic.hpp"
 #include "block.hpp"
+#include "column_band.hpp"
 #include "row_factors.hpp"
 #include "short_factors.hpp"
 
@@ -57,6 +58,15 @@ public:
             short_factors_.solve(b);
         else
             row_factors_.solve(b);
+    }
+
+    // A X = B in place, for some columns at once; `y` has room for n rows of them.
+    template <int width>
+    void solve_band(const ColumnBand& band, double* y) noexcept {
+        if (short_)
+            short_factors_.template solve_band<width>(band, y);
+        else
+            row_factors_.template solve_band<width>(band, y);
     }
 
     // Were the pivots chosen on the present values?

@@ -30,7 +30,7 @@ struct FreeStagePattern {
 // Matrix of a group of several stages; a single stage uses the model's own.
 struct GroupMatrix {
     std::unique_ptr<const StagePattern, FreeStagePattern> pattern;
-    std::unique_ptr<LinearSolver<double>> solver;
+    std::unique_ptr<BlockSolver<double>> solver;
 };
 
 inline int largest_group(const ImplicitTable& table) noexcept {
@@ -73,7 +73,8 @@ struct StageState : ImplicitState {
         for (std::size_t g = 0; g < t.groups.size(); ++g) {
             if (t.groups[g].count < 2) continue;
             matrices[g].pattern.reset(make_stage_pattern(m, t, t.groups[g]));
-            matrices[g].solver = std::make_unique<LinearSolver<double>>(matrices[g].pattern->matrix);
+            matrices[g].solver =
+                std::make_unique<BlockSolver<double>>(matrices[g].pattern->matrix, m, t.groups[g].count);
         }
     }
 };
@@ -85,7 +86,7 @@ struct Stages {
     const GroupMatrix* matrix = nullptr;
 };
 
-inline LinearSolver<double>& solver_of(StageState& m, const Stages& part) noexcept {
+inline BlockSolver<double>& solver_of(StageState& m, const Stages& part) noexcept {
     return part.matrix && part.matrix->solver ? *part.matrix->solver : m.solver;
 }
 
@@ -122,7 +123,7 @@ inline bool stage_residuals(Integration& s, StageState& m, const Stages& part, c
 // delta_ij (dF/dx' | dF/dz) + h a_ij dF/dx into the matrix, from the Jacobians at stage i.
 inline void scatter_row(StageState& m, const Stages& part, int i, double* values) noexcept {
     const ImplicitModel& model = m.model;
-    const long long first_z = model.matrix.colind[static_cast<std::size_t>(m.states)];
+    const long long first_z = model.matrix.colind[static_cast<std::size_t>(model.block_states())];
     const auto alls = static_cast<long long>(model.all_place.size());
     const auto dots = static_cast<long long>(model.dot_place.size());
     const long long nonzeros = model.matrix.nonzeros();
@@ -146,7 +147,7 @@ inline void scatter_row(StageState& m, const Stages& part, int i, double* values
 
 // Jacobians at every stage, and the factors of their matrix.
 inline bool linearise(Integration& s, StageState& m, const Stages& part, const double* u) noexcept {
-    LinearSolver<double>& solver = solver_of(m, part);
+    BlockSolver<double>& solver = solver_of(m, part);
     const long long n = m.unknowns;
     double* values = solver.values();
     const long long nonzeros = part.count > 1 ? part.matrix->pattern->matrix.nonzeros() : m.model.matrix.nonzeros();
@@ -160,10 +161,11 @@ inline bool linearise(Integration& s, StageState& m, const Stages& part, const d
     if (!m.model.higher_index) return solver.factor(nullptr, nullptr);
     // K is larger than x by 1/h.
     scale_by_index(m, std::fabs(m.step));
+    const long long block = m.model.block_unknowns();
     for (int i = 0; i < part.count; ++i)
-        for (long long k = 0; k < n; ++k) {
-            m.group_rows[i * n + k] = m.row_scale[k];
-            m.group_columns[i * n + k] = k < m.states ? m.column_scale[k] / std::fabs(m.step) : m.column_scale[k];
+        for (long long k = 0; k < block; ++k) {
+            m.group_rows[i * block + k] = m.row_scale[k];
+            m.group_columns[i * block + k] = k < m.model.block_states() ? m.column_scale[k] / std::fabs(m.step) : m.column_scale[k];
         }
     return solver.factor(m.group_rows, m.group_columns);
 }
@@ -176,7 +178,7 @@ inline double stage_norm(const StageState& m, const Stages& part, const double* 
             const double entry = values[i * m.unknowns + k] * m.weights[k] * (k < m.states ? m.step : 1);
             sum += entry * entry;
         }
-    const long long size = part.count * m.unknowns;
+    const long long size = part.count * m.model.counted();
     return std::sqrt(sum / static_cast<double>(size > 0 ? size : 1));
 }
 
@@ -192,10 +194,33 @@ inline long long worst_of_stages(const StageState& m, const Stages& part, const 
     return worst;
 }
 
-inline void correction(StageState& m, const Stages& part, const double* residuals, double* out) noexcept {
+// What corrections of group g change in the equations of later groups, stage by stage; linearised at u.
+inline void subtract_below_stages(Integration& s, StageState& m, const Stages& part, long long g, const double* u,
+                                  double* out) noexcept {
+    const long long n = m.unknowns;
+    for (int i = 0; i < part.count; ++i) {
+        direct(m, g, out + i * n, 1, nullptr, 0);
+        for_places(m.model, g, [&](long long begin, long long end) {
+            for (long long k = begin; k < end && k < m.states; ++k) {
+                double sum = 0;
+                for (int j = 0; j < part.count; ++j) sum += coupling(m, part, i, j) * out[j * n + k];
+                m.direction[k] = m.step * sum;
+            }
+        });
+        state_at_stage(m, part, i, u);
+        subtract_below(s, m, g, stage_time(s, m, part.first + i), u + i * n, m.stage, out + i * n);
+    }
+}
+
+inline void correction(Integration& s, StageState& m, const Stages& part, const double* u, const double* residuals,
+                       double* out) noexcept {
     const long long size = part.count * m.unknowns;
     for (long long k = 0; k < size; ++k) out[k] = -residuals[k];
-    solver_of(m, part).solve(out);
+    solver_of(m, part).solve_own(out);
+    for (long long g = 1; g < m.group_count; ++g) {
+        subtract_below_stages(s, m, part, g - 1, u, out);
+        solver_of(m, part).solve_group(g, out);
+    }
 }
 
 // Moves the unknowns of the part to a solution; on failure `s.culprit` names the variable that moved most.
@@ -212,7 +237,7 @@ inline Newton solve_part(Integration& s, StageState& m, const Stages& part) noex
     for (int round = 0; round < m.most_rounds; ++round) {
         ++m.newton;
         if (!linearise(s, m, part, u)) return Newton::singular;
-        correction(m, part, m.residuals, m.change);
+        correction(s, m, part, u, m.residuals, m.change);
         const double length = stage_norm(m, part, m.change);
         if (!std::isfinite(length)) return Newton::singular;
         s.culprit = {worst_of_stages(m, part, m.change), Culprit::What::nothing};
@@ -222,7 +247,7 @@ inline Newton solve_part(Integration& s, StageState& m, const Stages& part) noex
             const bool finite = stage_residuals(s, m, part, m.trial, m.residuals);
             if (s.abort_called) return Newton::not_finite;
             if (finite) {
-                correction(m, part, m.residuals, m.next);
+                correction(s, m, part, u, m.residuals, m.next);
                 after = stage_norm(m, part, m.next);
                 if (after <= (1 - 0.25 * damping) * length) break;
                 // Corrections of this size are noise, and no test can be asked of them.

@@ -22,7 +22,7 @@ const StagePattern* make_stage_pattern(const ImplicitModel& model, const Implici
                 // Other stages see this one through x alone.
                 const int row = group.first + static_cast<int>(i), other = group.first + static_cast<int>(j);
                 const bool coupled = table.entry(row, other) != 0;
-                if (i != j && (!coupled || column >= model.states)) continue;
+                if (i != j && (!coupled || column >= model.block_states())) continue;
                 const auto begin = static_cast<std::size_t>(one.colind[static_cast<std::size_t>(column)]);
                 const auto end = static_cast<std::size_t>(one.colind[static_cast<std::size_t>(column) + 1]);
                 for (std::size_t k = begin; k < end; ++k) {

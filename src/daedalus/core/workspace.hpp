@@ -189,6 +189,8 @@ private:
             calls.drift = connect_implicit(own(drift_caller_, *request.implicit->drift, request), request);
             calls.drift.arg[6] = state_.inputs.rates;
         }
+        if (const Function* below = request.implicit->columns.below.function)
+            calls.below = connect_implicit(own(below_caller_, *below, request), request);
         state_.implicit = kernels_.make(*request.implicit, calls, request.implicit_table);
     }
     Call connect_implicit(Caller& caller, const Request&) {
@@ -245,7 +247,7 @@ private:
     }
 
     std::unique_ptr<Caller> matrix_caller_, keeper_caller_, level_callers_[4];
-    std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_;
+    std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_, below_caller_;
     std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_;
     std::vector<double> stops_, own_parameters_;
     const double* parameters_ = nullptr;

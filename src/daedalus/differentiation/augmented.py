@@ -75,7 +75,7 @@ class Augmented:
     @cached_property
     def core_rows(self) -> CoreRows:
         """How the core integrates y with an implicit method."""
-        return FormulaRows(self.plant, self.variational, self.rhs)
+        return FormulaRows(self.plant, self.variational, lambda: self.rhs)
 
     def tolerances(self, atol: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Absolute tolerances of y: those of x, divided by the sizes of what is varied."""

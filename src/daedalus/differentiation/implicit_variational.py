@@ -1,7 +1,8 @@
 """Variational equations by the implicit methods of `dd.simulate`, for stiff systems and those without formulas.
 
-States and sensitivities are one system in one error test, as with explicit methods. Where x' and z have no formulas a
-run ends at each event that resets something, and goes on behind it.
+States and sensitivities are one system in one error test, as with explicit methods, and all sensitivities are solved
+for with the factor of the states (column_equations.py). Where x' and z have no formulas a run ends at each event that
+resets something, and goes on behind it.
 """
 
 from __future__ import annotations

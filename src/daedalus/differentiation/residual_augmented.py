@@ -11,7 +11,7 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation import kept_invariants
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.compiled_residual import compiled_residual
+from daedalus.differentiation.column_equations import ColumnEquations
 from daedalus.differentiation.core_rows import CoreRows
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.implicit_slopes import ImplicitSlopes
@@ -43,10 +43,19 @@ class ResidualAugmented(CoreRows):
         return {"t": v.t, "rate": rate, "X": X, "Z": Z, "u": ca.vertcat(v.u, v.weights), "p": v.p}
 
     @cached_property
+    def _columns(self) -> ColumnEquations:
+        v = self.variational
+        arguments = [v.t, v.xdot, v.x, v.z, self._symbols["u"], v.p]
+        return ColumnEquations(arguments, v.system.residual, v.directions)
+
+    @cached_property
     def model(self) -> Any:
-        """What the core integrates, with its sparse Jacobians and the drift by t and u."""
-        model, self._code = compiled_residual(list(self._symbols.values()), self.variational.residual)
-        return model
+        """What the core integrates."""
+        v = self.variational
+        if v.order == 1:
+            return self._columns.model(0)
+        widths = [v.directions.count, len(v.pairs[0])]
+        return self._columns.model_of_all(widths, 0, list(self._symbols.values()), v.residual)
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -86,21 +95,28 @@ class ResidualAugmented(CoreRows):
         whole, second = np.zeros((width, m)), np.zeros((width, W.shape[1]))
         whole[:n], second[:n] = S, W
         others, u = np.r_[width - n : width, n : width - n], inputs_with_weights(case, t, interval)
-        for target, begin in ((whole, width - n), (second, (width - n) * (1 + m)))[:order]:
+        point = [np.array([t]), row[width - n :], row[:n], row[n : width - n], u, case.p]
+        left = self._columns.left(point, whole[width - n :], whole[: width - n])[1]
+        whole[others] -= self._slopes.solve(t, row, case.u_at(t), case.p, left)
+        if order == 2:
             core = self.row(case, t, layout.packed(row, whole, second))
-            left = self._residual_at(t, core, u, case.p)[begin : begin + (width - n) * target.shape[1]]
-            target[others] -= self._slopes.solve(t, row, case.u_at(t), case.p, left.reshape(width - n, -1))
+            left = self._second_left(t, core, u, case.p)
+            second[others] -= self._slopes.solve(t, row, case.u_at(t), case.p, left)
         return layout.packed(row, whole, second)
 
     @cached_property
     def _slopes(self) -> ImplicitSlopes:
         return ImplicitSlopes(self.plant.system)
 
-    def _residual_at(self, t: float, core: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+    def _second_left(self, t: float, core: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """What is left in the equations of second order at a row of the core."""
         states, unknowns = self._symbols["X"].numel(), self._symbols["X"].numel() + self._symbols["Z"].numel()
-        _ = self.model
         parts = core[unknowns:], core[:states], core[states:unknowns]
-        return self._code[0].core(np.array([t]), *parts, u, p)[0]
+        function = compile_function(ca.Function("residual", list(self._symbols.values()), [self.variational.residual]))
+        left = function.core(np.array([t]), *parts, u, p)[0]
+        width, pairs = self.layout.width, len(self.variational.pairs[0])
+        begin, rows = width * (1 + self.variational.directions.count), width - self.layout.n
+        return left[self.variational.places[begin : begin + rows * pairs]].reshape(rows, pairs)
 
     # -- invariants and events ---------------------------------------------------------------------------------
 

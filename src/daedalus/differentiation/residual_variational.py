@@ -3,10 +3,10 @@
     F_x' S' + F_x S + F_z S_z + F_θ = 0                          S = ∂x/∂θ, S_z = ∂z/∂θ
     F_x' W' + F_x W + F_z W_z + V_jᵀ F'' V_k = 0                 W_jk = ∂²x/∂θ_j ∂θ_k, V = ∂(x, z, x', u, p)/∂θ
 
-With F they are one implicit system of the same index, which implicit methods run as it stands; its matrix has the
-matrix of F in every diagonal block (T. Maly, L. R. Petzold, Numerical methods and software for sensitivity analysis of
-differential-algebraic systems, Applied Numerical Mathematics 20, 1996). A row is (x, z, x'), and S and W are those of
-the whole row.
+With F they are one implicit system of the same index, whose matrix has the matrix of F in every diagonal block
+(T. Maly, L. R. Petzold, Numerical methods and software for sensitivity analysis of differential-algebraic systems,
+Applied Numerical Mathematics 20, 1996); column_equations.py says how that is used. A row is (x, z, x'), and S and W are
+those of the whole row.
 """
 
 from __future__ import annotations
@@ -71,15 +71,16 @@ class ResidualVariational:
 
     @cached_property
     def residual(self) -> ca.SX:
-        """F and its derivatives along every direction and pair of directions."""
-        F = self.system.residual
+        """F and its derivatives along every direction and pair of directions, each where its unknown stands."""
+        F, n = self.system.residual, self.x.numel()
         slopes, V = ca.jacobian(F, self.v), self.seeds(self.S)
-        parts = [F, _by_rows(ca.densify(ca.mtimes(slopes, V)))]
+        parts = [F, ca.mtimes(slopes, V)]
         if self.order == 2:
             hessians = [ca.hessian(F[i], self.v)[0] for i in range(F.numel())]
-            second = ca.mtimes(slopes[:, : self.row.numel()], self.W) + bent(hessians, V, self.pairs)
-            parts.append(_by_rows(ca.densify(second)))
-        return ca.densify(ca.vertcat(*parts))
+            parts.append(ca.mtimes(slopes[:, : self.row.numel()], self.W) + bent(hessians, V, self.pairs))
+        return ca.densify(
+            ca.vertcat(*(_by_rows(part[rows, :]) for rows in (slice(0, n), slice(n, None)) for part in parts))
+        )
 
 
 def _by_rows(matrix: ca.SX) -> ca.SX:
