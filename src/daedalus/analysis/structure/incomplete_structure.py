@@ -2,7 +2,7 @@
 
 Three equations for two unknowns leave no full assignment, though one of them may follow from the others. As many
 equations as possible are assigned, with the largest sum of orders; their offsets are those of the signature method,
-and each equation left over is differentiated as often as the derivatives d_j of the others allow: c_i = min (d_j - σ_ij).
+and each equation left over is differentiated as often as the derivatives d_j of the others allow, min (d_j - σ_ij).
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ def _assignment(s: Signature) -> np.ndarray | None:
     rows = np.concatenate([s.rows, np.repeat(many, len(few))])
     columns = np.concatenate([s.columns, np.tile(few, len(many))])
     known = set(zip(s.rows.tolist(), s.columns.tolist()))
-    new = np.array([True] * len(s.rows) + [pair not in known for pair in zip(rows[len(s.rows) :].tolist(), columns[len(s.rows) :].tolist())])
+    new = np.array(
+        [True] * len(s.rows)
+        + [pair not in known for pair in zip(rows[len(s.rows) :].tolist(), columns[len(s.rows) :].tolist())]
+    )
     weights = np.concatenate([cost, none])
     graph = csr_matrix((weights[new], (rows[new], columns[new])), shape=(s.count, s.size))
     try:
