@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from daedalus.analysis.motion_samples import MovingModel
+from daedalus.analysis.structure.consistent_jet import shortest_step
 from daedalus.reduction.redundant_rows import rank_of, scaled
 
 # States that are looked at beside one, how far from it, in nominal values, and how well they obey constraints.
 SAMPLES, SPREAD, CONSISTENT, ITERATIONS = 4, 0.03, 1e-11, 40
+# Steps for more constraints than this use sparse matrices.
+DENSE = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,7 @@ def moved_onto(moving: MovingModel, place: Place, rows: list[int]) -> Place | No
         held = [*rows, *range(count, len(values))]
         if np.abs(values[held]).max(initial=0.0) <= CONSISTENT:
             return replace(place, x=_with_velocities(moving, replace(place, x=x), rows))
-        x[moving._q] -= np.linalg.lstsq(slope[held], values[held], rcond=1e-12)[0]
+        x[moving._q] -= _shortest(slope[held], values[held])
         if not np.all(np.isfinite(x)):
             return None
     return None
@@ -56,8 +59,19 @@ def _with_velocities(moving: MovingModel, place: Place, rows: list[int]) -> np.n
     x = place.x.copy()
     for _ in range(2):
         speed, slope = (part.full() for part in moving._constraints(place.t, x, place.u, place.p)[2:])
-        x[moving._v] -= np.linalg.lstsq(slope[rows], speed[rows, 0], rcond=1e-12)[0]
+        x[moving._v] -= _shortest(slope[rows], speed[rows, 0])
     return x
+
+
+def _shortest(slope: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The shortest step that changes the constraints by these values; many rows are taken for sparse."""
+    if len(slope) <= DENSE:
+        return np.linalg.lstsq(slope, values, rcond=1e-12)[0]
+    from scipy.sparse import csr_matrix
+
+    lengths = np.linalg.norm(slope, axis=1)
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    return shortest_step(csr_matrix(slope / lengths[:, None]), values / lengths)
 
 
 def states_nearby(moving: MovingModel, place: Place, independent: list[int]) -> list[Place] | None:

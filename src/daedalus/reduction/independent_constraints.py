@@ -54,6 +54,7 @@ class Redundancy:
     first: Choice
     finish: Callable[[ReducedModel, tuple[str, ...]], ReducedModel] | None = None
     reduced: dict[Choice, ReducedModel] = field(default_factory=dict)
+    nearby: list[Place] = field(default_factory=list)  # where the last choice was looked at
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,6 +94,7 @@ class Redundancy:
         states = states_nearby(self.moving, place, independent)
         if states is None:
             return None
+        self.nearby = states
         # A share may vanish at one place.
         used = np.abs(shares) > RANK
         for state in states:
@@ -111,7 +113,7 @@ def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
         place = Place(0.0, moving.sample(np.random.default_rng(2013), 0.0, 0.0, u), u, moving.parameters)
         found = Redundancy(moving, written, Choice((), (), ()))
         choice = found.choose(place)
-        if choice is None or not _forces_alone(moving, place, choice):
+        if choice is None or not _forces_alone(moving, found.nearby, len(choice.independent)):
             return None
     except DaedalusError:  # no consistent state near the start
         return None
@@ -119,7 +121,7 @@ def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
     return found
 
 
-def _forces_alone(moving: MovingModel, place: Place, choice: Choice) -> bool:
+def _forces_alone(moving: MovingModel, states: list[Place], rank: int) -> bool:
     """Whether the multipliers enter the equations as the forces of their constraints alone, so that these count."""
     assert moving.mechanics is not None
     system = moving.system
@@ -128,10 +130,10 @@ def _forces_alone(moving: MovingModel, place: Place, choice: Choice) -> bool:
     slope = ca.jacobian(system.residual, z[places])
     function = ca.Function("forces", [system.symbol(k) for k in letters], [slope])
     zero = {letter: np.zeros(system.sizes[letter]) for letter in ("xdot", "z")}
-    for state in states_nearby(moving, place, list(choice.independent)) or ():
+    for state in states:
         slopes = function(state.t, zero["xdot"], state.x, zero["z"], state.u, state.p).full()
         size = max(np.abs(slopes).max(), 1e-300)
-        if not np.all(np.isfinite(slopes)) or rank_of(slopes / size) > len(choice.independent):
+        if not np.all(np.isfinite(slopes)) or rank_of(slopes[np.any(slopes, axis=1)] / size) > rank:
             return False
     return not ca.depends_on(slope, z)
 

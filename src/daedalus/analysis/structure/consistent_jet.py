@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.damped_newton import damped_newton
+from daedalus.analysis.linear.equilibration import equilibrate
 from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.model.system import System
 
@@ -22,8 +23,8 @@ CONSISTENT = 1e-8
 STAYED = 1e-6
 # Guesses that are tried around the first one, and how far around in units of the usual size.
 TRIALS, SPREAD = 4, 0.7
-# Singular values below this share of the largest are left out of a step.
-LEFT_OUT = 1e-6
+# Singular values below this share of the largest are left out of a step; fewer in balanced units.
+LEFT_OUT, LEFT_OUT_BALANCED = 1e-6, 1e-12
 EXACT, SHORTEST, MOST_STEPS = 1e-15, 1e-3, 40
 # A value this many times larger than before has run away.
 FAR = 1e6
@@ -31,6 +32,8 @@ FAR = 1e6
 SMALL = 1e-14
 # Above this many unknowns of the jet the linear algebra is sparse.
 DENSE = 500
+# Units are balanced in systems up to this size.
+LARGEST_BALANCED = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +140,9 @@ def _solve(
         base[:] = SPREAD * start.size * draw.standard_normal(base.shape)
     base[:2] = guess
     y, residual = _newton(array, start, base, fixed, order)
+    if held.any() and draw is None and not np.abs(residual).max(initial=0.0) <= CONSISTENT:
+        # Derivatives of fast systems are far from the sizes of their unknowns: balanced units make up for that.
+        y, residual = _newton(array, start, base, fixed, order, units=_balanced(array, start, depth))
     if not np.abs(residual).max(initial=0.0) <= CONSISTENT:
         # From low orders to high ones: each level starts where the one before arrived.
         climbing = base
@@ -151,18 +157,34 @@ def _solve(
     return Jet(start.t, start.p, start.u, y, residual, moved_values(start, y[:2]))
 
 
+def _balanced(array: DerivativeArray, start: JetStart, depth: int) -> np.ndarray:
+    """Units of y, y', y'', ... from the pencil of the equations at the start: those of y^(k) grow with speed^k."""
+    _, slopes = array.function(0)(start.t, start.p, np.concatenate([start.u, 0 * start.u]), start.y.ravel())
+    first = slopes.full() * np.tile(start.size, 2)
+    if array.size > LARGEST_BALANCED or not np.all(np.isfinite(first)):
+        return np.tile(start.size, depth)
+    scaled = equilibrate(first[:, array.size :], first[:, : array.size])
+    return np.concatenate([start.size * scaled.columns * scaled.speed**k for k in range(depth)])
+
+
 def _newton(
-    array: DerivativeArray, start: JetStart, base: np.ndarray, fixed: np.ndarray, order: int, damped: bool = False
+    array: DerivativeArray,
+    start: JetStart,
+    base: np.ndarray,
+    fixed: np.ndarray,
+    order: int,
+    damped: bool = False,
+    units: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Solve levels 0 to `order` for the entries of the jet that are not fixed, from the values in `base`."""
     shape, base, free = base.shape, base.ravel(), np.flatnonzero(~fixed.ravel())
-    nominal = np.tile(start.size, order + 2)[free]
+    usual = np.tile(start.size, order + 2) if units is None else units
+    nominal = usual[free]
     function = array.function(order)
     u = np.concatenate([start.u, np.zeros((order + 1) * len(start.u))])
     pattern = function.sparsity_out(1)
     rows, columns = (np.array(k, dtype=int) for k in pattern.get_triplet())
     dense = len(base) <= DENSE
-    usual = np.tile(start.size, order + 2)
 
     def evaluate(values: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
         from scipy.sparse import csc_matrix
@@ -179,7 +201,8 @@ def _newton(
 
     if dense:
         guess = damped_newton(evaluate, base[free], nominal).values if damped else base[free]
-        found, residual = _truncated_gauss_newton(evaluate, guess, nominal)
+        left_out = LEFT_OUT if units is None else LEFT_OUT_BALANCED
+        found, residual = _truncated_gauss_newton(evaluate, guess, nominal, left_out)
     else:
         found, residual = sparse_gauss_newton(evaluate, base[free], nominal)
     values = base.copy()
@@ -187,7 +210,9 @@ def _newton(
     return values.reshape(shape), residual
 
 
-def _truncated_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _truncated_gauss_newton(
+    evaluate: Any, guess: np.ndarray, nominal: np.ndarray, left_out: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Newton steps that leave out what is nearly singular, shortened until the residual falls.
 
     Where the Jacobian has less rank on the solutions than beside them, full steps along the small singular values lead
@@ -202,7 +227,7 @@ def _truncated_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarra
         if np.abs(residual).max(initial=0.0) <= EXACT:
             break
         size = np.maximum(nominal, np.abs(values))
-        step = -size * (np.linalg.pinv(jacobian * size / scale[:, None], rcond=LEFT_OUT) @ residual)
+        step = -size * (np.linalg.pinv(jacobian * size / scale[:, None], rcond=left_out) @ residual)
         damping = 1.0
         while damping > SHORTEST:
             trial = evaluate(values + damping * step)

@@ -71,6 +71,9 @@ class DependenceSearch:
         own = self._of(found)
         if own is not None and self._follows(own, jet):
             return own
+        # What holds at this time alone is contradicted soon after.
+        if (never := self._contradiction(jet, found)) is not None:
+            return never
         others = [self._null_vectors(nearby) for nearby in self._all_hold_nearby(jet)]
         least = min((v for v in others if v is not None), key=lambda v: v.count, default=None)
         if least is None or least.count >= found.count:

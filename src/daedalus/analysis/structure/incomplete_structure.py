@@ -2,7 +2,7 @@
 
 Three equations for two unknowns leave no full assignment, though one of them may follow from the others. As many
 equations as possible are assigned, with the largest sum of orders; their offsets are those of the signature method,
-and each equation left over is differentiated as often as the derivatives d_j of the others allow: c_i = min (d_j - σ_ij).
+and each equation left over is differentiated as often as the derivatives d_j of the others allow, min (d_j - σ_ij).
 """
 
 from __future__ import annotations

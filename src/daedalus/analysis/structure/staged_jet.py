@@ -97,7 +97,7 @@ class Stages:
         base = base + np.where(at_random & (self._order == 0), distance * self._usual, 0.0)
         free = np.flatnonzero(~at_random)
         kept = np.flatnonzero(~np.isin(self.equation, without))
-        residual, slopes, scale = self._evaluated(base, jet.t)
+        _residual, slopes, scale = self._evaluated(base, jet.t)
         weighted = diags(1 / scale[kept]) @ slopes[kept][:, free] @ diags(self._usual[free])
         drawn = draw.uniform(-1.0, 1.0, len(free))
         along = shortest_step(weighted, weighted @ drawn) - drawn
