@@ -21,6 +21,7 @@ from daedalus.simulation.start_row import Start, start_row
 from daedalus.simulation.system_to_run import implicit_choice, runs_smoothly, system_to_run
 from daedalus.simulation.trajectory import Trajectory
 from daedalus.simulation.unlocated_switches import piece_without_cuts
+from daedalus.simulation.vanishing_divisor import VanishingDivisor
 
 if TYPE_CHECKING:
     from daedalus.simulation.tableaux.tableau import Tableau
@@ -64,7 +65,15 @@ class Asked(NamedTuple):
 def first_piece(asked: Asked, t0: float, start: Start | None) -> Piece:
     """The piece that a run begins with."""
     system, left, method, why = system_to_run(asked.model, asked.inputs, (t0, asked.t1), asked.method, asked.rtol)
-    return asked.piece(system, left, method, why, t0, start)
+    try:
+        return asked.piece(system, left, method, why, t0, start)
+    except VanishingDivisor as error:
+        if asked.method != "auto" or error.of_states:
+            raise
+        # Inputs or parameters take the unknown out of an equation, which then constrains the states.
+        whole = as_system(asked.model)
+        method, why = implicit_choice(whole, error.facts[0], asked.rtol)
+        return asked.piece(whole, asked.inputs or {}, method, why, t0, start)
 
 
 def next_piece(asked: Asked, done: Trajectory, first: Piece | None = None) -> Next:
