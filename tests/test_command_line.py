@@ -31,6 +31,19 @@ def test_simulate_prints_the_outcome_and_writes_files(tmp_path):
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_only_model_of_a_file_may_have_any_name(tmp_path):
+    (tmp_path / "ball.py").write_text(MODEL.replace("model", "m"))
+    out = call("analyse", "ball.py", cwd=tmp_path)
+    assert out.returncode == 0, out.stderr
+    assert "ball: linear explicit ODE" in out.stdout
+    (tmp_path / "two.py").write_text(
+        MODEL.replace("model", "m") + 'n = dd.Model("other")\nn.equation(n.der(n.state("x")), 1.0)\n'
+    )
+    out = call("analyse", "two.py", "--model", "n", cwd=tmp_path)
+    assert out.returncode == 0, out.stderr
+    assert "other: linear explicit ODE" in out.stdout
+
+
 def test_a_run_that_stops_early_has_exit_code_1(tmp_path):
     text = MODEL.replace("-9.81", "-9.81 + 1e3 * v**2").replace("start=0.0", "start=1.0")
     (tmp_path / "ball.py").write_text(text)
@@ -46,7 +59,8 @@ def test_a_run_that_stops_early_has_exit_code_1(tmp_path):
         ("x = 1", ["file.py"], "daedalus: 'file.py' defines no model."),
         ("model = 3", ["file.py"], "`model` is a int there"),
         ("\n1 / 0", ["file.py"], "line 2: ZeroDivisionError: division by zero"),
-        (MODEL.replace("model", "ball"), ["file.py"], "`model` is nothing there; models have the names ball"),
+        (MODEL.replace("model", "m") + "n = m.copy()", ["file.py"], "they have the names m, n\n  Try: --model m"),
+        (MODEL, ["file.py", "--model", "m"], "`m` is nothing there; models have the names model\n  Try: --model model"),
         (MODEL, ["file.py", "--method", "rk5"], "daedalus: There is no method 'rk5'."),
         (MODEL, ["file.py", "--until", "nan"], "daedalus: The span is not a time."),
         (MODEL, ["file.py", "--out", "run.csv"], "daedalus: A run is saved as NetCDF."),

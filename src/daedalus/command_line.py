@@ -20,6 +20,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+FILE_HELP = "A Python file with a model (and, if wanted, `inputs`, `start`)."
+MODEL_HELP = "The variable that holds the model, where FILE has several and none is called `model`."
+
 # Exit codes: 0 done, 1 the run ended early, 2 the call or the file cannot be used.
 STOPPED_EARLY, BAD_INPUT = 1, 2
 
@@ -53,13 +56,14 @@ def methods() -> None:
 
 @app.command()
 def analyse(
-    file: Annotated[Path, typer.Argument(help="A Python file that defines `model` (if wanted, `inputs`, `start`).")],
+    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the incidence into this picture.")] = None,
+    name: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None,
 ) -> None:
     """Say what the system in FILE is: its kind, index, hidden constraints, and what is too much or too little."""
     from daedalus.analysis.analyse import analyse as examine
 
-    found = _load_file(file)
+    found = _load_file(file, name)
     report = examine(found["model"], at=found.get("start"), inputs=found.get("inputs"))
     typer.echo(str(report))
     if plot is not None:
@@ -69,20 +73,19 @@ def analyse(
 
 @app.command()
 def simulate(
-    file: Annotated[
-        Path, typer.Argument(help="A Python file that defines `model` (and, if wanted, `inputs`, `start`).")
-    ],
+    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
     until: Annotated[float, typer.Option("--until", help="End of the run, in the model's time.")] = 10.0,
     method: Annotated[str, typer.Option("--method", help="A name from `daedalus methods`.")] = "auto",
     rtol: Annotated[float, typer.Option("--rtol", help="Relative tolerance.")] = 1e-6,
     step: Annotated[float | None, typer.Option("--step", help="Fixed step, for methods without error control.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the run to this NetCDF file.")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the run into this picture.")] = None,
+    name: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None,
 ) -> None:
     """Run the model in FILE and say how it went."""
     from daedalus.simulation.simulate import simulate as run
 
-    found = _load_file(file)
+    found = _load_file(file, name)
     trajectory = run(
         found["model"], until, start=found.get("start"), inputs=found.get("inputs"), method=method, rtol=rtol, step=step
     )
@@ -111,14 +114,12 @@ def info() -> None:
         typer.echo(f"{name + ':':<16}{value}")
 
 
-def _load_file(file: Path) -> dict[str, Any]:
-    """The names a Python file defines; it must define `model`."""
-    from daedalus.model.model import Model
-
+def _load_file(file: Path, name: str | None) -> dict[str, Any]:
+    """The names a Python file defines, with its model under "model"."""
     if not file.exists():
-        raise InputError(f"There is no file {str(file)!r}.", remedy="the path of a Python file that defines `model`")
+        raise InputError(f"There is no file {str(file)!r}.", remedy="the path of a Python file with a model")
     if file.suffix != ".py":
-        raise InputError(f"{str(file)!r} is not a Python file.", remedy="a .py file that defines `model`")
+        raise InputError(f"{str(file)!r} is not a Python file.", remedy="a .py file with a model")
     sys.path.insert(0, str(file.resolve().parent))
     try:
         found = runpy.run_path(str(file))
@@ -128,15 +129,31 @@ def _load_file(file: Path) -> dict[str, Any]:
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
         where = f"line {lines[-1]}: " if lines else ""
         raise InputError(f"{str(file)!r} cannot be run.", f"{where}{type(error).__name__}: {error}") from error
-    if not isinstance(found.get("model"), Model):
-        kind = "nothing" if "model" not in found else f"a {type(found['model']).__name__}"
-        others = [name for name, value in found.items() if isinstance(value, Model)]
+    return {**found, "model": _model_among(found, file, name)}
+
+
+def _model_among(found: dict[str, Any], file: Path, name: str | None) -> Any:
+    """The model asked for, else the one called `model`, else the only one."""
+    from daedalus.model.model import Model
+
+    models = {key: value for key, value in found.items() if isinstance(value, Model)}
+    wanted = name or "model"
+    if wanted in models:
+        return models[wanted]
+    if name is None and len({id(value) for value in models.values()}) == 1:
+        return next(iter(models.values()))
+    if models and name is None:
         raise InputError(
-            f"{str(file)!r} defines no model.",
-            f"`model` is {kind} there" + (f"; models have the names {', '.join(others[:6])}" if others else ""),
-            remedy=f"model = {others[0]}" if others else 'model = dd.Model("name") at the top level of the file',
+            f"{str(file)!r} defines several models.",
+            f"they have the names {', '.join(list(models)[:6])}",
+            remedy=f"--model {next(iter(models))}",
         )
-    return found
+    kind = "nothing" if wanted not in found else f"a {type(found[wanted]).__name__}"
+    raise InputError(
+        f"{str(file)!r} defines no model{f' {name!r}' if name else ''}.",
+        f"`{wanted}` is {kind} there" + (f"; models have the names {', '.join(list(models)[:6])}" if models else ""),
+        remedy=f"--model {next(iter(models))}" if models else 'm = dd.Model("name") at the top level of the file',
+    )
 
 
 def _save_picture(figure: Any, path: Path) -> None:

@@ -305,3 +305,18 @@ def test_blocks_are_solved_in_their_order():
     m.equation(ca.atan(z), x, name="saturation")
     s = dd.initialise(m)
     assert s["y"] == pytest.approx(1e6 * np.tan(0.3), rel=1e-12)
+
+
+def test_a_remedy_that_runs_away_is_no_remedy():
+    """x z = 1 at x = 0: freeing x would make it 1e-10 and z a billion."""
+    m = dd.Model("hyperbola")
+    x, z = m.state("x", start=0.0), m.algebraic("z")
+    m.equation(m.der(x), z)
+    m.equation(x * z, 1, name="product")
+    with pytest.raises(dd.InconsistentStartError) as caught:
+        dd.initialise(m)
+    assert str(caught.value).startswith(
+        "No consistent start was found.\n"
+        "  product: x*z - 1 = 0 is left at -1\n"
+        "  no unknown changes product there: the slopes vanish\n"
+    )

@@ -163,6 +163,19 @@ def test_shared_parts_are_written_out_and_long_texts_cut():
     assert text.endswith("…")
 
 
+def test_two_signs_become_one():
+    m = dd.Model("m")
+    x, y = m.state("x"), m.state("y")
+    for expression, text in (
+        (x - ca.SX(-7), "x + 7"),
+        (x + ca.SX(-7), "x - 7"),
+        (x + (-y), "x - y"),
+        (x - (-ca.sin(y)), "x + sin(y)"),
+        (x * ca.SX(-7) - y, "(-7)*x - y"),
+    ):
+        assert expression_text(expression, m._labels()) in (text, text.replace("(-7)*x", "x*(-7)"))
+
+
 def test_names_of_casadi_appear_nowhere():
     m = dd.Model("m")
     y, R, z = m.state("y", 3), m.state("part.R", (2, 2)), m.algebraic("z", 2)

@@ -6,6 +6,7 @@ import pytest
 from reduced_models import chain, pendulum, residual_along, text_of
 
 import daedalus as dd
+from daedalus.reduction.reduce import reduced_with
 
 SHARP = {"rtol": 1e-11, "atol": 1e-13}
 
@@ -26,8 +27,8 @@ def test_a_start_at_which_the_constraint_has_no_slope_is_said():
     assert "axes" in note
 
 
-def test_inputs_are_not_differentiated():
-    assert text_of(lambda: dd.reduce(chain()), dd.ModelError) == (
+def test_a_plan_needs_expressions_for_inputs_that_are_differentiated():
+    assert text_of(lambda: reduced_with(chain(), {}), dd.ModelError) == (
         "The input u would have to be differentiated twice.\n"
         "  it stands in chain[2], which is differentiated\n"
         "  Because a signal from outside may jump, and its derivative would be an impulse.\n"

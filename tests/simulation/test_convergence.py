@@ -2,6 +2,7 @@
 
 import math
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -308,3 +309,45 @@ def test_references_that_do_not_fit():
     assert "it holds at t = 0.5" in message(dd.InputError, decay(), "rk4", [0.1, 0.05], reference=short)
     other = dd.simulate(oscillator(), 1.0).at([0.5, 1.0])
     assert "more than one moment" in message(dd.InputError, decay(), "rk4", [0.1, 0.05], reference=other)
+
+
+def pendulum_of_index(index):
+    """A pendulum in Cartesian coordinates; its rod is written for accelerations, velocities or positions."""
+    m = dd.Model("pendulum")
+    p, v = m.state("p", 2, start=[1.0, 0.0]), m.state("v", 2, start=[0.0, 0.0])
+    z = m.algebraic("z")
+    m.equation(m.der(p), v)
+    m.equation(m.der(v), [-z * p[0], -z * p[1] - 9.81])
+    rod = {1: ca.sumsqr(v) - z * ca.sumsqr(p) - 9.81 * p[1], 2: ca.dot(p, v), 3: ca.sumsqr(p) - 1}
+    m.equation(rod[index], name="rod")
+    return m
+
+
+@pytest.mark.parametrize(("index", "expected", "orders"), [(1, 5, (5, 5, 5)), (2, 5, (5, 5, 3)), (3, 3, (4, 3, 1.8))])
+def test_daes_of_every_index(index, expected, orders):
+    # Hairer, Lubich, Roche 1989: a lower bound for positions, velocities and the force in the rod.
+    found = dd.convergence(pendulum_of_index(index), "radau5", [0.04, 0.02, 0.01], span=0.8)
+    assert found.expected == expected
+    for name, order in zip(("p[1]", "v[1]", "z"), orders):
+        assert found.orders[name] > order - 0.25
+
+
+def test_explicit_methods_run_the_reduced_model():
+    found = dd.convergence(pendulum_of_index(3), "rk4", [0.04, 0.02, 0.01], span=0.8)
+    assert found.expected == 4
+    assert found.order == pytest.approx(4.2, abs=0.3)
+
+
+def test_algebraic_equations_without_a_formula():
+    m = dd.Model("cubic")
+    x, z = m.state("x", start=1.0), m.algebraic("z", start=0.6)
+    m.equation(m.der(x), -z)
+    m.equation(z**3 + z, x)
+    found = dd.convergence(m, "gauss2", [0.2, 0.1, 0.05])
+    assert found.order == pytest.approx(4, abs=0.1)
+    assert found.orders["z"] == pytest.approx(4, abs=0.1)
+
+
+def test_a_method_below_the_index_is_refused():
+    with pytest.raises(dd.InputError, match="The method 'gauss2' does not solve a model of index 2"):
+        dd.convergence(pendulum_of_index(2), "gauss2", [0.02, 0.01], span=0.8)

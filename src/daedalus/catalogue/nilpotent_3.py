@@ -2,7 +2,8 @@
 
     x1 = x2',    x2 = x3',    x3 = -u
 
-No start value is free: x3 = -u, x2 = -u', x1 = -u''. For a constant input the solution is (0, 0, -u).
+No start value is free: x3 = -u, x2 = -u', x1 = -u''. For a constant input the solution is (0, 0, -u). Implicit Euler
+is wrong by u''/2 in x1 at the first step, and by O(1) after each change of step, however short the steps are.
 """
 
 from __future__ import annotations

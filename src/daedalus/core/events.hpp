@@ -125,6 +125,8 @@ inline bool handle_guards(Integration& s) noexcept {
     const long long cut = s.abort_called ? -1 : first_cut(guards);
     if (cut < 0) return false;
     const double theta = guards.roots[cut].theta;
+    if (guards.fallen >= 0 && guards.fallen_theta <= theta) return false;
+    guards.fallen = -1;
     const double same = 4 * spacing(s.t + theta * (s.t_new - s.t)) / std::fabs(s.t_new - s.t);
     cut_step<M>(s, guards.roots[cut].guard, theta);
 
@@ -157,6 +159,11 @@ inline void record_early_events(Integration& s, double whole_begin, double whole
     }
 }
 
+inline void forget_headings(Guards& guards) noexcept {
+    for (long long guard = 0; guard < guards.count; ++guard) guards.heading[guard] = 0;
+    guards.headings_judged = false;
+}
+
 inline bool chatters(Integration& s, bool turned) noexcept {
     Guards& guards = s.guards;
     const double interval = std::fabs(s.t - guards.last_time);
@@ -171,7 +178,8 @@ inline bool chatters(Integration& s, bool turned) noexcept {
 }
 
 // Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
-// its turn (the voltage of a diode becomes a current): within the error of the step it rests where it is.
+// its turn (the voltage of a diode becomes a current), and the way back onto the constraints behind a reset may move a
+// guard: within the error of the step it rests where it is.
 inline void rest_fired(Integration& s) noexcept {
     Guards& guards = s.guards;
     guards_at(s, s.t, s.x, guards.now);
@@ -179,7 +187,8 @@ inline void rest_fired(Integration& s) noexcept {
         const long long guard = guards.roots[r].guard;
         double level = std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t);
         const double now = std::fabs(guards.now[guard]);
-        if (is_switch(guards, guard) && now <= s.rtol * std::fabs(guards.rate * s.last_step)) level = std::fmax(level, now);
+        const bool moved = is_switch(guards, guard) || guards.heading[guard] != 0;
+        if (moved && now <= s.rtol * std::fabs(guards.rate * s.last_step)) level = std::fmax(level, now);
         guards.reference[guard] = 0;
         guards.floor[guard] = 4 * level;
     }
@@ -200,6 +209,7 @@ inline void refresh_references(Integration& s) noexcept {
 inline Status fire(Integration& s) noexcept {
     Guards& guards = s.guards;
     bool terminal = false, moved = false;
+    forget_headings(guards);
     const bool turned = turn_fired(s);
     for (long long r = guards.early_count; r < guards.root_count; ++r) {
         const long long guard = guards.roots[r].guard;
@@ -223,6 +233,9 @@ inline Status fire(Integration& s) noexcept {
                 return Status::not_finite;
             }
             copy(row, s.n, s.x);
+            // The rate of a flight that is lost in rounding may be zero, its side is not.
+            guards.heading[guard] = std::fmax(std::fabs(guards.rate), std::numeric_limits<double>::min());
+            if (!guards.roots[r].rising) guards.heading[guard] *= -1;
             // The impulse of the constraints: positions first, then velocities.
             if (s.linear.keeps_constraints)
                 if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
@@ -257,6 +270,7 @@ inline bool jump_of_inputs(Integration& s) noexcept {
     guards_at(s, s.t, s.x, guards.now);
     guards.root_count = guards.early_count = 0;
     guards.rate = 0;
+    forget_headings(guards);
     for (long long guard = 0; guard < guards.count; ++guard) {
         const double before = guards.before[guard], after = guards.now[guard];
         if (is_switch(guards, guard)) continue;  // its mode follows without an event

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "dense_output.hpp"
+#include "implicit.hpp"
 #include "integration.hpp"
 #include "root.hpp"
 
@@ -22,6 +23,8 @@ inline constexpr double wake_ratio = 4, shortest_look = 1e-20;
 inline constexpr int dip_looks = 4;
 // A switch has left zero where it is this part of the value it is next looked at with.
 inline constexpr double leaving_level = 1e-12;
+// The rate behind a reset is taken over this part of the step; below this part of the rate before it, the guard stands.
+inline constexpr double slope_look = 0.1, stopped_rate = 1e-9;
 
 struct GuardPoint {
     double theta, value;
@@ -128,6 +131,39 @@ inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPo
     }
 }
 
+// Whether the reset of a resting guard sent it back or stopped it: its rate along the slopes at the start of the step,
+// which are exact where the flight itself is lost in rounding. The row (x, z, x') of an implicit method has them.
+inline bool sent_back(Integration& s, long long guard) noexcept {
+    const double reach = slope_look * (s.t_new - s.t);
+    const auto along = [&](double part) {
+        copy(s.x, s.lanes, s.stage);
+        const double* slope = s.implicit ? s.x + implicit_of(s).unknowns : s.coefficients + s.lanes;
+        const double length = s.implicit ? part * reach : part * slope_look;
+        const long long count = s.implicit ? implicit_of(s).states : s.n;
+        for (long long i = 0; i < count; ++i) s.stage[i] += length * slope[i];
+        guards_at(s, s.t + part * reach, s.stage, s.guards.now);
+        return s.guards.now[guard];
+    };
+    const double rate = (along(1) - along(-1)) / (2 * std::fabs(reach));  // along the run
+    const double heading = s.guards.heading[guard];
+    return rate * (heading > 0 ? 1 : -1) <= stopped_rate * std::fabs(heading);
+}
+
+// A guard has left zero after its reset sent it back. Behind zero: it came to rest.
+inline void leave(Guards& guards, long long guard, GuardPoint found) noexcept {
+    if (guards.heading[guard] * found.value > 0 && guards.fallen < 0)
+        guards.fallen = guard, guards.fallen_theta = found.theta;
+    guards.heading[guard] = 0;
+}
+
+// In the first step behind an event, the guards that go on through zero are told from those that were sent back.
+inline void judge_headings(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    for (long long guard = 0; guard < guards.count; ++guard)
+        if (guards.heading[guard] != 0 && !sent_back(s, guard)) guards.heading[guard] = 0;
+    guards.headings_judged = true;
+}
+
 // The first point at which a resting guard is away from zero: above its noise, and on the way further out.
 template <class M>
 inline GuardPoint wake(Integration& s, long long guard) noexcept {
@@ -150,6 +186,7 @@ inline void scan_guard(Integration& s, long long guard) noexcept {
     GuardPoint start{0, guards.reference[guard]};
     if (start.value == 0) {
         start = wake<M>(s, guard);
+        if (start.value != 0 && guards.heading[guard] != 0) leave(guards, guard, start);
         if (against_mode(guards, guard, start.value)) add_root(guards, {guard, 0, start.value > 0});
     }
     GuardPoint left = start;
@@ -159,6 +196,7 @@ inline void scan_guard(Integration& s, long long guard) noexcept {
         if (left.value == 0) {
             if (std::fabs(right.value) > guards.floor[guard]) {
                 if (against_mode(guards, guard, right.value)) locate_leaving<M>(s, guard, left.theta, right);
+                if (guards.heading[guard] != 0) leave(guards, guard, right);
                 left = right;
             } else {
                 left.theta = right.theta;
@@ -187,6 +225,8 @@ template <class M>
 inline void find_roots(Integration& s) noexcept {
     Guards& guards = s.guards;
     guards.root_count = 0;
+    guards.fallen = -1;
+    if (!guards.headings_judged) judge_headings(s);
     for (int j = 1; j < guard_samples; ++j) {
         evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, static_cast<double>(j) / guard_samples, s.stage);
         guards_at(s, s.t + (s.t_new - s.t) * j / guard_samples, s.stage, guards.samples + (j - 1) * guards.count);

@@ -64,6 +64,10 @@ struct Guards {
     double* before = nullptr;     // values just before a reset
     double* samples = nullptr;    // (samples in a step, count)
     double* reset_rows = nullptr; // (count, n)
+    double* heading = nullptr;    // rate with which a guard met its reset; 0 once it has left zero or another event came
+    bool headings_judged = true;  // those left belong to guards that the reset sent back
+    long long fallen = -1;        // a guard that its reset sent back and that is found behind zero, and where
+    double fallen_theta = 0;
     double* slope = nullptr;      // x' where guards or resets need a solve
     Root* roots = nullptr;        // located in this step, in order of time
     long long root_count = 0, root_capacity = 0, early_count = 0;

@@ -133,6 +133,7 @@ inline Status complete(Integration& s) noexcept {
     if (s.guards.count > 0) {
         cut = handle_guards<M>(s);
         if (s.abort_called) return Status::aborted;
+        if (s.guards.fallen >= 0) return Status::chattering;
         if (cut && !s.taken) return Status::newton_failed;
         if (cut && first_not_finite(s.x_new, s.n, s.culprit.component)) {
             s.culprit.what = Culprit::What::state;

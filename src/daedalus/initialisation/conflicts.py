@@ -25,6 +25,8 @@ MOST_CONFLICTS = 6
 MOST_REMEDIES = 3
 # Given values that would have to move by less than this share of their size fit.
 ROUNDING = 1e-11
+# A remedy that moves given values by less than this share, and others by more than its inverse, is none.
+NEGLIGIBLE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,10 @@ def explain(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentS
     if failed.stage is None:
         raise ValueError("nothing to explain: the search arrived")
     none = np.zeros_like(given)
-    if not np.any(given) or not search.run(none, upto=failed.stage).solved:
+    if not np.any(given):
+        return _nothing_found(search, given, failed)
+    free = search.run(none, upto=failed.stage)
+    if not free.solved or _runs_away(search, given, free):
         return _nothing_found(search, given, failed)
     conflicts: list[Conflict] = []
     freed: list[int] = []
@@ -62,6 +67,12 @@ def explain(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentS
         if np.all(moved[freed] <= ROUNDING):
             return outcome
     return _contradiction(search, given, conflicts, freed if outcome.solved else [])
+
+
+def _runs_away(search: Search, given: np.ndarray, free: Outcome) -> bool:
+    """Whether given values hardly move and others grow beyond all bounds instead: x = 1e-10 for x z = 1 is no advice."""
+    change = np.abs(free.values - search.guess) / np.maximum(search.sizes, np.abs(search.guess))
+    return bool(change[given].max() < NEGLIGIBLE and change[~given].max(initial=0.0) > 1 / NEGLIGIBLE)
 
 
 # -- finding ---------------------------------------------------------------------------------------------------

@@ -22,7 +22,10 @@ class EnergyDoor(Notebook):
 
     def _all_equations(self) -> dict[str, Equation]:
         """The written equations, then the equations of motion."""
-        derived = {e.name: e for e in equations_of_motion(self, self._mechanics)}
+        if self._motion is None:
+            found = {e.name: e for e in equations_of_motion(self, self._mechanics)}
+            self._motion = found
+        derived = self._motion
         for name in derived.keys() & self._equations.keys():
             raise ModelError(
                 f"The equation name {name!r} is taken.",

@@ -70,6 +70,7 @@ class Notebook:
     def __init__(self, name: str) -> None:
         self.name = str(name)
         self._frozen: System | None = None
+        self._motion: dict[str, Equation] | None = None  # the equations of motion, until the next change
         self._time = ca.SX.sym("t")
         self._variables: dict[str, Variable] = {}
         self._symbols: dict[str, ca.SX] = {}
@@ -93,6 +94,7 @@ class Notebook:
     def _changed(self) -> None:
         """Called before every change of the notebook."""
         self._frozen = None
+        self._motion = None
 
     def _check_free(self, name: str, what: str) -> None:
         for kind, names in (("output", self._outputs), ("event", self._events), ("variable", self._variables)):

@@ -31,6 +31,8 @@ _FUNCTIONS = {
     )
 }
 _ATOM = 9
+# a + (-b) is written a - b, and a - (-b) is written a + b.
+_OPPOSITE = {ca.OP_ADD: ca.OP_SUB, ca.OP_SUB: ca.OP_ADD}
 
 
 def expression_text(expression: ca.SX, labels: Mapping[int, str], limit: int = 160) -> str:
@@ -55,6 +57,9 @@ def _write(node: ca.SX, labels: Mapping[int, str], budget: list[int]) -> tuple[s
         return label, _ATOM
     budget[0] -= 2
     operation = node.op()
+    if operation in _OPPOSITE and _is_negative(node.dep(1)):
+        left, right = node.dep(0), node.dep(1)
+        return _infix(_OPPOSITE[operation], [_write(left, labels, budget), _write(-right, labels, budget)])
     parts = [_write(node.dep(k), labels, budget) for k in range(node.n_dep())]
     if operation in _INFIX:
         return _infix(operation, parts)
@@ -72,6 +77,10 @@ def _write(node: ca.SX, labels: Mapping[int, str], budget: list[int]) -> tuple[s
         return f"({parts[1][0]} if {parts[0][0]} else 0)", _ATOM
     name = _FUNCTIONS.get(operation, f"operation {operation}")
     return f"{name}({', '.join(text for text, _ in parts)})", _ATOM
+
+
+def _is_negative(node: ca.SX) -> bool:
+    return float(node) < 0 if node.is_constant() else node.op() == ca.OP_NEG
 
 
 def _infix(operation: int, parts: list[tuple[str, int]]) -> tuple[str, int]:

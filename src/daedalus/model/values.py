@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from daedalus.errors import InputError, ModelError
+from daedalus.model.names import did_you_mean, split_index
 from daedalus.model.system import Place, System
 from daedalus.model.variables import flatten_values
 
@@ -81,7 +82,7 @@ def parameter_values(system: System, values: Mapping[str, object] | None) -> np.
         if isinstance(values, dict) and write_plain(p, system, "p", values) >= 0:
             return p
         for name, value in check_mapping(values, "parameters").items():
-            place = system.place(name)
+            place = _place_of_parameter(system, name)
             if place.letter != "p":
                 raise wrong_kind(system, name, place, "a parameter")
             p[place.positions] = flat_values(place, value, "value")
@@ -93,6 +94,21 @@ def parameter_values(system: System, values: Mapping[str, object] | None) -> np.
             remedy=f"parameters={{{missing[0]!r}: 1.0}}",
         )
     return p
+
+
+def _place_of_parameter(system: System, name: str) -> Place:
+    """The place of a name among the parameters; what the model does not have at all is said of parameters."""
+    try:
+        return system.place(name)
+    except InputError:
+        names = [v.name for v in system.of_kind("parameter")]
+        if split_index(name)[0] in system.places:
+            raise
+        raise InputError(
+            f"The model {system.name!r} has no parameter {name!r}.",
+            f"its parameters are {', '.join(names[:10])}" if names else "it has no parameters",
+            remedy=did_you_mean(name, names) if names else f"m.parameter({name!r}, ...) first",
+        ) from None
 
 
 def wrong_kind(system: System, name: str, place: Place, wanted: str) -> InputError:

@@ -8,6 +8,7 @@ solve through the tearing variables of the block (`tearing`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -28,12 +29,21 @@ class LargeBlock(SolverError):
     """Too many coupled equations for a symbolic solve, though linear ones: `linear_form` has them as a matrix."""
 
 
+class Divisor(NamedTuple):
+    """What stands before the one unknown that an equation is solved for, where that is no number."""
+
+    equation: str
+    unknown: str
+    expression: ca.SX  # of (t, x, u, p)
+
+
 @dataclass(frozen=True)
 class ExplicitForm:
-    """x' = f(t, x, u, p) and z = g(t, x, u, p)."""
+    """x' = f(t, x, u, p) and z = g(t, x, u, p), and what was divided by on the way."""
 
     xdot: ca.SX
     z: ca.SX
+    divisors: tuple[Divisor, ...] = ()
 
     def applied(self, system: System, expression: ca.SX) -> ca.SX:
         """An expression of (t, x', x, z, u, p) in terms of (t, x, u, p)."""
@@ -57,14 +67,17 @@ def _solve(system: System) -> ExplicitForm:
     residual, w = system.residual, ca.vertcat(system.symbol("xdot"), system.symbol("z"))
     labels = [*system.labels["xdot"], *system.labels["z"]]
     pattern = ca.jacobian_sparsity(residual, w)
-    solution = _solve_diagonal(residual, w, pattern)
+    divisors: list[Divisor] = []
+    solution = _solve_diagonal(system, residual, w, pattern, labels, divisors)
     if solution is None:
-        solution = _solve_blocks(system, residual, w, pattern, labels)
+        solution = _solve_blocks(system, residual, w, pattern, labels, divisors)
     n = system.sizes["x"]
-    return ExplicitForm(column(solution[:n, 0]), column(solution[n:, 0]))
+    return ExplicitForm(column(solution[:n, 0]), column(solution[n:, 0]), tuple(divisors))
 
 
-def _solve_diagonal(residual: ca.SX, w: ca.SX, pattern: ca.Sparsity) -> ca.SX | None:
+def _solve_diagonal(
+    system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str], divisors: list[Divisor]
+) -> ca.SX | None:
     """The common case, every equation with one unknown of its own, in one go; None when it is not that."""
     rows, columns = (np.array(k) for k in pattern.get_triplet())
     if len(rows) != w.numel() or len(set(rows)) != len(rows) or len(set(columns)) != len(columns):
@@ -74,12 +87,17 @@ def _solve_diagonal(residual: ca.SX, w: ca.SX, pattern: ca.Sparsity) -> ca.SX | 
         return None
     rest = ca.substitute(residual, w, ca.SX.zeros(w.shape))
     by_equation = column(-rest / slope)
+    for row, unknown in zip(rows.tolist(), columns.tolist()):
+        if not slope[row].is_constant():
+            divisors.append(Divisor(system.equation_labels[row], labels[unknown], slope[row]))
     equation_of = np.empty(len(rows), dtype=int)
     equation_of[columns] = rows
     return by_equation[equation_of.tolist()]
 
 
-def _solve_blocks(system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str]) -> ca.SX:
+def _solve_blocks(
+    system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str], divisors: list[Divisor]
+) -> ca.SX:
     count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
     if _structural_rank(pattern) < w.numel():
         raise _singular(system, pattern, labels)
@@ -92,11 +110,16 @@ def _solve_blocks(system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsit
         columns = list(column_order[column_start[block] : column_start[block + 1]])
         own = ca.vertcat(*(unknowns[c] for c in columns))
         values = _solve_block(system, ca.vertcat(*(equations[r] for r in rows)), own, rows, columns, labels)
+        if len(rows) == 1:
+            # What a scalar block is divided by is carried along with its value.
+            values = ca.vertcat(values, ca.densify(ca.jacobian(equations[rows[0]], own)))
         # Earlier results enter last, so that the work on a block does not grow with all that it stands on.
         known = sorted({c for r in rows for c in involved[r]} - set(columns))
         if known:
             old, new = ([source[c] for c in known] for source in (unknowns, solved))
             values = ca.substitute(values, ca.vertcat(*old), ca.vertcat(*new))
+        if len(rows) == 1 and not values[1].is_constant():
+            divisors.append(Divisor(system.equation_labels[rows[0]], labels[columns[0]], values[1]))
         for c, value in zip(columns, elements(ca.densify(values))):
             solved[c] = value
     return ca.vertcat(*solved)

@@ -11,7 +11,8 @@ import numpy as np
 from daedalus.errors import InputError, SingularModelError
 from daedalus.model.model import Model
 from daedalus.model.system import System
-from daedalus.reduction.differentiate import given_input_counts
+from daedalus.reduction.derivative_inputs import with_derivative_inputs
+from daedalus.reduction.differentiate import DifferentiatedInputError, given_input_counts
 from daedalus.reduction.dummy_derivatives import with_selected_states
 from daedalus.reduction.first_order import to_first_order
 from daedalus.reduction.given_inputs import check_smooth, with_inputs
@@ -58,14 +59,17 @@ def reduce(
         another one is better, and tells when in `tr.notes`. Derivatives of second order get names, q_rate for q_dot.
         None: nothing; the solution drifts off.
     alpha: the rate of "baumgarte" in 1/time; without it the rate of the fastest motion at the start.
-    inputs: expressions of `m.time`, parameters and states in the place of inputs. An input that would have to be
-        differentiated must be given here; it becomes an output of the same name.
+    inputs: expressions of `m.time`, parameters and states in the place of inputs, which become outputs of that name. An
+        input that is differentiated and not given here stays open: its derivatives `u_dot`, `u_ddot` are inputs of
+        the result too. `simulate(n, inputs={"u": ...})` takes them from an expression or a traced function, and
+        refuses tables.
     tear: algebraic unknowns that follow from others by a division by a constant become outputs of the same name:
         aliases, chains, and of coupled equations all but a few torn ones. Implicit methods then solve for fewer.
 
     Raises
     ------
-    ModelError: an input would have to be differentiated. SingularModelError: nothing determines some unknown.
+    InputError: an expression for an input jumps where it is differentiated. SingularModelError: nothing determines some
+    unknown.
 
     Example
     -------
@@ -86,9 +90,31 @@ def reduce(
     """
     check_model(model, "reduce")
     _check_arguments(index, stabilise, alpha)
+    given = dict(inputs or {})
+    try:
+        return reduced_with(model, given, index, stabilise, alpha, tear)
+    except DifferentiatedInputError as error:
+        if any(name in given for name in error.needed):
+            raise
+        return with_derivative_inputs(
+            model,
+            error.needed,
+            lambda book, polynomials: reduced_with(book, {**given, **polynomials}, index, stabilise, alpha, tear),
+        )
+
+
+def reduced_with(
+    model: Model,
+    given: Mapping[str, object],
+    index: int = 1,
+    stabilise: str | None = "projection",
+    alpha: float | None = None,
+    tear: bool = False,
+) -> ReducedModel:
+    """The reduced model with expressions in the place of inputs; no other input may have to be differentiated."""
     original = model.freeze()
     level = 1 if stabilise == "ggl" else index
-    both_levels, given = stabilise == "ggl", inputs or {}
+    both_levels = stabilise == "ggl"
     known, redundancy = _planned(model, given, level, both_levels)
 
     def finished(planned: Callable[[bool], Plan]) -> ReducedModel:

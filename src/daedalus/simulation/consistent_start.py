@@ -40,7 +40,7 @@ def consistent_start(
         found = initialise(whole, start, inputs=inputs, parameters=parameters, time=t0)
         moved = np.array([found[label] for label in plant.system.labels["x"]], dtype=float)
     except InconsistentStartError as error:
-        raise _refused(error, off) from None
+        raise in_terms_of_start(error, off) from None
     except DaedalusError:  # a start that only the reduced system has names for
         raise _off(off) from None
     if _off_by(plant, drive, t0, moved, p, rtol):
@@ -51,6 +51,11 @@ def consistent_start(
         return moved, onto
     changed = [f"{label} = {moved[k]:.6g}" for k, label in enumerate(labels) if abs(moved[k] - x0[k]) > 1e-9]
     return moved, (f"start values that were not given follow from the constraints: {', '.join(changed[:8])}",)
+
+
+def is_off(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> bool:
+    """Whether a start violates what the model keeps."""
+    return bool(_off_by(plant, drive, t0, x0, p, rtol))
 
 
 def check_on_invariants(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> None:
@@ -70,8 +75,8 @@ def _off_by(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray
     return [f"{names[k]} is off by {abs(values[k]):.3g}" for k in np.argsort(-np.abs(values))[:3] if values[k] != 0]
 
 
-def _refused(error: InconsistentStartError, off: list[str]) -> InconsistentStartError:
-    """The conflict as `dd.initialise` names it, with the line that mends it."""
+def in_terms_of_start(error: InconsistentStartError, off: list[str]) -> InconsistentStartError:
+    """The conflict as `dd.initialise` names it, with the line that mends it in a call of `dd.simulate`."""
     free = re.match(r'free=\[(?:"[^"]*"(?:, )?)+\](?P<becomes>, which becomes [^,]*)?', error.remedy)
     remedy = "start=dd.initialise(m, ...) with other values, or values that are free"
     if free:

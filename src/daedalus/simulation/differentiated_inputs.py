@@ -13,14 +13,16 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import InputError
+from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import split_index
 from daedalus.model.signals import Signal
 from daedalus.model.system import System
 from daedalus.model.values import check_mapping
+from daedalus.reduction.derivative_inputs import derivative_input_names
 from daedalus.reduction.differentiate import DifferentiatedInputError
-from daedalus.reduction.given_inputs import smooth_instead
-from daedalus.reduction.reduce import reduce
+from daedalus.reduction.given_inputs import check_smooth, smooth_instead
+from daedalus.reduction.reduce import reduced_with
 from daedalus.reduction.rewriting import times_text
 from daedalus.simulation.inputs import EQUAL_DEPTH, MOST_LOOPS, input_place, traced_input
 from daedalus.simulation.solvable import reduced_system, solvable_system
@@ -30,6 +32,7 @@ def driven_system(
     model: Model | System, inputs: Mapping[str, object] | None, span: tuple[float, float]
 ) -> tuple[System, Mapping[str, object]]:
     """The system that is run for a model, and the inputs that are left: those that it differentiates are put in."""
+    inputs = with_input_derivatives(model, inputs, span)
     given = {} if inputs is None else inputs
     try:
         return solvable_system(model), given
@@ -42,6 +45,55 @@ def driven_system(
         smooth = {name: _with_derivatives(model, name, values, span, error) for name in error.needed}
         rest = {name: value for name, value in values.items() if name not in smooth}
         return _reduced(model, smooth), rest
+
+
+def with_input_derivatives(
+    model: Model | System, inputs: Mapping[str, object] | None, span: tuple[float, float]
+) -> Mapping[str, object] | None:
+    """The inputs of a run; a model that was reduced with derivatives among its inputs gets them from the others.
+
+    Example
+    -------
+    >>> import casadi as ca, daedalus as dd
+    >>> m = dd.Model("follower")
+    >>> x = m.state("x"); force = m.algebraic("force"); u = m.input("u")
+    >>> m.equation(m.der(m.der(x)), force); m.equation(x, u)
+    >>> n = dd.reduce(m)
+    >>> sorted(with_input_derivatives(n, {"u": ca.sin(m.time)}, (0.0, 1.0)))
+    ['u', 'u_ddot', 'u_dot']
+    """
+    if not isinstance(model, Model):
+        return inputs
+    values: dict[str, object] | None = None
+    for name, names in derivative_input_names(model).items():
+        own = [n for n in names if n in model._variables]
+        given = {} if inputs is None else check_mapping(inputs, "inputs")
+        if all(n in given for n in own):
+            continue
+        values = dict(given) if values is None else values
+        error = _needed(name, len(names))
+        expression = ca.SX(_with_derivatives(model, name, values, span, error))
+        values[name] = expression
+        check_smooth(model, {name: expression}, {name: len(names)})
+        moving = [v.name for v in model._variables.values() if v.kind != "parameter"]
+        times = times_text(len(names))
+        if ca.depends_on(expression, concatenate(ca.vec(model._symbols[n]) for n in moving)):
+            raise InputError(
+                f"The input {name} depends on variables of the model, which differentiates it {times}.",
+                because="its derivatives would have to be taken along the motion, before the model was reduced.",
+                remedy=f'dd.simulate of the model as it was, or dd.reduce(m, inputs={{"{name}": ...}})',
+            )
+        for n in names:
+            expression = ca.jacobian(ca.vec(expression), model._time)
+            if n in own:
+                values[n] = ca.densify(ca.reshape(expression, *model._symbols[n].shape))
+    return inputs if values is None else values
+
+
+def _needed(name: str, times: int) -> DifferentiatedInputError:
+    error = DifferentiatedInputError(f"The input {name} is differentiated {times_text(times)}.", [])
+    error.needed = {name: times}
+    return error
 
 
 def _with_derivatives(
@@ -90,7 +142,7 @@ def _reduced(model: Model, smooth: dict[str, ca.SX]) -> System:
         for known, found in kept:
             if all(ca.is_equal(known[name], smooth[name], EQUAL_DEPTH) for name in smooth):
                 return found
-        found = reduced_system(reduce(model, inputs=smooth))
+        found = reduced_system(reduced_with(model, smooth))
         kept.insert(0, (smooth, found))
         del kept[MOST_LOOPS:]
     return found

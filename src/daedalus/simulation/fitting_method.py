@@ -32,6 +32,21 @@ def check_fits(plant: ImplicitPlant, method: str | Tableau) -> None:
         _check_mass(plant, name)
 
 
+def caveats(plant: ImplicitPlant, method: str | Tableau) -> tuple[str, ...]:
+    """What a method that fits still does badly on a model."""
+    if plant.index.largest < 3 or not _is_implicit_euler(method):
+        return ()
+    labels = [*plant.system.labels["x"], *plant.system.labels["z"]]
+    deep = [labels[k] for k in np.flatnonzero(plant.index.index > 2)]
+    names = f"{', '.join(deep[:6])} {'is' if len(deep) == 1 else 'are'}"
+    when = "at the first step and after each change of step, however short it is"
+    return (f"implicit Euler on index 3: {names} wrong by O(1) {when}",)
+
+
+def _is_implicit_euler(method: str | Tableau) -> bool:
+    return method == "implicit_euler" if isinstance(method, str) else bool(method.stages == 1 and method.A[0, 0] == 1)
+
+
 def _ability(method: str | Tableau, index: int) -> tuple[str, int, str]:
     """The name of a method, the highest index that it solves, and why not a higher one."""
     if isinstance(method, str):

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.initialise import initialise
 from daedalus.initialisation.start import Start
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import given_start
+from daedalus.simulation.consistent_start import in_terms_of_start
 from daedalus.simulation.continued_row import continued_row
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.inputs import Drive
@@ -32,9 +34,12 @@ UNMOVED = 1e-8
 
 def first_row(
     model: Model | System, plant: ImplicitPlant, drive: Drive, start: Any, inputs: Mapping[str, object], t0: float,
-    p: np.ndarray,
+    p: np.ndarray, at_once: bool = True,
 ) -> np.ndarray:  # fmt: skip
-    """A consistent row for given start values; InconsistentStartError names what contradicts what."""
+    """A consistent row for given start values; InconsistentStartError names what contradicts what.
+
+    `at_once`: whether open states may keep their guesses where x' and z follow from x.
+    """
     system = plant.system
     if isinstance(start, Start) and start.system is system and start.time == t0 and _same(start.vectors["p"], p):
         return np.concatenate([start.vectors[letter] for letter in ROW])
@@ -43,10 +48,10 @@ def first_row(
         return _initialised(model, system, start, inputs, t0, p) if row is None else row
     kept = system.prepared.setdefault("starts", {})
     given = given_start(system, start)
-    key = _key(given, drive, t0, p)
+    key = _key(given, drive, t0, p) if at_once else None
     row = None if key is None else kept.get(key)
     if row is None:
-        if plant.index.largest == 1 and not system.choices:
+        if at_once and plant.index.largest == 1 and not system.choices:
             row = _solved(plant, given, t0, drive.at(np.array([t0]))[0], p)
         if row is None:
             row = _initialised(model, system, start, inputs, t0, p)
@@ -89,7 +94,10 @@ def _initialised(
     plain = {name: value for name, value in inputs.items() if name in system.places}
     labels = system.labels["p"]
     values = dict(zip(labels, p.tolist()))
-    found = initialise(model if own else system, start, inputs=plain, parameters=values, time=t0)
+    try:
+        found = initialise(model if own else system, start, inputs=plain, parameters=values, time=t0)
+    except InconsistentStartError as error:
+        raise in_terms_of_start(error, []) from None
     return np.concatenate([found.vectors[letter] for letter in ROW])
 
 

@@ -59,15 +59,11 @@ def _rosenbrock(name: str, order: int, title: str) -> Method:
     return Method(name, order, False, True, str(order), f"{order} z {order}", "-", "-", title, "rosenbrock", 1, why)
 
 
-def _implicit_tableau(name: str, order: int, adaptive: bool, title: str, index_2: str = "-", why: str = "") -> Method:
+def _undamped(name: str, order: int, title: str, limit: int) -> Method:
     # The orders by index are derived from the tableau in tableaux/dae_orders.py; a test compares them with these.
-    highest = 1 if index_2 == "-" else 2
-    orders = (str(order), f"{order} z {order}", index_2, "-")
-    return Method(name, order, False, adaptive, *orders, title, "tableau", highest, why)
-
-
-_UNDAMPED = "R(∞) = {}: an error of z is carried from step to step and never decays."
-_STAGE_ORDER_1 = "its stage order is 1: multipliers would be wrong by O(1) after each change of step."
+    why = f"R(∞) = {limit}: an error of z is carried from step to step and never decays."
+    orders = (str(order), f"{order} z {order}", "-", "-")
+    return Method(name, order, False, False, *orders, title, "tableau", 1, why)
 
 
 METHODS = {
@@ -82,12 +78,9 @@ METHODS = {
         _explicit("dopri5", 5, True, "Dormand and Prince 1980, 5(4)"),
         _explicit("tsit5", 5, True, "Tsitouras 2011, 5(4)"),
         _explicit("dop853", 8, True, "Dormand and Prince 8(5,3), Hairer, Nørsett and Wanner 1993"),
-        _implicit_tableau("implicit_euler", 1, False, "implicit Euler", "1", _STAGE_ORDER_1),
-        _implicit_tableau("trapezoidal", 2, False, "trapezoidal rule, Lobatto IIIA", why=_UNDAMPED.format(-1)),
-        *(
-            _implicit_tableau(f"gauss{s}", 2 * s, False, f"Gauss–Legendre, {s} stages", why=_UNDAMPED.format((-1) ** s))
-            for s in range(1, 7)
-        ),
+        Method("implicit_euler", 1, False, False, "1", "1 z 1", "1", "q 1 v 1 z 1", "implicit Euler", "tableau"),
+        _undamped("trapezoidal", 2, "trapezoidal rule, Lobatto IIIA", -1),
+        *(_undamped(f"gauss{s}", 2 * s, f"Gauss–Legendre, {s} stages", (-1) ** s) for s in range(1, 7)),
         *(_radau(stages) for stages in (2, 3, 5)),
         _rosenbrock("rodas4", 4, "Hairer and Wanner 1996, Rosenbrock 4(3)"),
         _rosenbrock("rodas5p", 5, "Steinebach 2023, Rosenbrock 5(4)"),

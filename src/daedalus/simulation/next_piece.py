@@ -11,7 +11,7 @@ from daedalus.model.values import parameter_values
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.lobatto_step import attach_momentum_form
-from daedalus.simulation.methods import takes_momenta
+from daedalus.simulation.methods import is_implicit, takes_momenta
 from daedalus.simulation.pieces import Next, Piece
 from daedalus.simulation.rechosen_constraints import Rechosen, rechosen, unclosed
 from daedalus.simulation.reselection import another_choice, with_choice
@@ -19,8 +19,10 @@ from daedalus.simulation.settings import settings_of
 from daedalus.simulation.solvable import reduced_system
 from daedalus.simulation.start_row import Start, start_row
 from daedalus.simulation.system_to_run import implicit_choice, runs_smoothly, system_to_run
+from daedalus.simulation.tables_in_constraints import check_tables
 from daedalus.simulation.trajectory import Trajectory
 from daedalus.simulation.unlocated_switches import piece_without_cuts
+from daedalus.simulation.vanishing_divisor import VanishingDivisor
 
 if TYPE_CHECKING:
     from daedalus.simulation.tableaux.tableau import Tableau
@@ -53,6 +55,8 @@ class Asked(NamedTuple):
         """A piece that runs a system, which still takes the inputs `left`, from a start."""
         p = parameter_values(system, self.parameters)
         system, drive = read_inputs(system, left, (begin, self.t1))
+        if drive.tables and is_implicit(method):
+            check_tables(system, drive, (begin, self.t1))
         if takes_momenta(method):
             attach_momentum_form(self.model, system)
         settings = settings_of(system, method, self.rtol, self.atol, *self.limits, locate_switches=self.locate_switches)
@@ -64,7 +68,15 @@ class Asked(NamedTuple):
 def first_piece(asked: Asked, t0: float, start: Start | None) -> Piece:
     """The piece that a run begins with."""
     system, left, method, why = system_to_run(asked.model, asked.inputs, (t0, asked.t1), asked.method, asked.rtol)
-    return asked.piece(system, left, method, why, t0, start)
+    try:
+        return asked.piece(system, left, method, why, t0, start)
+    except VanishingDivisor as error:
+        if asked.method != "auto" or error.of_states:
+            raise
+        # Inputs or parameters take the unknown out of an equation, which then constrains the states.
+        whole = as_system(asked.model)
+        method, why = implicit_choice(whole, error.facts[0], asked.rtol)
+        return asked.piece(whole, asked.inputs or {}, method, why, t0, start)
 
 
 def next_piece(asked: Asked, done: Trajectory, first: Piece | None = None) -> Next:

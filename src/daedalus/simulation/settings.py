@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.system import System
 from daedalus.simulation.condition_times import condition_times
-from daedalus.simulation.fitting_method import check_fits
+from daedalus.simulation.fitting_method import caveats, check_fits
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.methods import LOOSE_EXPLICIT, METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.simulation.plant import Plant, plant_of
@@ -106,6 +107,7 @@ def _checked(
     system: System, method: str | Tableau, rtol: float, atol: object, limits: tuple[Any, ...], locate: bool
 ) -> Settings:
     numbers = dict(zip(NUMBERS, (rtol, *limits)))
+    numbers["max_steps"] = _whole(numbers["max_steps"])
     for name, value in numbers.items():
         if value is not None and (not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0):
             raise InputError(
@@ -128,6 +130,8 @@ def _checked(
         call["watch_stiffness"] = True
     if system.events or (switches is not None and switches.count):
         call.update(_events(core_plant, 0 if switches is None else switches.count))
+    if isinstance(plant, ImplicitPlant):
+        notes += caveats(plant, method)
     core_method, reason = choice.core, choice.reason
     if takes_momenta(method):
         core_method, reason = _momentum_step(system, choice.name)
@@ -135,6 +139,15 @@ def _checked(
     core = _core_model(core_plant, choice.name)
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes)
+
+
+def _whole(max_steps: Any) -> Any:
+    """A number of steps; 1e6 is one, 1.5 is none. What is no number at all is refused with the others."""
+    if not isinstance(max_steps, (float, np.floating)) or not max_steps > 0 or max_steps == math.inf:
+        return None if max_steps == math.inf else max_steps
+    if max_steps != int(max_steps):
+        raise InputError("max_steps must be a whole number.", f"got {max_steps!r}", remedy="max_steps=1000")
+    return int(max_steps)
 
 
 def _core_model(plant: Plant, method: str) -> Any:
@@ -184,6 +197,10 @@ def absolute_tolerance(system: System, atol: object) -> np.ndarray:
         vector = 1e-9 * system.nominal["x"]
         for name, value in atol.items():
             place = system.place(name)
+            if place.letter == "z":
+                # It follows from x without an error of its own.
+                _absolute(name, value, len(place.positions))
+                continue
             if place.letter != "x":
                 raise InputError(
                     f"atol of {name} means nothing.", "only states have an error of their own with an explicit method"

@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.system import System
+from daedalus.simulation.differentiated_inputs import with_input_derivatives
 from daedalus.simulation.next_piece import Asked, first_piece, next_piece
 from daedalus.simulation.pieces import run_in_pieces
 from daedalus.simulation.progress import ProgressBar, wants_progress
@@ -82,6 +83,7 @@ def simulate(
     (-1.0, 'dop853')
     """
     t0, t1 = read_span(span)
+    inputs = with_input_derivatives(model, inputs, (t0, t1))
     limits = (step, max_step, first_step, max_steps, time_limit)
     asked = Asked(model, t1, method, inputs, parameters, rtol, atol, limits, locate_switches)
     first = first_piece(asked, t0, start)
@@ -145,7 +147,8 @@ def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
     if times.size == 1 and low <= times[0] <= high:
         return times
     if times.ndim != 1 or not np.all(np.isfinite(times)):
-        raise InputError("save_at is a list of times.", f"got an array of shape {times.shape}")
+        got = f"got an array of shape {times.shape}" if times.ndim != 1 else "got times that are not finite"
+        raise InputError("save_at is a list of times.", got, remedy="np.linspace(t0, t1, 101), or None for every step")
     if times.size and (times.min() < low or times.max() > high):
         raise InputError(
             "save_at leaves the span.",

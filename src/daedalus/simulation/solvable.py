@@ -47,11 +47,11 @@ def _made_solvable(model: Model | System, system: System) -> System:
     except SingularModelError:
         if not isinstance(model, Model):
             raise
-        from daedalus.reduction.reduce import reduce
+        from daedalus.reduction.reduce import reduced_with
 
         if not model._mechanics.constraints:
             check_general_mass(model)
-        reduced = reduce(model)
+        reduced = reduced_with(model, {})
         _check_determined(reduced.freeze())
         return reduced_system(reduced)
     if isinstance(model, ReducedModel):

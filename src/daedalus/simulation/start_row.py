@@ -12,7 +12,7 @@ from daedalus.errors import InconsistentStartError, InputError
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.model.values import given_start
-from daedalus.simulation.consistent_start import check_on_invariants, consistent_start
+from daedalus.simulation.consistent_start import check_on_invariants, consistent_start, is_off
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import Drive
@@ -20,6 +20,7 @@ from daedalus.simulation.plant import Plant
 from daedalus.simulation.restart import with_restart
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.settings import Settings
+from daedalus.simulation.vanishing_divisor import check_divisors
 
 Start = Mapping[str, object] | Samples
 Given = tuple[Start | None, Mapping[str, object] | None, Mapping[str, object] | None]
@@ -39,7 +40,7 @@ def start_row(
         assert isinstance(plant, ImplicitPlant)
         row = first_row(model, plant, drive, start, left, t0, p)
         if system.has_invariants:
-            check_on_invariants(plant, drive, t0, row, p, rtol)
+            row = _on_invariants(model, plant, drive, t0, row, p, rtol, given)
         if system.events and plant.index.largest > 1 and any(event.resets for event in system.events):
             settings = with_restart(settings, model)
         return row, settings, drive
@@ -47,7 +48,26 @@ def start_row(
     if system.has_invariants:
         row, done = consistent_start(model, plant, drive, t0, row, p, rtol, given)
         drive = drive._replace(notes=(*drive.notes, *done)) if done else drive
+    check_divisors(model, plant, drive, t0, row, p)
     return row, settings, drive
+
+
+def _on_invariants(
+    model: Model | System, plant: ImplicitPlant, drive: Drive, t0: float, row: np.ndarray, p: np.ndarray, rtol: float,
+    given: Given,
+) -> np.ndarray:  # fmt: skip
+    """The row on what the model keeps: values that were left open follow from it, given ones are never moved."""
+    open_states = isinstance(model, Model) and np.isnan(given_start(plant.system, _plain(given[0]))["x"]).any()
+    if open_states and is_off(plant, drive, t0, row, p, rtol):
+        whole = first_row(model, plant, drive, given[0], given[1] or {}, t0, p, at_once=False)
+        if not is_off(plant, drive, t0, whole, p, rtol):
+            return whole
+    check_on_invariants(plant, drive, t0, row, p, rtol)
+    return row
+
+
+def _plain(start: Start | None) -> Mapping[str, Any] | None:
+    return None if isinstance(start, Samples) else start
 
 
 def read_start(plant: Plant, drive: Drive, start: Start, t0: float, p: np.ndarray, settings: Settings) -> np.ndarray:

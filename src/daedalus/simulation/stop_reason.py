@@ -36,6 +36,8 @@ def stop_reason(
         "chattering": f"events follow each other without progress at {t}",
         "inconsistent": f"no consistent values were found after the jump at {t}",
     }
+    if run.status == "chattering" and run.events:
+        sentences["chattering"] += f", the last one {system.events[run.events[-1][0]].name!r}"
     if run.status == "event":
         return f"event {system.events[run.events[-1][0]].name!r} ended the run at {t}"
     sentence = sentences.get(run.status) or _failure(run, t, culprit_name(run, system), step)

@@ -420,3 +420,26 @@ def test_equations_not_linear_in_the_derivative():
 
 def test_it_is_public():
     assert dd.solve_dae is solve_dae
+
+
+def test_the_choice_of_a_method_may_be_left_open():
+    def decay(t, y, yp):
+        return [yp[0] + y[0], y[1] - y[0] ** 2]
+
+    for method in ("auto", "LSODA"):
+        loose = dd.solve_dae(decay, (0, 1), [1.0, 1.0], method=method)
+        tight = dd.solve_dae(decay, (0, 1), [1.0, 1.0], method=method, rtol=1e-9, atol=1e-12)
+        assert (loose.method, tight.method) == ("radau5", "radau9")
+        assert tight.y[1, -1] == pytest.approx(np.exp(-2), rel=1e-8)
+
+
+def test_a_function_without_a_value_at_the_start_is_named():
+    with pytest.raises(ValueError, match=r"F\(t0, y0, yp0 = 0\) is not finite") as caught:
+        dd.solve_dae(lambda t, y, yp: [yp[0] + y[0] * np.inf], (0, 1), [1.0])
+    assert "component 0 is inf" in str(caught.value)
+
+
+def test_a_mass_that_is_not_finite_is_named():
+    with pytest.raises(ValueError, match="All entries of `mass` must be finite") as caught:
+        dd.solve_dae(lambda t, y: [-y[0]], (0, 1), [1.0], mass=[[np.nan]])
+    assert "mass[0, 0] = nan" in str(caught.value)

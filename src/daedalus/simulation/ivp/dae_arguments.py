@@ -14,6 +14,8 @@ from daedalus.simulation.ivp.ivp_settings import EXPLICIT, Problem, Settings, re
 from daedalus.simulation.methods import METHODS, is_implicit
 
 SCIPY = {"Radau": "radau5", "BDF": "bdf"}
+# Choices that are left to us: Radau solves every index up to 3, with order 9 where the tolerance is tight.
+AUTOMATIC, TIGHT = ("auto", "LSODA"), 1e-6
 # RADAU5 and its relatives know the indices 1, 2 and 3; a few more cost nothing.
 HIGHEST = 10
 
@@ -60,7 +62,9 @@ def read_dae_settings(method: Any, problem: Problem, options: dict[str, Any]) ->
     if not isinstance(method, str):
         raise IvpTypeError("`method` must be a name.", f"got {type(method).__name__}", remedy='method="Radau"')
     name = SCIPY.get(method, method)
-    known = [*(key for key, own in SCIPY.items() if own in METHODS), *(m for m in METHODS if is_implicit(m))]
+    if method in AUTOMATIC:
+        name = "radau9" if np.ndim(options["rtol"]) == 0 and options["rtol"] < TIGHT else "radau5"
+    known = [*SCIPY, *AUTOMATIC, *(m for m in METHODS if is_implicit(m))]
     if not is_implicit(name):
         explicit = name in METHODS or name in EXPLICIT
         raise IvpValueError(
@@ -113,11 +117,31 @@ def read_mass(mass: Any, n: int) -> np.ndarray | None:
             remedy="F(t, y, yp) = M(t, y) @ yp - f(t, y), without mass=",
         )
     matrix = np.asarray(mass.toarray() if hasattr(mass, "toarray") else mass, dtype=float)
-    if matrix.shape != (n, n) or not np.all(np.isfinite(matrix)):
+    if matrix.shape != (n, n):
         raise IvpValueError(
             "`mass` does not fit y0.", f"got shape {matrix.shape} for {n} components", remedy=f"a matrix ({n}, {n})"
         )
+    if not np.all(np.isfinite(matrix)):
+        row, column = np.argwhere(~np.isfinite(matrix))[0]
+        raise IvpValueError(
+            "All entries of `mass` must be finite.", f"mass[{row}, {column}] = {matrix[row, column]}", remedy="numbers"
+        )
     return matrix
+
+
+def check_finite(left: np.ndarray, has_mass: bool, guessed: bool) -> None:
+    """Refuse a function that gives NaN or infinity at the start, where nothing can begin."""
+    wrong = np.flatnonzero(~np.isfinite(left))
+    if not len(wrong):
+        return
+    where = "f(t0, y0)" if has_mass else "F(t0, y0, yp0 = 0)" if guessed else "F(t0, y0, yp0)"
+    others = "another y0" if has_mass else "yp0=..., or another y0" if guessed else "another y0 or yp0"
+    raise IvpValueError(
+        f"{where} is not finite.",
+        ", ".join(f"component {k} is {left[k]:g}" for k in wrong[:4]),
+        because="a division by zero or a root of a negative number is likely there.",
+        remedy=others,
+    )
 
 
 def read_index(index: Any, n: int) -> np.ndarray | None:

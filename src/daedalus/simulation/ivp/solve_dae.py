@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.simulation.ivp.dae_arguments import (
     Form,
+    check_finite,
     check_method,
     read_dae_settings,
     read_index,
@@ -60,7 +61,8 @@ def solve_dae(
     t_span: (t0, t1), forwards or backwards.
     y0, yp0: start values (n,). yp0=None computes y' from y0. A start that contradicts F, or a hidden constraint that
         follows from it, by more than the tolerances is refused unless `repair`.
-    method: "Radau" (radau5), "BDF" (bdf), or an implicit method of `dd.methods()`.
+    method: "Radau" (radau5), "BDF" (bdf), "auto" and "LSODA" (radau5, and radau9 below rtol = 1e-6), or an implicit
+        method of `dd.methods()`.
     t_eval, dense_output, args: as in `dd.solve_ivp`.
     events: one function or several: g(t, y, yp, *args) or g(t, y, *args); attributes `terminal` and `direction`.
     rtol, atol: the local error of each component is kept below atol + rtol |y|; atol a number or (n,).
@@ -99,7 +101,8 @@ def solve_dae(
     wanted = Wanted(problem.span[0], problem.y0, rate, settings.rtol, settings.atol, repair)
     arguments = Arguments(problem.args)
     # Whatever the function raises at the start is the user's, and passes through unchanged.
-    form.residual(problem.span[0], problem.y0, np.zeros(n) if rate is None else rate)
+    left = form.residual(problem.span[0], problem.y0, np.zeros(n) if rate is None else rate)
+    check_finite(left, form.mass is not None, rate is None)
     formula, reason = _formula(form, problem, rate, arguments)
     found = (
         _traced(formula, form, wanted, indices, arguments, METHODS[settings.name].family == "rosenbrock")

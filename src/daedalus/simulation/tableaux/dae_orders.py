@@ -106,6 +106,8 @@ def _orders_of_index_2(T: Tableau) -> DaeOrders:
 
 def _orders_of_index_3(T: Tableau) -> DaeOrders:
     q = T.stage_order
+    if _is_implicit_euler(T):
+        return DaeOrders(3, {"q": 1, "v": 1, "λ": 1})
     is_radau_iia = q == T.stages and T.order == 2 * T.stages - 1
     return DaeOrders(3, {"q": q + 1 if is_radau_iia else q, "v": q, "λ": q - 1})
 
@@ -140,8 +142,14 @@ def _undamped(limit: float) -> str:
     return f"R(∞) = {limit:.3g}: an error of z, and rounding is one, {what}"
 
 
+def _is_implicit_euler(T: Tableau) -> bool:
+    """BDF of order 1, which converges with constant steps: its transients end after two steps (Brenan, Campbell,
+    Petzold 1996, section 3.2.4)."""
+    return bool(T.stages == 1 and T.A[0, 0] == 1 and T.b[0] == 1)
+
+
 def _refusal_of_index_3(T: Tableau) -> str:
-    if T.stage_order < 2:
+    if T.stage_order < 2 and not _is_implicit_euler(T):
         return (
             "its stage order is 1: multipliers are wrong by O(1) at the first step and after each change of step, "
             "however small the step"

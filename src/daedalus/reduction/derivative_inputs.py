@@ -1,0 +1,69 @@
+"""A reduction that leaves inputs open which it differentiates: u', u'', ... become inputs of the reduced model.
+
+An input that stands in a constraint is needed with its derivatives. Before the reduction it is written as its Taylor
+polynomial about a moment τ, u(t) = Σ_k u_k (t - τ)^k / k!, with constants u_k; the k-th derivative of that at t = τ is
+u_k. With τ = t put into the reduced equations, the constants are the inputs `u`, `u_dot`, `u_ddot`, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import factorial
+
+import casadi as ca
+
+from daedalus.model.expressions import concatenate
+from daedalus.model.model import Model
+from daedalus.model.names import derivative_name, split_derivative
+from daedalus.model.variables import Variable
+from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted, written_out
+
+# Names that nobody writes, for what is there only while the equations are differentiated.
+MOMENT, CONSTANT = "(moment)", "({name} at the moment)"
+
+
+def derivative_input_names(model: Model) -> dict[str, tuple[str, ...]]:
+    """Which inputs of a reduced model are derivatives of which other: {"u": ("u_dot", "u_ddot")}.
+
+    Names that end in _dot are reserved, so an input that has one is such a derivative.
+    """
+    inputs = [name for name, variable in model._variables.items() if variable.kind == "input"]
+    orders: dict[str, int] = {}
+    for name in inputs:
+        origin, order = split_derivative(name)
+        if order and origin in inputs:
+            orders[origin] = max(order, orders.get(origin, 0))
+    return {name: tuple(derivative_name(name, k) for k in range(1, most + 1)) for name, most in orders.items()}
+
+
+def with_derivative_inputs(
+    model: Model, needed: Mapping[str, int], reduced: Callable[[Model, Mapping[str, ca.SX]], ReducedModel]
+) -> ReducedModel:
+    """The reduced model with the derivatives of inputs as inputs.
+
+    `needed` says how often each is differentiated; `reduced(model, inputs)` reduces a model with expressions in the
+    place of inputs.
+    """
+    book = written_out(model)
+    moment = book._adopt(Variable(MOMENT, "parameter", start=(0.0,), nominal=(1.0,)), ca.SX.sym("moment"))
+    constants, polynomials, inputs = {}, {}, {}
+    for name, times in needed.items():
+        old = model._variables[name]
+        polynomial = ca.SX.zeros(*model._symbols[name].shape)
+        for k in range(times + 1):
+            own = derivative_name(name, k)
+            constant = replace(old, name=CONSTANT.format(name=own), kind="parameter", start=(0.0,) * old.size)
+            constants[own] = book._adopt(constant, ca.SX.sym(own, *model._symbols[name].shape))
+            inputs[own] = replace(old, name=own, unit=old.unit if k == 0 else "")
+            polynomial = polynomial + constants[own] * ((book._time - moment) ** k / factorial(k))
+        polynomials[name] = polynomial
+    n = reduced(book, polynomials)
+
+    final = rewritten(n, dict.fromkeys([MOMENT, *(CONSTANT.format(name=own) for own in constants)]))
+    final._equations = dict(n._equations)
+    final._outputs = {name: value for name, value in n._outputs.items() if name not in needed}
+    final._reduction, final._redundancy = replace(n.reduction, original=model.freeze()), n._redundancy
+    symbols = {own: final._adopt(inputs[own], model._symbols.get(own, constants[own])) for own in constants}
+    substituted(final, concatenate([moment, *constants.values()]), concatenate([final._time, *symbols.values()]))
+    return final

@@ -1,0 +1,92 @@
+"""Refuse a start at which an equation cannot be solved for its unknown, because what stands before that is zero there.
+
+`u x' + x = 0` is an ODE while u ≠ 0; at u = 0 a division would give an infinite x', or where a factor cancels, one of
+many solutions. A divisor d counts as zero within its rounding error, which is eps Σ |∂d/∂y y| over its arguments y.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import SingularModelError
+from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.model import Model
+from daedalus.model.printing import expression_text
+from daedalus.model.system import System
+from daedalus.reduction.explicit_form import Divisor
+from daedalus.simulation.inputs import Drive
+from daedalus.simulation.plant import ExplicitPlant, Plant
+from daedalus.simulation.singular_mass import check_start_mass
+
+ROUNDING = 8 * np.finfo(float).eps
+LETTERS = ("t", "x", "u", "p")
+# Names in one sentence.
+MOST_NAMES = 6
+
+
+class VanishingDivisor(SingularModelError):
+    """An equation loses its unknown at the start; `of_states` tells whether another state would have kept it."""
+
+    of_states = True
+
+
+def check_divisors(model: Model | System, plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray) -> None:
+    """Raise a VanishingDivisor where a divisor of the formulas for x' and z is zero at the start.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("valve")
+    >>> x = m.state("x", start=1.0); u = m.input("u")
+    >>> m.equation(u * m.der(x) + x)
+    >>> dd.simulate(m, 1.0, inputs={"u": 0}, method="tsit5")
+    Traceback (most recent call last):
+    daedalus.simulation.vanishing_divisor.VanishingDivisor: equation_1 cannot be solved for x_dot at the start.
+      u, which stands before x_dot, is zero at u = 0
+      Because there the model is another one: an equation loses the unknown that it is solved for.
+      Try: another value of u, or dd.analyse(m, at={"u": 0}), which says what the model is there
+    """
+    if not isinstance(plant, ExplicitPlant) or not plant.form.divisors:
+        return
+    function, needs_inputs = _function(plant.system, plant.form.divisors)
+    u = drive.at(np.array([t0]))[0] if needs_inputs else drive.constants
+    value, size = (np.asarray(result).ravel() for result in function(t0, x0, u, p))
+    vanished = np.flatnonzero(np.abs(value) <= ROUNDING * size)
+    if len(vanished):
+        check_start_mass(model, plant.system, t0, x0, p)
+        known = {"t": [t0], "x": x0, "u": u, "p": p}
+        raise _refused(plant.system, plant.form.divisors[int(vanished[0])], known)
+
+
+def _function(system: System, divisors: tuple[Divisor, ...]) -> tuple[ca.Function, bool]:
+    """The divisors and the sizes of their terms, as numbers of (t, x, u, p); kept with the system."""
+    if "divisors" not in system.prepared:
+        symbols = [system.symbol(letter) for letter in LETTERS]
+        expressions = concatenate(divisor.expression for divisor in divisors)
+        arguments = ca.vertcat(*symbols)
+        terms = ca.mtimes(ca.fabs(ca.jacobian(expressions, arguments)), ca.fabs(arguments))
+        function = ca.Function("divisors", symbols, [ca.densify(expressions), ca.densify(terms)])
+        system.prepared["divisors"] = function, bool(ca.depends_on(expressions, system.symbol("u")))
+    return system.prepared["divisors"]
+
+
+def _refused(system: System, divisor: Divisor, known: dict[str, object]) -> VanishingDivisor:
+    labels, values = {}, {}
+    for letter in LETTERS:
+        names = ("t",) if letter == "t" else system.labels[letter]
+        for name, symbol, value in zip(names, elements(system.symbol(letter)), np.asarray(known[letter], dtype=float)):
+            labels[symbol_key(symbol)] = name
+            values[name] = float(value) + 0.0
+    inside = [labels[symbol_key(symbol)] for symbol in ca.symvar(divisor.expression)][:MOST_NAMES]
+    at = ", ".join(f"{name} = {values[name]:g}" for name in inside)
+    point = ", ".join(f'"{name}": {values[name]:g}' for name in inside if name != "t")
+    choice = f"another value of {', '.join(inside)}" if inside != ["t"] else "another time to begin at"
+    error = VanishingDivisor(
+        f"{divisor.equation} cannot be solved for {divisor.unknown} at the start.",
+        f"{expression_text(divisor.expression, labels, 80)}, which stands before {divisor.unknown}, is zero at {at}",
+        because="there the model is another one: an equation loses the unknown that it is solved for.",
+        remedy=f"{choice}, or dd.analyse(m, at={{{point}}}), which says what the model is there",
+    )
+    error.of_states = bool(ca.depends_on(divisor.expression, system.symbol("x")))
+    return error
