@@ -138,3 +138,27 @@ def test_what_cannot_be_located_is_noted():
     assert (
         "floor(...) in the equations may jump, and the derivative does not know of it" in dd.sensitivities(m, 0.1).notes
     )
+
+
+def test_backwards_in_time():
+    m = dd.Model("ramp")
+    x, k = m.state("x", start=4.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), ca.if_else(x < k, 1.0, 3.0))
+    sens = dd.sensitivities(m, (2.0, 0.0))
+    np.testing.assert_allclose([sens.value[0], sens.M[0, 0], sens.d("x", "k")], [0.0, 1 / 3, 2 / 3], atol=1e-9)
+    assert sens.verify().passed
+
+
+def test_conditions_inside_each_other_and_at_one_time():
+    """x(2) = k + 2 (t₂ - k + x₀) + 4 (2 - t₂) with t₂ = 1.3 - y₀."""
+    m = dd.Model("inside")
+    x, y, k = m.state("x", start=0.0), m.state("y", start=0.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), ca.if_else(x > k, ca.if_else(y > 1.3, 4.0, 2.0), 1.0))
+    m.equation(m.der(y), 1.0)
+    sens = dd.sensitivities(m, 2.0)
+    np.testing.assert_allclose(sens.d("x", "start"), [2.0, 2.0], rtol=1e-9)
+    np.testing.assert_allclose(sens.d("x", "k"), -1.0, rtol=1e-9)
+    both = dd.Model("both")
+    x, k = both.state("x", start=0.0), both.parameter("k", 1.0)
+    both.equation(both.der(x), 1 + ca.if_else(x > k, 1.0, 0.0) + ca.if_else(x > 1.0, 1.0, 0.0))
+    assert any("the derivative depends on which comes first" in note for note in dd.sensitivities(both, 2.0).notes)

@@ -81,13 +81,13 @@ class JumpingConditions:
     ) -> tuple[int, ...]:
         """The modes at a point (t, x', x, z, u, p); a guard at zero goes the way in which it moves.
 
-        modes: those before, which hold where a guard is clear of zero.
+        modes: those before, which hold where a guard is clear of zero. span: how far the run goes, negative backwards.
         """
         found = list(modes or (0,) * len(self.texts))
         for k in range(len(found)):  # a condition inside another one comes before it
             value, moves = (float(part[k]) for part in self._conditions(*point, found))
-            if abs(value) <= ZERO * abs(moves) * span:
-                found[k] = int(moves > 0)
+            if abs(value) <= ZERO * abs(moves * span):
+                found[k] = int(moves * span > 0)
             elif modes is None:
                 found[k] = int(value > 0)
         return tuple(found)

@@ -51,7 +51,7 @@ def in_first_mode(case: Case) -> Case:
     jumps = jumping_conditions(case.system)
     if jumps is None:
         return case
-    modes = jumps.modes_at(_point(case, case.t0, case.row0), None, abs(case.t1 - case.t0))
+    modes = jumps.modes_at(_point(case, case.t0, case.row0), None, case.t1 - case.t0)
     return case.going_on(jumps.system(modes), case.t0, case.x0)
 
 
@@ -94,16 +94,20 @@ def _behind_jump(
     whole = case.row_at(t, row[:n]) if case.has_formulas else row
     turned = tuple(1 - mode if k == which else mode for k, mode in enumerate(modes))
     # Conditions on the same quantity, such as v > 0 and v < 0, change together.
-    fixed = jumps.modes_at(_point(case, t, whole), turned, abs(case.t1 - case.t0))
+    fixed = jumps.modes_at(_point(case, t, whole), turned, case.t1 - case.t0)
     turned = tuple(turned[k] if k == which else fixed[k] for k in range(len(turned)))
     guess = None if case.has_formulas else whole
     following = case.going_on(jumps.system(turned), t, row[:n], guess)
     leaves = jumps.rates(_point(following, t, following.row0), turned)[which] * (2 * turned[which] - 1)
-    if leaves < 0:
+    if leaves * np.sign(case.t1 - t) < 0:
         raise _sliding(case, t, jumps.texts[which])
     moves = time_slopes(case, _own_events(case) + which, t, whole)
     slopes = np.eye(n, len(moves)) + np.outer(whole[-n:] - following.row0[-n:], moves)
-    return NextPart(following, slopes, f"the equations jump at t = {t:.6g}, where {jumps.texts[which]} changes")
+    note = f"the equations jump at t = {t:.6g}, where {jumps.texts[which]} changes"
+    for k in [k for k, mode in enumerate(modes) if k != which and mode != turned[k]]:
+        if not np.allclose(moves, time_slopes(case, _own_events(case) + k, t, whole), rtol=1e-6):
+            note += f"; {jumps.texts[k]} changes at the same time, and the derivative depends on which comes first"
+    return NextPart(following, slopes, note)
 
 
 def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:
