@@ -8,6 +8,8 @@ from differentiable_models import ball, pendulum_by_position
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.differentiation.sensitivities import WAYS
+from daedalus.differentiation.verification import Verification
 
 
 @pytest.mark.parametrize("by", ["variational", "discrete"])
@@ -48,3 +50,28 @@ def test_a_wrong_second_derivative_is_caught():
     report = sens.verify()
     assert not report["second derivatives"].passed
     assert report["symmetry"].passed
+
+
+def test_checks_that_cannot_be_made_are_said_to_be_missing(monkeypatch):
+    m = dd.Model("fill")
+    x, k = m.state("x", start=0.0), m.parameter("k", 2.0)
+    m.equation(m.der(x), k)
+    m.event("full", x - 1, terminal=True)
+    report = dd.sensitivities(m, 5.0).verify()
+    assert report.passed
+    assert not report["the adjoint"].ran
+    assert "  the adjoint               not made: the run ends at an event" in str(report).splitlines()
+
+    def stuck(*_):
+        raise dd.SolverError("The stages of a step cannot be solved again.", "they end at t = 0.1")
+
+    monkeypatch.setitem(WAYS, "discrete", stuck)
+    report = dd.sensitivities(m, 0.3).verify()
+    assert report.passed
+    assert report["differences"].error < 1e-9
+    assert [check.ran for check in report.checks] == [True, False, False]
+    assert report["the steps differentiated"].verdict == (
+        "not made: the steps cannot be differentiated: they end at t = 0.1"
+    )
+    # Nothing that was compared is nothing that was confirmed.
+    assert not Verification(report.checks[1:]).passed
