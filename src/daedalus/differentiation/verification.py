@@ -160,7 +160,7 @@ def _directions(sens: Sensitivities, size: np.ndarray, count: int, seed: int) ->
 def _against_differences(
     sens: Sensitivities, chart: StartChart, steps: Sensitivities | None, S: np.ndarray, size: np.ndarray
 ) -> Check:
-    """Central differences over shrinking increments: of the steps; of runs through events and where steps are missing."""
+    """Central differences over shrinking increments, of the steps or, through events and without steps, of runs."""
     nominal_x = sens._case.system.nominal["x"]
     worst, slopes, through_events = 0.0, [], steps is None or bool(steps._recorded.events)
     for direction in _directions(sens, size, 3, 7):
