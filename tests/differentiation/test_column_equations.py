@@ -8,8 +8,11 @@ from whole_variational import Prepared, end_of
 
 import daedalus as dd
 from daedalus import _core, catalogue
+from daedalus.compilation import compile_function
 from daedalus.differentiation.column_equations import ColumnEquations
 from daedalus.differentiation.directions import Directions
+from daedalus.model.model import as_system
+from daedalus.simulation.lobatto_step import attach_momentum_form, lobatto_step
 from daedalus.simulation.methods import choose_method
 
 ADAPTIVE = {"rtol": 1e-7, "atol": 1e-10}
@@ -116,25 +119,24 @@ def test_compiled_functions_do_not_depend_on_the_number_of_directions(monkeypatc
     assert sizes[0] == sizes[1] == sizes[2]
 
 
-def test_an_index_2_model_has_the_scales_of_its_index_in_every_column():
-    """x' = -x + z, 0 = x - p sin t: z = p (sin t + cos t), and columns by p."""
+@pytest.mark.parametrize("method", ["radau5", "bdf"])
+def test_an_index_2_model_has_the_scales_of_its_index_in_every_column(method):
+    """x' = -x + z², 0 = x - p (2 + sin t): z = √(p (2 + sin t + cos t)), and a column by p."""
     t, rate, x, z, u, p = (ca.SX.sym(name, size) for name, size in zip("trxzup", (1, 1, 1, 1, 0, 1)))
-    equations = ColumnEquations(
-        [t, rate, x, z, u, p], ca.vertcat(rate + x - z, x - p * ca.sin(t)), Directions((), (), (0,))
-    )
+    residual = ca.vertcat(rate + x - z**2, x - p * (2 + ca.sin(t)))
+    equations = ColumnEquations([t, rate, x, z, u, p], residual, Directions((), (), (0,)))
     products = [_core.ColumnProducts(equations._slopes.core, *equations._entries()), equations._below(), None]
-    jacobian = equations._compiled("jacobian", [], list(equations._matrices[:2])).core
     patterns = ([0, 1], [0], [0, 2, 3], [0, 1, 0])
     model = _core.ImplicitModel(
-        equations._slopes.core, jacobian, 1, 2, *patterns, [1, 2], [0, 1], columns=[1], products=products
+        equations._slopes.core, jacobian_of(equations), 1, 2, *patterns, [1, 2], [0, 1], columns=[1], products=products
     )
-    row = np.array([0.0, 0.0, 2.0, 1.0, 2.0, 1.0])  # x, S, z, S_z, x', S'
-    for method in ("radau5", "bdf"):
-        chosen = choose_method(method, 1e-8, None).core
-        run = _core.integrate(model, chosen, 0.0, 1.0, row, [], [2.0], rtol=1e-8, atol=np.full(6, 1e-10))
-        assert run.status == "finished"
-        expected = np.array([2 * np.sin(1), np.sin(1), 2 * (np.sin(1) + np.cos(1)), np.sin(1) + np.cos(1)])
-        np.testing.assert_allclose(run.x[-1][:4], expected, atol=1e-5)
+    level = np.sqrt(6.0)
+    row = np.array([4.0, 2.0, level, level / 4, 2.0, 1.0])  # x, S, z, S_z, x', S'
+    chosen = choose_method(method, 1e-8, None).core
+    run = _core.integrate(model, chosen, 0.0, 1.0, row, [], [2.0], rtol=1e-8, atol=np.full(6, 1e-10))
+    assert run.status == "finished"
+    length, level = 2 + np.sin(1), np.sqrt(2 * (2 + np.sin(1) + np.cos(1)))
+    np.testing.assert_allclose(run.x[-1][:4], [2 * length, length, level, level / 4], atol=1e-5)
 
 
 def test_a_column_that_stops_the_run_is_named():
@@ -153,28 +155,70 @@ def test_columns_agree_with_the_discrete_derivative():
     np.testing.assert_allclose(variational._slopes, discrete._slopes, rtol=1e-10, atol=1e-12)
 
 
-def test_what_does_not_fit_is_refused():
+def test_products_that_do_not_fit_are_refused():
     arguments = [ca.SX.sym(name, size) for name, size in zip("trxzup", (1, 1, 1, 0, 0, 1))]
     equations = ColumnEquations(arguments, arguments[1] + arguments[5] * arguments[2], Directions((0,), (), (0,)))
-    slopes = equations._slopes.core
-    patterns = ([0, 1], [0], [0, 1], [0])
-    with pytest.raises(ValueError, match="columns need products"):
-        _core.ImplicitModel(slopes, slopes_jacobian(equations), 1, 1, *patterns, columns=[2], products=[None] * 3)
-    wrong = _core.ColumnProducts(slopes, [(9, 0, 0, 0)], [])
-    with pytest.raises(ValueError, match="a term of products is out of range"):
-        _core.ImplicitModel(
-            slopes, slopes_jacobian(equations), 1, 1, *patterns, columns=[2], products=[wrong, None, None]
-        )
-    wrong = _core.ColumnProducts(slopes, [], [(0, 0, 5, -1)])
-    with pytest.raises(ValueError, match="a seed of products is out of range"):
-        _core.ImplicitModel(
-            slopes, slopes_jacobian(equations), 1, 1, *patterns, columns=[2], products=[wrong, None, None]
-        )
-    with pytest.raises(ValueError, match="columns must be positive"):
-        _core.ImplicitModel(
-            slopes, slopes_jacobian(equations), 1, 1, *patterns, columns=[0], products=[wrong, None, None]
+    slopes, jacobian = equations._slopes.core, jacobian_of(equations)
+    other = compile_function(ca.Function("other", arguments[:2], [arguments[1]])).core
+
+    def made(columns, products, **more):
+        return _core.ImplicitModel(
+            slopes, jacobian, 1, 1, [0, 1], [0], [0, 1], [0], columns=columns, products=products, **more
         )
 
+    good = _core.ColumnProducts(slopes, *equations._entries())
+    assert made([2], [good, None, None])
+    for columns, first, words in (
+        ([2], None, "columns need products of the residual, below the diagonal and of the drift"),
+        ([2, 3], good, "columns need products of the residual"),
+        ([0], good, "columns must be positive numbers"),
+        ([2], _core.ColumnProducts(slopes, [(9, 0, 0, 0)], []), "a term of products is out of range"),
+        ([2], _core.ColumnProducts(slopes, [], [(0, 0, 5, -1)]), "a seed of products is out of range"),
+        ([2], _core.ColumnProducts(other, [], []), "does not have the sizes of the model"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            made(columns, [first, None, None])
+    with pytest.raises(TypeError, match="products need a Function"):
+        made([2], [_core.ColumnProducts("no function", [], []), None, None])
+    with pytest.raises(ValueError, match="zeros is out of range"):
+        made([2], [good, None, None], zeros=4)
 
-def slopes_jacobian(equations):
+
+def test_functions_of_all_columns_that_do_not_fit_are_refused():
+    sizes = {"t": 1, "rate": 3, "x": 3, "z": 0, "u": 1, "p": 0, "drate": 3, "dx": 3, "dz": 0}
+    symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+    six, rate = list(symbols.values())[:6], symbols["rate"]
+
+    def code(inputs, *results):
+        return compile_function(ca.Function("f", inputs, list(results))).core
+
+    residual, below = code(six, rate + symbols["x"]), code(list(symbols.values()), symbols["drate"])
+    one = [symbols["t"], *(ca.SX.sym("one") for _ in range(2)), *six[3:]]
+    jacobian = code(one, ca.SX.ones(1, 1), ca.SX.ones(1, 1))
+
+    def made(residual, below, drift=None):
+        patterns = ([0, 1], [0], [0, 1], [0])
+        return _core.ImplicitModel(residual, jacobian, 1, 1, *patterns, columns=[2], below=below, drift=drift)
+
+    assert made(residual, below, code([*six, ca.SX.sym("udot")], rate))
+    with pytest.raises(TypeError, match="below must be a Function"):
+        made(residual, None)
+    with pytest.raises(ValueError, match=r"residual must map .* of all columns"):
+        made(jacobian, below)
+    with pytest.raises(ValueError, match=r"below must map .* of all columns"):
+        made(residual, residual)
+    with pytest.raises(ValueError, match=r"drift must map .* of all columns"):
+        made(residual, below, residual)
+
+
+def test_a_method_of_momenta_takes_no_columns():
+    m = pendulum_by_position()
+    system = as_system(m)
+    attach_momentum_form(m, system)
+    method, prepared = lobatto_step(system, 2), Prepared(m, 0.1, method="radau5")
+    with pytest.raises(ValueError, match="a method of momenta takes no columns of derivatives"):
+        _core.integrate(prepared.rows.model, method, 0.0, 0.1, prepared.row, [], prepared.case.p, step=0.01)
+
+
+def jacobian_of(equations):
     return equations._compiled("jacobian", [], list(equations._matrices[:2])).core
