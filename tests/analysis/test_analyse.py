@@ -368,3 +368,17 @@ def test_a_model_without_unknowns_is_refused():
         dd.analyse(dd.Model("nothing"))
     with pytest.raises(dd.ModelError, match="A model is expected here"):
         dd.analyse(3)
+
+
+@pytest.mark.parametrize("name", ["nand_gate", "transistor_amplifier", "slider_crank", "rod_chain", "nilpotent_3"])
+def test_a_report_is_one_screen(name):
+    lines = str(dd.analyse(catalogue.load(name).model)).splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_start_of_a_fast_circuit_that_fits_is_kept():
+    """At rest the ring modulator obeys everything; its derivatives are some 1e5 times larger than its values."""
+    report = dd.analyse(catalogue.load("ring_modulator", parasitic=0.0).model)
+    assert (report.moved, report.index, report.notes) == ([], 2, [])
+    assert abs(report.point["y"]).max() == 0

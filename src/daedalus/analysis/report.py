@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,8 @@ from daedalus.model.system import System
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# print(report) is one screen: lists are cut after this many entries.
-SHOWN, WIDTH = 6, 150
+# print(report) is one screen of this width: lists are cut after so many entries.
+SHOWN, WIDTH = 6, 80
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,17 +118,18 @@ class Report:
         lines += _section("determined by nothing", self.undetermined)
         lines += _section("say the same, to be dropped until the others are independent", self.redundant)
         lines += _section("not unique one by one", self.non_unique_multipliers)
-        lines += _section("constraints written", [_cut(text) for text, _ in self.written_constraints])
-        lines += _section("hidden constraints", [_cut(text) for text, _ in self.hidden_constraints])
+        lines += _section("constraints written", [text for text, _ in self.written_constraints], cut=True)
+        lines += _section("hidden constraints", [text for text, _ in self.hidden_constraints], cut=True)
         lines += _section("invariants", self.invariants)
         lines += _section("warnings", self.warnings)
         lines += _section("notes", self.notes)
         if self.ranks:
             doubt = "; the closest decision is in doubt" if self.gap < CLEAR_GAP else ""
             lines.append(
-                f"  ranks: {len(self.ranks)} decisions, tolerance {self.tolerance:.0e}, gap {self.gap:.1e}{doubt}"
+                f"  ranks: {counted(len(self.ranks), 'decision')}, tolerance {self.tolerance:.0e}, gap {self.gap:.1e}"
+                f"{doubt}"
             )
-        return "\n".join(lines)
+        return "\n".join(part for line in lines for part in _wrapped(line))
 
     def _counts(self) -> list[str]:
         equations, unknowns = len(self.system.equation_labels), len(self.differential) + len(self.algebraic)
@@ -154,29 +156,45 @@ class Report:
         return list(names)
 
     def _solvability(self) -> str:
+        what = "derivatives and algebraic unknowns" if self.algebraic else "derivatives"
         if self.directly_solvable:
-            return "derivatives and algebraic unknowns follow from the equations as written"
+            return f"{what} follow from the equations as written"
         times = {0: "", 1: "once", 2: "twice"}.get(self.index or 0, f"{self.index} times")
         after = f" after differentiating {times} at most" if times else " from the equations as written"
         if self.non_unique_multipliers:
             return f"derivatives follow{after}, the multipliers below only in their sum"
         if self.solvable and self.index is not None:
-            return f"derivatives and algebraic unknowns follow{after}"
-        return "derivatives and algebraic unknowns are not determined, however often the equations are differentiated"
+            return f"{what} follow{after}"
+        return f"{what} are not determined, however often the equations are differentiated"
 
     def __repr__(self) -> str:
         return f"Report({self.system.name!r}: {self.verdict})"
 
 
-def _section(title: str, entries: list[Any]) -> list[str]:
+def _section(title: str, entries: list[Any], cut: bool = False) -> list[str]:
     if not entries:
         return []
     more = [f"    … and {len(entries) - SHOWN} more"] if len(entries) > SHOWN else []
-    return [f"  {title}:", *(f"    {entry}" for entry in entries[:SHOWN]), *more]
+    lines = [f"    {entry}" for entry in entries[:SHOWN]]
+    return [f"  {title}:", *(_cut(line) if cut else line for line in lines), *more]
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+
+
+def _wrapped(line: str) -> list[str]:
+    """A line of the report in lines of its width, later ones indented further."""
+    text = line.lstrip(" ")
+    start = line[: len(line) - len(text)]
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=start,
+        subsequent_indent=start + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _listed(names: list[str], most: int = SHOWN) -> str:

@@ -44,7 +44,7 @@ def system_to_run(
     system = as_system(model)
     if system.choices and method == "auto":
         return system, inputs or {}, *implicit_choice(system, CHOSEN, rtol)
-    jumps = jumps_differentiated(system)
+    jumps = jumps_differentiated(system, span)
     found = system.prepared.get("solvable")
     if type(found) is System and jumps is None:
         return found, inputs or {}, method, ""

@@ -76,3 +76,29 @@ def test_parameters_are_no_regimes():
 def test_well_behaved_systems_get_no_warning(name):
     known = catalogue.load(name)
     assert dd.analyse(known.model, inputs=known.inputs).warnings == []
+
+
+def test_small_determinants_are_not_zero():
+    """Capacitances of some picofarads make determinants of 1e-24, which never vanish."""
+
+    def write(m):
+        v = m.state("v", 2, start=[1.0, 0.0])
+        c = 1e-12 * (1 + v**2)
+        m.equation(c[0] * m.der(v)[0] - 0.5e-12 * m.der(v)[1] + 1e-12 * v[0])
+        m.equation(c[1] * m.der(v)[1] - 0.5e-12 * m.der(v)[0] + 1e-12 * v[1])
+
+    assert warnings_of(write) == []
+
+
+def test_a_long_expression_is_told_by_the_names_in_it():
+    def write(m):
+        x = m.state("x", 3, start=[1.0, 2.0, 3.0])
+        first = ca.horzcat(x[0] + 0.3 * ca.sin(x[1]), x[1], 1)
+        second = ca.horzcat(x[1], ca.cos(x[2]) + x[0] ** 2, 0.3)
+        m.equation(ca.vertcat(first, second, ca.horzcat(0.5, x[2], x[0])) @ m.der(x) + x)
+
+    (warning,) = warnings_of(write)
+    assert warning.startswith(
+        "the derivatives x_dot[0], x_dot[1], x_dot[2] are not determined at some values of x[0], x[1], x[2]: "
+    )
+    assert len(warning) < 200

@@ -116,8 +116,10 @@ def _put_in(expression: ca.SX, value_of: dict[int, ca.SX]) -> ca.SX:
 
 
 def _text(array: DerivativeArray, expression: ca.SX) -> str:
-    # CasADi keeps `a - (-7)` as it was combined; one reads `a + 7`.
-    return re.sub(r" - \(-([0-9.]+(?:e[+-]?[0-9]+)?)\)", r" + \1", array.text(expression)) + " = 0"
+    # CasADi keeps `a - (-7)` and `a + (-7)*b` as they were combined; one reads `a + 7` and `a - 7*b`.
+    number = r"[0-9.]+(?:e[+-]?[0-9]+)?"
+    text = re.sub(rf" - \(-({number})\)", r" + \1", array.text(expression))
+    return re.sub(rf" \+ \(-({number})\)(?=\*)", r" - \1", text) + " = 0"
 
 
 def _source(structure: Structure, i: int, others: list[int]) -> str:

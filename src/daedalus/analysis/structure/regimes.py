@@ -28,6 +28,10 @@ STARTS = 8
 ON_IT = 1e-8
 # A zero this many sizes away is one at infinity: x z = 1 and x = 0.
 FAR = 1e3
+# Conditions are zero in shares of what they amount to, or of this share of what they amount to elsewhere.
+SMALL_SHARE = 1e-3
+# Longer expressions are told by the names in them, and of these no more than the second number.
+LONGEST, NAMES = 48, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +110,12 @@ def _sentence(
     factor: Factor,
 ) -> str:
     expression = factor.expression
-    place = equality_text(array, expression)
     with_equations = [*elements(structure.equations), *constraints]
     point = _zero(array, [expression, *with_equations], jet, size)
     names = [array.label(int(j), int(structure.signature.d[j])) for j in factor.block.unknowns]
+    place = equality_text(array, expression)
+    if len(place) > LONGEST:
+        return _in_short(array, structure, expression, names, point)
     if array.highest_order(expression) > 0:
         if point is None:
             return ""
@@ -133,6 +139,23 @@ def _sentence(
     return f"{usual} while {apart}, {special} at {place}"
 
 
+def _in_short(
+    array: DerivativeArray, structure: Structure, expression: ca.SX, names: list[str], point: list[Any] | None
+) -> str:
+    """The sentence for an expression that is too long to read: the names in it, and one place where it vanishes."""
+    if point is None:
+        return ""
+    inside = [s for s in ca.symvar(expression) if array.place(s)[0] in ("y", "u", "t")]
+    values = array.read(inside, point)
+    shown = [f"{array.symbol_label(s)} = {value:.4g}" for s, value in zip(inside[:NAMES], values)]
+    more = ", …" if len(inside) > NAMES else ""
+    what = "derivatives" if structure.signature.index == 0 else "unknowns"
+    return (
+        f"the {what} {listed(names, NAMES)} are not determined at some values of "
+        f"{listed([array.symbol_label(s) for s in inside], NAMES)}: near {', '.join(shown)}{more} for one"
+    )
+
+
 def equality_text(array: DerivativeArray, expression: ca.SX) -> str:
     """`x1 = x2` for x1 - x2, `u = 0` for u."""
     if not expression.is_symbolic() and expression.op() == ca.OP_SUB:
@@ -153,17 +176,26 @@ def _zero(array: DerivativeArray, conditions: list[ca.SX], jet: Jet, size: np.nd
     t, p, u, y = jet.arguments(depth)
     usual = np.concatenate([np.ones(n_inputs), np.tile(size, depth + 1)])
     draw = np.random.default_rng(3)
+    guess = np.concatenate([u[:n_inputs], y])
+    starts = [guess + usual * draw.standard_normal(len(guess)) * 1.5 for _ in range(STARTS)]
 
-    def evaluate(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def at(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         full = np.concatenate([values[:n_inputs], u[n_inputs:]])
         residual, slopes = function(t, p, full, values[n_inputs:])
         matrix = slopes.full()
         scale = (np.abs(matrix) * np.maximum(usual, np.abs(values))).max(axis=1, initial=0.0)
-        return residual.full().ravel(), matrix, np.maximum(scale, 1e-3)
+        return residual.full().ravel(), matrix, scale
 
-    guess = np.concatenate([u[:n_inputs], y])
-    for _ in range(STARTS):
-        shaken = guess + usual * draw.standard_normal(len(guess)) * 1.5
+    # What each condition amounts to: a determinant of farads is small everywhere, and zero nowhere.
+    looked = np.array([np.maximum(np.abs(own[0]), own[2]) for own in map(at, starts)])
+    amount = np.max(np.where(np.isfinite(looked), looked, 0.0), axis=0)
+    amount = np.where(amount > 0, amount, 1.0)
+
+    def evaluate(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        residual, matrix, scale = at(values)
+        return residual, matrix, np.maximum(scale, SMALL_SHARE * amount)
+
+    for shaken in starts:
         root = damped_newton(evaluate, shaken, usual, limit=60)
         bounded = np.all(np.abs(root.values) <= FAR * np.maximum(usual, np.abs(guess)))
         if bounded and np.all(np.isfinite(root.scaled)) and root.worst <= ON_IT:
