@@ -48,3 +48,14 @@ def test_elements_that_are_left_out_are_named():
         dd.simulate(carrier(), 1.0, inputs={"u[0]": 0.0, "u[2]": np.cos})
     with pytest.raises(dd.InputError, match=r"The function for input u has the wrong shape"):
         dd.simulate(carrier(), 1.0, inputs={"u": [0.0, np.cos]})
+
+
+def test_a_function_that_is_not_finite_at_the_start_is_named():
+    with pytest.raises(dd.InputError) as caught:
+        dd.simulate(carrier(), 1.0, inputs={"u": lambda t: [0.0, float("nan"), float("inf")]})
+    assert str(caught.value) == (
+        "The input u[1] is nan at t = 0.\n"
+        "  not finite either: u[2]\n"
+        "  Because a run cannot begin with a value that is not finite.\n"
+        "  Try: a function that has a value over the whole span"
+    )
