@@ -66,3 +66,13 @@ def test_small_coefficients_are_no_zeros():
     v, capacity = m.state("v", start=1.0), m.parameter("C", 1e-15)
     m.equation(capacity * m.der(v), -1e-15 * v)
     assert dd.simulate(m, 1.0)["v"][-1] == pytest.approx(np.exp(-1), rel=1e-5)
+
+
+def test_a_divisor_that_passes_through_zero_is_told():
+    tr = dd.simulate(meeting([0.0, 1.0]), 2.0, inputs={"u": 1.0})
+    (note,) = tr.notes[1:]
+    assert note.startswith("x[0] - x[1], which stands before x_dot[1] in second, passes through zero between t = ")
+    begin, end = (float(word.strip(":")) for word in note.split() if word[0].isdigit())
+    # x1 = 1 - exp(-t) and x2 = 1 - t meet at t = 0.567, the root of exp(-t) = t.
+    assert begin < 0.567143 < end
+    assert len(dd.simulate(meeting([1.0, 0.0]), 1.0, inputs={"u": 0.5}).notes) == 1

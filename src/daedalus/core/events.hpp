@@ -1,7 +1,9 @@
 // What happens when guards fire: record, or cut the step at the located time, reset the state and restart.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "consistent_restart.hpp"
 #include "guards.hpp"
@@ -164,6 +166,19 @@ inline void forget_headings(Guards& guards) noexcept {
     guards.headings_judged = false;
 }
 
+// The rate of a flight that is lost in rounding may be zero, its side is not.
+inline void note_heading(Guards& guards, const Root& root) noexcept {
+    const double rate = std::fmax(std::fabs(guards.rate), std::numeric_limits<double>::min());
+    guards.heading[root.guard] = root.rising ? rate : -rate;
+}
+
+// Whether the slopes of x tell where a guard is going: in an implicit row, those of a guard on z or x' do not.
+inline bool heads_on_line(Integration& s, const Root& root) noexcept {
+    if (!s.implicit) return true;
+    const double rate = rate_on_line(s, root.guard, slope_look * s.last_step);
+    return s.last_step != 0 && rate * (root.rising ? 1 : -1) > 0;
+}
+
 inline bool chatters(Integration& s, bool turned) noexcept {
     Guards& guards = s.guards;
     const double interval = std::fabs(s.t - guards.last_time);
@@ -215,6 +230,7 @@ inline Status fire(Integration& s) noexcept {
         const long long guard = guards.roots[r].guard;
         if (is_switch(guards, guard)) continue;
         const bool acts = cuts(guards, guard, ++guards.seen[guard]);
+        const bool seen_moving = acts && guards.has_resets && heads_on_line(s, guards.roots[r]);
         copy(s.x, s.lanes, s.stage);
         if (acts && guards.has_resets) {
             s.stage_time = s.t;
@@ -232,10 +248,8 @@ inline Status fire(Integration& s) noexcept {
                 s.culprit.what = Culprit::What::state;
                 return Status::not_finite;
             }
+            if (seen_moving && !std::equal(row, row + s.n, s.x)) note_heading(guards, guards.roots[r]);
             copy(row, s.n, s.x);
-            // The rate of a flight that is lost in rounding may be zero, its side is not.
-            guards.heading[guard] = std::fmax(std::fabs(guards.rate), std::numeric_limits<double>::min());
-            if (!guards.roots[r].rising) guards.heading[guard] *= -1;
             // The impulse of the constraints: positions first, then velocities.
             if (s.linear.keeps_constraints)
                 if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;

@@ -131,21 +131,24 @@ inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPo
     }
 }
 
-// Whether the reset of a resting guard sent it back or stopped it: its rate along the slopes at the start of the step,
-// which are exact where the flight itself is lost in rounding. The row (x, z, x') of an implicit method has them.
-inline bool sent_back(Integration& s, long long guard) noexcept {
-    const double reach = slope_look * (s.t_new - s.t);
-    const auto along = [&](double part) {
+// The rate of a guard at (t, x) along a straight line, over `reach` to both sides of t: exact where the flight behind a
+// reset is lost in rounding. The row (x, z, x') of an implicit method has the slopes of x; z and x' stay as they are.
+inline double rate_on_line(Integration& s, long long guard, double reach) noexcept {
+    const double* slope = s.implicit ? s.x + implicit_of(s).unknowns : s.coefficients + s.lanes;
+    const double unit = s.implicit ? 1 : 1 / (s.t_new - s.t);
+    const long long count = s.implicit ? implicit_of(s).states : s.n;
+    const auto value_at = [&](double away) {
         copy(s.x, s.lanes, s.stage);
-        const double* slope = s.implicit ? s.x + implicit_of(s).unknowns : s.coefficients + s.lanes;
-        const double length = s.implicit ? part * reach : part * slope_look;
-        const long long count = s.implicit ? implicit_of(s).states : s.n;
-        for (long long i = 0; i < count; ++i) s.stage[i] += length * slope[i];
-        guards_at(s, s.t + part * reach, s.stage, s.guards.now);
+        for (long long i = 0; i < count; ++i) s.stage[i] += away * unit * slope[i];
+        guards_at(s, s.t + away, s.stage, s.guards.now);
         return s.guards.now[guard];
     };
-    const double rate = (along(1) - along(-1)) / (2 * std::fabs(reach));  // along the run
-    const double heading = s.guards.heading[guard];
+    return (value_at(reach) - value_at(-reach)) / (2 * std::fabs(reach));  // along the run
+}
+
+// Whether the reset of a resting guard sent it back or stopped it.
+inline bool sent_back(Integration& s, long long guard) noexcept {
+    const double heading = s.guards.heading[guard], rate = rate_on_line(s, guard, slope_look * (s.t_new - s.t));
     return rate * (heading > 0 ? 1 : -1) <= stopped_rate * std::fabs(heading);
 }
 

@@ -70,7 +70,7 @@ def explain(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentS
 
 
 def _runs_away(search: Search, given: np.ndarray, free: Outcome) -> bool:
-    """Whether given values hardly move and others grow beyond all bounds instead: x = 1e-10 for x z = 1 is no advice."""
+    """Whether given values hardly move and others grow beyond all bounds: x = 1e-10 for x z = 1 is no advice."""
     change = np.abs(free.values - search.guess) / np.maximum(search.sizes, np.abs(search.guess))
     return bool(change[given].max() < NEGLIGIBLE and change[~given].max(initial=0.0) > 1 / NEGLIGIBLE)
 

@@ -200,6 +200,20 @@ def _drive(system: System, plain: dict[str, object], span: tuple[float, float], 
     return Drive(constants, tuple(tables), tuple(callbacks), notes)
 
 
+def check_finite_inputs(system: System, drive: Drive, t: float) -> None:
+    """Refuse functions that give NaN or infinity where a run begins; called when the run failed there."""
+    u = drive.at(np.array([t]))[0]
+    wrong = np.flatnonzero(~np.isfinite(u))
+    if len(wrong):
+        names = [system.labels["u"][k] for k in wrong]
+        raise InputError(
+            f"The input {names[0]} is {u[wrong[0]]:g} at t = {t:g}.",
+            f"not finite either: {', '.join(names[1:6])}" if len(names) > 1 else (),
+            because="a run cannot begin with a value that is not finite.",
+            remedy="a function that has a value over the whole span",
+        )
+
+
 def _as_numbers(value: object) -> object:
     return ca.DM(value) if isinstance(value, ca.SX) else value
 

@@ -31,6 +31,7 @@ from daedalus.simulation.settings import Settings
 from daedalus.simulation.stop_reason import stop_reason
 from daedalus.simulation.switched_plant import sliding_text, turns_text
 from daedalus.simulation.trajectory import Outcome, Trajectory, Work
+from daedalus.simulation.vanishing_divisor import passages
 
 # Ends that nothing follows.
 FINAL = ("finished", "interrupted", "cancelled", "step_limit", "time_limit")
@@ -173,7 +174,7 @@ def explain(
     """What the core reports, in words; `why` this method was taken where it was not asked for."""
     limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
     reason = stop_reason(run, settings.plant.system, *limits)
-    told = settings.notes
+    told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
     if settings.switches is not None:
         changes = settings.changes_in_time(p, span, run.stop_time)
         told += (turns_text(run.turns + changes, settings.switches),)

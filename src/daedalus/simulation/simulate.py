@@ -13,6 +13,8 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.simulation.differentiated_inputs import with_input_derivatives
+from daedalus.simulation.input_elements import gathered_inputs
+from daedalus.simulation.inputs import check_finite_inputs
 from daedalus.simulation.next_piece import Asked, first_piece, next_piece
 from daedalus.simulation.pieces import run_in_pieces
 from daedalus.simulation.progress import ProgressBar, wants_progress
@@ -83,7 +85,7 @@ def simulate(
     (-1.0, 'dop853')
     """
     t0, t1 = read_span(span)
-    inputs = with_input_derivatives(model, inputs, (t0, t1))
+    inputs = with_input_derivatives(model, gathered_inputs(model, inputs), (t0, t1))
     limits = (step, max_step, first_step, max_steps, time_limit)
     asked = Asked(model, t1, method, inputs, parameters, rtol, atol, limits, locate_switches)
     first = first_piece(asked, t0, start)
@@ -95,6 +97,8 @@ def simulate(
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
+    if trajectory.status == "not_finite" and not trajectory.work.steps:
+        check_finite_inputs(system, first.drive, t0)
     if trajectory.status in SUSPECT:
         check_start_mass(model, system, t0, first.row, first.parameters)
     if on_stop != "return" and _raises(on_stop) and not trajectory.success:

@@ -11,6 +11,7 @@ from daedalus.model.signals import Signal
 from daedalus.model.system import System
 from daedalus.simulation.constant_mass import varying_mass
 from daedalus.simulation.differentiated_inputs import driven_system, with_input_derivatives
+from daedalus.simulation.input_elements import gathered_inputs
 from daedalus.simulation.jumps_differentiated import jumps_differentiated
 from daedalus.simulation.methods import is_implicit
 from daedalus.simulation.solvable import solvable_system
@@ -38,7 +39,7 @@ def system_to_run(
     Explicit methods run the system solved for x' and z, its index reduced if need be; implicit ones the model as it is
     written. "auto" is explicit where x' and z follow from x by formulas or linear solves, and implicit otherwise.
     """
-    inputs = with_input_derivatives(model, inputs, span)
+    inputs = with_input_derivatives(model, gathered_inputs(model, inputs), span)
     if is_implicit(method):
         return as_system(model), inputs or {}, method, ""
     system = as_system(model)

@@ -59,6 +59,39 @@ def check_divisors(model: Model | System, plant: Plant, drive: Drive, t0: float,
         raise _refused(plant.system, plant.form.divisors[int(vanished[0])], known)
 
 
+def passages(plant: Plant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np.ndarray) -> tuple[str, ...]:
+    """Notes on divisors that change their sign along a run, where the solution may end or go on in several ways."""
+    if not isinstance(plant, ExplicitPlant) or not plant.form.divisors or len(times) < 2:
+        return ()
+    system = plant.system
+    moving = ca.vertcat(system.symbol("t"), system.symbol("x"), system.symbol("u"))
+    if not ca.depends_on(concatenate(divisor.expression for divisor in plant.form.divisors), moving):
+        return ()
+    function, needs_inputs = _function(system, plant.form.divisors)
+    if needs_inputs and drive.callbacks:
+        return ()
+    u = drive.at(times).T if needs_inputs else drive.constants
+    signs = np.sign(np.asarray(function(times[None, :], x.T, u, p)[0]))
+    notes = []
+    for divisor, row in zip(plant.form.divisors, signs):
+        places = np.flatnonzero(row[1:] * row[:-1] <= 0)
+        if len(places):
+            text = expression_text(divisor.expression, _labels(system), 80)
+            notes.append(
+                f"{text}, which stands before {divisor.unknown} in {divisor.equation}, passes through zero between "
+                f"t = {times[places[0]]:.6g} and {times[places[0] + 1]:.6g}: dd.analyse says what the model is there"
+            )
+    return tuple(notes[:MOST_NAMES])
+
+
+def _labels(system: System) -> dict[int, str]:
+    """The names of the symbols that divisors consist of."""
+    names = {letter: ("t",) if letter == "t" else system.labels[letter] for letter in LETTERS}
+    return {
+        symbol_key(s): name for letter in LETTERS for name, s in zip(names[letter], elements(system.symbol(letter)))
+    }
+
+
 def _function(system: System, divisors: tuple[Divisor, ...]) -> tuple[ca.Function, bool]:
     """The divisors and the sizes of their terms, as numbers of (t, x, u, p); kept with the system."""
     if "divisors" not in system.prepared:
@@ -72,12 +105,9 @@ def _function(system: System, divisors: tuple[Divisor, ...]) -> tuple[ca.Functio
 
 
 def _refused(system: System, divisor: Divisor, known: dict[str, object]) -> VanishingDivisor:
-    labels, values = {}, {}
-    for letter in LETTERS:
-        names = ("t",) if letter == "t" else system.labels[letter]
-        for name, symbol, value in zip(names, elements(system.symbol(letter)), np.asarray(known[letter], dtype=float)):
-            labels[symbol_key(symbol)] = name
-            values[name] = float(value) + 0.0
+    labels = _labels(system)
+    flat = np.concatenate([np.asarray(known[letter], dtype=float) for letter in LETTERS])
+    values = {name: float(value) + 0.0 for name, value in zip(labels.values(), flat)}
     inside = [labels[symbol_key(symbol)] for symbol in ca.symvar(divisor.expression)][:MOST_NAMES]
     at = ", ".join(f"{name} = {values[name]:g}" for name in inside)
     point = ", ".join(f'"{name}": {values[name]:g}' for name in inside if name != "t")
