@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from daedalus.analysis.structure.consistent_jet import Jet, JetStart
-from daedalus.analysis.structure.dependence import redundant_for_good
+from daedalus.analysis.structure.dependence import only_repeats
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.closure import closure_at_guess
 from daedalus.initialisation.conflicts import explain
@@ -137,7 +137,7 @@ def _search(
 
 
 def _only_redundant(search: Search, outcome: Outcome) -> bool:
-    """Whether the offsets are in doubt only because equations follow from others for good."""
+    """Whether the offsets are in doubt only because equations repeat others."""
     eq = search.equations
     assert eq.offsets is not None
     system = eq.system
@@ -146,7 +146,7 @@ def _only_redundant(search: Search, outcome: Outcome) -> bool:
     u = search.u[: system.sizes["u"]]
     start = JetStart(search.time, search.p, u, y[:2], np.zeros((2, len(size)), dtype=bool), size)
     jet = Jet(search.time, search.p, u, y, np.zeros(1)) if outcome.solved else None
-    return redundant_for_good(eq.array, eq.offsets, start, jet)
+    return only_repeats(eq.array, eq.offsets, start, jet)
 
 
 def _confirmed(search: Search, outcome: Outcome) -> bool:

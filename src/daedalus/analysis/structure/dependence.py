@@ -167,14 +167,14 @@ def _without_rounding(matrix: csc_matrix) -> csc_matrix:
     return kept
 
 
-def redundant_for_good(array: DerivativeArray, s: Signature, start: JetStart, jet: Jet | None = None) -> bool:
-    """Whether J is singular only because equations follow from others, wherever one looks.
+def only_repeats(array: DerivativeArray, s: Signature, start: JetStart, jet: Jet | None = None) -> bool:
+    """Whether J is singular only because equations repeat others, wherever one looks, be it that they contradict them.
 
     jet: one that obeys all equations; it is solved for where there is none.
     """
     stages = Stages(array, s, start)
     own = DependenceSearch(array, s, stages).at(solved_jet(stages, start) if jet is None else jet)
-    return own is not None and not (own.here_alone or own.more_here or own.contradicts)
+    return own is not None and not (own.here_alone or own.more_here)
 
 
 def independent_system(array: DerivativeArray, own: Dependence, jet: Jet) -> DerivativeArray:
