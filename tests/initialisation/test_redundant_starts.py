@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.support.redundant_models import chain, first_rod, planar_linkage_in_space, platform, rolling_chain
 
 import daedalus as dd
 from daedalus.initialisation import start_equations
-from tests.support.redundant_models import chain, first_rod, planar_linkage_in_space, platform, rolling_chain
 
 
 @pytest.fixture
