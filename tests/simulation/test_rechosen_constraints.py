@@ -180,14 +180,6 @@ def test_a_chain_with_doubled_hinges():
         assert tr[f"hinge{k}"][-1] == pytest.approx(plain[f"hinge{k}"][-1] / 2, abs=1e-8)
 
 
-def test_derivatives_say_where_they_end():
-    assert dd.sensitivities(linkage(), 0.2).value.shape == (6,)
-    with pytest.raises(dd.SolverError) as caught:
-        dd.sensitivities(linkage(), 5.0)
-    assert str(caught.value).startswith("The derivatives of 'linkage' do not go on from here.\n  at t = 0.")
-    assert "redundant constraints have to be chosen anew" in str(caught.value)
-
-
 # -- dead centres ----------------------------------------------------------------------------------------------
 
 
