@@ -141,6 +141,9 @@ inline bool sent_back(Integration& s, long long guard) noexcept {
         const double length = s.implicit ? part * reach : part * slope_look;
         const long long count = s.implicit ? implicit_of(s).states : s.n;
         for (long long i = 0; i < count; ++i) s.stage[i] += length * slope[i];
+        // z has no slope in the row: that of the dense output.
+        for (long long i = count; s.implicit && i < implicit_of(s).unknowns; ++i)
+            s.stage[i] += part * slope_look * s.coefficients[s.lanes + i];
         guards_at(s, s.t + part * reach, s.stage, s.guards.now);
         return s.guards.now[guard];
     };
