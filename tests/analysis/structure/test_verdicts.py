@@ -213,19 +213,22 @@ TABLE += [
         ),
         id="beam",
     ),
-    pytest.param(
-        "flexible_slider_crank",
-        {},
-        Verdict(
-            "semi-explicit DAE",
-            2,
-            14 - 3,
-            structural_index=2,
-            directly_solvable=False,
-            algebraic=(*elements("acceleration", 7), *elements("force", 3)),
-            hidden=tuple(f"{label}, differentiated once" for label in elements("closure", 3)),
-        ),
-        id="flexible_slider_crank",
+    *(
+        pytest.param(
+            "flexible_slider_crank",
+            {"index": index},
+            Verdict(
+                "semi-explicit DAE",
+                index,
+                freedom,
+                structural_index=index,
+                directly_solvable=index == 1,
+                algebraic=(*elements("acceleration", 7), *elements("force", 3)),
+                hidden=hidden,
+            ),
+            id=f"flexible_slider_crank-index {index}",
+        )
+        for index, freedom, hidden in [(1, 14, ()), (3, 2 * (7 - 3), levels(*elements("closure", 3)))]
     ),
     pytest.param(
         "nand_gate",
