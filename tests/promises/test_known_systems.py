@@ -20,12 +20,17 @@ END, CONSERVED, BETWEEN = 1000.0, 100.0, 200.0
 # BDF takes five to ten times as many steps and its errors have one sign more often: measured up to 4400 times rtol at
 # the end (Pleiades) and 500 times for what is conserved.
 END_OF, CONSERVED_OF = {"bdf": 10000.0}, {"bdf": 2000.0}
+# Oscillations without damping, whose errors add up: measured up to 1200 times rtol.
+END_FOR = {"beam": 5000.0}
 
 # Systems whose runs are long: these methods stand for the others.
 LONG = {
     "ring_modulator": ("radau9",),
     "fekete": ("radau9", "bdf"),
     "medical_akzo": ("radau5", "radau9", "bdf", "rodas5p"),
+    "beam": ("radau5", "radau9", "rodas5p"),
+    "charge_pump": ("radau5", "radau9"),
+    "flexible_slider_crank": ("radau5", "radau9", "bdf"),
 }
 
 
@@ -85,7 +90,7 @@ def test_the_reference_is_reached(name, method, rtol):
     assert trajectory.time[0] == known.span[0]
     assert trajectory.time[-1] == known.span[1]
     errors = {key: known.reference.error(key, trajectory[key][-1]) for key in known.reference}
-    bound = END_OF.get(method, END)
+    bound = max(END_OF.get(method, END), END_FOR.get(name, END))
     assert max(errors.values()) <= bound * rtol + 10.0**-known.reference.digits, errors
 
 

@@ -41,7 +41,8 @@ def test_an_event_that_ends_a_piece_is_no_event_of_the_run():
     assert len(tr.pieces) == 4
     assert [e.name for e in tr.events] == ["middle"] * 3
     assert tr["n"][-1] == 3
-    assert tr.at([0.5, 1.5, 2.0, 2.5])["x"] == pytest.approx([0.5, 0.5, 0.0, 0.5])
+    # The end of a piece is located to rounding.
+    assert tr.at([0.5, 1.5, 2.0 + 1e-12, 2.5])["x"] == pytest.approx([0.5, 0.5, 0.0, 0.5], abs=1e-11)
     # Two samples share the time of an event, one the end of a piece.
     assert tr.time[1:][np.diff(tr.time) == 0].tolist() == [e.time for e in tr.events]
 
@@ -56,7 +57,8 @@ def test_stuck_says_why_and_is_no_success():
         return falls()(done) if done.end.time < 1.5 else Stuck("no tooth follows; try a file")
 
     tr = run_in_pieces(piece(0.0, [0.0, 0.0]), rule, 3.25)
-    assert (tr.success, tr.stop_reason, tr.time[-1]) == (False, "no tooth follows; try a file", 2.0)
+    assert (tr.success, tr.stop_reason) == (False, "no tooth follows; try a file")
+    assert tr.time[-1] == pytest.approx(2.0, rel=1e-15)
     assert [e.name for e in tr.events] == ["middle"] * 2
 
 

@@ -46,6 +46,11 @@ SYSTEMS = (
     "medical_akzo",
     "nand_gate",
     "fekete",
+    "e5",
+    "charge_pump",
+    "water_tube",
+    "beam",
+    "flexible_slider_crank",
 )
 
 

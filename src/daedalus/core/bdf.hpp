@@ -183,9 +183,54 @@ private:
         }
         m.last_alpha = m.step.alpha;
         Newton outcome = iterate(s, m);
-        if (outcome == Newton::converged || m.fresh || s.abort_called) return outcome;
+        if (outcome == Newton::converged || s.abort_called) return outcome;
+        if (!m.fresh) {
+            predict(m.past, m, m.step, s.x_new);
+            outcome = factor(s, m) ? iterate(s, m) : Newton::singular;
+        }
+        if (outcome != Newton::diverged || m.control.failures < many_failures || s.abort_called) return outcome;
+        return solve_carefully(s, m);
+    }
+
+    // With a new Jacobian for every correction, and corrections that are halved until the next one would be shorter (P.
+    // Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3): over a kink the Jacobian of the prediction
+    // belongs to the other side, however short the step.
+    static Newton solve_carefully(Integration& s, BdfState& m) noexcept {
+        const long long n = m.unknowns;
+        double* next_correction = m.spare;
         predict(m.past, m, m.step, s.x_new);
-        return factor(s, m) ? iterate(s, m) : Newton::singular;
+        for (int round = 0; round < most_careful; ++round) {
+            if (!factor(s, m)) return Newton::singular;
+            ++m.newton;
+            if (!residual_at(s, m, s.t_new, s.x_new + n, s.x_new, m.correction)) return Newton::not_finite;
+            solve_step_matrix(s, m, m.solver, m.factored_alpha, m.correction);
+            const double size = weighted_norm(m, m.correction);
+            if (!std::isfinite(size)) return Newton::not_finite;
+            double part = 1, next = 0;
+            for (;; part *= 0.5) {
+                if (part < least_part || s.abort_called) return Newton::diverged;
+                move_end(s, m, part, m.correction);
+                ++m.newton;
+                const bool finite = residual_at(s, m, s.t_new, s.x_new + n, s.x_new, next_correction);
+                if (finite) solve_step_matrix(s, m, m.solver, m.factored_alpha, next_correction);
+                next = finite ? weighted_norm(m, next_correction) : std::numeric_limits<double>::infinity();
+                if (next <= (1 - 0.25 * part) * size || std::fmax(size, next) <= m.tolerance) break;
+                move_end(s, m, -part, m.correction);
+            }
+            if (part < 1 || !(next < 0.5 * size || next <= m.tolerance)) continue;
+            move_end(s, m, 1, next_correction);
+            if (next * next > m.tolerance * size) continue;
+            predict(m.past, m, m.step, m.spare_row);
+            for (long long i = 0; i < n; ++i) m.past.change[i] = s.x_new[i] - m.spare_row[i];
+            return Newton::converged;
+        }
+        return Newton::diverged;
+    }
+
+    // Takes a part of a correction off the end of the step and its derivative.
+    static void move_end(Integration& s, const BdfState& m, double part, const double* correction) noexcept {
+        for (long long i = 0; i < m.unknowns; ++i) s.x_new[i] -= part * correction[i];
+        for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] -= m.step.alpha * part * correction[i];
     }
 
     static bool factor(Integration& s, BdfState& m) noexcept {

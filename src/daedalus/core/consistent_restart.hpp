@@ -101,9 +101,13 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
     ImplicitState& m = implicit_of(s);
     m.restarted = true;
     m.singular_restart = false;
+    m.stale_time = std::numeric_limits<double>::quiet_NaN();
     if (m.settle) return m.settle(s, y);
     if (m.has_restart && moved) return ask_restart(s, m, y);
-    if (m.model.higher_index) return true;
+    if (m.model.higher_index) {
+        m.stale_time = s.t;
+        return true;
+    }
     copy(y, s.n, m.spare_row);
     for (int round = 0; round < most_corrections; ++round) {
         for (long long i = 0; i < m.unknowns; ++i) {

@@ -17,6 +17,8 @@ inline namespace DAEDALUS_ISA {
 
 // Corrections of a located time by redoing the step: the dense output is less exact than the step itself.
 inline constexpr int cut_corrections = 4;
+// A guard this near to zero, in units of the tolerance of its change over the step, is not told from zero.
+inline constexpr double near_zero = 0.1;
 // Chattering: intervals below this part of the span that shrank this often in a row (bouncing that comes to rest), or
 // this many events in a row without leaving such an interval (switching to and fro).
 inline constexpr double crowd_interval = 1e-9;
@@ -82,10 +84,20 @@ inline long long first_cut(const Guards& guards) {
     return -1;
 }
 
-// Redoes the step so that it ends where the guard is zero, to rounding.
+// The later zero of the same guard on the dense output, where it goes back; -1 where there is none.
+inline long long way_back(const Guards& guards, long long root) {
+    for (long long r = root + 1; r < guards.root_count; ++r)
+        if (guards.roots[r].guard == guards.roots[root].guard) return r;
+    return -1;
+}
+
+// Redoes the step so that it ends where the guard of a root is zero, to rounding. False where the redone solution keeps
+// its sign: the crossing was an error of the dense output, which for z has a low order.
 template <class M>
-inline void cut_step(Integration& s, long long guard, double theta) noexcept {
-    const double whole = s.t_new - s.t, begin = s.t, latest = s.t_new;
+inline bool cut_step(Integration& s, long long place) noexcept {
+    const Root root = s.guards.roots[place];
+    const long long guard = root.guard;
+    const double whole = s.t_new - s.t, begin = s.t, latest = s.t_new, theta = root.theta;
     const double reach = std::fmax(1e-3 * theta, 4 * spacing(begin) / std::fabs(whole));
     const double low = std::fmax(theta - reach, 0.0), high = std::fmin(theta + reach, 1.0);
     const double rise = guard_on_step<M>(s, guard, high) - guard_on_step<M>(s, guard, low);
@@ -114,6 +126,56 @@ inline void cut_step(Integration& s, long long guard, double theta) noexcept {
         end = better, value = better_value;
     }
     s.end_known = s.dense_known = false;
+
+    // Beyond zero, or as near as the tolerance tells: the event is there. A guard that rested has no sign to keep.
+    const double side = root.rising ? 1 : -1;
+    const double near = std::fmax(near_zero * s.rtol * std::fabs(whole), 4 * spacing(end)) * std::fabs(rate);
+    if (!(side * value < -near) || s.guards.reference[guard] == 0 || s.abort_called) return true;
+    // Else it is later, if the guard has turned its sign half-way back, or at the end of the step.
+    const long long back = way_back(s.guards, place);
+    const double late = back < 0 ? 1.0 : 0.5 * (theta + s.guards.roots[back].theta);
+    const double value_late =
+        back < 0 ? s.guards.samples[(guard_samples - 1) * s.guards.count + guard] : value_after(begin + late * whole);
+    if (!(side * value_late > 0)) return false;
+    const double from = (end - begin) / whole, tolerance = 4 * spacing(latest) / std::fabs(whole);
+    const double found = find_zero([&](double part) { return value_after(begin + part * whole); }, from, value, late,
+                                   value_late, tolerance);
+    value_after(found == 1 ? latest : begin + found * whole);
+    return true;
+}
+
+// Takes a root out of the list, and the one where its guard goes back.
+inline void forget_crossing(Guards& guards, long long root) noexcept {
+    const long long back = way_back(guards, root);
+    long long kept = 0;
+    for (long long r = 0; r < guards.root_count; ++r)
+        if (r != root && r != back) guards.roots[kept++] = guards.roots[r];
+    guards.root_count = kept;
+}
+
+// Cuts the step at its first event that interrupts it and that the redone solution confirms; gives its place among the
+// roots, or -1 where the whole step stands.
+template <class M>
+inline long long cut_at_first(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    const double latest = s.t_new;
+    bool redone = false;
+    for (;;) {
+        const long long cut = s.abort_called ? -1 : first_cut(guards);
+        if (cut >= 0 && guards.fallen >= 0 && guards.fallen_theta <= guards.roots[cut].theta) return -1;
+        if (cut >= 0 && cut_step<M>(s, cut)) {
+            guards.fallen = -1;
+            return cut;
+        }
+        s.t_new = latest;
+        if (cut >= 0) {
+            forget_crossing(guards, cut);
+            redone = true;
+            continue;
+        }
+        if (redone) take_step<M>(s);
+        return -1;
+    }
 }
 
 // Looks for events in the accepted step; true if the step was cut. Afterwards the roots before early_count belong
@@ -123,14 +185,12 @@ inline bool handle_guards(Integration& s) noexcept {
     Guards& guards = s.guards;
     ensure_dense<M>(s);
     find_roots<M>(s);
+    const double whole = s.t_new - s.t;
+    const long long cut = cut_at_first<M>(s);
     guards.early_count = guards.root_count;
-    const long long cut = s.abort_called ? -1 : first_cut(guards);
     if (cut < 0) return false;
     const double theta = guards.roots[cut].theta;
-    if (guards.fallen >= 0 && guards.fallen_theta <= theta) return false;
-    guards.fallen = -1;
-    const double same = 4 * spacing(s.t + theta * (s.t_new - s.t)) / std::fabs(s.t_new - s.t);
-    cut_step<M>(s, guards.roots[cut].guard, theta);
+    const double same = 4 * spacing(s.t + theta * whole) / std::fabs(whole);
 
     // Together with the cut: roots at the same time to rounding, and later ones that the redone step has passed too.
     copy(guards.now, guards.count, guards.before);

@@ -22,6 +22,8 @@ struct ImplicitState {
     bool has_restart = false, has_drift = false;
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
     bool singular_restart = false;  // behind a jump the equations do not determine z and x'
+    // Behind a jump at this time z is still that of before: the first step finds it.
+    double stale_time = std::numeric_limits<double>::quiet_NaN();
     long long old_steps = 0, jacobians_before = 0;  // steps with the last Jacobian, and how many there were then
     bool (*settle)(Integration& s, double* y) noexcept = nullptr;  // the method's own way to a consistent row
 
@@ -85,6 +87,10 @@ private:
 
 // An equation may turn into 0 = 0 while the Jacobian of an earlier step is kept: after so many steps it is too old.
 inline constexpr long long oldest_jacobian = 20;
+
+// After so many failures in a row Newton's method takes more care: how many corrections, and how small a part of one.
+inline constexpr int many_failures = 3, most_careful = 12;
+inline constexpr double least_part = 1.0 / 64;
 
 inline ImplicitState& implicit_of(Integration& s) { return *static_cast<ImplicitState*>(s.implicit); }
 

@@ -8,63 +8,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
-#include <memory>
 
 #include "blame.hpp"
-#include "collocation_table.hpp"
-#include "column_newton.hpp"
-#include "implicit.hpp"
+#include "radau_stages.hpp"
 #include "step_control.hpp"
-#include "weighted_rows.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Steps that differ by rounding only share their factors.
-inline constexpr double same_length = 1e-12;
 // A slope that changes the polynomial by more, in units of the tolerance, does not belong to it.
 inline constexpr double fitting_slope = 10;
+// Steps that differ by rounding only share their factors.
+inline constexpr double same_length = 1e-12;
 
-struct RadauState : ImplicitState {
-    const CollocationTable& table;
-    std::unique_ptr<BlockSolver<Complex>> pairs[most_pairs];
-    const long long lanes;  // of a vector of unknowns
-    double* z;         // (stages, lanes): increments of the stages
-    double* before;    // (stages, lanes): those of the last step, for starting values
-    double* change;    // (stages, lanes): Newton's correction, before that residuals
-    double* turned;    // (stages, lanes): in the coordinates of the transformation
-    double* stage;     // one state (x, z)
-    double* rate;      // one derivative x'
-    double* error;     // the estimate
-    double* begin;     // the state that the last step began at
-    double* largest;   // the largest sizes met at fixed step, which Newton's accuracy refers to
-
-    bool jacobian_known = false, jacobian_fresh = false, factored = false;
-    double factored_step = 0;
-    double rate_of_newton = 1, contraction = 1;  // theta of the last solve, and theta / (1 - theta)
-    int iterations = 0;
-    // The last step: whether there is one, whether it is still in z, its beginning and its length.
-    bool step_known = false, step_in_z = false;
-    double step_time = 0, step_length = 0;
-    // Of the last accepted step, for the predictive controller.
-    bool first = true, after_failure = false;
-    double accepted_step = 0, accepted_error = 1;
-    double rtol = 0, atol_factor = 1, newton_tolerance = 0;
-    double rounding = 0;  // corrections below this that stop shrinking are rounding errors
-    int most_iterations = 7;
-
-    RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationTable& t)
-        : ImplicitState(m, calls, (4 * t.stages + 5) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
-        for (double** rows : {&z, &before, &change, &turned}) *rows = memory.carve(t.stages * lanes);
-        for (double** row : {&stage, &rate, &error, &begin, &largest}) *row = memory.carve(lanes);
-        for (int k = 0; k < t.pairs; ++k)
-            pairs[k] = std::make_unique<BlockSolver<Complex>>(m.matrix, m, 1);
-    }
-};
-
-struct Radau {
+struct Radau : RadauStages {
     static constexpr bool is_explicit = false;
     static constexpr bool dense_on_demand = true;
     static RadauState& of(Integration& s) { return static_cast<RadauState&>(implicit_of(s)); }
@@ -75,7 +33,8 @@ struct Radau {
         const int stages = m.table.stages;
         // The estimate has order s + 1 and the method 2 s: a looser internal tolerance gives the error asked for.
         if (s.fixed_step > 0) {
-            m.rtol = 1e-15, m.atol_factor = 1e-15 / std::fmax(s.rtol, 1e-12);
+            // The rtol asked for has no meaning then, and a coarse one must not make atol vanish.
+            m.rtol = 1e-15, m.atol_factor = 1e-15 / std::clamp(s.rtol, 1e-12, 1e-6);
             m.most_iterations = 30;
         } else {
             // At index 3 positions have order s + 1 only, and nothing is gained; with three stages the error of
@@ -118,7 +77,9 @@ struct Radau {
         set_weights(s, m, s.x, m.rtol, m.atol_factor, length);
         start_values(s, m);
         double cut = 0.5;
-        const Newton outcome = solve_stages(s, m, h, cut);
+        Newton outcome = solve_stages(s, m, h, cut);
+        if (outcome == Newton::diverged && ++m.failures >= many_failures && m.jacobian_fresh && !s.abort_called)
+            outcome = solve_carefully(s, m, h);
         if (s.abort_called) return Status::aborted;
         if (outcome == Newton::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
         if (outcome == Newton::diverged) {
@@ -154,11 +115,12 @@ struct Radau {
         for (long long i = 0; i < m.unknowns; ++i) m.largest[i] = std::fmax(m.largest[i], std::fabs(s.x[i]));
         set_weights(s, m, s.fixed_step > 0 ? m.largest : s.x, m.rtol, m.atol_factor, std::fabs(h));
         for (int round = 0; round < 2 && !s.taken && !s.abort_called; ++round) {
-            if (round > 0) m.jacobian_known = false;
+            if (round == 1) m.jacobian_known = false;
             if (!ready(s, m, h)) break;
             start_values(s, m);
             double cut = 0;
             s.taken = solve_stages(s, m, h, cut) == Newton::converged;
+            if (!s.taken && round == 1 && !s.abort_called) s.taken = solve_carefully(s, m, h) == Newton::converged;
             if (!s.taken) ++m.newton_failures;
         }
         m.jacobian_known = count_old_step(m) < oldest_jacobian && m.jacobian_known && m.rate_of_newton <= 1e-2;
@@ -195,9 +157,27 @@ struct Radau {
         for (long long i = 0; i < nx; ++i) c[(stages + 1) * s.lanes + n + i] = 0;
     }
 
-private:
-    enum class Newton { converged, diverged, not_finite };
+    // Where z jumped at the beginning, its value there is the one that the polynomial through the stages alone begins
+    // with. Variables of index 1 that have not jumped keep theirs, which is exact.
+    static void renew_begin(Integration& s) noexcept {
+        RadauState& m = of(s);
+        const int stages = m.table.stages;
+        double product = -1;
+        for (int k = 0; k < stages; ++k) product *= -m.table.c[k];
+        for (long long i = 0; i < m.unknowns; ++i) {
+            const auto place = static_cast<std::size_t>(i);
+            if (i < m.states && m.model.has_derivative[place]) continue;
+            double highest = 0;
+            for (int k = 0; k < stages; ++k) highest += m.table.powers[stages - 1][k] * m.z[k * m.lanes + i];
+            const double jump = product * highest;
+            if (m.model.index[place] < 2 && std::fabs(jump) * m.weights[i] <= fitting_slope) continue;
+            s.x[i] += jump;
+            for (int k = 0; k < stages; ++k) m.z[k * m.lanes + i] -= jump;
+        }
+        copy(s.x, m.unknowns, m.begin);
+    }
 
+private:
     // Whether x'_n fits to the stages. In a stiff component it is an error of x_n magnified, and the estimate before it
     // is filtered shows that; steps of fixed length have no tolerance to compare with.
     static bool slope_serves(const Integration& s, const RadauState& m, double h, long long i) noexcept {
@@ -225,14 +205,7 @@ private:
             m.factored = false;
         }
         if (m.factored && std::fabs(m.factored_step - h) <= same_length * std::fabs(h)) return true;
-        const CollocationTable& table = m.table;
-        scale_by_index(m, std::fabs(h));
-        m.factored = !table.has_real || factor_matrix(m, m.solver, table.gamma / h);
-        for (int k = 0; k < table.pairs && m.factored; ++k)
-            m.factored = factor_matrix(m, *m.pairs[k], pair_factor(table, k, h));
-        m.factored_step = h;
-        if (!m.factored) ++m.singular;
-        return m.factored;
+        return factor(m, h);
     }
 
     // After a step without success: a shorter one, with a new Jacobian unless it is new already.
@@ -269,126 +242,6 @@ private:
         copy(s.x, m.unknowns, m.begin);
         m.step_known = m.step_in_z = true;
         m.step_time = s.t, m.step_length = h;
-    }
-
-    // The polynomial of the last step prolonged; nothing is known behind a jump.
-    static void start_values(Integration& s, RadauState& m) noexcept {
-        const int stages = m.table.stages;
-        if (!m.step_known) {
-            for (long long i = 0; i < stages * m.lanes; ++i) m.z[i] = 0;
-            return;
-        }
-        if (m.step_in_z) std::swap(m.z, m.before);
-        m.step_in_z = false;
-        for (long long i = 0; i < m.unknowns; ++i) m.error[i] = m.begin[i] - s.x[i];
-        for (int k = 0; k < stages; ++k) {
-            // Row k of the matrix that takes the stages of the last step to this one's.
-            const double theta = (s.t + m.table.c[k] * (s.t_new - s.t) - m.step_time) / m.step_length;
-            double weights[most_stages];
-            for (int i = 0; i < stages; ++i) {
-                double sum = m.table.powers[stages - 1][i];
-                for (int j = stages - 2; j >= 0; --j) sum = sum * theta + m.table.powers[j][i];
-                weights[i] = sum * theta;
-            }
-            add_rows(m.lanes, m.error, weights, stages, m.before, m.z + k * m.lanes);
-        }
-    }
-
-    // The derivative sum_j weights_j z_j / h.
-    static void slope_of(const RadauState& m, const double* weights, double h, double* out) noexcept {
-        double divided[most_stages];
-        for (int j = 0; j < m.table.stages; ++j) divided[j] = weights[j] / h;
-        add_rows(m.lanes, nullptr, divided, m.table.stages, m.z, out);
-    }
-
-    static bool residuals(Integration& s, RadauState& m, double h) noexcept {
-        const double one = 1;
-        for (int k = 0; k < m.table.stages; ++k) {
-            add_rows(m.lanes, s.x, &one, 1, m.z + k * m.lanes, m.stage);
-            slope_of(m, m.table.inverse[k], h, m.rate);
-            if (!residual_at(s, m, s.t + m.table.c[k] * h, m.rate, m.stage, m.change + k * m.lanes)) return false;
-        }
-        return true;
-    }
-
-    // change <- what z is to be corrected by: transform, solve the real and the complex parts, transform back.
-    static void correct(Integration& s, RadauState& m) noexcept {
-        const CollocationTable& table = m.table;
-        const double h = m.factored_step;
-        multiply(m, table.to, m.change, m.turned);
-        if (table.has_real) solve_step_matrix(s, m, m.solver, table.gamma / h, m.turned);
-        int row = table.has_real;
-        for (int k = 0; k < table.pairs; ++k, row += 2)
-            solve_step_matrix(s, m, *m.pairs[k], pair_factor(table, k, h), m.turned + row * m.lanes,
-                              m.turned + (row + 1) * m.lanes);
-        multiply(m, table.from, m.turned, m.change);
-    }
-
-    static void multiply(const RadauState& m, const double (&matrix)[most_stages][most_stages], const double* in,
-                         double* out) noexcept {
-        for (int k = 0; k < m.table.stages; ++k)
-            add_rows(m.lanes, nullptr, matrix[k], m.table.stages, in, out + k * m.lanes);
-    }
-
-    // RMS of all corrections in units of the tolerance.
-    static double size_of_change(const RadauState& m) noexcept {
-        return with_lanes(m.lanes, [&](auto known) {
-            const long long lanes = known.count(m.lanes);
-            WideAnywhere sums{};
-            for (int k = 0; k < m.table.stages; ++k)
-                for (long long i = 0; i < lanes; i += wide) {
-                    const WideAnywhere part = *anywhere(m.change + k * lanes + i) * *anywhere(m.weights + i);
-                    sums += part * part;
-                }
-            double sum = 0;
-            for (int i = 0; i < wide; ++i) sum += sums[i];
-            return std::sqrt(sum / static_cast<double>(m.table.stages * std::max(m.model.counted(), 1LL)));
-        });
-    }
-
-    // Simplified Newton; `cut` is by how much the step should shrink where it does not converge.
-    static Newton solve_stages(Integration& s, RadauState& m, double h, double& cut) noexcept {
-        const int most = m.most_iterations;
-        const bool fixed = s.fixed_step > 0;
-        m.contraction = std::pow(std::fmax(m.contraction, std::numeric_limits<double>::epsilon()), 0.8);
-        double before = 0, ratio_before = 0, theta = 0;
-        for (int round = 1; round <= most; ++round) {
-            m.iterations = round;
-            ++m.newton;
-            if (!residuals(s, m, h)) return Newton::not_finite;
-            correct(s, m);
-            const double size = size_of_change(m);
-            if (!std::isfinite(size)) return Newton::not_finite;
-            if (round > 1) {
-                const double ratio = size / before;
-                theta = round == 2 ? ratio : std::sqrt(ratio * ratio_before);
-                ratio_before = ratio;
-                m.rate_of_newton = theta;
-                if (theta < 0.99) {
-                    m.contraction = theta / (1 - theta);
-                    const double left = m.contraction * size * small_power(theta, most - 1 - round) / m.newton_tolerance;
-                    if (!fixed && left >= 1 && size > m.rounding) {
-                        const double excess = std::clamp(left, 1e-4, 20.0);
-                        cut = 0.8 * std::pow(excess, -1.0 / (4.0 + most - 1 - round));
-                        return Newton::diverged;
-                    }
-                } else if (size > m.rounding) {
-                    cut = 0.5;
-                    return Newton::diverged;
-                } else {
-                    return Newton::converged;
-                }
-            }
-            before = std::fmax(size, std::numeric_limits<double>::min());
-            DAEDALUS_SIMD
-            for (long long i = 0; i < m.table.stages * m.lanes; ++i) m.z[i] -= m.change[i];
-            if (m.contraction * size <= m.newton_tolerance) {
-                if (round == 1) m.rate_of_newton = 0;
-                return Newton::converged;
-            }
-        }
-        cut = 0.5;
-        return Newton::diverged;
     }
 
     // The filtered difference to a formula of order s that uses x'_n too; once more filtered where it is too large at a
@@ -444,6 +297,7 @@ private:
         if (m.after_failure && std::fabs(wish) > std::fabs(h)) wish = h;
         m.first = m.after_failure = false;
         m.jacobian_fresh = false;
+        m.failures = 0;
         const bool keeps = count_old_step(m) < oldest_jacobian && m.rate_of_newton <= 1e-3;
         m.jacobian_known = keeps;
         const double growth = wish / h;

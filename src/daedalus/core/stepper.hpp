@@ -134,7 +134,7 @@ inline Status complete(Integration& s) noexcept {
         cut = handle_guards<M>(s);
         if (s.abort_called) return Status::aborted;
         if (s.guards.fallen >= 0) return Status::chattering;
-        if (cut && !s.taken) return Status::newton_failed;
+        if (!s.taken) return Status::newton_failed;
         if (cut && first_not_finite(s.x_new, s.n, s.culprit.component)) {
             s.culprit.what = Culprit::What::state;
             return Status::not_finite;
@@ -145,6 +145,12 @@ inline Status complete(Integration& s) noexcept {
         }
         if (!cut) copy(s.guards.next, s.guards.count, s.guards.reference);
     }
+    if constexpr (requires { M::renew_begin(s); })
+        if (implicit_of(s).stale_time == s.t && s.t_new != s.t) {
+            M::renew_begin(s);
+            keep_later_values(s);
+            s.dense_known = false;
+        }
     save_inside_step<M>(s);
     if (s.recorder.pieces.capacity > 0 && s.t_new != s.t) {
         ensure_dense<M>(s);
@@ -324,6 +330,16 @@ inline Status attempt(Integration& s) noexcept {
         return attempt_implicit<M>(s);
 }
 
+// Behind an event no step was short enough: perhaps in other modes.
+inline bool tries_again(Integration& s, Status why) noexcept {
+    const bool stuck = why == Status::newton_failed || why == Status::singular || why == Status::not_finite;
+    if (!stuck || s.guards.switches == 0 || s.fixed_step > 0 || !try_other_modes(s)) return false;
+    restart(s);
+    record_modes(s, true);
+    s.h = s.last_step;
+    return true;
+}
+
 template <class M>
 Status advance(Integration& s, long long max_steps) noexcept {
     if (!s.started)
@@ -332,7 +348,7 @@ Status advance(Integration& s, long long max_steps) noexcept {
         if (!has_room(s)) return Status::buffer_full;
         if (s.steps >= s.max_steps) return Status::step_limit;
         const Status status = s.fixed_step > 0 ? attempt_fixed<M>(s) : attempt<M>(s);
-        if (status == Status::going) continue;
+        if (status == Status::going || tries_again(s, status)) continue;
         if constexpr (!M::is_explicit)
             if (status == Status::finished && !regular_at_end(s)) return s.abort_called ? Status::aborted : Status::singular;
         return status;

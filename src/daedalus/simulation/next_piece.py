@@ -67,7 +67,8 @@ class Asked(NamedTuple):
 
 def first_piece(asked: Asked, t0: float, start: Start | None) -> Piece:
     """The piece that a run begins with."""
-    system, left, method, why = system_to_run(asked.model, asked.inputs, (t0, asked.t1), asked.method, asked.rtol)
+    span = t0, asked.t1
+    system, left, method, why = system_to_run(asked.model, asked.inputs, span, asked.method, asked.rtol, asked.atol)
     try:
         return asked.piece(system, left, method, why, t0, start)
     except VanishingDivisor as error:
@@ -75,7 +76,7 @@ def first_piece(asked: Asked, t0: float, start: Start | None) -> Piece:
             raise
         # Inputs or parameters take the unknown out of an equation, which then constrains the states.
         whole = as_system(asked.model)
-        method, why = implicit_choice(whole, error.facts[0], asked.rtol)
+        method, why = implicit_choice(whole, error.facts[0], asked.rtol, atol=asked.atol)
         return asked.piece(whole, asked.inputs or {}, method, why, t0, start)
 
 
@@ -88,7 +89,8 @@ def next_piece(asked: Asked, done: Trajectory, first: Piece | None = None) -> Ne
         return another_choice(first, done)
     if done.status == "stiff":
         return _implicit_piece(asked, done)
-    return piece_without_cuts(done, asked.rtol, asked.atol, asked.limits) or _with_other_constraints(asked, done)
+    crossing = piece_without_cuts(done, asked.rtol, asked.atol, asked.limits) if asked.locate_switches else None
+    return crossing or _with_other_constraints(asked, done)
 
 
 def _with_other_constraints(asked: Asked, done: Trajectory) -> Next:
@@ -120,5 +122,5 @@ def _implicit_piece(asked: Asked, done: Trajectory) -> Piece:
         # Redundant constraints as written would make every matrix singular.
         system, left = unclosed(reduced.prepared["redundancy"], done), left_of_reduced
     smooth = runs_smoothly(system, asked.inputs)
-    name, why = implicit_choice(system, f"{found}, seen after {run.steps} {steps}", asked.rtol, smooth)
+    name, why = implicit_choice(system, f"{found}, seen after {run.steps} {steps}", asked.rtol, smooth, asked.atol)
     return asked.piece(system, left, name, why, float(end.time), end)

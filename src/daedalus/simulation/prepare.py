@@ -69,7 +69,7 @@ class PreparedRun:
         asked = method
         # The same steps whatever the numbers are: all states are integrated, none is selected.
         model = without_choice(as_system(model)) if as_system(model).choices else model
-        system, left, method, self._why = system_to_run(model, inputs, span, method, rtol)
+        system, left, method, self._why = system_to_run(model, inputs, span, method, rtol, atol)
         self._p = parameter_values(system, parameters)
         self.system, self._drive = read_inputs(system, left, span)
         if self._drive.callbacks:

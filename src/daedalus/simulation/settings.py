@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
 
 from daedalus import _core
@@ -50,6 +51,8 @@ class Settings:
     core_plant: Plant  # whose functions the core calls: the plant itself, or one with modes
     switches: Switches | None = None
     notes: tuple[str, ...] = ()
+    # Conditions on time that steps end at although the equations keep them as they are.
+    stops: ca.Function | None = None
     # Dependent states and the equations in their place, where parameters choose the states.
     choice: tuple[Sequence[int], Sequence[int]] = ((), ())
 
@@ -66,6 +69,9 @@ class Settings:
         self, u: np.ndarray, tables: list[Any] | None, p: np.ndarray, span: tuple[float, float]
     ) -> tuple[np.ndarray, list[Any] | None]:
         """u and its tables as the core takes them: conditions on time follow, held until they change."""
+        if self.stops is not None:
+            times, _ = condition_times(self.plant.system, self.stops, p, span)
+            return u, [*(tables or []), _core.Table(times, np.zeros((len(times), 0)), [], False)]
         if self.switches is None or self.switches.clock is None:
             return u, tables
         times, values = condition_times(self.core_plant.system, self.switches.clock, p, span)

@@ -7,6 +7,7 @@ its error by its length. A jump that leads back to itself from both sides is ano
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -21,6 +22,7 @@ from daedalus.simulation.trajectory import Trajectory
 
 # Branches that differ by less than this share of the terms of their equations are one at a condition that just changes.
 SAME = 1e-6
+CROSSING = "steps cross switches"
 # Ends of runs that a step across the condition may pass.
 STALLED = ("newton_failed", "step_too_small", "inconsistent")
 
@@ -32,20 +34,22 @@ def piece_without_cuts(done: Trajectory, rtol: float, atol: object, limits: tupl
     """
     run = done._source
     # A piece over a dead centre has no core run behind it.
-    if not getattr(run, "turns", 0) or done.method not in METHODS:
+    if not hasattr(run, "turns") or done.method not in METHODS:
         return None
     switches = switches_of(done.system)
-    if switches is None:
+    if switches is None or switches.count == 0 or CROSSING in done.notes[0]:
         return None
     if done.status == "chattering" and run.last_turned >= 0 and is_kink(done, switches, run.last_turned):
         why = f"{switches.conditions[run.last_turned]} changes to and fro, and both branches agree there"
     elif done.status in STALLED:
-        why = f"no step was possible behind the switch of {switches.conditions[run.last_turned]}"
+        last = f"behind the switch of {switches.conditions[run.last_turned]}" if run.last_turned >= 0 else "to a switch"
+        why = f"no step was possible {last}"
     else:
         return None
-    settings = settings_of(done.system, done.method, rtol, atol, *limits)
-    told = f"{done.notes[0]}; from t = {float(done.end.time):.6g} on steps cross switches: {why}"
-    return Piece(settings, done._drive, done._parameters, float(done.end.time), np.array(done._x[-1]), told)
+    # What time alone decides is still known.
+    settings = replace(settings_of(done.system, done.method, rtol, atol, *limits), stops=switches.clock)
+    told = f"{done.notes[0]}; from t = {float(done.end.time):.6g} on {CROSSING}: {why}"
+    return Piece(settings, done._drive, done._parameters, run.stop_time, np.array(run.end), told)
 
 
 def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:

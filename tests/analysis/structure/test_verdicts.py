@@ -137,7 +137,7 @@ TABLE += [
             Verdict("semi-explicit DAE", 1, freedom, structural_index=1, algebraic=(algebraic,)),
             id=name,
         )
-        for name, freedom, algebraic in [("robertson", 2, "y[2]"), ("chemical_akzo", 5, "y[5]")]
+        for name, freedom, algebraic in [("robertson", 2, "y[2]"), ("chemical_akzo", 5, "y[5]"), ("e5", 3, "y[1]")]
     ),
     *(
         pytest.param(name, {}, Verdict(kind, 0, freedom, structural_index=0, directly_solvable=True), id=name)
@@ -171,6 +171,64 @@ TABLE += [
             warnings=("the pattern of the equations misleads (structural index 1): balance_6 combined",),
         ),
         id="ring_modulator-index 2",
+    ),
+    pytest.param(
+        "charge_pump",
+        {},
+        Verdict(
+            "fully implicit DAE",
+            2,
+            2,
+            structural_index=2,
+            directly_solvable=False,
+            algebraic=(*elements("voltage", 3), "current"),
+            hidden=("drain_charge[1], differentiated once",),
+        ),
+        id="charge_pump",
+    ),
+    pytest.param(
+        "water_tube",
+        {},
+        Verdict(
+            "semi-explicit DAE",
+            2,
+            2 + 18 - 11,
+            structural_index=2,
+            directly_solvable=False,
+            algebraic=(*elements("resistance", 18), *elements("pressure", 11)),
+            hidden=tuple(f"{label}, differentiated once" for label in elements("nodes", 11)),
+        ),
+        id="water_tube",
+    ),
+    pytest.param(
+        "beam",
+        {},
+        Verdict(
+            "semi-explicit DAE",
+            1,
+            80,
+            structural_index=1,
+            directly_solvable=True,
+            algebraic=elements("tension", 40),
+        ),
+        id="beam",
+    ),
+    *(
+        pytest.param(
+            "flexible_slider_crank",
+            {"index": index},
+            Verdict(
+                "semi-explicit DAE",
+                index,
+                freedom,
+                structural_index=index,
+                directly_solvable=index == 1,
+                algebraic=(*elements("acceleration", 7), *elements("force", 3)),
+                hidden=hidden,
+            ),
+            id=f"flexible_slider_crank-index {index}",
+        )
+        for index, freedom, hidden in [(1, 14, ()), (3, 2 * (7 - 3), levels(*elements("closure", 3)))]
     ),
     pytest.param(
         "nand_gate",

@@ -1,0 +1,60 @@
+"""Published problems against closed forms and against each other's formulations."""
+
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+
+
+def four_rates():
+    """E5 as published, four rate equations with f3 = f2 - f4."""
+    m = dd.Model("e5_as_published")
+    y = m.state("y", 4, start=[1.76e-3, 0.0, 0.0, 0.0])
+    r1, r2, r3, r4 = 7.89e-10 * y[0], 1.1e7 * y[0] * y[2], 1.13e9 * y[1] * y[2], 1.13e3 * y[3]
+    m.equation(m.der(y), [-r1 - r2, r1 - r3, (r1 - r3) - (r2 - r4), r2 - r4])
+    return m
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "radau9"])
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+def test_e5_as_published_keeps_its_law_to_rounding(method, rtol):
+    tr = dd.simulate(four_rates(), 1e13, method=method, rtol=rtol, atol=1.11e-24)
+    y = tr["y"][-1]
+    # Values of 6e-10 on the way have rounding errors of 1e-25; those of a Rosenbrock method are 1e5 times as large.
+    assert abs(y[1] - y[2] - y[3]) < 3e-24
+    # The mean is free of that error.
+    assert 0.5 * (y[1] + y[2]) == pytest.approx(catalogue.load("e5").reference["y"][1], rel=2e-3)
+    assert "rodas5p" not in tr.method
+
+
+def test_the_law_of_e5_is_what_the_published_values_miss():
+    published = np.array([0.8867655517642120e-22, 0.8854814626268838e-22])
+    wanted = catalogue.load("e5").reference["y"][1:3]
+    assert published.mean() == pytest.approx(wanted[0], rel=3e-7)
+    assert abs(published[0] - published[1]) > 1e-3 * wanted[0]
+
+
+@pytest.mark.parametrize("index", [1, 2, 3])
+def test_the_slider_crank_moves_alike_at_every_index(index):
+    known = catalogue.load("flexible_slider_crank", index=index)
+    tr = dd.simulate(known.model, known.span, method="radau9", rtol=1e-6, atol=1e-9)
+    assert tr.success
+    for key in known.reference:
+        assert known.reference.error(key, tr[key][-1]) < 2e-5, key
+
+
+def test_an_index_out_of_range_is_refused():
+    with pytest.raises(dd.InputError, match="The option index is 1, 2 or 3"):
+        catalogue.load("flexible_slider_crank", index=4)
+
+
+def test_a_beam_of_few_elements_is_near_one_of_many():
+    """Angles at the free end converge with the square of the element's length."""
+    ends = {}
+    for n in (10, 20):
+        known = catalogue.load("beam", elements=n)
+        assert known.reference is None
+        ends[n] = dd.simulate(known.model, 1.5, method="radau5", rtol=1e-6)["angle"][-1, -1]
+    fine = dd.simulate(catalogue.load("beam").model, 1.5, method="radau5", rtol=1e-6)["angle"][-1, -1]
+    assert abs(ends[20] - fine) < 0.4 * abs(ends[10] - fine)

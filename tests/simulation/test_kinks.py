@@ -1,0 +1,57 @@
+"""Steps over kinks: Newton's method arrives although the Jacobian at the beginning belongs to the other side."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+
+
+def limiter(gain=3.0):
+    """Index 1: z = -gain max(z - s, 0) for s = 1 - t. From the side z > s the old Jacobian points away."""
+    m = dd.Model("limiter")
+    x, z = m.state("x", start=0.0), m.algebraic("z")
+    m.equation(m.der(x), z)
+    m.equation(z, 2 * m.time - gain * ca.fmax(z - 1, 0))
+    return m
+
+
+@pytest.mark.parametrize("method", ["radau3", "radau5", "radau9", "bdf"])
+def test_a_kink_of_z_that_no_step_meets_is_crossed(method):
+    tr = dd.simulate(limiter(), 2.0, method=method, locate_switches=False, rtol=1e-7)
+    assert tr.success, tr.stop_reason
+    # z = 2 t up to 1, then (2 t + 3) / 4.
+    assert tr["z"][-1] == pytest.approx(7 / 4, rel=1e-7)
+    assert tr["x"][-1] == pytest.approx(0.25 + 0.25 * (4 - 0.25) + 0.75 * 1.5, rel=1e-5)
+
+
+@pytest.mark.parametrize("locate", [True, False])
+@pytest.mark.parametrize(
+    ("method", "rtol"), [("radau5", 1e-4), ("radau5", 1e-6), ("radau9", 1e-4), ("radau9", 1e-6), ("radau9", 1e-8)]
+)
+def test_the_charge_pump_passes_kinks_that_coincide(method, rtol, locate):
+    """Gate, source and drain change their regions together; all is quasi-static, so the plateau has a closed form."""
+    known = catalogue.load("charge_pump")
+    saved = [1.05e-6, 1.195e-6, 1.2e-6]
+    tr = dd.simulate(
+        known.model, known.span, method=method, rtol=rtol, atol=1e-3 * rtol, locate_switches=locate, save_at=saved
+    )
+    assert tr.success, tr.stop_reason
+    assert known.reference.error("gate", tr["gate"][-1]) < 1e-9
+    # 10 V on the way down: the channel is saturated, Q = C_ox/3 (V - Us - Vt), and the capacitors share it.
+    gate, source, drain = tr["voltage"][1]
+    threshold = 0.2 + 0.035 * (np.sqrt(1.01 + source) - np.sqrt(1.01))
+    charge = 4e-12 / 3 * (gate - source - threshold)
+    assert (gate, 1.6e-12 * source, 0.4e-12 * drain) == pytest.approx((10.0, charge, charge), rel=1e-4)
+
+
+def test_a_quiet_time_promises_nothing():
+    """Nothing moves before t = 1; the step across must not end after one correction of Newton's method."""
+    m = dd.Model("waking")
+    x, z = m.state("x", start=0.0), m.algebraic("z", start=0.0)
+    drive = ca.fmax(m.time - 1, 0)
+    m.equation(m.der(x), z)
+    m.equation(z + z**3, 10 * drive)
+    tr = dd.simulate(m, 3.0, method="radau5", locate_switches=False)
+    assert tr["z"][-1] + tr["z"][-1] ** 3 == pytest.approx(20.0, rel=1e-6)
