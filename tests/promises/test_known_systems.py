@@ -29,8 +29,8 @@ LONG = {
     "fekete": ("radau9", "bdf"),
     "medical_akzo": ("radau5", "radau9", "bdf", "rodas5p"),
     "beam": ("radau5", "radau9", "rodas5p"),
-    "charge_pump": ("radau5", "radau9"),
-    "flexible_slider_crank": ("radau5", "radau9", "bdf"),
+    "charge_pump": ("radau9",),
+    "flexible_slider_crank": ("radau5", "bdf"),
 }
 
 
