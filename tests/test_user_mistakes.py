@@ -87,10 +87,7 @@ def test_4_a_run_begins_off_the_constraints():
 
 def test_5_a_name_is_misspelt():
     assert message(lambda: dd.simulate(pendulum(), 1.0, parameters={"l": 2.0}), dd.InputError) == (
-        "The model 'pendulum' has no variable 'l'.\n"
-        "  it has rod, L, p, p_dot, p_ddot\n"
-        "  Because only what was declared has a name.\n"
-        "  Try: 'L'"
+        "The model 'pendulum' has no parameter 'l'.\n  its parameters are L\n  Try: 'L'"
     )
 
 

@@ -17,8 +17,10 @@ inline namespace DAEDALUS_ISA {
 
 // Corrections of a located time by redoing the step: the dense output is less exact than the step itself.
 inline constexpr int cut_corrections = 4;
-// A guard this near to zero, in units of the tolerance of its change over the step, is not told from zero.
-inline constexpr double near_zero = 0.1;
+// A guard this near to zero, in units of the tolerance of its largest value in the step, is not told from zero. The dense
+// output of implicit methods is less exact in z than the steps.
+template <class M>
+inline constexpr double near_zero = M::is_explicit ? 1 : 0.1;
 // Chattering: intervals below this part of the span that shrank this often in a row (bouncing that comes to rest), or
 // this many events in a row without leaving such an interval (switching to and fro).
 inline constexpr double crowd_interval = 1e-9;
@@ -129,7 +131,10 @@ inline bool cut_step(Integration& s, long long place) noexcept {
 
     // Beyond zero, or as near as the tolerance tells: the event is there. A guard that rested has no sign to keep.
     const double side = root.rising ? 1 : -1;
-    const double near = std::fmax(near_zero * s.rtol * std::fabs(whole), 4 * spacing(end)) * std::fabs(rate);
+    double largest = 0;
+    for (int j = 0; j < guard_samples; ++j)
+        largest = std::fmax(largest, std::fabs(s.guards.samples[j * s.guards.count + guard]));
+    const double near = std::fmax(near_zero<M> * s.rtol * largest, 4 * spacing(end) * std::fabs(rate));
     if (!(side * value < -near) || s.guards.reference[guard] == 0 || s.abort_called) return true;
     // Else it is later, if the guard has turned its sign half-way back, or at the end of the step.
     const long long back = way_back(s.guards, place);

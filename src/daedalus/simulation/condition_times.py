@@ -76,8 +76,8 @@ def _changes(at: object, grid: np.ndarray) -> np.ndarray:
     places = np.flatnonzero(np.any(values[1:] != values[:-1], axis=1))
     left, right = grid[places], grid[places + 1]
     before, after = values[places], values[places + 1]
-    found = []
-    while len(left):
+    found: list[np.ndarray] = []
+    while len(left) and sum(map(len, found)) <= MOST_TIMES:
         begin, end = left.copy(), right.copy()
         while True:
             middle = begin + 0.5 * (end - begin)

@@ -58,9 +58,10 @@ def _found(system: System, span: tuple[float, float]) -> str | None:
     hidden = elements(switches.system.symbol("u"))[-switches.clock.numel_out(0) :]
     rows, columns = ca.jacobian_sparsity(switches.system.residual, ca.vertcat(*hidden)).get_triplet()
     times = signature(system.residual, DerivativeArray(system).y).c
-    jumps = _Jumps(system, switches, span)
-    for row, column in zip(rows, columns):
-        if times[row] and not jumps.vanish(row, column, int(times[row])):
+    places = [(row, column) for row, column in zip(rows, columns) if times[row]]
+    jumps = _Jumps(system, switches, span) if places else None
+    for row, column in places:
+        if jumps is not None and not jumps.vanish(row, column, int(times[row])):
             often = {1: "once", 2: "twice"}.get(int(times[row]), f"{int(times[row])} times")
             return (
                 f"{system.equation_labels[row]} is differentiated {often}, and {switches.on_time[column]} changes there"

@@ -228,7 +228,11 @@ TABLE += [
             ),
             id=f"flexible_slider_crank-index {index}",
         )
-        for index, freedom, hidden in [(1, 14, ()), (3, 2 * (7 - 3), levels(*elements("closure", 3)))]
+        for index, freedom, hidden in [
+            (1, 14, ()),
+            (2, 14 - 3, tuple(f"{label}, differentiated once" for label in elements("closure", 3))),
+            (3, 2 * (7 - 3), levels(*elements("closure", 3))),
+        ]
     ),
     pytest.param(
         "nand_gate",

@@ -72,11 +72,19 @@ class Examination:
         return [*own, *(rank for part in parts for rank in part.ranks)]
 
     def freedom(self, kind: Classification) -> Freedom:
-        """What the derivative array leaves open."""
+        """What the derivative array leaves open; where its ranks are too low, what a regular system Jacobian proves.
+
+        With J regular every derivative is determined and Σ d - Σ c start values are free (J. D. Pryce, BIT 41, 2001).
+        """
+        none = np.zeros(0, dtype=int)
         if self.jacobian is None:
-            loose = np.zeros(0, dtype=int) if self.dependence is None else self.dependence.unknowns
-            return Freedom(loose, int(self.structure.value))
-        return freedom(self.jacobian, self.order, kind.differential, kind.algebraic)
+            return Freedom(none if self.dependence is None else self.dependence.unknowns, int(self.structure.value))
+        found = freedom(self.jacobian, self.order, kind.differential, kind.algebraic)
+        structure = self.structure
+        proved = structure.trusted and not structure.times and not structure.combinations and not kind.is_linear
+        if proved and self.index is not None and found.start_values < structure.value:
+            return Freedom(none, int(structure.value))
+        return found
 
 
 def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examination | None:
