@@ -168,3 +168,21 @@ def test_no_run_ends_with_a_short_step(end):
     """At index 3 multipliers would be wrong by the errors of positions over h^2."""
     steps = np.diff(dd.simulate(cartesian_pendulum(), end, method="radau5").time)
     assert steps[-1] > 0.3 * steps[-2]
+
+
+@pytest.mark.parametrize(("index", "step"), [(2, 0.1), (2, 0.2), (3, 0.2)])
+def test_long_fixed_steps_go_on_with_a_jacobian_for_each_stage(index, step):
+    """The simplified Newton method leads nowhere over a tenth of a swing; the steps are those of the tableau."""
+    m = dd.Model("pendulum")
+    q, v = m.state("q", 2, start=[1.0, 0.0]), m.state("v", 2, start=[0.0, 0.0])
+    force = m.algebraic("force")
+    m.equation(m.der(q), v)
+    m.equation(m.der(v), ca.vertcat(0, -9.81) - force * q)
+    m.equation(ca.dot(q, v) if index == 2 else ca.sumsqr(q) - 1)
+    tr = dd.simulate(m, 2.0, method="radau5", step=step)
+    assert tr.success, tr.stop_reason
+    assert (tr.method, len(tr.pieces)) == ("radau5", 2)
+    assert "each stage has a Jacobian of its own, since one for all leads nowhere over steps of" in tr.notes[-1]
+    plain = dd.simulate(m, 2.0, method=dd.radau_iia(3), step=step)
+    np.testing.assert_allclose(tr.time, plain.time, atol=1e-12)
+    np.testing.assert_allclose(tr["q"], plain["q"], atol=1e-7)

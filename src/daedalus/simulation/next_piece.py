@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from daedalus.model.model import Model, as_system
@@ -11,7 +12,7 @@ from daedalus.model.values import parameter_values
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.lobatto_step import attach_momentum_form
-from daedalus.simulation.methods import is_implicit, takes_momenta
+from daedalus.simulation.methods import METHODS, is_implicit, takes_momenta
 from daedalus.simulation.pieces import Next, Piece
 from daedalus.simulation.rechosen_constraints import Rechosen, rechosen, unclosed
 from daedalus.simulation.reselection import another_choice, with_choice
@@ -19,6 +20,7 @@ from daedalus.simulation.settings import settings_of
 from daedalus.simulation.solvable import reduced_system
 from daedalus.simulation.start_row import Start, start_row
 from daedalus.simulation.system_to_run import implicit_choice, runs_smoothly, system_to_run
+from daedalus.simulation.tableaux.collocation import radau_iia
 from daedalus.simulation.tables_in_constraints import check_tables
 from daedalus.simulation.trajectory import Trajectory
 from daedalus.simulation.unlocated_switches import piece_without_cuts
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from daedalus.simulation.tableaux.tableau import Tableau
 
 Values = Mapping[str, object] | None
+FULL_NEWTON = "each stage has a Jacobian of its own"
 
 
 class Asked(NamedTuple):
@@ -90,7 +93,27 @@ def next_piece(asked: Asked, done: Trajectory, first: Piece | None = None) -> Ne
     if done.status == "stiff":
         return _implicit_piece(asked, done)
     crossing = piece_without_cuts(done, asked.rtol, asked.atol, asked.limits) if asked.locate_switches else None
-    return crossing or _with_other_constraints(asked, done)
+    return crossing or _by_full_newton(asked, done, first) or _with_other_constraints(asked, done)
+
+
+def _by_full_newton(asked: Asked, done: Trajectory, first: Piece | None) -> Piece | None:
+    """The rest of a Radau run at fixed step, with a matrix of its own for each stage, where one for all led nowhere.
+
+    A long step cannot be made shorter here, and its stages see equations that differ much. The run goes on with the row
+    that it came to, which hidden constraints need not know.
+    """
+    step, begin = asked.limits[0], done._source.stop_time
+    if done.status != "newton_failed" or step is None or first is None or done.method not in METHODS:
+        return None
+    if METHODS[done.method].family != "radau" or FULL_NEWTON in done.notes[0]:
+        return None
+    full = radau_iia((METHODS[done.method].order + 1) // 2)
+    settings = settings_of(done.system, full, asked.rtol, asked.atol, *asked.limits,
+                           locate_switches=asked.locate_switches)  # fmt: skip
+    told = f"from t = {begin:.6g} on {FULL_NEWTON}, since one for all leads nowhere over steps of {step:g}"
+    call = {**settings.call, **{k: v for k, v in first.settings.call.items() if k == "restart"}}
+    settings = replace(settings, method=done.method, reason=told, call=call)
+    return Piece(settings, first.drive, first.parameters, begin, done._source.end)
 
 
 def _with_other_constraints(asked: Asked, done: Trajectory) -> Next:
