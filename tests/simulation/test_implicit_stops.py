@@ -61,7 +61,7 @@ def test_newton_failed_at_fixed_step():
     assert tr.status == "newton_failed"
     assert tr.stop_reason.startswith(
         "Newton's method does not converge at t = 0.99 with the step 0.01; largest correction in z; "
-        "Newton failed twice; try "
+        "Newton failed once; try "
     )
 
 

@@ -102,12 +102,12 @@ def _by_full_newton(asked: Asked, done: Trajectory, first: Piece | None) -> Piec
     A long step cannot be made shorter here, and its stages see equations that differ much. The run goes on with the row
     that it came to, which hidden constraints need not know.
     """
-    step, begin = asked.limits[0], done._source.stop_time
+    step = asked.limits[0]
     if done.status != "newton_failed" or step is None or first is None or done.method not in METHODS:
         return None
     if METHODS[done.method].family != "radau" or FULL_NEWTON in done.notes[0]:
         return None
-    full = radau_iia((METHODS[done.method].order + 1) // 2)
+    begin, full = done._source.stop_time, radau_iia((METHODS[done.method].order + 1) // 2)
     settings = settings_of(done.system, full, asked.rtol, asked.atol, *asked.limits,
                            locate_switches=asked.locate_switches)  # fmt: skip
     told = f"from t = {begin:.6g} on {FULL_NEWTON}, since one for all leads nowhere over steps of {step:g}"
