@@ -78,6 +78,10 @@ private:
     // Above this, kept pivots are to blame.
     static constexpr double alarming = 1e-11;
     static constexpr int most_refinements = 3;
+    // Where new pivots are no better, the matrix is to blame: so many answers are refined only, and no pivots chosen.
+    static constexpr int no_better = 256;
+
+    bool is_alarming(double omega) const noexcept { return !(omega <= larger(alarming, acceptable)); }
 
     DAEDALUS_INLINE void substitute(Number* b) noexcept {
         if (dense_)
@@ -98,7 +102,9 @@ private:
         double omega = measure(b);
         measuring_ = !(omega <= acceptable);
         if (!measuring_) return;
-        const bool pivots_to_blame = !(omega <= larger(alarming, acceptable)) && !(dense_ ? dense_lu_.fresh() : sparse_lu_.fresh());
+        const bool fresh = dense_ ? dense_lu_.fresh() : sparse_lu_.fresh();
+        const bool pivots_to_blame = is_alarming(omega) && !fresh && spared_ <= 0;
+        spared_ = fresh && is_alarming(omega) ? no_better : spared_ - 1;
         omega = refine(b, omega);
         if (!pivots_to_blame) return;
         if (omega <= acceptable) return dense_ ? dense_lu_.forget_pivots() : sparse_lu_.forget_pivots();
@@ -108,7 +114,9 @@ private:
         orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
         if (chosen) {
             substitute(b);
-            refine(b, measure(b));
+            omega = measure(b);
+            if (is_alarming(omega)) spared_ = no_better;
+            refine(b, omega);
         } else {
             for (std::int32_t i = 0; i < matrix_.n; ++i) b[i] = first_answer_[i];
         }
@@ -129,6 +137,7 @@ private:
 
     ColumnTable matrix_;
     bool dense_ = true, measuring_ = true;
+    int spared_ = 0;
     Block<Number> values_, right_, first_answer_;
     DenseLu<Number> dense_lu_;
     SparseLu<Number> sparse_lu_;
