@@ -7,7 +7,7 @@ import casadi as ca
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import daedalus as dd
@@ -77,6 +77,8 @@ def test_functions_of_single_numbers_work_too():
 
 
 @given(st.lists(st.floats(-9.5, 9.5), min_size=1, max_size=6))
+@example([-1.25, -1.234375])
+@example([-1.265625, -1.25])
 def test_all_crossings_of_a_polynomial_are_found_and_alternate(roots):
     roots = sorted(roots)
     assume(all(b - a > 1e-2 for a, b in pairwise(roots)))

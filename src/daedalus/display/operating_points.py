@@ -22,6 +22,8 @@ from daedalus.model.expressions import symbol_key
 SPEED_TOLERANCE, TORQUE_TOLERANCE = 1e-13, 1e-9
 # What is left of |T - T_L| at a sign change, as part of its size nearby: above the first a jump, above the last a pole.
 JUMP, POLE = 1e-6, 10.0
+# How far beside a crossing on the grid the next one is looked for, in intervals of the grid.
+NEXT = 1e-6
 # Central differences balance rounding and curvature at about the cube root of the rounding unit.
 DIFFERENCE = 6e-6
 
@@ -206,6 +208,11 @@ def find_operating_points(
     roots: list[float] = []
     notes = _coincidences(speeds, gap, size)
     for a, b, at_a, at_b in zip(speeds[:-1], speeds[1:], gap[:-1], gap[1:]):
+        if (at_a == 0) != (at_b == 0):
+            # One end is a crossing itself: another one may lie right beside it.
+            inside = NEXT * (b - a) * (1 if at_a == 0 else -1)
+            a, b = (a + inside, b) if at_a == 0 else (a, b + inside)
+            at_a, at_b = distance(a), distance(b)
         if at_a * at_b < 0:
             root = float(brentq(distance, a, b, xtol=SPEED_TOLERANCE * (high - low), rtol=1e-15))
             if abs(distance(root)) > POLE * max(abs(at_a), abs(at_b)):
