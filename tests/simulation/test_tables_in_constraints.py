@@ -39,6 +39,14 @@ def test_a_step_of_the_source_is_an_impulse_of_the_current(method):
     )
 
 
+def test_prepared_runs_and_sweeps_refuse_it_too():
+    held = {"u": dd.signal([0, 0.5], [0, 1])}
+    with pytest.raises(dd.InputError, match="The input u is a held table"):
+        dd.prepare(capacitor(), 1.0, inputs=held, method="radau5")
+    with pytest.raises(dd.InputError, match="The input u is a held table"):
+        dd.sweep(capacitor(), 1.0, over={"v": [0.0]}, inputs=held, method="radau5")
+
+
 @pytest.mark.parametrize("method", ["radau5", "bdf"])
 def test_the_slope_of_a_linear_table_is_followed_by_implicit_methods(method):
     tr = dd.simulate(capacitor(), 1.0, inputs={"u": RAMP}, method=method, max_step=0.1)

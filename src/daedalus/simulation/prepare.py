@@ -18,13 +18,14 @@ from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.lobatto_step import attach_momentum_form
-from daedalus.simulation.methods import takes_momenta
+from daedalus.simulation.methods import is_implicit, takes_momenta
 from daedalus.simulation.next_piece import Asked, next_piece
 from daedalus.simulation.pieces import explain, go_on
 from daedalus.simulation.settings import settings_of
 from daedalus.simulation.simulate import raise_stopped, read_save_at, read_span
 from daedalus.simulation.start_row import read_start
 from daedalus.simulation.system_to_run import system_to_run
+from daedalus.simulation.tables_in_constraints import check_tables
 from daedalus.simulation.trajectory import Trajectory
 
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
@@ -79,6 +80,8 @@ class PreparedRun:
                 because="each call would go back to Python thousands of times.",
                 remedy="dd.signal(times, values), an expression, or dd.simulate",
             )
+        if self._drive.tables and is_implicit(method):
+            check_tables(self.system, self._drive, span)
         if takes_momenta(method):
             attach_momentum_form(model, self.system)
         self._settings = settings_of(self.system, method, rtol, atol, *limits, locate_switches=locate)
