@@ -28,6 +28,11 @@ LONG = {
     "ring_modulator": ("radau9",),
     "fekete": ("radau9", "bdf"),
     "medical_akzo": ("radau5", "radau9", "bdf", "rodas5p"),
+}
+# Methods that keep the promises, of those that run; the others do not yet. Beam: bdf stops at rtol = 1e-9. Charge pump:
+# radau5 and bdf stop at 1e-9, at kinks that coincide. Flexible slider crank: radau9 leaves balances of forces with more
+# than the tolerance, stiffnesses being large beside it.
+KEPT_BY = {
     "beam": ("radau5", "radau9", "rodas5p"),
     "charge_pump": ("radau9",),
     "flexible_slider_crank": ("radau5", "bdf"),
@@ -36,7 +41,7 @@ LONG = {
 
 def fits(method, known):
     """Whether a method with error control solves systems like this one."""
-    if method.name not in LONG.get(known.name, (method.name,)):
+    if method.name not in {**LONG, **KEPT_BY}.get(known.name, (method.name,)):
         return False
     order = (method.ode, method.index_1, method.index_2, method.index_3)[known.index]
     able = not (method.explicit and (known.stiff or not has_explicit_form(known.name)))

@@ -209,9 +209,7 @@ def find_operating_points(
     notes = _coincidences(speeds, gap, size)
     for a, b, at_a, at_b in zip(speeds[:-1], speeds[1:], gap[:-1], gap[1:]):
         if (at_a == 0) != (at_b == 0):
-            # One end is a crossing itself: another one may lie right beside it.
-            inside = NEXT * (b - a) * (1 if at_a == 0 else -1)
-            a, b = (a + inside, b) if at_a == 0 else (a, b + inside)
+            a, b = _beside_crossing(a, b, at_a == 0)
             at_a, at_b = distance(a), distance(b)
         if at_a * at_b < 0:
             root = float(brentq(distance, a, b, xtol=SPEED_TOLERANCE * (high - low), rtol=1e-15))
@@ -234,6 +232,12 @@ def find_operating_points(
     roots += speeds[_single_zeros(gap)].tolist()
     points = [_judged(motor, load, root, low, high) for root in _each_once(roots, high - low)]
     return tuple(points), tuple(notes)
+
+
+def _beside_crossing(a: float, b: float, at_first: bool) -> tuple[float, float]:
+    """An interval without the end that is a crossing itself: another one may lie right beside it."""
+    inside = NEXT * (b - a)
+    return (a + inside, b) if at_first else (a, b - inside)
 
 
 def _on_side(distance: Callable[[float], float], side: float, w: float) -> float:
