@@ -44,6 +44,30 @@ def test_a_stiff_model_is_continued_by_an_implicit_method():
     assert tr["x"][-1] == pytest.approx(reference["x"][-1], abs=1e-3)
 
 
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8, 1e-10])
+def test_a_reaction_is_seen_to_be_stiff_after_few_steps_at_any_tolerance(rtol):
+    """At rtol = 1e-8 the steps settle just below the edge of stability, at 1e-10 at a third of it."""
+    known = catalogue.load("robertson")
+    tr = dd.simulate(known.model, known.span, start=known.start, rtol=rtol, atol=1e-6 * rtol)
+    explicit, implicit = tr.pieces
+    assert (explicit.method, implicit.work.jacobians > 0) == ("dop853", True)
+    assert explicit.work.steps < 250
+    error = max(known.reference.error(name, tr[name][-1]) for name in known.reference)
+    assert error < 1000 * rtol + 10.0**-known.reference.digits
+
+
+@pytest.mark.parametrize(("rtol", "method"), [(1e-3, "tsit5"), (1e-4, "dop853"), (1e-6, "dop853")])
+def test_a_long_oscillation_is_not_taken_for_a_stiff_model(rtol, method):
+    """Steps of up to a quarter of the edge, and a hundred thousand of them to come: accuracy limits them."""
+    m = dd.Model("oscillator")
+    y = m.state("y", start=1.0)
+    m.equation(m.der(m.der(y)), -y)
+    tr = dd.simulate(m, 2e5, rtol=rtol, atol=1e-3 * rtol)
+    assert tr.success
+    assert tr.work.steps > 1e5
+    assert tr.method == method
+
+
 def late(sign=1.0):
     """Soft, then stiff from t = 4 on: x follows the input behind a rate that grows; an oscillation limits the steps."""
     m = dd.Model("late")

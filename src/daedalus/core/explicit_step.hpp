@@ -144,19 +144,23 @@ struct Named {
         }
     }
 
-    // h |lambda| as two evaluations at the end of the step show it; the slope at the end is in row `inner` already.
-    DAEDALUS_HOST_DEVICE static double stiffness(Integration& s) noexcept {
+    // h |lambda| as two evaluations at the end of the step show it, and the cosine between the differences of slopes and
+    // of states: -1 for damping, 0 for an oscillation. A component that passes zero counts by its change in the step, since
+    // its weight would make |lambda| look larger than it is. The slope at the end is in row `inner` already.
+    DAEDALUS_HOST_DEVICE static Stiffness stiffness(Integration& s) noexcept {
         const double h = s.t_new - s.t;
         const long long lanes = Lanes<0>::count(s.lanes);
         combine<StageWeights<T, T::inner - 1>>(h, s.x, s.k, lanes, s.stage);
         const double *last = s.k + (T::inner - 1) * lanes, *end = end_slope(s);
-        double slopes = 0, states = 0;
+        double slopes = 0, states = 0, product = 0;
         for (long long i = 0; i < s.n; ++i) {
-            const double weight = 1 / (s.atol[i] + s.rtol * std::fabs(s.x_new[i]));
+            const double extent = std::fmax(std::fabs(s.x_new[i]), std::fabs(h * s.k[i]));
+            const double weight = 1 / (s.atol[i] + s.rtol * extent);
             const double slope = (end[i] - last[i]) * weight, state = (s.x_new[i] - s.stage[i]) * weight;
-            slopes += slope * slope, states += state * state;
+            slopes += slope * slope, states += state * state, product += slope * state;
         }
-        return states > 0 ? std::fabs(h) * std::sqrt(slopes / states) : 0;
+        if (!(states > 0) || !(slopes > 0)) return {};
+        return {std::fabs(h) * std::sqrt(slopes / states), s.direction * product / std::sqrt(slopes * states)};
     }
 
 private:

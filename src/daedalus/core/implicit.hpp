@@ -121,10 +121,11 @@ inline bool residual_at(Integration& s, ImplicitState& m, double t, const double
         evaluate_residual(s, m, out);
     else
         evaluate_columns(s, m, m.residual, m.model.columns.residual, {rate, w, s.inputs.u}, out);
-    // Two sums: each addition waits for the one before.
+    // Read one by one, as they were written (see read_fresh); two sums, since each addition waits for the one before.
+    const volatile double* fresh = out;
     double even = 0, odd = 0;
-    for (long long i = 0; i + 1 < m.unknowns; i += 2) even += 0 * out[i], odd += 0 * out[i + 1];
-    if (m.unknowns & 1) even += 0 * out[m.unknowns - 1];
+    for (long long i = 0; i + 1 < m.unknowns; i += 2) even += 0 * fresh[i], odd += 0 * fresh[i + 1];
+    if (m.unknowns & 1) even += 0 * fresh[m.unknowns - 1];
     return even + odd == 0;
 }
 

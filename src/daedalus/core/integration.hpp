@@ -100,6 +100,11 @@ struct LinearRun {
     bool singular = false;  // at the last solve
 };
 
+// What two slopes at the end of a step tell of an eigenvalue: h |lambda|, and -1 for damping to 0 for an oscillation.
+struct Stiffness {
+    double size = 0, cosine = 0;
+};
+
 struct Integration {
     // What is solved.
     long long n = 0, lanes = 0;  // lanes: n padded
@@ -133,7 +138,7 @@ struct Integration {
     double log_error_before = 0;
     bool after_rejection = false, abort_called = false;
     bool watch_stiffness = false;
-    int stiff_steps = 0, easy_steps = 0;
+    int stiff_steps = 0, easy_steps = 0, damped_steps = 0;
     bool accepted = false, taken = true;  // how an implicit attempt ended
     void* implicit = nullptr;             // what the implicit method remembers
 

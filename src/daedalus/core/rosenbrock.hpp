@@ -92,7 +92,8 @@ struct Rosenbrock {
         write_end(s, m, h);
         const double error = estimate(s, m);
         const double exponent = 1.0 / m.table.order;
-        const double quotient = std::clamp(std::pow(error, exponent) / safety, 1.0 / most_growth, most_shrinkage);
+        const double growth = m.fresh ? first_growth : most_growth;
+        const double quotient = std::clamp(std::pow(error, exponent) / safety, 1.0 / growth, most_shrinkage);
         if (!(error < 1)) {
             const bool finite = std::isfinite(error);
             return shorter(s, m, finite ? 1 / quotient : cut_if_not_finite,
@@ -138,8 +139,9 @@ struct Rosenbrock {
 private:
     enum class Outcome { done, singular, not_finite, no_start };
 
-    // Hairer's rodas: the step grows at most six times and shrinks at most five times.
-    static constexpr double most_growth = 6, most_shrinkage = 5;
+    // Hairer's rodas: the step grows at most six times and shrinks at most five times. The first one is a guess on the
+    // safe side; behind it two such growths are taken at once.
+    static constexpr double most_growth = 6, most_shrinkage = 5, first_growth = most_growth * most_growth;
 
     // out = base + sum_j weights_j k_j; no base is zeros.
     static void combine(const RosenbrockState& m, const double* base, const double* weights, int count,
@@ -209,8 +211,8 @@ private:
             double* k = m.k + i * m.lanes;
             const double* residual = m.first;
             if (i > 0) {
-                combine(m, s.x, table.a[i], i, m.stage);
-                stage_rate(m, i, h);
+                // The rate stands for M sum_j c_ij k_j / h.
+                add_rows_twice(m.lanes, s.x, table.a[i], -1 / h, table.c[i], i, m.k, m.stage, m.rate);
                 if (!finite_at(s, m, s.t + table.alpha[i] * h, m.rate, m.stage, k)) return Outcome::not_finite;
                 residual = k;
             }
@@ -222,20 +224,11 @@ private:
         return Outcome::done;
     }
 
-    // v_i, the derivative that stands for M sum_j c_ij k_j / h.
-    static void stage_rate(RosenbrockState& m, int i, double h) noexcept {
-        const double factor = -1 / h;
-        double weights[most_rosenbrock_stages];
-        for (int j = 0; j < i; ++j) weights[j] = factor * m.table.c[i][j];
-        combine(m, nullptr, weights, i, m.rate);
-    }
-
     static void write_end(Integration& s, RosenbrockState& m, double h) noexcept {
         const RosenbrockTable& table = m.table;
         const int last = table.stages - 1;
         combine(m, s.x, table.end, table.stages, m.stage);
         copy(m.stage, m.unknowns, s.x_new);
-        stage_rate(m, last, h);
         const double* k = m.k + last * m.lanes;
         for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] = k[i] / (h * table.gamma[0]) + m.rate[i];
     }

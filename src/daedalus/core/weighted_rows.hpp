@@ -12,17 +12,19 @@ inline namespace DAEDALUS_ISA {
 // added; the base may be nullptr for zeros, or the result itself. The last row may just have been written.
 DAEDALUS_INLINE void add_rows(long long lanes, const double* base, const double* weights, int count, const double* rows,
                      double* out) noexcept {
-    with_lanes(lanes, [&](auto known) {
+    // Captured by value: through a reference each pointer would be read and written anew for every row.
+    with_lanes(lanes, [=](auto known) {
         constexpr long long few = known.count(0) / wide;
         if constexpr (few > 0) {
             WideAnywhere sum[few];
+            const double* row = rows;
             for (long long i = 0; i < few; ++i) sum[i] = base ? anywhere(base)[i] : WideAnywhere{};
-            for (int j = 0; j + 1 < count; ++j, rows += few * wide)
-                for (long long i = 0; i < few; ++i) sum[i] += weights[j] * anywhere(rows)[i];
+            for (int j = 0; j + 1 < count; ++j, row += few * wide)
+                for (long long i = 0; i < few; ++i) sum[i] += weights[j] * anywhere(row)[i];
             if (count > 0)
                 for (long long i = 0; i < few; ++i) {
                     Wide fresh;
-                    read_fresh(rows + i * wide, fresh);
+                    read_fresh(row + i * wide, fresh);
                     sum[i] += weights[count - 1] * fresh;
                 }
             for (long long i = 0; i < few; ++i) anywhere(out)[i] = sum[i];
@@ -37,6 +39,36 @@ DAEDALUS_INLINE void add_rows(long long lanes, const double* base, const double*
                 DAEDALUS_SIMD
                 for (long long i = 0; i < lanes; ++i) out[i] += weight * row[i];
             }
+        }
+    });
+}
+
+// Two such sums over the same rows, the second without a base and times a factor: a few lanes are read once for both.
+DAEDALUS_INLINE void add_rows_twice(long long lanes, const double* base, const double* weights, double factor,
+                                    const double* others, int count, const double* rows, double* out,
+                                    double* other) noexcept {
+    with_lanes(lanes, [=](auto known) {
+        constexpr long long few = known.count(0) / wide;
+        if constexpr (few > 0) {
+            WideAnywhere one[few], two[few];
+            const double* row = rows;
+            for (long long i = 0; i < few; ++i) one[i] = anywhere(base)[i], two[i] = WideAnywhere{};
+            for (int j = 0; j + 1 < count; ++j, row += few * wide)
+                for (long long i = 0; i < few; ++i) {
+                    const WideAnywhere here = anywhere(row)[i];
+                    one[i] += weights[j] * here, two[i] += others[j] * here;
+                }
+            for (long long i = 0; i < few; ++i) {
+                Wide fresh;
+                read_fresh(row + i * wide, fresh);
+                anywhere(out)[i] = one[i] + weights[count - 1] * fresh;
+                anywhere(other)[i] = factor * (two[i] + others[count - 1] * fresh);
+            }
+        } else {
+            add_rows(lanes, base, weights, count, rows, out);
+            add_rows(lanes, nullptr, others, count, rows, other);
+            DAEDALUS_SIMD
+            for (long long i = 0; i < lanes; ++i) other[i] *= factor;
         }
     });
 }

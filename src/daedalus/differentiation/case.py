@@ -113,7 +113,7 @@ class Case:
 
     def u_at(self, t: float) -> np.ndarray:
         """The inputs at a time."""
-        return self.drive.at(np.array([t]))[0]
+        return self.drive.at_time(t)
 
     @property
     def intervals(self) -> int:

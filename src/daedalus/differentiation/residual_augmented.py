@@ -158,7 +158,7 @@ class ResidualAugmented(CoreRows):
 
     def event_moves(self, case: Case, guard: int, t: float, y: np.ndarray) -> np.ndarray:
         """dτ/dθ of an event, (m,)."""
-        u = case.drive.at(np.array([t]))[0]
+        u = case.drive.at_time(t)
         moves = events_of(self.plant).moves(guard, t, y[: self.layout.width], u, case.p)
         return moves @ self._varied(case, t, y)
 
@@ -166,7 +166,7 @@ class ResidualAugmented(CoreRows):
         """y behind an event: the jump of the states, and all else solved for."""
         if self.variational.order == 2 or not self.variational.system.events[guard].resets:
             return y
-        u, W = case.drive.at(np.array([t]))[0], np.zeros((self.layout.n, 0))
+        u, W = case.drive.at_time(t), np.zeros((self.layout.n, 0))
         jump = events_of(self.plant).jump(case, guard, t, y[: self.layout.width], u)
         return self._solved(case, t, jump.row, jump.slopes @ self._varied(case, t, y), W, case.interval_at(t))
 
@@ -180,4 +180,4 @@ def inputs_with_weights(case: Case, t: float, interval: int) -> np.ndarray:
     """The inputs at a time, with the weights of an interval of the grid behind them."""
     weights = np.zeros(case.intervals)
     weights[interval : interval + 1] = 1.0
-    return np.concatenate([case.drive.at(np.array([t]))[0], weights])
+    return np.concatenate([case.drive.at_time(t), weights])

@@ -126,7 +126,7 @@ def planar_field(
     x = np.where(np.isnan(x), 0.0, x)
     others = [k for k in range(len(x)) if k not in pair]
     centre, reach = box.mean(axis=1), 0.5 * (box[:, 1] - box[:, 0])
-    held = np.concatenate([[time], x[others], drive.at(np.array([time]))[0], centre, reach])
+    held = np.concatenate([[time], x[others], drive.at_time(time), centre, reach])
     code = _code(system, pair)
     notes = _notes(system, others, x, drive, code, time)
     return PlanarField(system, names, centre, reach, held, p, code, notes)

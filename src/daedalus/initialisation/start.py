@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,13 @@ class Start(OperatingPoint):
         if self.__dict__.get("_frozen"):
             raise AttributeError("a Start is frozen: dd.initialise makes another")
         super().__setattr__(name, value)
+
+    @cached_property
+    def row(self) -> np.ndarray:
+        """(x, z, x') as one vector, which implicit methods begin with."""
+        row = np.concatenate([self.vectors[letter] for letter in ("x", "z", "xdot")])
+        row.setflags(write=False)
+        return row
 
     def der(self, name: str) -> float | np.ndarray:
         """The time derivative of a state, of an element of one, or of a derivative that is a state itself."""

@@ -67,9 +67,9 @@ def check_on_invariants(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p
 
 def _off_by(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> list[str]:
     """What the start violates, the worst first; nothing where it is on all that the model keeps."""
-    values = plant.invariants.core(np.array([t0]), x0, drive.at(np.array([t0]))[0], p)[0]
-    scale = max(1.0, float(np.max(np.abs(x0), initial=0.0)))
-    if float(np.abs(values).max()) <= max(1e-8, 10 * rtol) * scale:
+    values = plant.invariants.core(np.array([t0]), x0, drive.at_time(t0), p)[0]
+    largest, small = np.abs(values).max(), max(1e-8, 10 * rtol)
+    if largest <= small or largest <= small * np.abs(x0).max(initial=0.0):
         return []
     names = plant.invariant_labels
     return [f"{names[k]} is off by {abs(values[k]):.3g}" for k in np.argsort(-np.abs(values))[:3] if values[k] != 0]

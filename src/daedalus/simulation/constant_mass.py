@@ -30,6 +30,13 @@ def varying_mass(system: System) -> list[str]:
     >>> varying_mass(cone.freeze())
     ['h']
     """
+    with system.lock:
+        if "varying mass" not in system.prepared:
+            system.prepared["varying mass"] = _found(system)
+    return system.prepared["varying mass"]
+
+
+def _found(system: System) -> list[str]:
     entries = ca.vec(ca.simplify(ca.jacobian(system.residual, system.symbol("xdot"))))
     found = []
     for letter in ("t", "xdot", "x", "z", "u"):

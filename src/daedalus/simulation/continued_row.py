@@ -33,11 +33,17 @@ def continued_row(system: System, start: Samples, drive: Drive, t0: float, p: np
     >>> continued_row(m.freeze(), end, Drive(np.zeros(0)), 1.0, np.zeros(0)).round(6).tolist()
     [0.540302, 0.841471, 1.0, -0.841471, 0.540302]
     """
-    try:
-        x, z, xdot = (np.array([float(start[name]) for name in system.labels[k]]) for k in ("x", "z", "xdot"))
-    except (InputError, TypeError):  # TypeError: samples at several times
+    if start._times.size != 1:
         return None
-    u = drive.at(np.array([t0]))[0]
+    own = start._plant.system.labels
+    try:
+        x, z, xdot = (
+            start._vector(k)[0] if own[k] == system.labels[k] else np.array([float(start[n]) for n in system.labels[k]])
+            for k in ("x", "z", "xdot")
+        )
+    except InputError:
+        return None
+    u = drive.at_time(t0)
     left, size = _checks(system)(np.array([t0]), xdot, x, z, u, p)
     fits = np.all(np.isfinite(left)) and np.all(np.abs(left) <= CONSISTENT * size)
     return np.concatenate([x, z, xdot]) if fits else None

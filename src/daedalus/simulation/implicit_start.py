@@ -42,7 +42,7 @@ def first_row(
     """
     system = plant.system
     if isinstance(start, Start) and start.system is system and start.time == t0 and _same(start.vectors["p"], p):
-        return np.concatenate([start.vectors[letter] for letter in ROW])
+        return start.row
     if isinstance(start, Samples):
         row = continued_row(system, start, drive, t0, p)
         return _initialised(model, system, start, inputs, t0, p) if row is None else row
@@ -52,7 +52,7 @@ def first_row(
     row = None if key is None else kept.get(key)
     if row is None:
         if at_once and plant.index.largest == 1 and not system.choices:
-            row = _solved(plant, given, t0, drive.at(np.array([t0]))[0], p)
+            row = _solved(plant, given, t0, drive.at_time(t0), p)
         if row is None:
             row = _initialised(model, system, start, inputs, t0, p)
         if len(kept) >= MOST_KEPT:

@@ -44,6 +44,10 @@ class Drive(NamedTuple):
             values[:, slots] = [np.asarray(function(float(t)), dtype=float).ravel(order="F") for t in times]
         return values
 
+    def at_time(self, t: float) -> np.ndarray:
+        """u at one time, as (nu,)."""
+        return self.at(np.array([t]))[0] if self.tables or self.callbacks else self.constants
+
     def fill(self, t: float, u: np.ndarray) -> np.ndarray:
         """u with the Python functions evaluated at t; the rest as the core left it."""
         out = np.array(u)
@@ -202,7 +206,7 @@ def _drive(system: System, plain: dict[str, object], span: tuple[float, float], 
 
 def check_finite_inputs(system: System, drive: Drive, t: float) -> None:
     """Refuse functions that give NaN or infinity where a run begins; called when the run failed there."""
-    u = drive.at(np.array([t]))[0]
+    u = drive.at_time(t)
     wrong = np.flatnonzero(~np.isfinite(u))
     if len(wrong):
         names = [system.labels["u"][k] for k in wrong]

@@ -11,6 +11,7 @@ from daedalus.model.system import System
 from daedalus.model.values import parameter_values
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.inputs import read_inputs
+from daedalus.simulation.known_way import keep_way
 from daedalus.simulation.lobatto_step import attach_momentum_form
 from daedalus.simulation.methods import METHODS, is_implicit, takes_momenta
 from daedalus.simulation.pieces import Next, Piece
@@ -73,7 +74,9 @@ def first_piece(asked: Asked, t0: float, start: Start | None) -> Piece:
     span = t0, asked.t1
     system, left, method, why = system_to_run(asked.model, asked.inputs, span, asked.method, asked.rtol, asked.atol)
     try:
-        return asked.piece(system, left, method, why, t0, start)
+        piece = asked.piece(system, left, method, why, t0, start)
+        keep_way(asked, system, method, piece)
+        return piece
     except VanishingDivisor as error:
         if asked.method != "auto" or error.of_states:
             raise

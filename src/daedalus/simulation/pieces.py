@@ -88,7 +88,8 @@ def run_in_pieces(
     >>> len(tr.pieces), tr.stop_reason
     (2, 'reached t = 0.8')
     """
-    return go_on(run_piece(first, t1, save_at, progress, cancel), next_piece, t1, save_at, progress, cancel)
+    begun = run_piece(first, t1, save_at, progress, cancel)
+    return begun if begun.status in FINAL else go_on(begun, next_piece, t1, save_at, progress, cancel)
 
 
 def go_on(

@@ -35,7 +35,7 @@ def with_choice(piece: Piece, event: str = "") -> Piece:
     settings, plant = piece.settings, piece.settings.plant
     if not isinstance(plant, SelectedPlant):
         return piece
-    u = piece.drive.at(np.array([piece.begin]))[0]
+    u = piece.drive.at_time(piece.begin)
     p = plant.selection.chosen(piece.begin, piece.row[plant.row_parts["x"]], u, piece.parameters, event)
     assert isinstance(settings.core_plant, ImplicitPlant)
     needs_drift = settings.method in METHODS and METHODS[settings.method].family == "rosenbrock"
@@ -78,7 +78,7 @@ def _singular(first: Piece, done: Trajectory) -> Stuck | None:
     plant, end = first.settings.plant, done.end
     assert isinstance(plant, SelectedPlant)
     begin, now = (
-        plant.selection.matrices(t, row[plant.row_parts["x"]], first.drive.at(np.array([t]))[0], done._parameters)
+        plant.selection.matrices(t, row[plant.row_parts["x"]], first.drive.at_time(t), done._parameters)
         for t, row in ((first.begin, first.row), (float(end.time), end._x[0]))
     )
     near, group = plant.selection.weakest(begin, now)

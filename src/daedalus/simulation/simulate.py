@@ -15,12 +15,13 @@ from daedalus.model.system import System
 from daedalus.simulation.differentiated_inputs import with_input_derivatives
 from daedalus.simulation.input_elements import gathered_inputs
 from daedalus.simulation.inputs import check_finite_inputs
+from daedalus.simulation.known_way import known_piece
 from daedalus.simulation.next_piece import Asked, first_piece, next_piece
-from daedalus.simulation.pieces import run_in_pieces
+from daedalus.simulation.pieces import Piece, run_in_pieces
 from daedalus.simulation.progress import ProgressBar, wants_progress
 from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
 from daedalus.simulation.start_row import Start
-from daedalus.simulation.stop_reason import advice_of, remedy, without_advice
+from daedalus.simulation.stop_reason import SUCCESS, advice_of, remedy, without_advice
 from daedalus.simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -85,25 +86,33 @@ def simulate(
     (-1.0, 'dop853')
     """
     t0, t1 = read_span(span)
-    inputs = with_input_derivatives(model, gathered_inputs(model, inputs), (t0, t1))
     limits = (step, max_step, first_step, max_steps, time_limit)
     asked = Asked(model, t1, method, inputs, parameters, rtol, atol, limits, locate_switches)
-    first = first_piece(asked, t0, start)
-    system = first.settings.plant.system
+    first = known_piece(asked, t0, start)
+    if first is None:
+        asked = asked._replace(inputs=with_input_derivatives(model, gathered_inputs(model, inputs), (t0, t1)))
+        first = first_piece(asked, t0, start)
     times = None if save_at is None else read_save_at(save_at, t0, t1)
-    bar = None if progress is False else _progress(progress, t0, t1, system.name)
+    bar = None if progress is False else _progress(progress, t0, t1, first.settings.plant.system.name)
     try:
         trajectory = run_in_pieces(first, partial(next_piece, asked, first=first), t1, times, bar, cancel)
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
-    if trajectory.status == "not_finite" and not trajectory.work.steps:
-        check_finite_inputs(system, first.drive, t0)
-    if trajectory.status in SUSPECT:
-        check_start_mass(model, system, t0, first.row, first.parameters)
+    if trajectory.status not in SUCCESS:
+        _check_start(asked, first, trajectory)
     if on_stop != "return" and _raises(on_stop) and not trajectory.success:
         raise_stopped(trajectory)
     return trajectory
+
+
+def _check_start(asked: Asked, first: Piece, trajectory: Trajectory) -> None:
+    """Refuse what made a run stop at its start."""
+    system, begin = first.settings.plant.system, first.begin
+    if trajectory.status == "not_finite" and not trajectory.work.steps:
+        check_finite_inputs(system, first.drive, begin)
+    if trajectory.status in SUSPECT:
+        check_start_mass(asked.model, system, begin, first.row, first.parameters)
 
 
 def _raises(on_stop: str) -> bool:

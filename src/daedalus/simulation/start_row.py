@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InconsistentStartError, InputError
+from daedalus.initialisation.start import Start as ConsistentStart
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.model.values import given_start
@@ -72,6 +73,8 @@ def _plain(start: Start | None) -> Mapping[str, Any] | None:
 
 def read_start(plant: Plant, drive: Drive, start: Start, t0: float, p: np.ndarray, settings: Settings) -> np.ndarray:
     """x at the start; given derivatives and algebraic values must agree with the equations."""
+    if isinstance(start, ConsistentStart) and start.system.labels["x"] == plant.system.labels["x"]:
+        return start.vectors["x"]
     given = given_start(plant.system, _start_mapping(plant.system, start))
     x0 = given["x"]
     if not math.isfinite(x0.dot(x0)):

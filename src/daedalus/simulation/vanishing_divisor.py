@@ -50,7 +50,7 @@ def check_divisors(model: Model | System, plant: Plant, drive: Drive, t0: float,
     if not isinstance(plant, ExplicitPlant) or not plant.form.divisors:
         return
     function, needs_inputs = _function(plant.system, plant.form.divisors)
-    u = drive.at(np.array([t0]))[0] if needs_inputs else drive.constants
+    u = drive.at_time(t0) if needs_inputs else drive.constants
     value, size = (np.asarray(result).ravel() for result in function(t0, x0, u, p))
     vanished = np.flatnonzero(np.abs(value) <= ROUNDING * size)
     if len(vanished):
