@@ -51,6 +51,7 @@ SYSTEMS = (
     "water_tube",
     "beam",
     "flexible_slider_crank",
+    "wheelset",
 )
 
 

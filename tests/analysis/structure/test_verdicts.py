@@ -235,6 +235,20 @@ TABLE += [
         ]
     ),
     pytest.param(
+        "wheelset",
+        {},
+        Verdict(
+            "fully implicit DAE",
+            2,
+            11 - 2,
+            structural_index=2,
+            directly_solvable=False,
+            algebraic=(*elements("turn", 2), *elements("offset", 2), *elements("force", 2)),
+            hidden=tuple(f"{label}, differentiated once" for label in elements("contact", 2)),
+        ),
+        id="wheelset",
+    ),
+    pytest.param(
         "nand_gate",
         {},
         # Its capacitances are positive at all voltages: an ODE everywhere.
