@@ -52,6 +52,7 @@ SYSTEMS = (
     "beam",
     "flexible_slider_crank",
     "wheelset",
+    "emep",
 )
 
 

@@ -249,6 +249,12 @@ TABLE += [
         id="wheelset",
     ),
     pytest.param(
+        "emep",
+        {},
+        Verdict("explicit ODE", 0, 66, structural_index=0, directly_solvable=True),
+        id="emep",
+    ),
+    pytest.param(
         "nand_gate",
         {},
         # Its capacitances are positive at all voltages: an ODE everywhere.
