@@ -28,9 +28,11 @@ FEWER_DIGITS = {
     "e5": 9,
     "water_tube": 11,
     "flexible_slider_crank": 7,
+    "wheelset": 10,
+    "emep": 10,
 }
 # References of some of the states, for the same kind of reason.
-PARTLY = ("charge_pump", "flexible_slider_crank")
+PARTLY = ("charge_pump", "flexible_slider_crank", "emep")
 
 
 @every_system

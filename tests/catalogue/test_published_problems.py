@@ -58,3 +58,31 @@ def test_a_beam_of_few_elements_is_near_one_of_many():
         ends[n] = dd.simulate(known.model, 1.5, method="radau5", rtol=1e-6)["angle"][-1, -1]
     fine = dd.simulate(catalogue.load("beam").model, 1.5, method="radau5", rtol=1e-6)["angle"][-1, -1]
     assert abs(ends[20] - fine) < 0.4 * abs(ends[10] - fine)
+
+
+def test_the_published_end_of_the_wheelset_has_six_digits():
+    published = {
+        "place": [0.86355386965811e-2, 0.13038281022727e-4, -0.93635784016818e-4],
+        "angle": [-0.13642299804033e-1, 0.15292895005422e-2],
+        "velocity": [-0.76985374142666e-1, -0.25151106429207e-3, 0.20541188079539e-2],
+        "angle_rate": [-0.23904837703692, -0.13633468454173e-1],
+        "spin": -0.24421377661131,
+        "turn": [0.37839614386969e-3, -0.33666751972196e-3],
+        "offset": [0.14173214964613, -0.15949425684022],
+    }
+    reference = catalogue.load("wheelset").reference
+    errors = {key: reference.error(key, value) for key, value in published.items()}
+    assert errors.pop("velocity") < 2e-6
+    assert max(errors.values()) < 4e-7
+
+
+def test_the_published_start_of_the_wheelset_follows_from_five_digits_of_its_state():
+    start = dd.initialise(catalogue.load("wheelset").model)
+    # Where the cones touch the rails depends on positions alone: all published digits.
+    assert start["turn"] == pytest.approx([7.5634406395172940e-06, -7.4122380357667139e-06], rel=1e-13)
+    assert start["offset"] == pytest.approx([0.1490635714733819, -0.1521364296121248], rel=1e-15)
+    # Forces are published with five digits, accelerations as they follow from those.
+    assert start["force"] == pytest.approx([-83.593, -74.144], abs=2e-3)
+    accelerations = np.concatenate([start.der("velocity"), start.der("angle_rate"), [start.der("spin")]])
+    published = [-1.975258894, -1.0898297e-03, 7.88550836e-02, -5.533362822, -0.348702149, -2.132968724]
+    assert accelerations == pytest.approx(published, abs=2e-3)

@@ -33,6 +33,8 @@ OWN = {
     "water_tube": {"method": "radau5", "share": 1e-3},
     "flexible_slider_crank": {"share": 0.02},
     "charge_pump": {"share": 0.04},
+    "emep": {"method": "radau5", "share": 1e-3, "wrt": ("NO", "O3")},
+    "wheelset": {"method": "radau5", "share": 2e-4},
 }
 # Equations with corners have first derivatives only.
 WITH_CORNERS = [name for name in catalogue.names() if corners(catalogue.load(name).model.freeze().residual)]

@@ -28,6 +28,7 @@ LONG = {
     "ring_modulator": ("radau9",),
     "fekete": ("radau9", "bdf"),
     "medical_akzo": ("radau5", "radau9", "bdf", "rodas5p"),
+    "wheelset": ("radau5", "radau9", "bdf"),
 }
 # Methods that keep the promises, of those that run; the others do not yet. Beam: bdf stops at rtol = 1e-9. Charge pump:
 # radau5 and bdf stop at 1e-9, at kinks that coincide. Flexible slider crank: radau9 leaves balances of forces with more

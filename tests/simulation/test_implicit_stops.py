@@ -44,6 +44,17 @@ def test_step_too_small(method):
     assert tr.time[-1] == pytest.approx(1.0, abs=1e-6)
 
 
+def test_a_first_step_too_small_for_the_time_says_so():
+    """A decay within 1e-9 s can be resolved at t = 0, not at t = 14400, where numbers are 2e-12 apart."""
+    fast = model(lambda x, z, t: 1e9 * z, lambda x, z, t: z + x)
+    tr = stopped(fast, (14400.0, 14410.0), method="bdf", rtol=1e-8, atol=1e-11)
+    assert tr.stop_reason == (
+        "step size fell below 3.2e-11 at t = 14400; largest scaled error in x; "
+        "try a larger atol for x, or a time that begins at 0, where shorter steps can be told apart"
+    )
+    assert dd.simulate(fast, 10.0, method="bdf", rtol=1e-8, atol=1e-11).success
+
+
 def test_newton_failed():
     tr = stopped(fold())
     assert tr.status == "newton_failed"

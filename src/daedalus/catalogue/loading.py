@@ -51,6 +51,8 @@ SYSTEMS = (
     "water_tube",
     "beam",
     "flexible_slider_crank",
+    "wheelset",
+    "emep",
 )
 
 

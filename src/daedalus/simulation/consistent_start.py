@@ -34,8 +34,10 @@ def consistent_start(
         return x0, ()
     start, inputs, parameters = given
     try:
-        own = {*(v.name for v in as_system(model).variables)}
-        added = [v.name for v in plant.system.variables if v.name not in own]
+        # A reduction may add variables, or derivatives of algebraic ones as states.
+        own = as_system(model).labels
+        known = {*own["x"], *own["xdot"], *own["z"]}
+        added = [label for label in plant.system.labels["x"] if label not in known]
         whole = plant.system.prepared.get("reduced model", model) if added else model
         found = initialise(whole, start, inputs=inputs, parameters=parameters, time=t0)
         moved = np.array([found[label] for label in plant.system.labels["x"]], dtype=float)

@@ -42,8 +42,16 @@ def stop_reason(
         return f"event {system.events[run.events[-1][0]].name!r} ended the run at {t}"
     sentence = sentences.get(run.status) or _failure(run, t, culprit_name(run, system), step)
     failures = [f"Newton failed {_times(run.newton_failures)}"] if run.newton_failures and run.status in FAILED else []
-    advice = [TRY + remedy(run.status)] if run.status in FAILED and run.status != "not_finite" else []
+    advice = [TRY + _advice(run, system)] if run.status in FAILED and run.status != "not_finite" else []
     return "; ".join([sentence, *failures, *advice])
+
+
+def _advice(run: Any, system: System) -> str:
+    if run.status == "step_too_small" and run.steps == 0 and run.stop_time != 0:
+        # Far from zero numbers are too far apart for the first steps of something fast.
+        name = culprit_name(run, system)
+        return f"a larger atol for {name}, or a time that begins at 0, where shorter steps can be told apart"
+    return remedy(run.status)
 
 
 def _failure(run: Any, t: str, name: str, step: float | None) -> str:

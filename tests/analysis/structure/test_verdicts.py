@@ -235,6 +235,26 @@ TABLE += [
         ]
     ),
     pytest.param(
+        "wheelset",
+        {},
+        Verdict(
+            "fully implicit DAE",
+            2,
+            11 - 2,
+            structural_index=2,
+            directly_solvable=False,
+            algebraic=(*elements("turn", 2), *elements("offset", 2), *elements("force", 2)),
+            hidden=tuple(f"{label}, differentiated once" for label in elements("contact", 2)),
+        ),
+        id="wheelset",
+    ),
+    pytest.param(
+        "emep",
+        {},
+        Verdict("explicit ODE", 0, 66, structural_index=0, directly_solvable=True),
+        id="emep",
+    ),
+    pytest.param(
         "nand_gate",
         {},
         # Its capacitances are positive at all voltages: an ODE everywhere.

@@ -94,6 +94,18 @@ def check_method(name: str, index: int) -> None:
         )
 
 
+def check_constant_mass(name: str, moving: list[str]) -> None:
+    """Refuse a Rosenbrock method where dF/dy' depends on something."""
+    if not moving:
+        return
+    raise IvpValueError(
+        f"The method {name!r} does not fit this F.",
+        f"dF/dyp depends on {', '.join(moving[:6])}",
+        because="a Rosenbrock method needs M y' = f(t, y) with a constant M.",
+        remedy='method="Radau", or components of y for the derivatives',
+    )
+
+
 def read_rate(yp0: Any, n: int) -> np.ndarray | None:
     """y'0 as (n,) finite numbers, or None where it is to be computed."""
     if yp0 is None:

@@ -32,6 +32,7 @@ class CallbackDae:
     dot: np.ndarray  # (n, n) whether y'_j occurs in F_i
     whole: np.ndarray  # (n, n) whether y_j does
     structure: Signature
+    constant_dot: bool = True  # whether ∂F/∂y' is the same at the points that were looked at, to the accuracy of differences
 
     @property
     def size(self) -> int:
@@ -64,8 +65,8 @@ def callback_dae(
 ) -> CallbackDae:
     """The description of a function on numbers, its structure probed at the start and nearby."""
     exact = jacobians or differences(residual)
-    dot, whole = _occurrences(exact, start, end)
-    return CallbackDae(residual, exact, dot, whole, _structure(dot, whole))
+    dot, whole, constant_dot = _occurrences(exact, start, end)
+    return CallbackDae(residual, exact, dot, whole, _structure(dot, whole), constant_dot)
 
 
 def differences(residual: Residual) -> Jacobians:
@@ -92,9 +93,10 @@ def forward_differences(function: Callable[[np.ndarray], np.ndarray], at: np.nda
 
 def _occurrences(
     jacobians: Jacobians, start: tuple[float, np.ndarray, np.ndarray], end: float
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, bool]:
     t, y, yp = start
     dot, whole = np.zeros((2, y.size, y.size), dtype=bool)
+    seen = []
     points: Iterable[tuple[float, np.ndarray, np.ndarray]] = (
         (time, near, near_rate) for (time, near), (_, near_rate) in zip(nearby(t, y, end), nearby(t, yp, end))
     )
@@ -105,7 +107,9 @@ def _occurrences(
             by_y, by_rate = jacobians(*point)
         whole |= np.isfinite(by_y) & (by_y != 0)
         dot |= np.isfinite(by_rate) & (by_rate != 0)
-    return dot, whole
+        seen.append(by_rate)
+    constant = all(np.allclose(by_rate, seen[0], rtol=1e-5, atol=1e-6 * np.abs(seen[0]).max()) for by_rate in seen)
+    return dot, whole, constant
 
 
 def _structure(dot: np.ndarray, whole: np.ndarray) -> Signature:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.simulation.constant_mass import varying_mass
 from daedalus.simulation.ivp.dae_arguments import (
     Form,
+    check_constant_mass,
     check_finite,
     check_method,
     read_dae_settings,
@@ -110,6 +112,8 @@ def solve_dae(
         else _called(form, wanted, indices, arguments, problem, read_jacobian(jac, form))
     )
     check_method(settings.name, int(found.variable_index.max()))
+    if METHODS[settings.name].family == "rosenbrock":
+        check_constant_mass(settings.name, found.moving)
     task = Task(found.model, found.row, arguments.values, implicit=True, rates=True)
     events_read = read_events(events)
     guards = None if events_read is None else Guards(events_read, problem, arguments, found.row, form.mass is None)
@@ -133,6 +137,7 @@ class _Ready:
     index: int
     variable_index: np.ndarray
     notes: tuple[str, ...]
+    moving: list[str]  # what dF/dy' depends on
 
 
 def _formula(form: Form, problem: Problem, rate: np.ndarray | None, arguments: Arguments) -> tuple[Formula | None, str]:
@@ -157,7 +162,9 @@ def _traced(
         own, model = indices, core_model(found, indices)
         of_system = int(indices.max())
         note = "index as given"
-    return _Ready(model, row, of_system, own.copy(), (note, moved))
+    labels = varying_mass(found.plant.system) if drift and form.mass is None else []
+    moving = [label.replace("y_dot", "yp") for label in labels]
+    return _Ready(model, row, of_system, own.copy(), (note, moved), moving)
 
 
 def _called(
@@ -167,4 +174,5 @@ def _called(
     found: CallbackDae = callback_dae(form.residual, jacobians, (wanted.t, wanted.y, rate), problem.span[1])
     of_system, own, note = callback_index(found, wanted, indices)
     row, moved = callback_start(found, wanted)
-    return _Ready(found.core(own, arguments.values.size), row, of_system, own, (note, moved))
+    moving = [] if form.mass is not None or found.constant_dot else ["t, y or yp"]
+    return _Ready(found.core(own, arguments.values.size), row, of_system, own, (note, moved), moving)
