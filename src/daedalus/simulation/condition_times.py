@@ -1,7 +1,8 @@
 """The times at which conditions on time alone change: a run ends a step at each of them, however long its steps are.
 
-They are looked for on a grid over the span, then on a finer one between each two times found, and so on until no more
-appear; each is narrowed down to the first number of t at which the new values hold.
+Those that straight lines in t decide are solved for. Others are looked for on a grid over the span, then on a finer
+one between each two times found, and so on until no more appear. Each is narrowed down to the first number of t at
+which the new values hold.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.errors import SolverError
 from daedalus.model.system import System
+from daedalus.simulation.affine_times import MOST_TIMES, affine_times, too_often
 
 # Looks in the whole span, and between two changes that were found.
 FIRST, BETWEEN = 4096, 48
-MOST_ROUNDS, MOST_TIMES, MOST_KEPT = 6, 200_000, 16
+MOST_ROUNDS, MOST_KEPT = 6, 16
 
 
 def condition_times(
@@ -47,17 +48,18 @@ def _found(clock: ca.Function, p: np.ndarray, low: float, high: float) -> tuple[
         """(times, conditions)"""
         return np.atleast_2d(clock(times[None, :], np.tile(p[:, None], (1, len(times)))).full()).T
 
-    grid = np.linspace(low, high, FIRST + 1)
+    known = affine_times(clock, p, low, high)
+    # One look between each two times that may be changes.
+    ends = np.unique(np.concatenate([[low], known.times, [high]]))
+    between = np.concatenate([ends, 0.5 * (ends[1:] + ends[:-1])])
+    first = np.zeros(0) if known.all_of_them else np.linspace(low, high, FIRST + 1)
+    grid = np.unique(np.concatenate([between, first]))
     times = _changes(at, grid)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(0 if known.all_of_them else MOST_ROUNDS):
         if len(times) > MOST_TIMES:
-            raise SolverError(
-                "Conditions on time change too often to be located.",
-                f"more than {MOST_TIMES} times between t = {low:g} and {high:g}",
-                remedy="a shorter span, or locate_switches=False",
-            )
+            raise too_often(low, high)
         ends = np.unique(np.concatenate([[low], times, [high]]))
-        finer = np.unique(np.linspace(ends[:-1], ends[1:], BETWEEN).ravel())
+        finer = np.unique(np.concatenate([np.linspace(ends[:-1], ends[1:], BETWEEN).ravel(), between]))
         more = _changes(at, finer)
         settled = len(more) == len(times)
         times = more
@@ -66,8 +68,11 @@ def _found(clock: ca.Function, p: np.ndarray, low: float, high: float) -> tuple[
     # Of times that differ by rounding only, such as those of sign(t) before and behind zero, the last one counts.
     closest = 8 * np.finfo(float).eps * max(abs(low), abs(high))
     times = times[np.append(np.diff(times) > closest, True)] if len(times) else times
-    times = np.concatenate([[low], times[times > low]])
-    return times, at(times)
+    begin = times[times <= low + closest]
+    times = np.concatenate([begin[-1:] if len(begin) else [low], times[times > low + closest]])
+    values = at(times)
+    times[0] = low
+    return times, values
 
 
 def _changes(at: object, grid: np.ndarray) -> np.ndarray:
