@@ -43,10 +43,14 @@ struct RosenbrockState : ImplicitState {
     double first_time = 0, next_time = 0, linearised_time = 0, factored_step = 0;
     long long bad_row = 0;                     // the equation that was not finite
     bool fresh = true, after_failure = false;  // for the predictive controller
-    double accepted_step = 0, accepted_error = 1;
+    double accepted_step = 0, accepted_root = 1;
+    const double least_root;  // that of an error of a hundredth
 
     RosenbrockState(const ImplicitModel& m, const ImplicitCalls& calls, const RosenbrockTable& t)
-        : ImplicitState(m, calls, (t.stages + 7) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
+        : ImplicitState(m, calls, (t.stages + 7) * padded(m.unknowns)),
+          table(t),
+          lanes(padded(m.unknowns)),
+          least_root(std::pow(1e-2, 1.0 / t.order)) {
         k = memory.carve(t.stages * lanes);
         stage = memory.carve(lanes), rate = memory.carve(lanes), none = memory.carve(lanes);
         first = memory.carve(lanes), next = memory.carve(lanes), drift_now = memory.carve(lanes);
@@ -91,9 +95,8 @@ struct Rosenbrock {
         if (outcome == Outcome::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
         write_end(s, m, h);
         const double error = estimate(s, m);
-        const double exponent = 1.0 / m.table.order;
-        const double growth = m.fresh ? first_growth : most_growth;
-        const double quotient = std::clamp(std::pow(error, exponent) / safety, 1.0 / growth, most_shrinkage);
+        const double root = std::pow(error, 1.0 / m.table.order), growth = m.fresh ? first_growth : most_growth;
+        const double quotient = std::clamp(root / safety, 1.0 / growth, most_shrinkage);
         if (!(error < 1)) {
             const bool finite = std::isfinite(error);
             return shorter(s, m, finite ? 1 / quotient : cut_if_not_finite,
@@ -103,7 +106,7 @@ struct Rosenbrock {
         if (!finite_at(s, m, s.t_new, m.none, s.x_new, m.next))
             return s.abort_called ? Status::aborted : shorter(s, m, cut_if_not_finite, Status::not_finite);
         m.next_known = !s.has_projection, m.next_time = s.t_new;
-        accept(s, m, h, error, quotient);
+        accept(s, m, h, root, quotient);
         return Status::going;
     }
 
@@ -128,9 +131,9 @@ struct Rosenbrock {
         double* c = s.coefficients;
         copy(s.x, n, c);
         for (int j = 0; j < degree; ++j) {
+            // Whole lanes: what is written beyond (x, z) is overwritten by x' next.
             double* row = c + (j + 1) * s.lanes;
-            combine(m, nullptr, m.table.powers[j], m.table.stages, m.stage);
-            copy(m.stage, n, row);
+            combine(m, nullptr, m.table.powers[j], m.table.stages, row);
             for (long long i = 0; i < nx; ++i) c[j * s.lanes + n + i] = (j + 1) / h * row[i];
         }
         for (long long i = 0; i < nx; ++i) c[degree * s.lanes + n + i] = 0;
@@ -278,16 +281,15 @@ private:
         return why;
     }
 
-    // Gustafsson's predictive controller; no growth behind a rejection.
-    static void accept(Integration& s, RosenbrockState& m, double h, double error, double quotient) noexcept {
+    // Gustafsson's predictive controller, by roots of the errors; no growth behind a rejection.
+    static void accept(Integration& s, RosenbrockState& m, double h, double root, double quotient) noexcept {
         s.accepted = true;
         if (!m.fresh) {
-            const double ratio = std::fabs(m.accepted_step / h) *
-                                 std::pow(error * error / m.accepted_error, 1.0 / m.table.order);
+            const double ratio = std::fabs(m.accepted_step / h) * root * root / m.accepted_root;
             quotient = std::fmax(quotient, std::clamp(ratio / safety, 1.0 / most_growth, most_shrinkage));
         }
         if (m.after_failure) quotient = std::fmax(quotient, 1.0);
-        m.accepted_step = h, m.accepted_error = std::fmax(1e-2, error);
+        m.accepted_step = h, m.accepted_root = std::fmax(m.least_root, root);
         m.fresh = m.after_failure = false;
         s.h = h / quotient;
     }

@@ -67,7 +67,7 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
-    static constexpr long long first_rows = 128;
+    static constexpr long long first_rows = 32;
     static constexpr double chunk_seconds = 0.01;  // how long the loop may run before the clock is read again
     static constexpr double look_seconds = 0.05;   // how often signals and progress are served
 
