@@ -27,7 +27,7 @@ class Form:
     function: Callable[..., Any]
     args: tuple[Any, ...]
     size: int
-    mass: np.ndarray | None
+    mass: Any  # (n, n) as a NumPy array or a sparse matrix in columns, or None
 
     def right_side(self, t: float, y: np.ndarray) -> np.ndarray:
         """f(t, y)."""
@@ -94,6 +94,18 @@ def check_method(name: str, index: int) -> None:
         )
 
 
+def check_size(n: int, most: int, reason: str) -> None:
+    """Refuse a function that could not be traced and whose dense Jacobians would not end in reasonable time."""
+    if n <= most:
+        return
+    raise IvpValueError(
+        f"`F` has {n} unknowns and could not be traced.",
+        reason,
+        because=f"a function that is called has dense Jacobians, which serve up to {most} unknowns.",
+        remedy="a function that can be traced (NumPy on whole arrays, no side effects), or a dd.Model",
+    )
+
+
 def check_constant_mass(name: str, moving: list[str]) -> None:
     """Refuse a Rosenbrock method where dF/dy' depends on something."""
     if not moving:
@@ -118,8 +130,8 @@ def read_rate(yp0: Any, n: int) -> np.ndarray | None:
     return rate
 
 
-def read_mass(mass: Any, n: int) -> np.ndarray | None:
-    """A constant mass matrix as a dense array."""
+def read_mass(mass: Any, n: int) -> Any:
+    """A constant mass matrix: an array, or a sparse matrix in columns where it came as one."""
     if mass is None:
         return None
     if callable(mass):
@@ -128,13 +140,14 @@ def read_mass(mass: Any, n: int) -> np.ndarray | None:
             "got a function",
             remedy="F(t, y, yp) = M(t, y) @ yp - f(t, y), without mass=",
         )
-    matrix = np.asarray(mass.toarray() if hasattr(mass, "toarray") else mass, dtype=float)
+    sparse = hasattr(mass, "tocsc")
+    matrix = mass.tocsc().astype(float) if sparse else np.asarray(mass, dtype=float)
     if matrix.shape != (n, n):
         raise IvpValueError(
             "`mass` does not fit y0.", f"got shape {matrix.shape} for {n} components", remedy=f"a matrix ({n}, {n})"
         )
-    if not np.all(np.isfinite(matrix)):
-        row, column = np.argwhere(~np.isfinite(matrix))[0]
+    if not np.all(np.isfinite(matrix.data if sparse else matrix)):
+        row, column = np.argwhere(~np.isfinite(_dense(matrix)))[0]
         raise IvpValueError(
             "All entries of `mass` must be finite.", f"mass[{row}, {column}] = {matrix[row, column]}", remedy="numbers"
         )
@@ -175,9 +188,9 @@ def read_index(index: Any, n: int) -> np.ndarray | None:
 def read_jacobian(jac: Any, form: Form) -> Jacobians | None:
     """The user's Jacobians as (dF/dy, dF/dy') on numbers; None where there are none."""
     if jac is None:
-        mass = form.mass
-        if mass is None:
+        if form.mass is None:
             return None
+        mass = _dense(form.mass)
 
         def differenced(t: float, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             base = form.right_side(t, y)
@@ -191,9 +204,11 @@ def read_jacobian(jac: Any, form: Form) -> Jacobians | None:
             remedy="jac=None, or jac(t, y, yp) that returns (dF/dy, dF/dyp); with mass= jac(t, y) that returns df/dy",
         )
 
+    known = None if form.mass is None else _dense(form.mass)
+
     def given(t: float, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if form.mass is not None:
-            return -_matrix(jac(t, y.copy(), *form.args), form.size), form.mass
+        if known is not None:
+            return -_matrix(jac(t, y.copy(), *form.args), form.size), known
         try:
             whole, dot = jac(t, y.copy(), yp.copy(), *form.args)
         except (TypeError, ValueError) as error:
@@ -205,8 +220,12 @@ def read_jacobian(jac: Any, form: Form) -> Jacobians | None:
     return given
 
 
+def _dense(matrix: Any) -> np.ndarray:
+    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=float)
+
+
 def _matrix(value: Any, n: int) -> np.ndarray:
-    matrix = np.asarray(value.toarray() if hasattr(value, "toarray") else value, dtype=float)
+    matrix = _dense(value)
     if matrix.shape != (n, n):
         raise IvpValueError(
             "A Jacobian has the wrong shape.", f"got {matrix.shape} for {n} components", remedy=f"({n}, {n})"

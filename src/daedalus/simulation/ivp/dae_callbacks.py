@@ -32,7 +32,9 @@ class CallbackDae:
     dot: np.ndarray  # (n, n) whether y'_j occurs in F_i
     whole: np.ndarray  # (n, n) whether y_j does
     structure: Signature
-    constant_dot: bool = True  # whether ∂F/∂y' is the same at the points that were looked at, to the accuracy of differences
+    constant_dot: bool = (
+        True  # whether ∂F/∂y' is the same at the points that were looked at, to the accuracy of differences
+    )
 
     @property
     def size(self) -> int:

@@ -33,16 +33,24 @@ class DaeModel:
         return self.plant.system.sizes["x"]
 
 
-def dae_model(formula: Formula, mass: np.ndarray | None = None, explicit: bool = False) -> DaeModel:
+def dae_model(formula: Formula, mass: Any = None, explicit: bool = False) -> DaeModel:
     """The model of F(t, y, y') = 0, of M y' = f(t, y) for a mass matrix, or of y' = f(t, y) where `explicit`."""
-    key = ("explicit" if explicit else "implicit", None if mass is None else mass.tobytes())
+    key = ("explicit" if explicit else "implicit", *_identity(mass))
     known = formula.kept.get(key)
     if known is None:
         known = formula.kept.setdefault(key, _made(formula, mass, explicit))
     return known
 
 
-def _made(formula: Formula, mass: np.ndarray | None, explicit: bool) -> DaeModel:
+def _identity(mass: Any) -> tuple[bytes, ...]:
+    """What tells a mass matrix, dense or sparse, from others."""
+    if mass is None:
+        return ()
+    parts = (mass.indptr, mass.indices, mass.data) if hasattr(mass, "indptr") else (mass,)
+    return tuple(part.tobytes() for part in parts)
+
+
+def _made(formula: Formula, mass: Any, explicit: bool) -> DaeModel:
     numbers = formula.symbols[3].numel()
     n = formula.expression.numel()
     m = Model("dae")

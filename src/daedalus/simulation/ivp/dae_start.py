@@ -72,16 +72,25 @@ def _row(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, st
             row, left = _solved(numeric_dae(found, p), wanted, False)
             if left <= 1.0:
                 return row, ""
+    if wanted.repair:
+        # What contradicts what need not be found out.
+        row = _nearest(found, wanted, p)
+        return row, "" if np.array_equal(row[:n], y) else _moved(y, row[:n])
     try:
         row = first_row(found.model, plant, Drive(np.zeros(0)), {"y": y}, {}, t, p)
         return row, ""
     except InconsistentStartError as error:
-        values = dict(zip(plant.system.labels["p"], p.tolist()))
-        near = initialise(found.model, {"y": y}, free=["y"], parameters=values, time=t)
-        row = np.concatenate([near.vectors["x"], near.vectors["xdot"]])
-        if np.all(np.abs(row[:n] - y) <= UNMOVED * np.maximum(1.0, np.abs(y))) or wanted.repair:
+        row = _nearest(found, wanted, p)
+        if np.all(np.abs(row[:n] - y) <= UNMOVED * np.maximum(1.0, np.abs(y))):
             return row, _moved(y, row[:n])
         _refuse(y, row[:n], error.facts[:1] if error.facts else [])
+
+
+def _nearest(found: DaeModel, wanted: Wanted, p: np.ndarray) -> np.ndarray:
+    """The consistent row near a start of which everything may move."""
+    values = dict(zip(found.plant.system.labels["p"], p.tolist()))
+    near = initialise(found.model, {"y": wanted.y}, free=["y"], parameters=values, time=wanted.t)
+    return np.concatenate([near.vectors["x"], near.vectors["xdot"]])
 
 
 def numeric_dae(found: DaeModel, p: np.ndarray) -> CallbackDae:

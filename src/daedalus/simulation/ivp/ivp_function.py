@@ -97,13 +97,15 @@ def find_formula(
     arguments: Arguments,
     vectorized: bool = False,
     parts: int = 1,
+    most: int = _MOST_UNKNOWNS,
 ) -> tuple[Formula | None, str]:
     """The formula of `fun`, checked against `original` (the same on numbers) at the start; or None; and the reason.
 
-    `parts` is how many arguments of equal size `fun` takes for y: two for F(t, y, y').
+    `parts` is how many arguments of equal size `fun` takes for y: two for F(t, y, y'). Functions of more than `most`
+    unknowns are not followed.
     """
     captured = fingerprint(fun)
-    shape = (len(start[1]), size, vectorized, parts)
+    shape = (len(start[1]), size, vectorized, parts, most)
 
     def problem_of(found: Formula | str) -> str:
         if isinstance(found, str):
@@ -146,13 +148,13 @@ def _key(captured: Hashable | None, shape: Hashable, level: Hashable, arguments:
 
 
 def _trace(
-    fun: Callable[..., Any], shape: tuple[int, int, bool, int], level: int, arguments: Arguments
+    fun: Callable[..., Any], shape: tuple[int, int, bool, int, int], level: int, arguments: Arguments
 ) -> Formula | str:
     global traces_made
     traces_made += 1
-    n, size, vectorized, parts = shape
-    if n > _MOST_UNKNOWNS:
-        return f"it has more than {_MOST_UNKNOWNS} unknowns; NumPy's own arrays serve it better"
+    n, size, vectorized, parts, most = shape
+    if n > most * parts:
+        return f"it has more than {most} unknowns; NumPy's own arrays serve it better"
     t, y = ca.SX.sym("t"), ca.SX.sym("y", n)
     p = ca.SX.sym("p", arguments.values.size)
 

@@ -14,6 +14,7 @@ from daedalus.simulation.ivp.dae_arguments import (
     check_constant_mass,
     check_finite,
     check_method,
+    check_size,
     read_dae_settings,
     read_index,
     read_jacobian,
@@ -31,6 +32,9 @@ from daedalus.simulation.ivp.ivp_result import IvpResult
 from daedalus.simulation.ivp.ivp_run import Task, run_in_core
 from daedalus.simulation.ivp.ivp_settings import Problem, read_problem
 from daedalus.simulation.methods import METHODS
+
+# A formula has sparse Jacobians, a function that is called has dense ones.
+MOST_TRACED, MOST_CALLED = 20_000, 3000
 
 
 def solve_dae(
@@ -109,7 +113,7 @@ def solve_dae(
     found = (
         _traced(formula, form, wanted, indices, arguments, METHODS[settings.name].family == "rosenbrock")
         if formula is not None
-        else _called(form, wanted, indices, arguments, problem, read_jacobian(jac, form))
+        else _called(form, wanted, indices, arguments, problem, read_jacobian(jac, form), reason)
     )
     check_method(settings.name, int(found.variable_index.max()))
     if METHODS[settings.name].family == "rosenbrock":
@@ -144,10 +148,10 @@ def _formula(form: Form, problem: Problem, rate: np.ndarray | None, arguments: A
     t0, y0 = problem.start
     end, n = problem.span[1], y0.size
     if form.mass is not None:
-        return find_formula(form.function, form.right_side, n, (t0, y0), end, arguments)
+        return find_formula(form.function, form.right_side, n, (t0, y0), end, arguments, most=MOST_TRACED)
     start = np.concatenate([y0, np.zeros(n) if rate is None else rate])
     both = lambda t, row: form.residual(t, row[:n], row[n:])  # noqa: E731
-    return find_formula(form.function, both, n, (t0, start), end, arguments, parts=2)
+    return find_formula(form.function, both, n, (t0, start), end, arguments, parts=2, most=MOST_TRACED)
 
 
 def _traced(
@@ -168,9 +172,11 @@ def _traced(
 
 
 def _called(
-    form: Form, wanted: Wanted, indices: np.ndarray | None, arguments: Arguments, problem: Problem, jacobians: Any
-) -> _Ready:
+    form: Form, wanted: Wanted, indices: np.ndarray | None, arguments: Arguments, problem: Problem, jacobians: Any,
+    reason: str,
+) -> _Ready:  # fmt: skip
     rate = np.zeros(wanted.y.size) if wanted.yp is None else wanted.yp
+    check_size(wanted.y.size, MOST_CALLED, reason)
     found: CallbackDae = callback_dae(form.residual, jacobians, (wanted.t, wanted.y, rate), problem.span[1])
     of_system, own, note = callback_index(found, wanted, indices)
     row, moved = callback_start(found, wanted)
