@@ -18,6 +18,7 @@ const char* status_name(Status status) {
         case Status::chattering: return "chattering";
         case Status::newton_failed: return "newton_failed";
         case Status::singular: return "singular";
+        case Status::rounding: return "rounding";
         case Status::inconsistent: return "inconsistent";
         case Status::stiff: return "stiff";
         case Status::not_projected: return "not_projected";

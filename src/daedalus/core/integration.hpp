@@ -28,6 +28,7 @@ enum class Status {
     chattering,
     newton_failed,  // at the shortest step
     singular,       // the matrix of the method, at the shortest step
+    rounding,       // rounding errors exceed the tolerance of a component, at any step
     inconsistent,   // no values of z and x' behind a jump
     stiff,          // an explicit method is held back by stability, with most of the way to go
     not_projected,  // a state could not be moved onto the constraints

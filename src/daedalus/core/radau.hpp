@@ -75,6 +75,7 @@ struct Radau : RadauStages {
         if (m.restarted) forget(m);
         if (!ready(s, m, h)) return s.abort_called ? Status::aborted : shorter(s, m, 0.5, Status::singular);
         set_weights(s, m, s.x, m.rtol, m.atol_factor, length);
+        widen_if_noisy(m, h);
         start_values(s, m);
         double cut = 0.5;
         Newton outcome = solve_stages(s, m, h, cut);
@@ -97,9 +98,10 @@ struct Radau : RadauStages {
             m.jacobian_fresh = m.jacobian_fresh && m.jacobian_known;
             s.h = std::isfinite(error) ? (m.first ? 0.1 * h : h / quotient) : cut_if_not_finite * h;
             m.after_failure = true;
+            if (m.noise_known && m.noisiest < 0) m.noisiest = worst_component(m, m.error);
             if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
-            s.culprit = {worst_component(m, m.error), Culprit::What::nothing};
-            return Status::step_too_small;
+            s.culprit = {m.noisiest >= 0 ? m.noisiest : worst_component(m, m.error), Culprit::What::nothing};
+            return m.noisiest >= 0 ? Status::rounding : Status::step_too_small;
         }
         accept(s, m, h, error, quotient);
         return Status::going;
@@ -190,7 +192,7 @@ private:
 
     static void forget(RadauState& m) noexcept {
         m.jacobian_known = m.factored = m.step_known = m.step_in_z = false;
-        m.first = true, m.contraction = 1, m.restarted = false;
+        m.first = true, m.contraction = 1, m.restarted = m.noise_known = false;
     }
 
     static Complex pair_factor(const CollocationTable& table, int k, double h) noexcept {
@@ -216,6 +218,10 @@ private:
         if (!m.jacobian_fresh) m.jacobian_known = false;
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
+        if (m.noisiest >= 0) {
+            s.culprit.component = m.noisiest;
+            return Status::rounding;
+        }
         if (why == Status::not_finite) name_equation(s, m);
         if (why == Status::singular) name_undetermined(s, m);
         return why;
@@ -297,7 +303,8 @@ private:
         if (m.after_failure && std::fabs(wish) > std::fabs(h)) wish = h;
         m.first = m.after_failure = false;
         m.jacobian_fresh = false;
-        m.failures = 0;
+        m.failures = 0, m.noisiest = -1;
+        let_noise_decay(m);
         const bool keeps = count_old_step(m) < oldest_jacobian && m.rate_of_newton <= 1e-3;
         m.jacobian_known = keeps;
         const double growth = wish / h;

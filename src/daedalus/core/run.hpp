@@ -148,7 +148,8 @@ private:
         if (s.linear.keeper != s.linear.system) record_.implicit.factorisations += factorisations(s.linear.keeper);
         if (record_.status == Status::not_finite && s.linear.singular) record_.status = Status::singular;
         const bool blames = record_.status == Status::not_finite || record_.status == Status::step_too_small ||
-                            record_.status == Status::newton_failed || record_.status == Status::singular;
+                            record_.status == Status::newton_failed || record_.status == Status::singular ||
+                            record_.status == Status::rounding;
         if (blames) record_.culprit = s.culprit;
         record_.mode_count = s.recorder.modes.count;
         record_.turns = s.guards.turns, record_.last_turned = s.guards.last_turned;

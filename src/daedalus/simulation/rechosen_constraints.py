@@ -18,7 +18,7 @@ from daedalus.simulation.solvable import reduced_system
 from daedalus.simulation.trajectory import Trajectory
 
 # Ends of a run that a bad choice may have led to.
-SUSPECT = ("singular", "not_projected", "not_finite", "step_too_small", "newton_failed")
+SUSPECT = ("singular", "not_projected", "not_finite", "step_too_small", "newton_failed", "rounding")
 # Near a state that obeys all constraints: as far as this, in nominal values.
 NEAR = 1e-3
 # The smallest singular value of the best rows, divided by their lengths, at a singular configuration.

@@ -21,7 +21,7 @@ from daedalus.simulation.trajectory import Trajectory
 # Names in one note.
 MOST_NAMES = 6
 # Ends of a run that a singular configuration leads to, and how near one is where it is named as the reason.
-LOST = ("newton_failed", "singular", "step_too_small", "not_finite", "inconsistent")
+LOST = ("newton_failed", "rounding", "singular", "step_too_small", "not_finite", "inconsistent")
 NEAR = 1e-2
 # How the note of a choice begins.
 TOLD = "states selected "

@@ -12,7 +12,7 @@ SUCCESS = ("finished", "event")
 # Ends that are somebody's fault: they say what to try.
 FAILED = (
     "step_limit", "time_limit", "step_too_small", "not_finite", "newton_failed", "singular", "inconsistent",
-    "chattering",
+    "chattering", "rounding",
 )  # fmt: skip
 TRY = "try "
 # As in the core (step_control.hpp).
@@ -56,6 +56,8 @@ def _failure(run: Any, t: str, name: str, step: float | None) -> str:
         return f"Newton's method does not converge at {t} {length}; largest correction in {name}"
     if run.status == "singular":
         return f"the matrix of the step is singular at {t}; the equations do not determine {name} there"
+    if run.status == "rounding":
+        return f"rounding errors of {name} exceed its tolerance at {t}, whatever the step"
     if run.status == "not_finite":
         return f"{name} is not finite at {t}"
     if run.status == "step_too_small":
@@ -105,6 +107,7 @@ def remedy(status: str) -> str:
         "not_finite": "other start values; a division by zero or a root of a negative number is likely",
         "newton_failed": "dd.analyse(m, at=...) at the last state, a looser rtol, or a smaller step where it is fixed",
         "singular": "dd.analyse(m, at=tr.at(tr.time[-1])), which names what is not determined",
+        "rounding": "a looser rtol, or a looser atol for it: dd.simulate(..., atol={'name': value})",
         "inconsistent": "a reset that leaves the constraints as they are; dd.initialise shows what is in conflict",
         "not_projected": "a smaller rtol, or a reset that stays near the constraints",
         "chattering": "a reset that moves the guard away from zero, a terminal event, or a state that says what rests",

@@ -24,7 +24,7 @@ from daedalus.simulation.trajectory import Trajectory
 SAME = 1e-6
 CROSSING = "steps cross switches"
 # Ends of runs that a step across the condition may pass.
-STALLED = ("newton_failed", "step_too_small", "inconsistent")
+STALLED = ("newton_failed", "rounding", "step_too_small", "inconsistent")
 
 
 def piece_without_cuts(done: Trajectory, rtol: float, atol: object, limits: tuple[object, ...]) -> Piece | None:

@@ -157,6 +157,8 @@ def failure(run: Any, size: int, rates: bool = False) -> str:
             f"The run stopped at {where}: Newton's method does not converge with steps of {abs(run.last_step):.2g}; "
             f"{run.newton_failures} failures, largest correction in {name}."
         )
+    if run.status == "rounding":
+        return f"The run stopped at {where}: rounding errors of {name} exceed its tolerance, whatever the step."
     if run.status == "singular":
         return f"The run stopped at {where}: the matrix of the step is singular, nothing determines {name} there."
     return f"The run stopped at {where}: {run.status.replace('_', ' ')}."
