@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from tests.support.term_sizes import term_sizes
 
 import daedalus as dd
 from daedalus import catalogue
@@ -20,8 +21,13 @@ END, CONSERVED, BETWEEN = 1000.0, 100.0, 200.0
 # BDF takes five to ten times as many steps and its errors have one sign more often: measured up to 4400 times rtol at
 # the end (Pleiades) and 500 times for what is conserved.
 END_OF, CONSERVED_OF = {"bdf": 10000.0}, {"bdf": 2000.0}
-# Oscillations without damping, whose errors add up: measured up to 1200 times rtol.
-END_FOR = {"beam": 5000.0}
+# Oscillations without damping of up to 6400 rad/s: measured up to 1200 times rtol, in the rates at rtol = 1e-9. So much
+# passes the tolerance inside, 0.03 rtol^(2/3) for radau5, and the step is not at fault: where the tolerance inside is
+# 1e-9, 15 500 steps end 62 times that from the reference; SciPy's Radau takes 14 200 with its rtol there, and ends 70
+# times that from it.
+END_FOR = {"beam": 2000.0}
+# Balances of forces are compared with these forces, of some 4000 N here; elsewhere all equations count as they are.
+BESIDE_TERMS = {"flexible_slider_crank"}
 
 # Systems whose runs are long: these methods stand for the others.
 LONG = {
@@ -31,12 +37,10 @@ LONG = {
     "wheelset": ("radau5", "radau9", "bdf"),
 }
 # Methods that keep the promises, of those that run; the others do not yet. Beam: bdf stops at rtol = 1e-9. Charge pump:
-# radau5 and bdf stop at 1e-9, at kinks that coincide. Flexible slider crank: radau9 leaves balances of forces with more
-# than the tolerance, stiffnesses being large beside it.
+# radau5 and bdf stop at 1e-9, at kinks that coincide.
 KEPT_BY = {
     "beam": ("radau5", "radau9", "rodas5p"),
     "charge_pump": ("radau9",),
-    "flexible_slider_crank": ("radau5", "bdf"),
 }
 
 
@@ -111,7 +115,9 @@ def test_conserved_quantities_stay_at_the_steps_and_between_them(name, method, r
         assert largest_change(trajectory[key]) <= bound * rtol, key
         assert largest_change(dense[key]) <= max(BETWEEN, 2 * bound) * rtol, key
     # What the model itself promises to keep, its constraints and invariants.
-    assert all(violation <= CONSERVED * rtol for violation in trajectory.drift().values()), trajectory.drift()
+    sizes = term_sizes(trajectory) if name in BESIDE_TERMS else {}
+    beside = {key: violation / sizes.get(key, 1.0) for key, violation in trajectory.drift().items()}
+    assert all(violation <= CONSERVED * rtol for violation in beside.values()), beside
 
 
 @pytest.mark.parametrize("name", catalogue.names())

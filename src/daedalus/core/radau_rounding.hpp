@@ -9,6 +9,7 @@
 // stop shrinking at that level, the tolerance of each unknown is widened by its noise.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -58,19 +59,26 @@ struct RadauRounding : RadauCorrections {
         });
         if (!finite) return false;
         correct(s, m);
-        double worst = most_widening;
-        m.noisiest = -1;
+        double sum = 0, worst = 0;
+        long long noisiest = 0;
         for (long long i = 0; i < m.unknowns; ++i) {
             double noise = 0;
             for (int k = 0; k < m.table.stages; ++k)
                 noise = std::fmax(noise, std::fabs(m.change[k * m.lanes + i] - m.kept[k * m.lanes + i]));
-            m.noise[i] = noise_margin * noise * index_power(m, i, h);
-            if (noise_margin * noise * m.weights[i] > worst) worst = noise_margin * noise * m.weights[i], m.noisiest = i;
+            m.error[i] = noise_margin * noise;
+            const double part = m.error[i] * m.weights[i];
+            sum += part * part;
+            if (part > worst) worst = part, noisiest = i;
         }
         copy(m.kept, count, m.change);
-        if (m.noisiest >= 0) return false;
+        if (!(size * size * static_cast<double>(std::max(m.model.counted(), 1LL)) <= sum)) return false;
+        if (worst > most_widening) {
+            m.noisiest = noisiest;
+            return false;
+        }
+        for (long long i = 0; i < m.unknowns; ++i) m.noise[i] = m.error[i] * index_power(m, i, h);
         widen(m, h);
-        return size_of_change(m) <= most_noise;
+        return true;
     }
 
     // Tolerances are widened by the noise that was met last.

@@ -18,6 +18,7 @@ from daedalus.simulation.pieces import Next, Piece
 from daedalus.simulation.rechosen_constraints import Rechosen, rechosen, unclosed
 from daedalus.simulation.reselection import another_choice, with_choice
 from daedalus.simulation.settings import settings_of
+from daedalus.simulation.singular_configuration import singular_end
 from daedalus.simulation.solvable import reduced_system
 from daedalus.simulation.start_row import Start, start_row
 from daedalus.simulation.system_to_run import implicit_choice, runs_smoothly, system_to_run
@@ -96,7 +97,8 @@ def next_piece(asked: Asked, done: Trajectory, first: Piece | None = None) -> Ne
     if done.status == "stiff":
         return _implicit_piece(asked, done)
     crossing = piece_without_cuts(done, asked.rtol, asked.atol, asked.limits) if asked.locate_switches else None
-    return crossing or _by_full_newton(asked, done, first) or _with_other_constraints(asked, done)
+    following = crossing or _by_full_newton(asked, done, first) or _with_other_constraints(asked, done)
+    return following or singular_end(done)
 
 
 def _by_full_newton(asked: Asked, done: Trajectory, first: Piece | None) -> Piece | None:
