@@ -331,17 +331,6 @@ def test_turned_off_nothing_is_located():
     assert tr.work.rejected > 0 == dd.simulate(falling(), 1.0, method="tsit5").work.rejected
 
 
-def test_stairs_of_a_state_are_left_as_they_are():
-    m = dd.Model("stairs")
-    x = m.state("x", start=0.0)
-    m.equation(m.der(x), 1 + ca.if_else(ca.fmod(x, 1) > 0.5, 1, 0) + ca.fabs(x - 0.25))
-    tr = dd.simulate(m, 2.0, method="tsit5", rtol=1e-6)
-    assert "fmod(...) in the equations jumps where no step is cut" in tr.notes
-    assert located(tr) == 1
-    wanted = dd.simulate(m, 2.0, method="tsit5", rtol=1e-9, locate_switches=False)
-    assert tr["x"][-1] == pytest.approx(wanted["x"][-1], rel=1e-3)
-
-
 @pytest.mark.parametrize("method", ["tsit5", "radau5", "radau9", "bdf", "rodas5p"])
 @pytest.mark.parametrize(
     ("rate", "exact"),

@@ -15,6 +15,7 @@
 #include "column_newton.hpp"
 #include "dense_output.hpp"
 #include "implicit.hpp"
+#include "modes.hpp"
 #include "step_control.hpp"
 
 namespace daedalus {
@@ -27,6 +28,7 @@ struct BdfState : ImplicitState {
     BdfControl control;
     const bool algebraic_counts;
     double* correction;     // of Newton's method
+    double* later;          // a row (x, z, x'), the end of a step
     double* error_weights;  // as the weights, zero for what is out of the error test
     double share = 0;       // one over the number of components in the error test
     bool pending = false;   // the last step is complete, but not yet in the past
@@ -37,12 +39,13 @@ struct BdfState : ImplicitState {
     double whole_step = 0;   // length of the step that the dense output describes
 
     BdfState(const ImplicitModel& m, const ImplicitCalls& calls, const BdfSettings& settings)
-        : ImplicitState(m, calls, (bdf_orders + 5) * padded(m.unknowns)),
+        : ImplicitState(m, calls, (bdf_orders + 5) * padded(m.unknowns) + padded(m.unknowns + m.states)),
           algebraic_counts(settings.algebraic_in_error_test) {
         for (double*& row : past.phi) row = memory.carve(m.unknowns);
         past.change = memory.carve(m.unknowns), past.differential = memory.carve(m.unknowns);
         mark_differential(past, m);
         correction = memory.carve(m.unknowns), error_weights = memory.carve(m.unknowns);
+        later = memory.carve(m.unknowns + m.states);
         control.max_order = std::clamp(settings.max_order, 1, bdf_orders);
     }
 };
@@ -92,6 +95,7 @@ struct Bdf {
         s.h = m.step.h * choose_next(m.control, m.past, m.step, errors, m.error_weights, m.share, m.unknowns);
         if (m.model.higher_index) avoid_short_end(s);
         m.pending = s.accepted = true;
+        note_step(m);
         count_old_step(m);
         return Status::going;
     }
@@ -107,8 +111,7 @@ struct Bdf {
         if (solve(s, m) == Newton::converged) return;
         ++m.newton_failures;
         evaluate_polynomial(s.coefficients, bdf_orders, s.lanes, h / m.whole_step, s.x_new);
-        predict(m.past, m, m.step, m.spare_row);
-        for (long long i = 0; i < m.unknowns; ++i) m.past.change[i] = s.x_new[i] - m.spare_row[i];
+        note_change(s, m);
     }
 
     static void dense(Integration& s) noexcept {
@@ -134,12 +137,45 @@ private:
         m.restarted = m.pending = m.factored = false;
         m.control.order = 1, m.control.rising = true, m.control.failures = 0;
         m.past.order = 0;
+        if (m.stale_time == s.t) renew_slopes(s, m);
         begin_history(m.past, m, s.x, s.t_new - s.t);
         if (s.steps == 0) return false;
         const double wish = first_step(s);
         if (std::fabs(s.t_new - s.t) <= wish) return false;
         s.h = s.direction * wish;
         return true;
+    }
+
+    // Behind a jump in a model of higher index x' and z are those of before, and a slope that is not true lets no first
+    // step pass. Steps of order 1 need none: two of them, one twice as long as the other, tell x' and z at the beginning.
+    static void renew_slopes(Integration& s, BdfState& m) noexcept {
+        const double end = s.t_new, way = interval_end(s) - s.t;
+        const long long n = m.unknowns, size = m.unknowns + m.states;
+        for (double part = 1e-6; part >= 1e-12 && std::fabs(part * way) > 1e3 * spacing(s.t); part *= 1e-2) {
+            bool solved = euler_step(s, m, 2 * part * way);
+            copy(s.x_new, size, m.later);
+            solved = solved && euler_step(s, m, part * way);
+            if (s.abort_called) break;
+            if (!solved) continue;
+            for (long long i = 0; i < size; ++i) {
+                if (i < n && m.past.differential[i] != 0) continue;
+                s.x[i] = 2 * s.x_new[i] - m.later[i];
+            }
+            m.stale_time = std::numeric_limits<double>::quiet_NaN();
+            keep_later_values(s);
+            break;
+        }
+        s.t_new = end;
+        m.factored = false;
+    }
+
+    static bool euler_step(Integration& s, BdfState& m, double length) noexcept {
+        s.t_new = s.t + length;
+        const double h = s.t_new - s.t;
+        begin_history(m.past, m, s.x, h);
+        m.step = coefficients_of_step(m.past.psi, 1, h);
+        set_weights(s, m, s.x, s.rtol, 1, std::fabs(h));
+        return solve(s, m) == Newton::converged || (!s.abort_called && solve_carefully(s, m) == Newton::converged);
     }
 
     // The first difference at a restart is the slope times the length of the step.
@@ -188,7 +224,9 @@ private:
             predict(m.past, m, m.step, s.x_new);
             outcome = factor(s, m) ? iterate(s, m) : Newton::singular;
         }
-        if (outcome != Newton::diverged || m.control.failures < many_failures || s.abort_called) return outcome;
+        if (outcome != Newton::diverged || s.abort_called) return outcome;
+        note_failure_of_newton(m);
+        if (m.control.failures < many_failures && m.strain < strained) return outcome;
         return solve_carefully(s, m);
     }
 
@@ -196,6 +234,7 @@ private:
     // Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3): over a kink the Jacobian of the prediction
     // belongs to the other side, however short the step.
     static Newton solve_carefully(Integration& s, BdfState& m) noexcept {
+        if (solve_by_whole(s, m)) return Newton::converged;
         const long long n = m.unknowns;
         double* next_correction = m.spare;
         predict(m.past, m, m.step, s.x_new);
@@ -220,11 +259,33 @@ private:
             if (part < 1 || !(next < 0.5 * size || next <= m.tolerance)) continue;
             move_end(s, m, 1, next_correction);
             if (next * next > m.tolerance * size) continue;
-            predict(m.past, m, m.step, m.spare_row);
-            for (long long i = 0; i < n; ++i) m.past.change[i] = s.x_new[i] - m.spare_row[i];
+            note_change(s, m);
             return Newton::converged;
         }
         return Newton::diverged;
+    }
+
+    // The same with whole corrections.
+    static bool solve_by_whole(Integration& s, BdfState& m) noexcept {
+        predict(m.past, m, m.step, s.x_new);
+        for (int round = 0; round < most_whole && !s.abort_called; ++round) {
+            ++m.newton;
+            if (!factor(s, m) || !residual_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new, m.correction)) return false;
+            solve_step_matrix(s, m, m.solver, m.factored_alpha, m.correction);
+            const double size = weighted_norm(m, m.correction);
+            if (!std::isfinite(size)) return false;
+            move_end(s, m, 1, m.correction);
+            if (size > m.tolerance) continue;
+            note_change(s, m);
+            return true;
+        }
+        return false;
+    }
+
+    // How far the end of the step is from the prediction.
+    static void note_change(Integration& s, BdfState& m) noexcept {
+        predict(m.past, m, m.step, m.spare_row);
+        for (long long i = 0; i < m.unknowns; ++i) m.past.change[i] = s.x_new[i] - m.spare_row[i];
     }
 
     // Takes a part of a correction off the end of the step and its derivative.

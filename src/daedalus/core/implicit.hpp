@@ -43,6 +43,7 @@ struct ImplicitState {
     BlockSolver<double> solver;
 
     long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0, singular = 0;
+    int strain = 0;  // failures of Newton's method that come again and again
 
     // `extra`: doubles the method itself wants from the memory.
     ImplicitState(const ImplicitModel& m, const ImplicitCalls& calls, long long extra)
@@ -88,9 +89,18 @@ private:
 // An equation may turn into 0 = 0 while the Jacobian of an earlier step is kept: after so many steps it is too old.
 inline constexpr long long oldest_jacobian = 20;
 
-// After so many failures in a row Newton's method takes more care: how many corrections, and how small a part of one.
-inline constexpr int many_failures = 3, most_careful = 12;
+// After so many failures in a row Newton's method takes more care: how many corrections whole, how many in part, and how
+// small a part of one. Over a kink the corrections of variables that rest until then are larger than those before,
+// although a few whole ones arrive (piecewise linear equations: M. Kojima, S. Shindo, J. Oper. Res. Soc. Japan 29, 1986).
+inline constexpr int many_failures = 3, most_whole = 8, most_careful = 12;
 inline constexpr double least_part = 1.0 / 64;
+
+// On the way to a kink Newton's method fails again and again, with short steps between that end before it: a failure
+// counts twice, a step takes one off, and from here on there is more care.
+inline constexpr int strained = 5, most_strain = 8;
+
+inline void note_failure_of_newton(ImplicitState& m) noexcept { m.strain = m.strain + 2 < most_strain ? m.strain + 2 : most_strain; }
+inline void note_step(ImplicitState& m) noexcept { m.strain -= m.strain > 0; }
 
 inline ImplicitState& implicit_of(Integration& s) { return *static_cast<ImplicitState*>(s.implicit); }
 
@@ -192,10 +202,18 @@ inline bool factor_matrix(ImplicitState& m, BlockSolver<Number>& solver, Number 
     return solver.factor(scaled ? m.row_scale : nullptr, scaled ? m.column_scale : nullptr);
 }
 
+// The unit of time in which short steps are short. A run of microseconds has no second in it: measured in seconds, errors
+// of its variables of index 2 would not count at all.
+inline double time_unit(const Integration& s, const ImplicitModel& model) noexcept {
+    if (model.deepest > 2) return 1;
+    const double latest = std::fmax(std::fabs(s.t0), std::fabs(s.t1));
+    return latest > 0 ? std::fmin(latest, 1.0) : 1;
+}
+
 // Weights of the norm at the state w: errors of variables of index k count h^(k-1) times.
 inline void set_weights(const Integration& s, ImplicitState& m, const double* w, double rtol, double atol_factor,
                         double h) noexcept {
-    const double shorter = std::fmin(h, 1.0);
+    const double shorter = std::fmin(h / time_unit(s, m.model), 1.0);
     DAEDALUS_SIMD
     for (long long i = 0; i < m.unknowns; ++i) m.weights[i] = 1 / (atol_factor * s.atol[i] + rtol * std::fabs(w[i]));
     if (!m.model.higher_index) return;

@@ -77,8 +77,7 @@ struct Guards {
     long long switches = 0;
     double* modes = nullptr;
     long long turns = 0, last_turned = -1;  // located switches, and which was the last
-    // Combinations of modes tried where no step led away, and at what time.
-    long long trials = 0;
+    // When combinations of modes were last tried, since no step led away.
     double trial_time = std::numeric_limits<double>::quiet_NaN();
     // The pace of cutting events, to tell chattering.
     double last_time = std::numeric_limits<double>::quiet_NaN();

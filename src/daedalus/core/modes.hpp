@@ -18,9 +18,6 @@ inline namespace DAEDALUS_ISA {
 
 // Switching to and fro: this many turns of modes at one time, or without leaving a tiny interval.
 inline constexpr long long most_turns = 50;
-// Of how many resting switches all combinations are tried.
-inline constexpr long long most_resting = 5;
-
 inline void turn(Guards& guards, long long guard, bool on) noexcept {
     mode_of(guards, guard) = on ? 1 : 0;
     guards.last_turned = guard - (guards.count - guards.switches);
@@ -60,22 +57,6 @@ inline Status settle_modes(Integration& s) noexcept {
         if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     }
     return Status::chattering;
-}
-
-// Several switches may pass zero together, and which sides they leave it to is known by the steps behind only. Where none
-// leads away, the resting ones take the next combination of sides; false where all were tried.
-inline bool try_other_modes(Integration& s) noexcept {
-    Guards& guards = s.guards;
-    if (guards.trial_time != s.t) guards.trial_time = s.t, guards.trials = 0;
-    const long long turning = guards.trials ^ (guards.trials + 1);
-    long long resting = 0;
-    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
-        if (guards.reference[guard] == 0) {
-            if (turning >> resting & 1 && resting < most_resting) turn(guards, guard, mode_of(guards, guard) == 0);
-            ++resting;
-        }
-    if (++guards.trials >= 1LL << std::min(resting, most_resting)) return false;
-    return !s.implicit || solve_restart(s, s.x, false) || try_other_modes(s);
 }
 
 // The row of this time keeps the later values, where z and x' of an implicit model jump.

@@ -79,8 +79,11 @@ struct Radau : RadauStages {
         start_values(s, m);
         double cut = 0.5;
         Newton outcome = solve_stages(s, m, h, cut);
-        if (outcome == Newton::diverged && ++m.failures >= many_failures && m.jacobian_fresh && !s.abort_called)
-            outcome = solve_carefully(s, m, h);
+        if (outcome == Newton::diverged) {
+            note_failure_of_newton(m);
+            if ((++m.failures >= many_failures || m.strain >= strained) && m.jacobian_fresh && !s.abort_called)
+                outcome = solve_carefully(s, m, h);
+        }
         if (s.abort_called) return Status::aborted;
         if (outcome == Newton::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
         if (outcome == Newton::diverged) {
@@ -305,6 +308,7 @@ private:
         m.jacobian_fresh = false;
         m.failures = 0, m.noisiest = -1;
         let_noise_decay(m);
+        note_step(m);
         const bool keeps = count_old_step(m) < oldest_jacobian && m.rate_of_newton <= 1e-3;
         m.jacobian_known = keeps;
         const double growth = wish / h;

@@ -72,14 +72,12 @@ struct RadauStages : RadauRounding {
     // are halved until the next one would be shorter (P. Deuflhard, Newton Methods for Nonlinear Problems, 2004, section
     // 3.3): over a kink the Jacobian at the beginning belongs to the other side, however short the step.
     static Newton solve_carefully(Integration& s, RadauState& m, double h) noexcept {
-        const long long count = m.table.stages * m.lanes;
-        const double one = 1;
-        start_values(s, m);
         m.jacobian_known = false;
+        if (solve_by_whole(s, m, h)) return arrived(m, 0);
+        const long long count = m.table.stages * m.lanes;
+        start_values(s, m);
         for (int round = 0; round < most_careful; ++round) {
-            add_rows(m.lanes, s.x, &one, 1, m.z + (m.table.stages - 1) * m.lanes, m.stage);
-            slope_of(m, m.table.inverse[m.table.stages - 1], h, m.rate);
-            if (!jacobian_at(s, m, s.t_new, m.rate, m.stage) || !factor(m, h)) return Newton::diverged;
+            if (!factor_end(s, m, h)) return Newton::diverged;
             ++m.newton;
             if (!residuals(s, m, h)) return Newton::not_finite;
             correct(s, m);
@@ -109,11 +107,41 @@ struct RadauStages : RadauRounding {
             DAEDALUS_SIMD
             for (long long i = 0; i < count; ++i) m.z[i] -= m.change[i];
             if (next * theta > m.newton_tolerance) continue;
-            m.rate_of_newton = theta, m.contraction = 1, m.iterations = m.most_iterations;
-            m.jacobian_known = true, m.jacobian_fresh = false;
-            return Newton::converged;
+            return arrived(m, theta);
         }
         return Newton::diverged;
+    }
+
+    // The same with whole corrections.
+    static bool solve_by_whole(Integration& s, RadauState& m, double h) noexcept {
+        double first = 0;
+        start_values(s, m);
+        for (int round = 0; round < most_whole && !s.abort_called; ++round) {
+            ++m.newton;
+            if (!factor_end(s, m, h) || !residuals(s, m, h)) return false;
+            correct(s, m);
+            const double size = size_of_change(m);
+            if (!std::isfinite(size)) return false;
+            if (round == 0) first = size;
+            DAEDALUS_SIMD
+            for (long long i = 0; i < m.table.stages * m.lanes; ++i) m.z[i] -= m.change[i];
+            if (size <= m.newton_tolerance || (round > 0 && is_noise(s, m, first, size))) return true;
+        }
+        return false;
+    }
+
+    // Factors with the Jacobian at the end of the step, as far as that is known.
+    static bool factor_end(Integration& s, RadauState& m, double h) noexcept {
+        const double one = 1;
+        add_rows(m.lanes, s.x, &one, 1, m.z + (m.table.stages - 1) * m.lanes, m.stage);
+        slope_of(m, m.table.inverse[m.table.stages - 1], h, m.rate);
+        return jacobian_at(s, m, s.t_new, m.rate, m.stage) && factor(m, h);
+    }
+
+    static Newton arrived(RadauState& m, double theta) noexcept {
+        m.rate_of_newton = theta, m.contraction = 1, m.iterations = m.most_iterations;
+        m.jacobian_known = true, m.jacobian_fresh = false;
+        return Newton::converged;
     }
 };
 

@@ -14,6 +14,11 @@ inline namespace DAEDALUS_ISA {
 
 // A step that would end this close (in steps) before a stop ends there instead (Hairer's codes: 1 %).
 inline constexpr double stretch = 1.01;
+// Of how many resting switches all combinations of sides are tried, with steps of these parts of the way to the next stop,
+// and how often such a step may be made shorter. They are short: a long one may leave a place where both sides lead back.
+inline constexpr long long most_resting = 5;
+inline constexpr double trial_parts[] = {1e-8, 1e-6, 1e-5};
+inline constexpr int most_shorter = 8;
 
 // Fixed steps: as many as fit, the last one shortened; rounding must not add a tiny one.
 inline void restart_grid(Integration& s) noexcept {
@@ -125,6 +130,76 @@ inline void project_end(Integration& s) noexcept {
     s.end_known = false;
 }
 
+// Whether a step of about this length is possible in the present modes, and ends with guards that agree with them.
+template <class M>
+inline bool leads_on(Integration& s, double length) noexcept {
+    restart(s);
+    s.h = s.direction * length;
+    s.t_new = s.t + s.h;
+    if constexpr (M::is_explicit) {
+        ensure_slope<M>(s);
+        take_step<M>(s);
+    } else {
+        s.accepted = false;
+        for (int shorter = 0; shorter < most_shorter && !s.accepted; ++shorter) {
+            s.t_new = s.t + s.h;
+            if (s.t_new == s.t || M::attempt(s) != Status::going) return false;
+        }
+        if (!s.accepted) return false;
+    }
+    long long component = 0;
+    if (s.abort_called || first_not_finite(s.x_new, s.n, component)) return false;
+    Guards& guards = s.guards;
+    guards_at(s, s.t_new, s.x_new, guards.now);
+    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
+        if (against_mode(guards, guard, guards.now[guard])) return false;
+    return !s.abort_called;
+}
+
+// Several switches may pass zero together, and which sides they leave it to is known by a step behind only: the first
+// combination of sides of those that rest in which a step leads on. Where there is none, but a first step is possible, it
+// may find the next turn. False where no step is, or where this was the way to here.
+template <class M>
+inline bool choose_modes(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    long long resting[most_resting], count = 0;
+    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
+        if (guards.reference[guard] == 0 && count < most_resting) resting[count++] = guard;
+    if (count == 0 || std::fabs(s.t - guards.trial_time) <= crowd_interval * std::fabs(s.t1 - s.t0)) return false;
+    guards.trial_time = s.t;
+    if (s.implicit) copy(s.x, s.lanes, s.stage);
+    const double way = std::fabs(interval_end(s) - s.t);
+    bool found = false, possible = false;
+    for (double part : trial_parts)
+        for (long long turned = 0; turned < 1LL << count && !found && !s.abort_called; ++turned) {
+            // From one combination to the next: the sides that differ are turned.
+            const long long before = turned == 0 ? 0 : turned - 1;
+            for (long long k = 0; k < count; ++k)
+                if ((turned ^ before) >> k & 1) turn(guards, resting[k], mode_of(guards, resting[k]) == 0);
+            s.accepted = false;
+            found = (!s.implicit || solve_restart(s, s.x, false)) && leads_on<M>(s, part * way);
+            possible |= s.accepted;
+            if (s.implicit) copy(s.stage, s.lanes, s.x);
+            if (!found && turned + 1 == 1LL << count)
+                for (long long k = 0; k < count; ++k) turn(guards, resting[k], mode_of(guards, resting[k]) == 0);
+        }
+    if (!found && !possible) return false;
+    restart(s);
+    if (s.implicit && !solve_restart(s, s.x, false)) return false;
+    record_modes(s, true);
+    guards.crowded = guards.shrinking = 0;
+    return true;
+}
+
+// The step could not be redone up to an event: a shorter one goes part of the way.
+inline Status before_event(Integration& s) noexcept {
+    s.taken = true;
+    s.h = 0.5 * (s.t_new - s.t);
+    if (s.fixed_step > 0 || std::fabs(s.h) < fewest_spacings * spacing(s.t)) return Status::newton_failed;
+    ++s.rejected;
+    return Status::going;
+}
+
 // Everything behind an accepted step: events, samples, and the move to its end.
 template <class M>
 inline Status complete(Integration& s) noexcept {
@@ -134,7 +209,7 @@ inline Status complete(Integration& s) noexcept {
         cut = handle_guards<M>(s);
         if (s.abort_called) return Status::aborted;
         if (s.guards.fallen >= 0) return Status::chattering;
-        if (!s.taken) return Status::newton_failed;
+        if (!s.taken) return before_event(s);
         if (cut && first_not_finite(s.x_new, s.n, s.culprit.component)) {
             s.culprit.what = Culprit::What::state;
             return Status::not_finite;
@@ -188,6 +263,8 @@ inline Status complete(Integration& s) noexcept {
     if (cut) {
         status = fire(s);
         restart(s);
+        const bool adaptive = s.implicit && s.fixed_step <= 0;
+        if (status == Status::chattering && adaptive && choose_modes<M>(s)) status = Status::going;
     }
     if (status == Status::going && s.t == interval_end(s)) status = next_interval(s);
     save_at_present(s);
@@ -342,13 +419,11 @@ inline Status attempt(Integration& s) noexcept {
 }
 
 // Behind an event no step was short enough: perhaps in other modes.
+template <class M>
 inline bool tries_again(Integration& s, Status why) noexcept {
-    const bool stuck = why == Status::newton_failed || why == Status::singular || why == Status::not_finite;
-    if (!stuck || s.guards.switches == 0 || s.fixed_step > 0 || !try_other_modes(s)) return false;
-    restart(s);
-    record_modes(s, true);
-    s.h = s.last_step;
-    return true;
+    const bool stuck = why == Status::newton_failed || why == Status::singular || why == Status::not_finite ||
+                       why == Status::step_too_small;
+    return stuck && s.guards.switches > 0 && s.fixed_step <= 0 && choose_modes<M>(s);
 }
 
 template <class M>
@@ -359,7 +434,7 @@ Status advance(Integration& s, long long max_steps) noexcept {
         if (!has_room(s)) return Status::buffer_full;
         if (s.steps >= s.max_steps) return Status::step_limit;
         const Status status = s.fixed_step > 0 ? attempt_fixed<M>(s) : attempt<M>(s);
-        if (status == Status::going || tries_again(s, status)) continue;
+        if (status == Status::going || tries_again<M>(s, status)) continue;
         if constexpr (!M::is_explicit)
             if (status == Status::finished && !regular_at_end(s)) return s.abort_called ? Status::aborted : Status::singular;
         return status;

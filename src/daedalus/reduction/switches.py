@@ -3,8 +3,12 @@
 Between two switches the equations are smooth then, so that an integrator keeps its order across them (E. Hairer,
 G. Wanner, S. P. Nørsett, Solving Ordinary Differential Equations I, section II.6). With m = [a > b], fmax(a, b) is a
 where m else b, |a| is (2m - 1) a, sign(a) is [a > 0] - [0 > a], and a <= b is 1 - m. A condition that keeps a root, a
-power or a division where it is defined, as in sqrt(fmax(x, 0)), stays as it is; steps end there all the same. So does
-one of a sum with stairs in it, such as fmod(x, 1) > 0.5: it jumps past zero and has no place where it is zero.
+power or a division where it is defined, as in sqrt(fmax(x, 0)), stays as it is; steps end there all the same.
+
+floor(a) has one mode for all its steps, m = [sin(π a) > 0], on where k = floor(a) is even: the number of that kind that
+is next to a - 1/2 is k, and stays k for half a unit beyond both ends, so that a step may pass them and be cut there. A
+whole number that a misses by rounding counts as reached. ceil, fmod and remainder are made from it. Where one of them
+keeps an operation defined, as in sqrt(x - floor(x)), it stays as it is, and steps pass over it.
 
 What time alone decides is known before a run: such conditions, and the steps of floor(t), are hidden inputs instead,
 held from one of their times to the next; fmod(t, b) is t - b k with the hidden k = trunc(t / b).
@@ -16,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
+import numpy as np
 
 from daedalus.compilation.instructions import Instructions, read_instructions
 from daedalus.model.expressions import concatenate, elements, symbol_key
@@ -25,7 +30,7 @@ from daedalus.model.variables import Variable
 
 LETTERS = ("t", "xdot", "x", "z", "u", "p")
 SWITCHING = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_FABS, ca.OP_SIGN, ca.OP_FMIN, ca.OP_FMAX))
-# What jumps at more places than one condition can say.
+# What jumps at every whole number of something.
 STAIRS = {ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder"}
 # Operations that are not defined everywhere, with the operands that this depends on.
 LIMITED = {
@@ -34,6 +39,8 @@ LIMITED = {
     },
     **{ca.OP_POW: (0, 1), ca.OP_CONSTPOW: (0,), ca.OP_DIV: (1,), ca.OP_INV: (0,)},
 }
+# A whole number counts as reached this far below it.
+REACHED = 1e-12
 MODES, CLOCK = "modes of the switches", "conditions on time"
 
 
@@ -123,7 +130,7 @@ class _Rewriting:
         self.new: dict[int, ca.SX] = {}
         self.moving: dict[int, bool] = {}  # whether it depends on more than parameters
         self.timed: set[int] = set()  # what moves with time alone
-        self.jumping: set[int] = set()  # what has stairs in it that are not of time alone
+        self.jumping: set[int] = set()  # what has stairs in it that stay as they are
         self.number: dict[int, object] = {-1: -1}  # equal for equal expressions
         numbers: dict[tuple[object, ...], int] = {}
         self.known: dict[tuple[object, object], ca.SX] = {}
@@ -162,11 +169,11 @@ class _Rewriting:
             if operation in SWITCHING or operation in STAIRS:
                 self.new[row] = self._of_time(row, operation, a, b if b >= 0 else zero)
                 return
-        if operation in STAIRS and self.moving[row]:
-            self.left.add(STAIRS[operation])
-        if (operation in STAIRS and self.moving[row]) or not self.jumping.isdisjoint(operands):
+        if not self.jumping.isdisjoint(operands):
             self.jumping.add(row)
-        if operation not in SWITCHING or not self.moving[row] or row in self.jumping:
+        if operation in STAIRS and self.moving[row]:
+            self.new[row] = self._stairs(row, operation, a, b)
+        elif operation not in SWITCHING or not self.moving[row] or row in self.jumping:
             self.new[row] = _applied(operation, self.new, a, b)
         elif self.kept[row]:
             self.new[row] = _applied(operation, self.new, a, b)
@@ -183,10 +190,37 @@ class _Rewriting:
             larger, smaller = (a, b) if operation == ca.OP_FMAX else (b, a)
             self.new[row] = ca.if_else(self._mode(a, b), self.new[larger], self.new[smaller])
 
+    def _stairs(self, row: int, operation: int, a: int, b: int) -> ca.SX:
+        """floor and its kin, which stay as they are where they keep an operation defined."""
+        if self.kept[row] or row in self.jumping:
+            self.jumping.add(row)
+            self.left.add(STAIRS[operation])
+            return _applied(operation, self.new, a, b)
+        return self._held(row, operation, self.new[a], self.new[b] if b >= 0 else ca.SX(1))
+
+    def _held(self, row: int, operation: int, a: ca.SX, b: ca.SX) -> ca.SX:
+        """floor, ceil, fmod or remainder with the mode of their steps; truncation is floor of the size."""
+        if operation == ca.OP_FLOOR:
+            return self._floor(row, a)
+        if operation == ca.OP_CEIL:
+            return -self._floor(row, -a)
+        if operation == ca.OP_REMAINDER:
+            return a - b * self._floor(row, a / b + 0.5)
+        sign = 2 * self._turned((self.number[row], "sign"), a / b, f"{self._written(row)} >= 0") - 1
+        return a - b * sign * self._floor(row, sign * a / b)
+
+    def _floor(self, row: int, a: ca.SX) -> ca.SX:
+        wave = ca.sin(np.pi * ca.remainder(a + REACHED, 2))
+        odd = 1 - self._turned((self.number[row], "even"), wave, self._written(row))
+        return 2 * ca.floor((a - 0.5 - odd) / 2 + 0.5) + odd
+
+    def _written(self, row: int) -> str:
+        return expression_text(self.old[row], self.labels, 60)
+
     def _of_time(self, row: int, operation: int, a: int, b: int) -> ca.SX:
         """What an operation is between two of its times, with a hidden input for what changes at them."""
         x, y, new_x, new_y = self.old[a], self.old[b], self.new[a], self.new[b]
-        written = expression_text(self.old[row], self.labels, 60)
+        written = self._written(row)
         if operation in (ca.OP_FLOOR, ca.OP_CEIL, ca.OP_SIGN, ca.OP_LT, ca.OP_LE):
             return self._hidden(row, self.old[row], written)
         if operation in (ca.OP_FMOD, ca.OP_REMAINDER):
@@ -216,11 +250,15 @@ class _Rewriting:
     def _mode(self, a: int, b: int, written: str = ">") -> ca.SX:
         """The mode of a > b, one for all conditions that are equal to it."""
         key = (self.number[a], self.number[b])
+        return self._turned(key, self.new[a] - self.new[b], self._text(a, b, written))
+
+    def _turned(self, key: tuple[object, object], guard: ca.SX, text: str) -> ca.SX:
+        """The mode that a guard turns, one for each key."""
         if key not in self.known:
             self.known[key] = ca.SX.sym(f"mode {len(self.modes)}")
             self.modes.append(self.known[key])
-            self.guards.append(self.new[a] - self.new[b])
-            self.texts.append(self._text(a, b, written))
+            self.guards.append(guard)
+            self.texts.append(text)
         return self.known[key]
 
     def _text(self, a: int, b: int, written: str) -> str:
