@@ -35,6 +35,14 @@ FAMILIES = {
     ),
 }
 # What the methods for mechanics by momenta take and keep.
+# What is good to know about single methods.
+REMARKS = {
+    "rodas4": [
+        "",
+        "Sums that are conserved and become tiny later (E5 written as four rates) lose digits in the sums over its stages: "
+        "rodas5p and radau5 keep them.",
+    ],
+}
 MOMENTA = [
     "",
     "It takes mechanics written by energies, forces and constraints or by planar bodies, with any mass matrix M(q). "
@@ -179,7 +187,8 @@ def _use(name: str, T: Tableau | None, method: Method | None) -> list[str]:
         steps = "chooses its steps; with `step=` it keeps them fixed" if method.adaptive else "needs a fixed step"
         call = f'dd.simulate(m, 1.0, method="{name}"{"" if method.adaptive else ", step=0.01"})'
         text = f"Order by kind of system: {solves}. The method {steps}."
-        return [text, *(MOMENTA if method.family == "lobatto" else []), "", "```python", call, "```"]
+        more = MOMENTA if method.family == "lobatto" else REMARKS.get(name, [])
+        return [text, *more, "", "```python", call, "```"]
     made = f'dd.tableau("{name}", alpha="{FAMILIES[name][0]}")' if name in FAMILIES else f'dd.tableau("{name}")'
     if T is not None and T.is_explicit:
         option = "" if T.b_hat is not None else ", step=0.01"
