@@ -37,10 +37,14 @@ FAMILIES = {
 # What the methods for mechanics by momenta take and keep.
 # What is good to know about single methods.
 REMARKS = {
+    "bdf": [
+        "",
+        "Errors count with what the equations make of them in algebraic variables.",
+    ],
     "rodas4": [
         "",
-        "Sums that are conserved and become tiny later (E5 written as four rates) lose digits in the sums over its stages: "
-        "rodas5p and radau5 keep them.",
+        "Sums that are conserved and become tiny later (E5 written as four rates) lose digits in the sums over its "
+        "stages: rodas5p and radau5 keep them.",
     ],
 }
 MOMENTA = [
@@ -185,6 +189,8 @@ def _use(name: str, T: Tableau | None, method: Method | None) -> list[str]:
         ]
         solves = ", ".join(f"{kind}: {order}" for kind, order in orders if order != "-")
         steps = "chooses its steps; with `step=` it keeps them fixed" if method.adaptive else "needs a fixed step"
+        if method.family == "bdf":
+            steps = "chooses its order and its steps; it takes no fixed step"
         call = f'dd.simulate(m, 1.0, method="{name}"{"" if method.adaptive else ", step=0.01"})'
         text = f"Order by kind of system: {solves}. The method {steps}."
         more = MOMENTA if method.family == "lobatto" else REMARKS.get(name, [])
