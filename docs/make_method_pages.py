@@ -39,7 +39,8 @@ FAMILIES = {
 REMARKS = {
     "bdf": [
         "",
-        "Errors count with what the equations make of them in algebraic variables.",
+        "Errors count with what the equations make of them in algebraic variables. Tolerances below the rounding "
+        "errors of the equations count as those.",
     ],
     "rodas4": [
         "",

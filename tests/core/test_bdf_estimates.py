@@ -1,5 +1,6 @@
 """BDF where errors reach algebraic variables through the equations: a transistor amplifier, written in two ways."""
 
+import bdf_problems as problems
 import casadi as ca
 import numpy as np
 import pytest
@@ -63,3 +64,24 @@ def test_algebraic_variables_keep_their_accuracy_between_steps():
     # Nobody gave the slope of z at the start: the first step is found from x alone.
     times = np.linspace(run.time[2], 10, 2001)
     assert np.max(np.abs(run.at(times)["z"] - np.sin(20 * times))) < 1e-5
+
+
+@pytest.mark.parametrize("atol", [1e-17, 1e-18, 1e-25])
+@pytest.mark.parametrize("rtol", [1e-6, 1e-9])
+def test_tolerances_below_what_rounding_leaves_do_not_stop_a_run(rtol, atol):
+    """Robertson's third concentration is 1 - y1 - y2: it has 16 decimals, whatever is asked for."""
+    problem = problems.published("robertson")
+    plain = problem.integrate(rtol=rtol, atol=1e-14)
+    run = problem.integrate(rtol=rtol, atol=atol)
+    assert run.status == "finished"
+    assert run.rejected < 0.1 * run.steps
+    assert run.steps < 1.6 * plain.steps
+    assert np.max(np.abs(run.x[-1, :3] / problem.exact - 1)) < 100 * rtol
+
+
+def test_a_relative_tolerance_near_rounding():
+    problem = problems.published("robertson")
+    run = problem.integrate(rtol=1e-13, atol=1e-16)
+    # 76 000 steps where differences below rounding are taken for errors.
+    assert run.status == "finished"
+    assert run.steps < 15000

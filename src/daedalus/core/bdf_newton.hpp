@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bdf_rounding.hpp"
 #include "bdf_state.hpp"
 #include "column_newton.hpp"
 
@@ -43,6 +44,7 @@ struct BdfNewton {
 
 private:
     static constexpr int most_iterations = 4;
+    static constexpr int suspicious = 2;              // failures in a row
     static constexpr double nearest_ratio = 2.0 / 3;  // of alpha to the one in the factor, or one over it
 
     // With a new Jacobian for every correction, and corrections that are halved until the next one would be shorter (P.
@@ -99,7 +101,19 @@ private:
         m.factored_alpha = m.step.alpha;
         m.factored = factor_matrix(m, m.solver, m.step.alpha);
         if (!m.factored) ++m.singular;
+        if (m.factored && (m.rounded || m.control.failures >= suspicious)) look_at_rounding(s, m);
         return m.factored;
+    }
+
+    // Steps that fail twice may ask for more digits than the equations have.
+    static void look_at_rounding(Integration& s, BdfState& m) noexcept {
+        m.rounded = false;
+        if (!measure_rounding(s, m, m.factored_alpha, s.x_new, m.rounding)) return;
+        weigh(s, m);
+        double largest = 0;
+        for (long long i = 0; i < m.unknowns; ++i) largest = std::fmax(largest, m.rounding[i] * m.weights[i]);
+        m.rounded = largest > 0.01;
+        if (m.rounded) weigh(s, m);
     }
 
     // x_new holds the prediction at first, and the solution at the end.
@@ -131,7 +145,7 @@ private:
                 if (size <= 1e-4 * m.tolerance) return Outcome::converged;
             } else {
                 const double rate = std::pow(size / first, 1.0 / round);
-                if (rate > 0.9) return Outcome::diverged;
+                if (rate > 0.9) return m.rounded && size <= m.tolerance ? Outcome::converged : Outcome::diverged;
                 m.contraction = rate / (1 - rate);
             }
             if (m.contraction * size <= m.tolerance) return Outcome::converged;

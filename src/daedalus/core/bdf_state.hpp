@@ -20,6 +20,8 @@ struct BdfState : ImplicitState {
     const bool responds;    // estimates hold what the equations make of a difference
     double* correction;     // of Newton's method
     double* error_weights;  // as the weights, zero for what is out of the error test
+    double* rounding;       // what rounding errors alone change in each unknown
+    bool rounded = false;   // and whether tolerances are so small that it counts
     double share = 0;       // one over the number of components in the error test
     bool pending = false;   // the last step is complete, but not yet in the past
     bool factored = false, fresh = false;  // fresh: the Jacobian belongs to this attempt
@@ -29,20 +31,23 @@ struct BdfState : ImplicitState {
     double whole_step = 0;   // length of the step that the dense output describes
 
     BdfState(const ImplicitModel& m, const ImplicitCalls& calls, const BdfSettings& settings)
-        : ImplicitState(m, calls, (bdf_orders + 5) * padded(m.unknowns)),
+        : ImplicitState(m, calls, (bdf_orders + 6) * padded(m.unknowns)),
           algebraic_counts(settings.algebraic_in_error_test),
           responds(!m.higher_index && mass_may_be_singular(m)) {
         for (double*& row : past.phi) row = memory.carve(m.unknowns);
         past.change = memory.carve(m.unknowns), past.differential = memory.carve(m.unknowns);
         mark_differential(past, m);
         correction = memory.carve(m.unknowns), error_weights = memory.carve(m.unknowns);
+        rounding = memory.carve(m.unknowns);
         control.max_order = std::clamp(settings.max_order, 1, bdf_orders);
     }
 };
 
-// For the step at hand.
+// For the step at hand; where rounding errors count, tolerances are larger by them.
 inline void weigh(Integration& s, BdfState& m) noexcept {
     set_weights(s, m, s.x, s.rtol, 1, std::fabs(m.step.h));
+    if (m.rounded)
+        for (long long i = 0; i < m.unknowns; ++i) m.weights[i] /= 1 + m.weights[i] * m.rounding[i];
     // Without a slope at the restart a difference is a change, not an error.
     const bool all_count = m.algebraic_counts && m.past.order > 0;
     // What is zero by structure has no error to share.
