@@ -39,8 +39,9 @@ FAMILIES = {
 REMARKS = {
     "bdf": [
         "",
-        "Errors count with what the equations make of them in algebraic variables. Tolerances below the rounding "
-        "errors of the equations count as those.",
+        "Errors count with what the equations make of them in algebraic variables. Orders 3 to 5 are not stable near "
+        "the imaginary axis: where undamped oscillations hold the step down, the order stays at 2 as long as that is "
+        "faster. Tolerances below the rounding errors of the equations count as those.",
     ],
     "rodas4": [
         "",

@@ -66,6 +66,7 @@ struct Bdf {
         if (!(errors.test <= 1)) return reject(s, m, errors);
         m.past.even_steps = even_steps;
         s.h = m.step.h * choose_next(m.control, m.past, m.step, errors, size_above(s, m, errors));
+        limit_order(s, m, s.t_new, errors.turned);
         if (m.model.higher_index) avoid_short_end(s);
         m.pending = s.accepted = true;
         count_old_step(m);
@@ -132,6 +133,17 @@ private:
         return BdfResponse{m.factored_alpha, m.step.alpha}(s, m, norm, m.spare, size, m.spare + m.unknowns);
     }
 
+    // Near the limit of stability orders above 2 are taken away, or given back.
+    static void limit_order(Integration& s, BdfState& m, double t, double turned) noexcept {
+        if (!m.stability.count(m.step.order, m.step.h, t, turned)) return;
+        m.control.max_order = m.stability.largest(m.largest_order);
+        // The difference for the order above was not kept.
+        m.past.even_steps = 0;
+        if (m.control.order <= m.control.max_order) return;
+        m.control.order = m.control.max_order, m.control.rising = false;
+        s.h = 0.5 * m.step.h;
+    }
+
     // A last step much shorter than those before would magnify in the multipliers what is left of the constraints: the
     // way to the stop is divided evenly instead.
     static void avoid_short_end(Integration& s) noexcept {
@@ -144,6 +156,8 @@ private:
         m.restarted = m.pending = m.factored = false;
         m.control.order = 1, m.control.rising = true, m.control.failures = 0;
         m.past.order = 0;
+        m.stability.restart(s.t);
+        m.control.max_order = m.stability.largest(m.largest_order);
         begin_history(m.past, m, s.x, s.t_new - s.t);
         if (s.steps == 0) return false;
         const double wish = first_step(s);
@@ -176,6 +190,7 @@ private:
         const bool finite = std::isfinite(errors.test);
         const double cut = choose_after_rejection(m.control, errors, m.past.order == 0);
         s.h = m.step.h * (finite ? cut : cut_if_not_finite);
+        limit_order(s, m, s.t, errors.turned);
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         copy(m.error_weights, m.unknowns, m.weights);
         s.culprit = {worst_component(m, m.past.change), Culprit::What::nothing};
@@ -188,6 +203,7 @@ private:
         m.control.rising = false;
         if (++m.control.failures > 3) m.control.order = 1;
         s.h = cut_if_not_finite * m.step.h;
+        limit_order(s, m, s.t, 1);
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         return blame(s, m, outcome);
     }

@@ -20,6 +20,7 @@ struct BdfErrors {
     double lower = 0, present = 0;  // E_(k-1), E_k
     int order = 1;                  // the better one of k and k - 1
     bool order_lowered = false;
+    double turned = 1;              // cosine of the angle between the last two differences
     double chosen() const { return order_lowered ? lower : present; }
 };
 
@@ -38,7 +39,7 @@ inline BdfErrors judge(const BdfCoefficients& c, const BdfSizes& sizes) noexcept
     BdfErrors e;
     e.test = c.error * sizes.present;
     e.present = c.sigma[k] * sizes.present;
-    e.order = k;
+    e.order = k, e.turned = sizes.turned;
     if (k == 1) return e;
     e.lower = c.sigma[k - 1] * sizes.lower;
     const double now = (k + 1) * e.present, one_lower = k * e.lower;

@@ -25,6 +25,7 @@ inline namespace DAEDALUS_ISA {
 // Sizes of the differences of order k + 1, k and k - 1, where k is the order of the step.
 struct BdfSizes {
     double present = 0, lower = 0, lowest = 0;
+    double turned = 1;  // cosine of the angle between the last two differences of order k
 };
 
 // weights: one over the tolerance, zero for what does not count; share: one over the number that counts.
@@ -48,17 +49,19 @@ inline BdfSizes sizes_of_differences(const BdfHistory& past, const BdfCoefficien
     const int k = c.order;
     const double *change = past.change, *last = past.phi[k], *before = past.phi[k > 1 ? k - 1 : 1];
     const double last_scale = c.beta[k], before_scale = k > 1 ? c.beta[k - 1] : 0;
-    double sum = 0, sum_lower = 0, sum_lowest = 0;
-    DAEDALUS_SIMD_SUM(sum, sum_lower, sum_lowest)
+    double sum = 0, sum_lower = 0, sum_lowest = 0, product = 0;
+    DAEDALUS_SIMD_SUM(sum, sum_lower, sum_lowest, product)
     for (long long i = 0; i < norm.n; ++i) {
         const double a = change[i] * norm.weights[i];
         const double b = a + last_scale * last[i] * norm.weights[i];
         const double d = b + before_scale * before[i] * norm.weights[i];
-        sum += a * a, sum_lower += b * b, sum_lowest += d * d;
+        sum += a * a, sum_lower += b * b, sum_lowest += d * d, product += a * b;
     }
     BdfSizes sizes;
     sizes.present = std::sqrt(norm.share * sum), sizes.lower = std::sqrt(norm.share * sum_lower);
     sizes.lowest = std::sqrt(norm.share * sum_lowest);
+    const double lengths = std::sqrt(sum_lower * (sum + sum_lower - 2 * product));
+    if (lengths > 0) sizes.turned = (sum_lower - product) / lengths;
     return sizes;
 }
 

@@ -6,6 +6,7 @@
 
 #include "bdf_control.hpp"
 #include "bdf_history.hpp"
+#include "bdf_stability.hpp"
 #include "implicit.hpp"
 
 namespace daedalus {
@@ -16,6 +17,8 @@ struct BdfState : ImplicitState {
     BdfHistory past;
     BdfCoefficients step;   // of the attempt, or of the step that is not yet taken into the past
     BdfControl control;
+    BdfStability stability;
+    const int largest_order;
     const bool algebraic_counts;
     const bool responds;    // estimates hold what the equations make of a difference
     double* correction;     // of Newton's method
@@ -32,6 +35,7 @@ struct BdfState : ImplicitState {
 
     BdfState(const ImplicitModel& m, const ImplicitCalls& calls, const BdfSettings& settings)
         : ImplicitState(m, calls, (bdf_orders + 6) * padded(m.unknowns)),
+          largest_order(std::clamp(settings.max_order, 1, bdf_orders)),
           algebraic_counts(settings.algebraic_in_error_test),
           responds(!m.higher_index && mass_may_be_singular(m)) {
         for (double*& row : past.phi) row = memory.carve(m.unknowns);
@@ -39,7 +43,7 @@ struct BdfState : ImplicitState {
         mark_differential(past, m);
         correction = memory.carve(m.unknowns), error_weights = memory.carve(m.unknowns);
         rounding = memory.carve(m.unknowns);
-        control.max_order = std::clamp(settings.max_order, 1, bdf_orders);
+        control.max_order = largest_order;
     }
 };
 
