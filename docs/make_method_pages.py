@@ -35,6 +35,20 @@ FAMILIES = {
     ),
 }
 # What the methods for mechanics by momenta take and keep.
+# What is good to know about single methods.
+REMARKS = {
+    "bdf": [
+        "",
+        "Errors count with what the equations make of them in algebraic variables. Orders 3 to 5 are not stable near "
+        "the imaginary axis: where undamped oscillations hold the step down, the order stays at 2 as long as that is "
+        "faster. Tolerances below the rounding errors of the equations count as those.",
+    ],
+    "rodas4": [
+        "",
+        "Sums that are conserved and become tiny later (E5 written as four rates) lose digits in the sums over its "
+        "stages: rodas5p and radau5 keep them.",
+    ],
+}
 MOMENTA = [
     "",
     "It takes mechanics written by energies, forces and constraints or by planar bodies, with any mass matrix M(q). "
@@ -177,9 +191,12 @@ def _use(name: str, T: Tableau | None, method: Method | None) -> list[str]:
         ]
         solves = ", ".join(f"{kind}: {order}" for kind, order in orders if order != "-")
         steps = "chooses its steps; with `step=` it keeps them fixed" if method.adaptive else "needs a fixed step"
+        if method.family == "bdf":
+            steps = "chooses its order and its steps; it takes no fixed step"
         call = f'dd.simulate(m, 1.0, method="{name}"{"" if method.adaptive else ", step=0.01"})'
         text = f"Order by kind of system: {solves}. The method {steps}."
-        return [text, *(MOMENTA if method.family == "lobatto" else []), "", "```python", call, "```"]
+        more = MOMENTA if method.family == "lobatto" else REMARKS.get(name, [])
+        return [text, *more, "", "```python", call, "```"]
     made = f'dd.tableau("{name}", alpha="{FAMILIES[name][0]}")' if name in FAMILIES else f'dd.tableau("{name}")'
     if T is not None and T.is_explicit:
         option = "" if T.b_hat is not None else ", step=0.01"

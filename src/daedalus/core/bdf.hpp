@@ -1,18 +1,19 @@
 // BDF of orders 1 to 5 with variable order, variable step and fixed leading coefficient, for 0 = F(t, x', x, z).
 //
-//   F(t_new, x'_pred + alpha (x - x_pred), x, z) = 0   by Newton with a kept factor of alpha dF/dx' + dF/d(x, z)
-//
-// A factor made for another alpha still serves while the ratio r = alpha / alpha_then is near one, with corrections
-// times 2 / (1 + r) (Brenan, Campbell, Petzold, section 5.2.2). A restart begins at order 1.
+// Coefficients of a step are in bdf_history.hpp, Newton's method in bdf_newton.hpp, what a step leaves behind in
+// bdf_estimates.hpp, and the choice of order and step in bdf_control.hpp. A restart begins at order 1.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "bdf_control.hpp"
+#include "bdf_estimates.hpp"
 #include "bdf_history.hpp"
+#include "bdf_newton.hpp"
+#include "bdf_state.hpp"
 #include "blame.hpp"
-#include "column_newton.hpp"
 #include "dense_output.hpp"
 #include "implicit.hpp"
 #include "modes.hpp"
@@ -21,34 +22,6 @@
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
-
-struct BdfState : ImplicitState {
-    BdfHistory past;
-    BdfCoefficients step;   // of the attempt, or of the step that is not yet taken into the past
-    BdfControl control;
-    const bool algebraic_counts;
-    double* correction;     // of Newton's method
-    double* later;          // a row (x, z, x'), the end of a step
-    double* error_weights;  // as the weights, zero for what is out of the error test
-    double share = 0;       // one over the number of components in the error test
-    bool pending = false;   // the last step is complete, but not yet in the past
-    bool factored = false, fresh = false;  // fresh: the Jacobian belongs to this attempt
-    double factored_alpha = 0, last_alpha = 0;
-    double contraction = 1;  // rate / (1 - rate) of Newton's method
-    double tolerance = 0;
-    double whole_step = 0;   // length of the step that the dense output describes
-
-    BdfState(const ImplicitModel& m, const ImplicitCalls& calls, const BdfSettings& settings)
-        : ImplicitState(m, calls, (bdf_orders + 5) * padded(m.unknowns) + padded(m.unknowns + m.states)),
-          algebraic_counts(settings.algebraic_in_error_test) {
-        for (double*& row : past.phi) row = memory.carve(m.unknowns);
-        past.change = memory.carve(m.unknowns), past.differential = memory.carve(m.unknowns);
-        mark_differential(past, m);
-        correction = memory.carve(m.unknowns), error_weights = memory.carve(m.unknowns);
-        later = memory.carve(m.unknowns + m.states);
-        control.max_order = std::clamp(settings.max_order, 1, bdf_orders);
-    }
-};
 
 struct Bdf {
     static constexpr bool is_explicit = false;
@@ -85,14 +58,16 @@ struct Bdf {
         s.accepted = false;
         if (m.restarted && restart_is_shorter(s, m)) return Status::going;
         plan(s, m);
-        const Newton outcome = solve(s, m);
+        const Newton outcome = BdfNewton::solve(s, m);
         if (s.abort_called) return Status::aborted;
         if (outcome != Newton::converged) return shorter(s, m, outcome);
-        const BdfErrors errors = estimate_errors(m.past, m.step, m.error_weights, m.share, m.unknowns);
-        if (!(errors.test <= 1)) return reject(s, m, errors);
         const bool even = m.past.order == m.step.order && same_step(m.step.h, m.past.step, s.t_new);
-        m.past.even_steps = even ? std::min(m.past.even_steps + 1, bdf_orders + 2) : 1;
-        s.h = m.step.h * choose_next(m.control, m.past, m.step, errors, m.error_weights, m.share, m.unknowns);
+        const int even_steps = even ? m.past.even_steps + 1 : 1;
+        const BdfErrors errors = estimate(s, m, even_steps);
+        if (!(errors.test <= 1)) return reject(s, m, errors);
+        m.past.even_steps = even_steps;
+        s.h = m.step.h * choose_next(m.control, m.past, m.step, errors, size_above(s, m, errors));
+        limit_order(s, m, s.t_new, errors.turned);
         if (m.model.higher_index) avoid_short_end(s);
         m.pending = s.accepted = true;
         note_step(m);
@@ -108,10 +83,10 @@ struct Bdf {
         m.step = coefficients_of_step(m.past.psi, m.step.order, h);
         if (m.past.order == 0) begin_from(m, h);
         s.taken = true;
-        if (solve(s, m) == Newton::converged) return;
+        if (BdfNewton::solve(s, m) == Newton::converged) return;
         ++m.newton_failures;
         evaluate_polynomial(s.coefficients, bdf_orders, s.lanes, h / m.whole_step, s.x_new);
-        note_change(s, m);
+        BdfNewton::note_change(s, m);
     }
 
     static void dense(Integration& s) noexcept {
@@ -121,9 +96,54 @@ struct Bdf {
     }
 
 private:
-    enum class Newton { converged, diverged, not_finite, singular };
-    static constexpr int most_iterations = 4;
-    static constexpr double nearest_ratio = 2.0 / 3;  // of alpha to the one in the factor, or one over it
+    using Newton = BdfNewton::Outcome;
+
+    static BdfErrors estimate(Integration& s, BdfState& m, int even_steps) noexcept {
+        const BdfNorm norm{m.error_weights, m.share, m.unknowns};
+        BdfSizes sizes = sizes_of_differences(m.past, m.step, norm);
+        if (!m.responds) return judge(m.step, sizes);
+        const BdfResponse response{m.factored_alpha, m.step.alpha};
+        const bool low = judge(m.step, sizes).order_lowered;
+        const int k = m.step.order;
+        double *difference = m.spare, *error = m.spare + m.unknowns;
+        sizes.present = response(s, m, norm, m.past.change, sizes.present, error);
+        // Neighbours cost a solve each: looked at behind k steps of one length, every k + 1 steps from there on, and
+        // where the differences alone ask for a lower order.
+        const bool turn = even_steps >= k && (even_steps - k) % (k + 1) == 0;
+        const bool look = m.control.rising || turn || low || !(m.step.error * sizes.present <= 1);
+        if (!look) sizes.lower = sizes.lowest = std::numeric_limits<double>::infinity();
+        if (!look || k == 1) return judge(m.step, sizes);
+        copy(m.past.change, m.unknowns, difference);
+        add_scaled(m.step.beta[k], m.past.phi[k], m.unknowns, difference);
+        sizes.lower = response(s, m, norm, difference, sizes.lower, error);
+        if (k == 2) return judge(m.step, sizes);
+        add_scaled(m.step.beta[k - 1], m.past.phi[k - 1], m.unknowns, difference);
+        sizes.lowest = response(s, m, norm, difference, sizes.lowest, error);
+        return judge(m.step, sizes);
+    }
+
+    // The size of the difference that belongs to the order above; infinite where the order will not rise.
+    static double size_above(Integration& s, BdfState& m, const BdfErrors& errors) noexcept {
+        const bool looked = std::isfinite(errors.lower);
+        if (!looked || errors.order_lowered || m.control.rising || !may_rise(m.control, m.past, m.step))
+            return std::numeric_limits<double>::infinity();
+        const BdfNorm norm{m.error_weights, m.share, m.unknowns};
+        next_difference(m.past, m.step, m.spare, m.unknowns);
+        const double size = norm(m.spare);
+        if (!m.responds) return size;
+        return BdfResponse{m.factored_alpha, m.step.alpha}(s, m, norm, m.spare, size, m.spare + m.unknowns);
+    }
+
+    // Near the limit of stability orders above 2 are taken away, or given back.
+    static void limit_order(Integration& s, BdfState& m, double t, double turned) noexcept {
+        if (!m.stability.count(m.step.order, m.step.h, t, turned)) return;
+        m.control.max_order = m.stability.largest(m.largest_order);
+        // The difference for the order above was not kept.
+        m.past.even_steps = 0;
+        if (m.control.order <= m.control.max_order) return;
+        m.control.order = m.control.max_order, m.control.rising = false;
+        s.h = 0.5 * m.step.h;
+    }
 
     // A last step much shorter than those before would magnify in the multipliers what is left of the constraints: the
     // way to the stop is divided evenly instead.
@@ -137,6 +157,8 @@ private:
         m.restarted = m.pending = m.factored = false;
         m.control.order = 1, m.control.rising = true, m.control.failures = 0;
         m.past.order = 0;
+        m.stability.restart(s.t);
+        m.control.max_order = m.stability.largest(m.largest_order);
         if (m.stale_time == s.t) renew_slopes(s, m);
         begin_history(m.past, m, s.x, s.t_new - s.t);
         if (s.steps == 0) return false;
@@ -175,7 +197,8 @@ private:
         begin_history(m.past, m, s.x, h);
         m.step = coefficients_of_step(m.past.psi, 1, h);
         set_weights(s, m, s.x, s.rtol, 1, std::fabs(h));
-        return solve(s, m) == Newton::converged || (!s.abort_called && solve_carefully(s, m) == Newton::converged);
+        return BdfNewton::solve(s, m) == Newton::converged ||
+               (!s.abort_called && BdfNewton::solve_carefully(s, m) == Newton::converged);
     }
 
     // The first difference at a restart is the slope times the length of the step.
@@ -194,157 +217,7 @@ private:
         m.pending = false;
         m.step = coefficients_of_step(m.past.psi, m.control.order, h);
         if (m.past.order == 0) begin_from(m, h);
-        set_weights(s, m, s.x, s.rtol, 1, std::fabs(h));
-        // Without a slope at the restart a difference is a change, not an error.
-        const bool all_count = m.algebraic_counts && m.past.order > 0;
-        // What is zero by structure has no error to share.
-        double count = static_cast<double>(m.model.counted() - m.unknowns);
-        for (long long i = 0; i < m.unknowns; ++i) {
-            const double counts = all_count ? 1 : m.past.differential[i];
-            m.error_weights[i] = counts * m.weights[i];
-            count += counts;
-        }
-        m.share = 1 / std::fmax(count, 1);
-    }
-
-    // Predicts and corrects, with a new Jacobian where the factor is too old or does not lead to convergence.
-    static Newton solve(Integration& s, BdfState& m) noexcept {
-        predict(m.past, m, m.step, s.x_new);
-        const double ratio = m.factored ? m.step.alpha / m.factored_alpha : 0;
-        m.fresh = false;
-        if (!(ratio >= nearest_ratio && ratio <= 1 / nearest_ratio) || m.old_steps >= oldest_jacobian) {
-            if (!factor(s, m)) return Newton::singular;
-        } else if (std::fabs(m.step.alpha - m.last_alpha) > 1e-6 * std::fabs(m.last_alpha)) {
-            m.contraction = 100;
-        }
-        m.last_alpha = m.step.alpha;
-        Newton outcome = iterate(s, m);
-        if (outcome == Newton::converged || s.abort_called) return outcome;
-        if (!m.fresh) {
-            predict(m.past, m, m.step, s.x_new);
-            outcome = factor(s, m) ? iterate(s, m) : Newton::singular;
-        }
-        if (outcome != Newton::diverged || s.abort_called) return outcome;
-        note_failure_of_newton(m);
-        if (m.control.failures < many_failures && m.strain < strained) return outcome;
-        return solve_carefully(s, m);
-    }
-
-    // With a new Jacobian for every correction, and corrections that are halved until the next one would be shorter (P.
-    // Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3): over a kink the Jacobian of the prediction
-    // belongs to the other side, however short the step.
-    static Newton solve_carefully(Integration& s, BdfState& m) noexcept {
-        if (solve_by_whole(s, m)) return Newton::converged;
-        const long long n = m.unknowns;
-        double* next_correction = m.spare;
-        predict(m.past, m, m.step, s.x_new);
-        for (int round = 0; round < most_careful; ++round) {
-            if (!factor(s, m)) return Newton::singular;
-            ++m.newton;
-            if (!residual_at(s, m, s.t_new, s.x_new + n, s.x_new, m.correction)) return Newton::not_finite;
-            solve_step_matrix(s, m, m.solver, m.factored_alpha, m.correction);
-            const double size = weighted_norm(m, m.correction);
-            if (!std::isfinite(size)) return Newton::not_finite;
-            double part = 1, next = 0;
-            for (;; part *= 0.5) {
-                if (part < least_part || s.abort_called) return Newton::diverged;
-                move_end(s, m, part, m.correction);
-                ++m.newton;
-                const bool finite = residual_at(s, m, s.t_new, s.x_new + n, s.x_new, next_correction);
-                if (finite) solve_step_matrix(s, m, m.solver, m.factored_alpha, next_correction);
-                next = finite ? weighted_norm(m, next_correction) : std::numeric_limits<double>::infinity();
-                if (next <= (1 - 0.25 * part) * size || std::fmax(size, next) <= m.tolerance) break;
-                move_end(s, m, -part, m.correction);
-            }
-            if (part < 1 || !(next < 0.5 * size || next <= m.tolerance)) continue;
-            move_end(s, m, 1, next_correction);
-            if (next * next > m.tolerance * size) continue;
-            note_change(s, m);
-            return Newton::converged;
-        }
-        return Newton::diverged;
-    }
-
-    // The same with whole corrections.
-    static bool solve_by_whole(Integration& s, BdfState& m) noexcept {
-        predict(m.past, m, m.step, s.x_new);
-        for (int round = 0; round < most_whole && !s.abort_called; ++round) {
-            ++m.newton;
-            if (!factor(s, m) || !residual_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new, m.correction)) return false;
-            solve_step_matrix(s, m, m.solver, m.factored_alpha, m.correction);
-            const double size = weighted_norm(m, m.correction);
-            if (!std::isfinite(size)) return false;
-            move_end(s, m, 1, m.correction);
-            if (size > m.tolerance) continue;
-            note_change(s, m);
-            return true;
-        }
-        return false;
-    }
-
-    // How far the end of the step is from the prediction.
-    static void note_change(Integration& s, BdfState& m) noexcept {
-        predict(m.past, m, m.step, m.spare_row);
-        for (long long i = 0; i < m.unknowns; ++i) m.past.change[i] = s.x_new[i] - m.spare_row[i];
-    }
-
-    // Takes a part of a correction off the end of the step and its derivative.
-    static void move_end(Integration& s, const BdfState& m, double part, const double* correction) noexcept {
-        for (long long i = 0; i < m.unknowns; ++i) s.x_new[i] -= part * correction[i];
-        for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] -= m.step.alpha * part * correction[i];
-    }
-
-    static bool factor(Integration& s, BdfState& m) noexcept {
-        m.fresh = true;
-        m.old_steps = 0;
-        m.contraction = 20;
-        m.factored = jacobian_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new);
-        if (!m.factored) {
-            note_failure(s, 0, m.solver.values(), m.model.matrix.nonzeros());
-            return false;
-        }
-        scale_by_index(m, std::fabs(m.step.h));
-        m.factored_alpha = m.step.alpha;
-        m.factored = factor_matrix(m, m.solver, m.step.alpha);
-        if (!m.factored) ++m.singular;
-        return m.factored;
-    }
-
-    // x_new holds the prediction at first, and the solution at the end.
-    static Newton iterate(Integration& s, BdfState& m) noexcept {
-        const long long n = m.unknowns, nx = m.states;
-        const double alpha = m.step.alpha, scale = -2 / (1 + alpha / m.factored_alpha);
-        double *w = s.x_new, *rate_of = s.x_new + n, *change = m.past.change, *correction = m.correction;
-        for (long long i = 0; i < n; ++i) change[i] = 0;
-        double first = 0;
-        for (int round = 0; round < most_iterations; ++round) {
-            ++m.newton;
-            if (!residual_at(s, m, s.t_new, rate_of, w, correction)) return Newton::not_finite;
-            solve_step_matrix(s, m, m.solver, m.factored_alpha, correction);
-            double sum = 0;
-            DAEDALUS_SIMD_SUM(sum)
-            for (long long i = 0; i < n; ++i) {
-                correction[i] *= scale;
-                change[i] += correction[i];
-                w[i] += correction[i];
-                const double part = correction[i] * m.weights[i];
-                sum += part * part;
-            }
-            DAEDALUS_SIMD
-            for (long long i = 0; i < nx; ++i) rate_of[i] += alpha * correction[i];
-            const double size = std::sqrt(sum / static_cast<double>(std::max(m.model.counted(), 1LL)));
-            if (!std::isfinite(size)) return Newton::not_finite;
-            if (round == 0) {
-                first = size;
-                if (size <= 1e-4 * m.tolerance) return Newton::converged;
-            } else {
-                const double rate = std::pow(size / first, 1.0 / round);
-                if (rate > 0.9) return Newton::diverged;
-                m.contraction = rate / (1 - rate);
-            }
-            if (m.contraction * size <= m.tolerance) return Newton::converged;
-        }
-        return Newton::diverged;
+        weigh(s, m);
     }
 
     static Status reject(Integration& s, BdfState& m, const BdfErrors& errors) noexcept {
@@ -352,6 +225,7 @@ private:
         const bool finite = std::isfinite(errors.test);
         const double cut = choose_after_rejection(m.control, errors, m.past.order == 0);
         s.h = m.step.h * (finite ? cut : cut_if_not_finite);
+        limit_order(s, m, s.t, errors.turned);
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         copy(m.error_weights, m.unknowns, m.weights);
         s.culprit = {worst_component(m, m.past.change), Culprit::What::nothing};
@@ -364,6 +238,7 @@ private:
         m.control.rising = false;
         if (++m.control.failures > 3) m.control.order = 1;
         s.h = cut_if_not_finite * m.step.h;
+        limit_order(s, m, s.t, 1);
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
         return blame(s, m, outcome);
     }

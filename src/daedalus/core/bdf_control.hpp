@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bdf_history.hpp"
+#include "bdf_estimates.hpp"
 
 namespace daedalus {
 
@@ -20,6 +20,7 @@ struct BdfErrors {
     double lower = 0, present = 0;  // E_(k-1), E_k
     int order = 1;                  // the better one of k and k - 1
     bool order_lowered = false;
+    double turned = 1;              // cosine of the angle between the last two differences
     double chosen() const { return order_lowered ? lower : present; }
 };
 
@@ -33,29 +34,16 @@ struct BdfControl {
     int failures = 0;    // of the present step
 };
 
-// weights: one over the tolerance, zero for what does not count; share: one over the number that counts.
-inline BdfErrors estimate_errors(const BdfHistory& past, const BdfCoefficients& c, const double* weights, double share,
-                                 long long n) noexcept {
+inline BdfErrors judge(const BdfCoefficients& c, const BdfSizes& sizes) noexcept {
     const int k = c.order;
-    const double *change = past.change, *last = past.phi[k], *before = past.phi[k > 1 ? k - 1 : 1];
-    const double last_scale = c.beta[k], before_scale = k > 1 ? c.beta[k - 1] : 0;
-    double sum = 0, sum_lower = 0, sum_lowest = 0;
-    DAEDALUS_SIMD_SUM(sum, sum_lower, sum_lowest)
-    for (long long i = 0; i < n; ++i) {
-        const double a = change[i] * weights[i];
-        const double b = a + last_scale * last[i] * weights[i];
-        const double d = b + before_scale * before[i] * weights[i];
-        sum += a * a, sum_lower += b * b, sum_lowest += d * d;
-    }
     BdfErrors e;
-    const double size = std::sqrt(share * sum);
-    e.test = c.error * size;
-    e.present = c.sigma[k] * size;
-    e.order = k;
+    e.test = c.error * sizes.present;
+    e.present = c.sigma[k] * sizes.present;
+    e.order = k, e.turned = sizes.turned;
     if (k == 1) return e;
-    e.lower = c.sigma[k - 1] * std::sqrt(share * sum_lower);
+    e.lower = c.sigma[k - 1] * sizes.lower;
     const double now = (k + 1) * e.present, one_lower = k * e.lower;
-    const double two_lower = k > 2 ? (k - 1) * c.sigma[k - 2] * std::sqrt(share * sum_lowest) : one_lower;
+    const double two_lower = k > 2 ? (k - 1) * c.sigma[k - 2] * sizes.lowest : one_lower;
     e.order_lowered = k > 2 ? std::fmax(one_lower, two_lower) <= now : one_lower <= 0.5 * now;
     if (e.order_lowered) e.order = k - 1;
     return e;
@@ -64,10 +52,16 @@ inline BdfErrors estimate_errors(const BdfHistory& past, const BdfCoefficients& 
 // By how much a step of this order may be longer: an error of one half of the tolerance is aimed at.
 inline double growth_for(double error, int order) noexcept { return std::pow(2 * error + 1e-4, -1.0 / (order + 1)); }
 
+// Whether the difference for the order above has a meaning, so that it may be chosen.
+inline bool may_rise(const BdfControl& control, const BdfHistory& past, const BdfCoefficients& c) noexcept {
+    return c.order < control.max_order && past.order == c.order && past.even_steps >= c.order;
+}
+
 // After an accepted step: sets the order and gives the factor of the step. Few lengths keep factors usable: a step is
-// doubled or kept, and shortened only where the estimate asks for it.
+// doubled or kept, and shortened only where the estimate asks for it. next: the size of the difference of order k + 2,
+// infinite where it is not known.
 inline double choose_next(BdfControl& control, const BdfHistory& past, const BdfCoefficients& c, const BdfErrors& e,
-                          const double* weights, double share, long long n) noexcept {
+                          double next) noexcept {
     const int k = c.order;
     control.failures = 0;
     if ((e.order_lowered && e.test >= control.deaf_below) || k == control.max_order) control.rising = false;
@@ -80,16 +74,8 @@ inline double choose_next(BdfControl& control, const BdfHistory& past, const Bdf
     control.order = k;
     if (e.order_lowered) {
         control.order = k - 1, error = e.lower;
-    } else if (k < control.max_order && past.order == k && past.even_steps >= k) {
-        const double* next = past.phi[k + 1];
-        const double scale = c.beta[k] * c.psi[k] / past.psi[k];
-        double sum = 0;
-        DAEDALUS_SIMD_SUM(sum)
-        for (long long i = 0; i < n; ++i) {
-            const double part = (past.change[i] - scale * next[i]) * weights[i];
-            sum += part * part;
-        }
-        const double higher = std::sqrt(share * sum) / (k + 2);
+    } else if (std::isfinite(next)) {
+        const double higher = next / (k + 2);
         const double now = (k + 1) * e.present, above = (k + 2) * higher, below = k * e.lower;
         if (k > 1 && below <= std::fmin(now, above)) {
             control.order = k - 1, error = e.lower;

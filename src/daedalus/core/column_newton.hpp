@@ -57,15 +57,20 @@ inline void subtract_below(Integration& s, ImplicitState& m, long long g, double
         });
 }
 
-// With a F_x' + F_w, linearised where the last Jacobians are from; in place, complex right-hand sides as two vectors.
-inline void solve_step_matrix(Integration& s, ImplicitState& m, BlockSolver<double>& solver, double a,
-                              double* b) noexcept {
-    solver.solve_own(b);
+// The columns, where the part of the model itself is solved.
+inline void solve_columns(Integration& s, ImplicitState& m, BlockSolver<double>& solver, double a, double* b) noexcept {
     for (long long g = 1; g < m.group_count; ++g) {
         direct(m, g - 1, b, a, nullptr, 0);
         subtract_below(s, m, g - 1, m.point_time, m.point_rate, m.point, b);
         solver.solve_group(g, b);
     }
+}
+
+// With a F_x' + F_w, linearised where the last Jacobians are from; in place, complex right-hand sides as two vectors.
+inline void solve_step_matrix(Integration& s, ImplicitState& m, BlockSolver<double>& solver, double a,
+                              double* b) noexcept {
+    solver.solve_own(b);
+    solve_columns(s, m, solver, a, b);
 }
 inline void solve_step_matrix(Integration& s, ImplicitState& m, BlockSolver<Complex>& solver, Complex a, double* real,
                               double* imaginary) noexcept {

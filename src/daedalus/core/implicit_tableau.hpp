@@ -10,6 +10,7 @@
 // components add to it (M. E. Hosea, L. F. Shampine, Appl. Numer. Math. 20 (1996)).
 #pragma once
 
+#include "mass_product.hpp"
 #include "stage_start.hpp"
 #include "step_control.hpp"
 
@@ -201,7 +202,6 @@ private:
                 sum += table.error[static_cast<std::size_t>(j)] * m.rows[j * n + i];
             raw[i] = m.step * sum;
         }
-        for (long long i = 0; i < n; ++i) m.error[i] = 0;
         if (table.gamma == 0 || !filter(s, m, raw)) {
             copy(raw, nx, m.error);
             for (long long i = nx; i < n; ++i) m.error[i] = 0;
@@ -229,14 +229,7 @@ private:
             ++m.factorisations;
             if (!m.solver.factor(nullptr, nullptr)) return false;
         }
-        // The columns of dF/dx' are the first ones of the matrix, each with its nonzeros in order.
-        const Pattern& pattern = model.matrix;
-        long long column = 0;
-        for (std::size_t k = 0; k < model.dot_place.size(); ++k) {
-            const long long place = model.dot_place[k];
-            while (pattern.colind[static_cast<std::size_t>(column) + 1] <= place) ++column;
-            add_product(model, pattern.rows[static_cast<std::size_t>(place)], m.dot[k], column, raw, m.error);
-        }
+        multiply_mass(m, 1, raw, m.error);
         m.solver.solve_own(m.error);
         // The right side is a derivative by x' too.
         for (long long g = 1; g < m.group_count; ++g) {
@@ -251,21 +244,6 @@ private:
         double sum = 0;
         for (long long i = 0; i < m.unknowns; ++i) sum += m.error[i];
         return std::isfinite(sum);
-    }
-
-    // out += factor * raw, from an unknown to an equation of the block in every column.
-    static void add_product(const ImplicitModel& model, long long row, double factor, long long column,
-                            const double* raw, double* out) noexcept {
-        if (model.columns.groups.empty()) {
-            out[row] += factor * raw[column];
-            return;
-        }
-        const long long other = row - model.block_states();
-        for (const ColumnGroup& group : model.columns.groups) {
-            const double* from = raw + group.states_at + column * group.width;
-            double* to = out + (other < 0 ? group.states_at + row * group.width : group.others_at + other * group.width);
-            for (long long j = 0; j < group.width; ++j) to[j] += factor * from[j];
-        }
     }
 
     // After stages without a solution: a shorter step.

@@ -18,6 +18,7 @@
 #include "blame.hpp"
 #include "column_newton.hpp"
 #include "implicit.hpp"
+#include "refined_solve.hpp"
 #include "rosenbrock_table.hpp"
 #include "step_control.hpp"
 #include "weighted_rows.hpp"
@@ -42,6 +43,7 @@ struct RosenbrockState : ImplicitState {
     bool first_known = false, next_known = false, linearised = false;
     double first_time = 0, next_time = 0, linearised_time = 0, factored_step = 0;
     long long bad_row = 0;                     // the equation that was not finite
+    bool refines = false;                      // the sum in the matrix loses digits that count
     bool fresh = true, after_failure = false;  // for the predictive controller
     double accepted_step = 0, accepted_root = 1;
     const double least_root;  // that of an error of a hundredth
@@ -201,14 +203,16 @@ private:
     static Outcome stages(Integration& s, RosenbrockState& m, double h) noexcept {
         if (const Outcome outcome = linearise(s, m, h); outcome != Outcome::done) return outcome;
         const RosenbrockTable& table = m.table;
+        const double matrix_factor = 1 / (h * table.gamma[0]);
         if (m.factored_step != h) {
             m.factored_step = 0;
             scale_by_index(m, std::fabs(h));
-            if (!factor_matrix(m, m.solver, 1 / (h * table.gamma[0]))) {
+            if (!factor_matrix(m, m.solver, matrix_factor)) {
                 ++m.singular;
                 return Outcome::singular;
             }
             m.factored_step = h;
+            m.refines = sum_loses_digits(s, m, matrix_factor);
         }
         for (int i = 0; i < table.stages; ++i) {
             double* k = m.k + i * m.lanes;
@@ -222,7 +226,10 @@ private:
             const double part = h * table.gamma[i];
             DAEDALUS_SIMD
             for (long long r = 0; r < m.lanes; ++r) k[r] = -residual[r] - part * m.drift_now[r];
-            solve_step_matrix(s, m, m.solver, 1 / (h * table.gamma[0]), k);
+            if (m.refines)
+                solve_refined(s, m, m.solver, matrix_factor, k);
+            else
+                solve_step_matrix(s, m, m.solver, matrix_factor, k);
         }
         return Outcome::done;
     }
