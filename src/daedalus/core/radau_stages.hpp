@@ -76,7 +76,10 @@ struct RadauStages {
         for (int k = 0; k < m.table.stages; ++k) {
             add_rows(m.lanes, s.x, &one, 1, m.z + k * m.lanes, m.stage);
             slope_of(m, m.table.inverse[k], h, m.rate);
-            if (!residual_at(s, m, s.t + m.table.c[k] * h, m.rate, m.stage, m.change + k * m.lanes)) return false;
+            double* row = m.change + k * m.lanes;
+            if (!residual_at(s, m, s.t + m.table.c[k] * h, m.rate, m.stage, row)) return false;
+            if (m.keeps_defect)
+                for (const long long place : m.model.constraints) row[place] -= m.defect[place];
         }
         return true;
     }

@@ -24,9 +24,12 @@ struct RadauState : ImplicitState {
     double* error;     // the estimate
     double* begin;     // the state that the last step began at
     double* largest;   // the largest sizes met at fixed step, which Newton's accuracy refers to
+    double* defect;    // by how much equations without x' are violated at the beginning, where that is kept
 
     bool jacobian_known = false, jacobian_fresh = false, factored = false;
     int failures = 0;  // of Newton's method in a row
+    int refusals = 0;  // of steps from one time, because of their error
+    bool keeps_defect = false;
     double factored_step = 0;
     double rate_of_newton = 1, contraction = 1;  // theta of the last solve, and theta / (1 - theta)
     int iterations = 0;
@@ -41,9 +44,9 @@ struct RadauState : ImplicitState {
     int most_iterations = 7;
 
     RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationTable& t)
-        : ImplicitState(m, calls, (5 * t.stages + 5) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
+        : ImplicitState(m, calls, (5 * t.stages + 6) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
         for (double** rows : {&z, &before, &change, &turned, &kept}) *rows = memory.carve(t.stages * lanes);
-        for (double** row : {&stage, &rate, &error, &begin, &largest}) *row = memory.carve(lanes);
+        for (double** row : {&stage, &rate, &error, &begin, &largest, &defect}) *row = memory.carve(lanes);
         for (int k = 0; k < t.pairs; ++k) pairs[k] = std::make_unique<BlockSolver<Complex>>(m.matrix, m, 1);
     }
 };
