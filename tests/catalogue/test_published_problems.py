@@ -93,3 +93,12 @@ def test_the_published_start_of_the_wheelset_follows_from_five_digits_of_its_sta
     accelerations = np.concatenate([start.der("velocity"), start.der("angle_rate"), [start.der("spin")]])
     published = [-1.975258894, -1.0898297e-03, 7.88550836e-02, -5.533362822, -0.348702149, -2.132968724]
     assert accelerations == pytest.approx(published, abs=2e-3)
+
+
+@pytest.mark.parametrize("rtol", [1e-8, 1e-10, 1e-11, 1e-12])
+def test_the_wheelset_has_an_error_of_the_tolerance_behind_hundreds_of_switches(rtol):
+    """Two switches within rounding of each other must not be joined by a step, which forces would not survive."""
+    known = catalogue.load("wheelset")
+    tr = dd.simulate(known.model, known.span, method="radau9", rtol=rtol, atol=1e-3 * rtol)
+    errors = {key: known.reference.error(key, tr[key][-1]) for key in known.reference}
+    assert max(errors.values()) < 300 * rtol + 1e-10, errors

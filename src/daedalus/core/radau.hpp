@@ -19,6 +19,8 @@ inline namespace DAEDALUS_ISA {
 
 // A slope that changes the polynomial by more, in units of the tolerance, does not belong to it.
 inline constexpr double fitting_slope = 10;
+// After so many refused steps in a row what is left of the constraints stays for a step.
+inline constexpr int many_refusals = 3;
 // Steps that differ by rounding only share their factors.
 inline constexpr double same_length = 1e-12;
 
@@ -77,6 +79,8 @@ struct Radau : RadauStages {
         set_weights(s, m, s.x, m.rtol, m.atol_factor, length);
         widen_if_noisy(m, h);
         start_values(s, m);
+        if (m.refusals >= many_refusals && m.model.deepest > 2 && !m.keeps_defect)
+            m.keeps_defect = residual_at(s, m, s.t, s.x + m.unknowns, s.x, m.defect);
         double cut = 0.5;
         Newton outcome = solve_stages(s, m, h, cut);
         if (outcome == Newton::diverged) {
@@ -97,7 +101,7 @@ struct Radau : RadauStages {
         const double factor = std::fmin(safety, safety * (1 + 2 * nit) / (m.iterations + 2 * nit));
         double quotient = std::clamp(std::pow(error, exponent) / factor, 1.0 / 8, 5.0);
         if (!(error < 1)) {
-            ++s.rejected;
+            ++s.rejected, ++m.refusals;
             m.jacobian_fresh = m.jacobian_fresh && m.jacobian_known;
             s.h = std::isfinite(error) ? (m.first ? 0.1 * h : h / quotient) : cut_if_not_finite * h;
             m.after_failure = true;
@@ -196,6 +200,7 @@ private:
     static void forget(RadauState& m) noexcept {
         m.jacobian_known = m.factored = m.step_known = m.step_in_z = false;
         m.first = true, m.contraction = 1, m.restarted = m.noise_known = false;
+        m.refusals = 0, m.keeps_defect = false;
     }
 
     static Complex pair_factor(const CollocationTable& table, int k, double h) noexcept {
@@ -306,9 +311,10 @@ private:
         if (m.after_failure && std::fabs(wish) > std::fabs(h)) wish = h;
         m.first = m.after_failure = false;
         m.jacobian_fresh = false;
-        m.failures = 0, m.noisiest = -1;
+        m.failures = m.refusals = 0, m.noisiest = -1;
         let_noise_decay(m);
         note_step(m);
+        m.keeps_defect = false;
         const bool keeps = count_old_step(m) < oldest_jacobian && m.rate_of_newton <= 1e-3;
         m.jacobian_known = keeps;
         const double growth = wish / h;

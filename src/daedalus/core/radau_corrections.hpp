@@ -68,7 +68,10 @@ struct RadauCorrections {
             slope_of(m, m.table.inverse[k], h, m.rate);
             double t = s.t + m.table.c[k] * h;
             move(k, t, m.stage);
-            if (!residual_at(s, m, t, m.rate, m.stage, m.change + k * m.lanes)) return false;
+            double* row = m.change + k * m.lanes;
+            if (!residual_at(s, m, t, m.rate, m.stage, row)) return false;
+            if (m.keeps_defect)
+                for (const long long place : m.model.constraints) row[place] -= m.defect[place];
         }
         return true;
     }

@@ -25,10 +25,12 @@ struct RadauState : ImplicitState {
     double* begin;     // the state that the last step began at
     double* largest;   // the largest sizes met at fixed step, which Newton's accuracy refers to
     double* noise;     // what rounding leaves of corrections, times the power of h that errors count by
+    double* defect;    // by how much equations without x' are violated at the beginning, where that is kept
 
     bool jacobian_known = false, jacobian_fresh = false, factored = false;
     int failures = 0;  // of Newton's method in a row
-    bool noise_known = false;
+    int refusals = 0;  // of steps from one time, because of their error
+    bool keeps_defect = false, noise_known = false;
     long long noisiest = -1;  // the unknown whose rounding errors are far above its tolerance, where Newton's method fails
     double factored_step = 0;
     double rate_of_newton = 1, contraction = 1;  // theta of the last solve, and theta / (1 - theta)
@@ -44,9 +46,9 @@ struct RadauState : ImplicitState {
     int most_iterations = 7;
 
     RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationTable& t)
-        : ImplicitState(m, calls, (5 * t.stages + 6) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
+        : ImplicitState(m, calls, (5 * t.stages + 7) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
         for (double** rows : {&z, &before, &change, &turned, &kept}) *rows = memory.carve(t.stages * lanes);
-        for (double** row : {&stage, &rate, &error, &begin, &largest, &noise}) *row = memory.carve(lanes);
+        for (double** row : {&stage, &rate, &error, &begin, &largest, &noise, &defect}) *row = memory.carve(lanes);
         for (int k = 0; k < t.pairs; ++k) pairs[k] = std::make_unique<BlockSolver<Complex>>(m.matrix, m, 1);
     }
 };
