@@ -30,6 +30,7 @@ FEWER_DIGITS = {
     "flexible_slider_crank": 7,
     "wheelset": 10,
     "emep": 10,
+    "two_bit_adder": 6,
 }
 # References of some of the states, for the same kind of reason.
 PARTLY = ("charge_pump", "flexible_slider_crank", "emep")

@@ -35,6 +35,7 @@ OWN = {
     "charge_pump": {"share": 0.04},
     "emep": {"method": "radau5", "share": 1e-3, "wrt": ("NO", "O3")},
     "wheelset": {"method": "radau5", "share": 2e-4},
+    "two_bit_adder": {"method": "radau5", "share": 2e-5, "wrt": ("charge[4]", "charge[17]")},
 }
 # Equations with corners have first derivatives only.
 WITH_CORNERS = [name for name in catalogue.names() if corners(catalogue.load(name).model.freeze().residual)]

@@ -35,6 +35,7 @@ LONG = {
     "fekete": ("radau9", "bdf"),
     "medical_akzo": ("radau5", "radau9", "bdf", "rodas5p"),
     "wheelset": ("radau5", "radau9", "bdf"),
+    "two_bit_adder": ("radau9",),
 }
 # Methods that keep the promises, of those that run; the others do not yet. Charge pump: bdf stops at 1e-9, where rounding
 # of the time moves voltages at a kink by more than atol.

@@ -53,6 +53,7 @@ SYSTEMS = (
     "flexible_slider_crank",
     "wheelset",
     "emep",
+    "two_bit_adder",
 )
 
 

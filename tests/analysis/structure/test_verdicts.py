@@ -255,6 +255,20 @@ TABLE += [
         id="emep",
     ),
     pytest.param(
+        "two_bit_adder",
+        {},
+        Verdict(
+            "semi-explicit DAE",
+            1,
+            175 - 16,
+            structural_index=1,
+            is_linear=False,
+            directly_solvable=True,
+            algebraic=elements("voltage", 175),
+        ),
+        id="two_bit_adder",
+    ),
+    pytest.param(
         "nand_gate",
         {},
         # Its capacitances are positive at all voltages: an ODE everywhere.
