@@ -263,8 +263,6 @@ inline Status complete(Integration& s) noexcept {
     if (cut) {
         status = fire(s);
         restart(s);
-        const bool adaptive = s.implicit && s.fixed_step <= 0;
-        if (status == Status::chattering && adaptive && choose_modes<M>(s)) status = Status::going;
     }
     if (status == Status::going && s.t == interval_end(s)) status = next_interval(s);
     save_at_present(s);
