@@ -37,8 +37,8 @@ LONG = {
     "wheelset": ("radau5", "radau9", "bdf"),
     "two_bit_adder": ("radau9",),
 }
-# Methods that keep the promises, of those that run; the others do not yet. Charge pump: bdf stops at 1e-9, where rounding
-# of the time moves voltages at a kink by more than atol.
+# Methods that keep the promises, of those that run; the others do not yet. Charge pump: bdf stops at 1e-9, where
+# rounding of the time moves voltages at a kink by more than atol.
 KEPT_BY = {"charge_pump": ("radau5", "radau9")}
 
 
