@@ -85,3 +85,21 @@ def test_a_relative_tolerance_near_rounding():
     # 76 000 steps where differences below rounding are taken for errors.
     assert run.status == "finished"
     assert run.steps < 15000
+
+
+def difference(scale):
+    """z is a small difference of large states: its rounding errors are those of them."""
+    m = dd.Model("difference")
+    x, y, z = m.state("x", start=scale), m.state("y", start=scale), m.algebraic("z", start=0.0)
+    m.equation(m.der(x), z + 1.0)
+    m.equation(m.der(y), -z)
+    m.equation(z**3 + z, y - x)
+    return m
+
+
+def test_an_answer_lost_in_rounding_errors_is_told():
+    assert dd.simulate(difference(1e8), 1.0, method="bdf", rtol=1e-10, atol=1e-13).success
+    run = dd.simulate(difference(1e12), 1.0, method="bdf", rtol=1e-12, atol=1e-15)
+    assert run.status == "rounding"
+    assert run.stop_reason.startswith(f"rounding errors of z exceed its tolerance at t = {run.time[-1]:.6g}")
+    assert dd.simulate(difference(1e12), 1.0, method="bdf", rtol=1e-12, atol={"z": 0.1}).success

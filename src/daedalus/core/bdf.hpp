@@ -65,6 +65,7 @@ struct Bdf {
         const int even_steps = even ? m.past.even_steps + 1 : 1;
         const BdfErrors errors = estimate(s, m, even_steps);
         if (!(errors.test <= 1)) return reject(s, m, errors);
+        if (m.rounded && s.t_new == interval_end(s) && asks_too_much(s, m)) return Status::rounding;
         m.past.even_steps = even_steps;
         s.h = m.step.h * choose_next(m.control, m.past, m.step, errors, size_above(s, m, errors));
         limit_order(s, m, s.t_new, errors.turned);
@@ -97,6 +98,7 @@ struct Bdf {
 
 private:
     using Newton = BdfNewton::Outcome;
+    static constexpr double most_widening = 1e5;  // of a tolerance, by sixteen last digits
 
     static BdfErrors estimate(Integration& s, BdfState& m, int even_steps) noexcept {
         const BdfNorm norm{m.error_weights, m.share, m.unknowns};
@@ -143,6 +145,16 @@ private:
         if (m.control.order <= m.control.max_order) return;
         m.control.order = m.control.max_order, m.control.rising = false;
         s.h = 0.5 * m.step.h;
+    }
+
+    // Tolerances that rounding errors exceed so much are let pass on the way, where a variable comes from zero. At the
+    // end the answer is not the one that was asked for.
+    static bool asks_too_much(Integration& s, const BdfState& m) noexcept {
+        s.culprit = {worst_component(m, m.rounding), Culprit::What::nothing};
+        const long long worst = s.culprit.component;
+        // The weights have the rounding errors in them.
+        const double part = m.rounding[worst] * m.weights[worst];
+        return part > most_widening * (1 - part);
     }
 
     // A last step much shorter than those before would magnify in the multipliers what is left of the constraints: the
