@@ -36,8 +36,8 @@ LONG = {
     "medical_akzo": ("radau5", "radau9", "bdf", "rodas5p"),
     "wheelset": ("radau5", "radau9", "bdf"),
 }
-# Methods that keep the promises, of those that run; the others do not yet. Charge pump: bdf stops at 1e-9, where rounding
-# of the time moves voltages at a kink by more than atol.
+# Methods that keep the promises, of those that run; the others do not yet. Charge pump: bdf stops at 1e-9, where
+# rounding of the time moves voltages at a kink by more than atol.
 KEPT_BY = {"charge_pump": ("radau5", "radau9")}
 
 
