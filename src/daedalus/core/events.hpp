@@ -105,8 +105,10 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     const double rise = guard_on_step<M>(s, guard, high) - guard_on_step<M>(s, guard, low);
     const double rate = s.guards.rate = rise / ((high - low) * whole);
 
-    // Over a few spacings of time an implicit step magnifies rounding errors of x into z: what happens there happens now.
-    const double shortest = s.implicit ? fewest_spacings * spacing(begin) : 0;
+    // Over a few spacings of time rounding errors of x become errors of z whose index is above 1: what happens there
+    // happens now.
+    const bool magnifies = s.implicit && implicit_of(s).model.higher_index;
+    const double shortest = magnifies ? fewest_spacings * spacing(begin) : 0;
     const auto value_after = [&](double end) {
         if (std::fabs(end - begin) < shortest) end = begin;
         s.t_new = end;

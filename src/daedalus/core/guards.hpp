@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmath>
+#include <initializer_list>
 
 #include "dense_output.hpp"
 #include "implicit.hpp"
@@ -17,10 +18,16 @@ inline namespace DAEDALUS_ISA {
 
 // Guards are looked at this many times in a step, so that two crossings inside one long step are seen.
 inline constexpr int guard_samples = 6;
+// Room for the zeros in a step.
+inline constexpr long long fewest_roots = 64;
+// A guard that moves with time by itself may be faster than the steps: where its samples do not foretell its values in
+// between to this part of their spread, each half of the time is looked at, this many times over.
+inline constexpr double foretold = 0.05, tiny_spread = 1e-9;
+inline constexpr int most_splits = 7;
 // A resting guard is looked at from a few spacings of t on, each time this much later: flights may be very short.
 inline constexpr double wake_ratio = 4, shortest_look = 1e-20;
 // Steps of successive parabolic interpolation towards a dip that may reach zero between two samples.
-inline constexpr int dip_looks = 4;
+inline constexpr int dip_looks = 6;
 // A switch has left zero where it is this part of the value it is next looked at with.
 inline constexpr double leaving_level = 1e-12;
 // The rate behind a reset is taken over this part of the step; below this part of the rate before it, the guard stands.
@@ -28,6 +35,12 @@ inline constexpr double slope_look = 0.1, stopped_rate = 1e-9;
 
 struct GuardPoint {
     double theta, value;
+};
+
+// A part of the step.
+struct Stretch {
+    double begin, end;
+    double at(double part) const { return begin + part * (end - begin); }
 };
 
 inline void guards_at(Integration& s, double t, const double* x, double* out) noexcept {
@@ -169,10 +182,10 @@ inline void judge_headings(Integration& s) noexcept {
 
 // The first point at which a resting guard is away from zero: above its noise, and on the way further out.
 template <class M>
-inline GuardPoint wake(Integration& s, long long guard) noexcept {
+inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept {
     const double first = std::fmax(4 * spacing(s.t) / std::fabs(s.t_new - s.t), shortest_look);
     GuardPoint last{0, 0};
-    for (double theta = first; theta < 1.0 / guard_samples; theta *= wake_ratio) {
+    for (double theta = first; theta < latest; theta *= wake_ratio) {
         const GuardPoint found{theta, guard_on_step<M>(s, guard, theta)};
         if (last.value * found.value > 0 && std::fabs(found.value) > 2 * std::fabs(last.value)) return last;
         last = std::fabs(found.value) > s.guards.floor[guard] ? found : GuardPoint{0, 0};
@@ -181,14 +194,15 @@ inline GuardPoint wake(Integration& s, long long guard) noexcept {
 }
 
 template <class M>
-inline void scan_guard(Integration& s, long long guard) noexcept {
+inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcept {
     Guards& guards = s.guards;
     const auto sample = [&](int j) {
-        return GuardPoint{static_cast<double>(j) / guard_samples, guards.samples[(j - 1) * guards.count + guard]};
+        const double part = static_cast<double>(j) / guard_samples;
+        return GuardPoint{stretch.at(part), guards.samples[(j - 1) * guards.count + guard]};
     };
-    GuardPoint start{0, guards.reference[guard]};
-    if (start.value == 0) {
-        start = wake<M>(s, guard);
+    GuardPoint start{stretch.begin, stretch.begin == 0 ? guards.reference[guard] : guards.next[guard]};
+    if (start.value == 0 && stretch.begin == 0) {
+        start = wake<M>(s, guard, stretch.at(1.0 / guard_samples));
         if (start.value != 0 && guards.heading[guard] != 0) leave(guards, guard, start);
         if (against_mode(guards, guard, start.value)) add_root(guards, {guard, 0, start.value > 0});
     }
@@ -223,6 +237,69 @@ inline void scan_guard(Integration& s, long long guard) noexcept {
     }
 }
 
+// Whether some guard changes with time alone, seen at a few times of the run.
+inline bool moves_by_itself(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    guards_at(s, s.t, s.x_new, guards.next);
+    for (const double part : {0.1234, 0.4567, 0.789}) {
+        guards_at(s, s.t0 + part * (s.t1 - s.t0), s.x_new, guards.now);
+        for (long long i = 0; i < guards.count; ++i)
+            if (!(guards.now[i] == guards.next[i])) return true;
+    }
+    return false;
+}
+
+// Whether the polynomials through the samples of a stretch give the values of all guards in between, at places that no
+// period fits to.
+template <class M>
+inline bool are_foretold(Integration& s, Stretch stretch) noexcept {
+    Guards& guards = s.guards;
+    for (const double place : {0.43, 1.37, 3.43, 5.71}) {
+        double weights[guard_samples];
+        for (int j = 1; j <= guard_samples; ++j) {
+            weights[j - 1] = 1;
+            for (int k = 1; k <= guard_samples; ++k)
+                if (k != j) weights[j - 1] *= (place - k) / (j - k);
+        }
+        guard_on_step<M>(s, 0, stretch.at(place / guard_samples));
+        for (long long i = 0; i < guards.count; ++i) {
+            double sum = 0, least = guards.now[i], most = guards.now[i];
+            for (int j = 0; j < guard_samples; ++j) {
+                const double value = guards.samples[j * guards.count + i];
+                sum += weights[j] * value;
+                least = std::fmin(least, value), most = std::fmax(most, value);
+            }
+            const double spread = most - least;
+            if (spread <= tiny_spread * std::fmax(std::fabs(most), std::fabs(least))) continue;
+            if (std::fabs(sum - guards.now[i]) > foretold * spread) return false;
+        }
+    }
+    return true;
+}
+
+// Samples a stretch of the step and looks for zeros in it; in halves where guards move too fast for the samples.
+template <class M>
+inline void look_at(Integration& s, Stretch stretch, int splits) noexcept {
+    Guards& guards = s.guards;
+    for (int j = 1; j <= guard_samples; ++j) {
+        const double theta = stretch.at(static_cast<double>(j) / guard_samples);
+        double* row = guards.samples + (j - 1) * guards.count;
+        if (theta == 1) {
+            guards_at(s, s.t_new, s.x_new, row);
+            continue;
+        }
+        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, theta, s.stage);
+        guards_at(s, s.t + theta * (s.t_new - s.t), s.stage, row);
+    }
+    if (splits > 0 && !s.abort_called && !are_foretold<M>(s, stretch)) {
+        const double middle = stretch.at(0.5);
+        look_at<M>(s, {stretch.begin, middle}, splits - 1);
+        look_at<M>(s, {middle, stretch.end}, splits - 1);
+        return;
+    }
+    for (long long guard = 0; guard < guards.count && !s.abort_called; ++guard) scan_guard<M>(s, guard, stretch);
+}
+
 // Fills roots and next references for the accepted step; its dense output is known.
 template <class M>
 inline void find_roots(Integration& s) noexcept {
@@ -230,12 +307,8 @@ inline void find_roots(Integration& s) noexcept {
     guards.root_count = 0;
     guards.fallen = -1;
     if (!guards.headings_judged) judge_headings(s);
-    for (int j = 1; j < guard_samples; ++j) {
-        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, static_cast<double>(j) / guard_samples, s.stage);
-        guards_at(s, s.t + (s.t_new - s.t) * j / guard_samples, s.stage, guards.samples + (j - 1) * guards.count);
-    }
-    guards_at(s, s.t_new, s.x_new, guards.samples + (guard_samples - 1) * guards.count);
-    for (long long guard = 0; guard < guards.count && !s.abort_called; ++guard) scan_guard<M>(s, guard);
+    if (!guards.timing_known) guards.timed = moves_by_itself(s), guards.timing_known = true;
+    look_at<M>(s, {0, 1}, guards.timed ? most_splits : 0);
 }
 
 }  // namespace DAEDALUS_ISA

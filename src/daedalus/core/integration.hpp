@@ -73,6 +73,7 @@ struct Guards {
     Root* roots = nullptr;        // located in this step, in order of time
     long long root_count = 0, root_capacity = 0, early_count = 0;
     double rate = 0;              // of the guard that cut the step, just before
+    bool timing_known = false, timed = false;  // whether guards change with time alone
     // The last guards are switches of the equations: each has a mode among the parameters, 1 above zero and 0 elsewhere.
     long long switches = 0;
     double* modes = nullptr;

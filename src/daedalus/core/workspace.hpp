@@ -230,7 +230,7 @@ private:
         seen_.resize(static_cast<std::size_t>(count));
         guards.seen = seen_.data();
         // A guard crosses at most twice between neighbouring samples that are looked at.
-        guards.root_capacity = 2 * guard_samples * count;
+        guards.root_capacity = std::max(2LL * guard_samples * count, fewest_roots);
         roots_.resize(static_cast<std::size_t>(guards.root_capacity));
         guards.roots = roots_.data();
     }
