@@ -357,6 +357,7 @@ class Plan:
         switches: int = 0,
         keep_steps: bool = True,
         watch_stiffness: bool = False,
+        kinked: bool = False,
     ) -> None: ...
     def run(
         self,

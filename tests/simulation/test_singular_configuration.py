@@ -8,7 +8,7 @@ import daedalus as dd
 from daedalus.simulation import singular_configuration
 
 
-def slider_crank(rod=1.0, level=3):
+def slider_crank(rod=1.0):
     """Crank and rod of equal length: where both stand upright, a second motion begins, with the slider at rest."""
     m = dd.Model("slider crank")
     start = np.array([0.3, -np.arcsin(np.sin(0.3) / rod)])
@@ -21,13 +21,13 @@ def slider_crank(rod=1.0, level=3):
     directions = ca.jacobian(closure, q)
     m.equation(m.der(q), v)
     m.equation(ca.DM([2.0, 0.5, 1.0]) * m.der(v), -directions.T @ force, name="motion")
-    m.equation(closure if level == 3 else directions @ v, name="closure")
+    m.equation(closure, name="closure")
     return m
 
 
-@pytest.mark.parametrize(("method", "level"), [("radau5", 3), ("radau9", 3), ("bdf", 2)])
-def test_a_dead_centre_is_named(method, level):
-    tr = dd.simulate(slider_crank(level=level), 5.0, method=method, rtol=1e-8, atol=1e-10)
+@pytest.mark.parametrize("method", ["radau5", "radau9"])
+def test_a_dead_centre_is_named(method):
+    tr = dd.simulate(slider_crank(), 5.0, method=method, rtol=1e-8, atol=1e-10)
     assert (tr.success, tr.status) == (False, "stuck")
     # Upright means an angle of an odd number of right angles.
     assert abs(np.cos(tr["q"][-1, 0])) < 1e-3

@@ -40,7 +40,7 @@ struct BdfNewton {
         }
         if (outcome != Outcome::diverged || s.abort_called) return outcome;
         note_failure_of_newton(m);
-        if (m.control.failures < many_failures && m.strain < strained) return outcome;
+        if (m.control.failures < many_failures && !(s.kinked && m.strain >= strained)) return outcome;
         return solve_carefully(s, m);
     }
 
@@ -48,7 +48,7 @@ struct BdfNewton {
     // Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3): over a kink the Jacobian of the prediction
     // belongs to the other side, however short the step.
     static Outcome solve_carefully(Integration& s, BdfState& m) noexcept {
-        if (solve_by_whole(s, m)) return Outcome::converged;
+        if (s.kinked && solve_by_whole(s, m)) return Outcome::converged;
         const long long n = m.unknowns;
         double* next_correction = m.spare;
         predict(m.past, m, m.step, s.x_new);
@@ -90,7 +90,7 @@ private:
     static constexpr int suspicious = 2;              // failures in a row
     static constexpr double nearest_ratio = 2.0 / 3;  // of alpha to the one in the factor, or one over it
 
-    // The same with whole corrections.
+    // The same with whole corrections, which pass a kink where damped ones end at it.
     static bool solve_by_whole(Integration& s, BdfState& m) noexcept {
         predict(m.past, m, m.step, s.x_new);
         for (int round = 0; round < most_whole && !s.abort_called; ++round) {

@@ -222,7 +222,8 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
                OptionalNumber first_step, OptionalNumber max_step, std::optional<long long> max_steps,
                OptionalNumber time_limit, nb::handle guards, std::vector<long long> directions,
                std::vector<long long> actions, std::vector<long long> occurrences, nb::handle resets,
-               nb::handle projection, nb::handle restart, long long switches, bool keep_steps, bool watch_stiffness) {
+               nb::handle projection, nb::handle restart, long long switches, bool keep_steps, bool watch_stiffness,
+               bool kinked) {
     Plan& plan = *new (place) Plan;
     try {
         choose_model(model, plan);
@@ -230,6 +231,7 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
         choose_method(method, plan);
         set_tolerances(atol, rtol, plan);
         plan.request.keep_steps = keep_steps, plan.request.watch_stiffness = watch_stiffness;
+        plan.request.kinked = kinked;
         plan.directions = std::move(directions);
         plan.actions = std::move(actions);
         plan.occurrences = std::move(occurrences);
@@ -272,7 +274,8 @@ nb::class_<Plan> bind_plan(nb::module_& module) {
              "step"_a = nb::none(), "first_step"_a = nb::none(), "max_step"_a = nb::none(), "max_steps"_a = nb::none(),
              "time_limit"_a = nb::none(), "guards"_a = nb::none(), "directions"_a = nb::list(), "actions"_a = nb::list(),
              "occurrences"_a = nb::list(), "resets"_a = nb::none(), "projection"_a = nb::none(),
-             "restart"_a = nb::none(), "switches"_a = 0, "keep_steps"_a = true, "watch_stiffness"_a = false);
+             "restart"_a = nb::none(), "switches"_a = 0, "keep_steps"_a = true, "watch_stiffness"_a = false,
+             "kinked"_a = false);
 }
 
 }  // namespace daedalus

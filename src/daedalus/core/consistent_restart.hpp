@@ -13,8 +13,9 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 inline constexpr int most_corrections = 25, most_halvings = 12;
-// Converged where a correction is this small in units of the tolerance.
-inline constexpr double consistent_enough = 1e-3;
+// Converged where a correction is this small in units of the tolerance, or below the tolerance and shrinks no more:
+// rounding errors are left then.
+inline constexpr double consistent_enough = 1e-3, rounding_enough = 1;
 
 // The unknowns of the restart, moved by part * change.
 inline void move_restart(const ImplicitState& m, double* y, double part, const double* change) noexcept {
@@ -80,7 +81,7 @@ inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexc
         if (s.abort_called) return failed;
         move_restart(m, y, -part, change);
     }
-    return failed;
+    return size <= rounding_enough ? size : failed;
 }
 
 inline bool ask_restart(Integration& s, ImplicitState& m, double* y) noexcept {
@@ -109,6 +110,7 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
         return true;
     }
     copy(y, s.n, m.spare_row);
+    double before = std::numeric_limits<double>::infinity();
     for (int round = 0; round < most_corrections; ++round) {
         for (long long i = 0; i < m.unknowns; ++i) {
             const bool derivative = i < m.states && m.model.has_derivative[static_cast<std::size_t>(i)];
@@ -117,7 +119,9 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
         }
         const double size = correct_restart(s, m, m.spare_row);
         if (!std::isfinite(size)) return false;
-        if (size > consistent_enough) continue;
+        const bool stagnant = size <= rounding_enough && size > 0.5 * before;
+        before = size;
+        if (size > consistent_enough && !stagnant) continue;
         copy(m.spare_row, s.n, y);
         return true;
     }

@@ -139,6 +139,7 @@ struct Integration {
     double log_error_before = 0;
     bool after_rejection = false, abort_called = false;
     bool watch_stiffness = false;
+    bool kinked = false;  // the equations have kinks or jumps, or may have
     int stiff_steps = 0, easy_steps = 0, damped_steps = 0;
     bool accepted = false, taken = true;  // how an implicit attempt ended
     void* implicit = nullptr;             // what the implicit method remembers

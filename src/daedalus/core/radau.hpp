@@ -85,7 +85,8 @@ struct Radau : RadauStages {
         Newton outcome = solve_stages(s, m, h, cut);
         if (outcome == Newton::diverged) {
             note_failure_of_newton(m);
-            if ((++m.failures >= many_failures || m.strain >= strained) && m.jacobian_fresh && !s.abort_called)
+            const bool careful = ++m.failures >= many_failures || (s.kinked && m.strain >= strained);
+            if (careful && m.jacobian_fresh && !s.abort_called)
                 outcome = solve_carefully(s, m, h);
         }
         if (s.abort_called) return Status::aborted;

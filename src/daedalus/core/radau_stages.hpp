@@ -73,7 +73,7 @@ struct RadauStages : RadauRounding {
     // 3.3): over a kink the Jacobian at the beginning belongs to the other side, however short the step.
     static Newton solve_carefully(Integration& s, RadauState& m, double h) noexcept {
         m.jacobian_known = false;
-        if (solve_by_whole(s, m, h)) return arrived(m, 0);
+        if (s.kinked && solve_by_whole(s, m, h)) return arrived(m, 0);
         const long long count = m.table.stages * m.lanes;
         start_values(s, m);
         for (int round = 0; round < most_careful; ++round) {
@@ -112,7 +112,8 @@ struct RadauStages : RadauRounding {
         return Newton::diverged;
     }
 
-    // The same with whole corrections.
+    // The same with whole corrections, which pass a kink where damped ones end at it. Smooth equations do not get them: a
+    // correction that has to be damped there leads anywhere, such as over a place where the motion ends.
     static bool solve_by_whole(Integration& s, RadauState& m, double h) noexcept {
         double first = 0;
         start_values(s, m);

@@ -40,6 +40,7 @@ struct Request {
     bool samples_only = false;  // save_at was given
     bool keep_steps = true;
     bool watch_stiffness = false;
+    bool kinked = false;
     std::span<const double> save_at;
     std::span<const Table* const> tables;
     const Function* guards = nullptr;
@@ -78,7 +79,7 @@ public:
         s.rtol = request.rtol;
         s.fixed_step = request.fixed_step, s.first_step = request.first_step;
         s.max_step = request.max_step, s.max_steps = request.max_steps;
-        s.watch_stiffness = request.watch_stiffness;
+        s.watch_stiffness = request.watch_stiffness, s.kinked = request.kinked;
         s.stops = stops_.data(), s.stop_count = static_cast<long long>(stops_.size());
 
         double* atol = carve(lanes);

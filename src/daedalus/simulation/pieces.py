@@ -138,7 +138,8 @@ def run_piece(
     plan = settings.plan
     if drive.callbacks or limits:
         rhs = rhs_with_callbacks(settings, drive) if drive.callbacks else settings.rhs
-        plan = _core.Plan(rhs, settings.core_method, **{**settings.call, **(limits or {})})
+        kinked = {"kinked": True} if drive.callbacks and settings.plant.is_implicit else {}
+        plan = _core.Plan(rhs, settings.core_method, **{**settings.call, **kinked, **(limits or {})})
     tables = drive.core_tables() if drive.tables else None
     core_p = settings.core_parameters(p)
     u, tables = settings.core_inputs(drive.constants, tables, p, (piece.begin, t1))

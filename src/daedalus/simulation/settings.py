@@ -14,6 +14,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.system import System
+from daedalus.reduction.switches import switches_of
 from daedalus.simulation.condition_times import condition_times
 from daedalus.simulation.fitting_method import caveats, check_fits
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
@@ -138,6 +139,8 @@ def _checked(
         call.update(_events(core_plant, 0 if switches is None else switches.count))
     if isinstance(plant, ImplicitPlant):
         notes += caveats(plant, method)
+        if switches_of(system) is not None:
+            call["kinked"] = True
     core_method, reason = choice.core, choice.reason
     if takes_momenta(method):
         core_method, reason = _momentum_step(system, choice.name)

@@ -15,6 +15,7 @@ from daedalus import _core
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.errors import SingularModelError
 from daedalus.model.model import Model
+from daedalus.reduction.switches import switches_of
 from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.ivp.ivp_function import Formula
 
@@ -26,6 +27,11 @@ class DaeModel:
     model: Model
     plant: ImplicitPlant
     structure: Signature
+
+    @property
+    def kinked(self) -> bool:
+        """Whether the equations have conditions."""
+        return switches_of(self.plant.system) is not None
 
     @property
     def size(self) -> int:

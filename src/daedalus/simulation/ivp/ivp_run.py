@@ -28,6 +28,7 @@ class Task:
     p: np.ndarray
     implicit: bool = False
     rates: bool = False  # whether the result has y' too
+    kinked: bool = False  # whether the function may have kinks: always where it is not known as a formula
 
     @property
     def size(self) -> int:
@@ -57,7 +58,7 @@ def run_in_core(
     def integrate(**options: Any) -> Any:
         return _core.integrate(
             task.model, settings.core, t0, t1, task.row, np.zeros(0), task.p, rtol=settings.rtol, atol=atol,
-            step=settings.step, first_step=first, max_step=settings.max_step, **options,
+            step=settings.step, first_step=first, max_step=settings.max_step, kinked=task.kinked, **options,
         )  # fmt: skip
 
     def first_step() -> tuple[float, np.ndarray]:

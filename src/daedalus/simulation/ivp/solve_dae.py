@@ -118,7 +118,8 @@ def solve_dae(
     check_method(settings.name, int(found.variable_index.max()))
     if METHODS[settings.name].family == "rosenbrock":
         check_constant_mass(settings.name, found.moving)
-    task = Task(found.model, found.row, arguments.values, implicit=True, rates=True)
+    kinked = formula is None or dae_model(formula, form.mass).kinked
+    task = Task(found.model, found.row, arguments.values, implicit=True, rates=True, kinked=kinked)
     events_read = read_events(events)
     guards = None if events_read is None else Guards(events_read, problem, arguments, found.row, form.mass is None)
     reason = reason if formula is not None else f"called as a Python function: {reason}"

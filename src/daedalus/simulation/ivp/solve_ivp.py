@@ -157,13 +157,15 @@ def _implicit_task(
     t0, y0 = problem.start
     row = np.concatenate([y0, original(t0, y0)])
     if formula is not None:
-        return Task(dae_model(formula, explicit=True).plant.model, row, arguments.values, implicit=True)
+        dae = dae_model(formula, explicit=True)
+        return Task(dae.plant.model, row, arguments.values, implicit=True, kinked=dae.kinked)
 
     def residual(t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         return yp - original(t, y)
 
     found = callback_dae(residual, None, (t0, y0, row[y0.size :]), problem.span[1])
-    return Task(found.core(np.ones(y0.size, dtype=int), arguments.values.size), row, arguments.values, implicit=True)
+    model = found.core(np.ones(y0.size, dtype=int), arguments.values.size)
+    return Task(model, row, arguments.values, implicit=True, kinked=True)
 
 
 def _run_scipy(
