@@ -212,6 +212,20 @@ DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void slope_at(Integration& s, double t, con
         note_failure(s, failed, out, s.n);
 }
 
+// Room for everything one step may record: its end, a reset there, and a reset behind a breakpoint there.
+inline bool has_room_for_step(const Integration& s) {
+    const Recorder& recorder = s.recorder;
+    return recorder.steps.count + 3 <= recorder.steps.capacity &&
+           (recorder.pieces.capacity == 0 || recorder.pieces.count < recorder.pieces.capacity);
+}
+
+// The same for its events and the changes of modes that they bring.
+inline bool has_room_for_events(const Integration& s) {
+    const Recorder& recorder = s.recorder;
+    return (recorder.modes.capacity == 0 || recorder.modes.count + 3 <= recorder.modes.capacity) &&
+           recorder.events.count + s.guards.root_capacity + s.guards.count <= recorder.events.capacity;
+}
+
 DAEDALUS_HOST_DEVICE inline bool first_not_finite(const double* values, long long n, long long& index) {
     for (long long i = 0; i < n; ++i)
         if (!std::isfinite(values[i])) {

@@ -82,8 +82,8 @@ private:
         for (;;) {
             const Status status = kernels_.advance(s, chunk);
             if (status == Status::buffer_full) {
-                grow_steps(2 * s.recorder.steps.capacity);
-                if (s.guards.count > 0) grow_events(2 * s.recorder.events.capacity);
+                if (!has_room_for_step(s)) grow_steps(2 * s.recorder.steps.capacity);
+                if (!has_room_for_events(s)) grow_events(2 * s.recorder.events.capacity);
                 continue;
             }
             if (status != Status::chunk_done) return status;

@@ -399,15 +399,6 @@ inline Status attempt_fixed(Integration& s) noexcept {
     return complete<M>(s);
 }
 
-// Room for everything one step may record: its end, a reset there, and a reset behind a breakpoint there.
-inline bool has_room(const Integration& s) {
-    const Recorder& recorder = s.recorder;
-    return recorder.steps.count + 3 <= recorder.steps.capacity &&
-           (recorder.modes.capacity == 0 || recorder.modes.count + 3 <= recorder.modes.capacity) &&
-           (recorder.pieces.capacity == 0 || recorder.pieces.count < recorder.pieces.capacity) &&
-           recorder.events.count + s.guards.root_capacity + s.guards.count <= recorder.events.capacity;
-}
-
 template <class M>
 inline Status attempt(Integration& s) noexcept {
     if constexpr (M::is_explicit)
@@ -429,7 +420,7 @@ Status advance(Integration& s, long long max_steps) noexcept {
     if (!s.started)
         if (const Status status = start<M>(s); status != Status::going) return status;
     for (long long i = 0; i < max_steps; ++i) {
-        if (!has_room(s)) return Status::buffer_full;
+        if (!has_room_for_step(s) || !has_room_for_events(s)) return Status::buffer_full;
         if (s.steps >= s.max_steps) return Status::step_limit;
         const Status status = s.fixed_step > 0 ? attempt_fixed<M>(s) : attempt<M>(s);
         if (status == Status::going || tries_again<M>(s, status)) continue;
