@@ -35,11 +35,11 @@ LONG = {
     "fekete": ("radau9", "bdf"),
     "medical_akzo": ("radau5", "radau9", "bdf", "rodas5p"),
     "wheelset": ("radau5", "radau9", "bdf"),
-    "two_bit_adder": ("radau9",),
 }
 # Methods that keep the promises, of those that run; the others do not yet. Charge pump: bdf stops at 1e-9, where
-# rounding of the time moves voltages at a kink by more than atol.
-KEPT_BY = {"charge_pump": ("radau5", "radau9")}
+# rounding of the time moves voltages at a kink by more than atol. Two bit adder: at 1e-9 radau9 meets currents that are
+# not finite in some runs and not in others, which differ by rounding; bdf takes minutes.
+KEPT_BY = {"charge_pump": ("radau5", "radau9"), "two_bit_adder": ("radau5",)}
 
 
 def fits(method, known):
