@@ -43,7 +43,7 @@ struct RosenbrockState : ImplicitState {
     bool first_known = false, next_known = false, linearised = false;
     double first_time = 0, next_time = 0, linearised_time = 0, factored_step = 0;
     long long bad_row = 0;                     // the equation that was not finite
-    bool refines = false;                      // the sum in the matrix loses digits that count
+    bool may_refine = false, refines = false;  // the sum in the matrix loses digits that count
     bool fresh = true, after_failure = false;  // for the predictive controller
     double accepted_step = 0, accepted_root = 1;
     const double least_root;  // that of an error of a hundredth
@@ -66,7 +66,12 @@ struct Rosenbrock {
     static RosenbrockState& of(Integration& s) { return static_cast<RosenbrockState&>(implicit_of(s)); }
     static int degree(Integration& s) { return of(s).table.degree; }
 
-    static void prepare(Integration&) noexcept {}
+    // Lost digits count where tolerances are below the rounding errors of numbers of size one.
+    static void prepare(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        for (long long i = 0; i < m.states; ++i)
+            m.may_refine |= s.atol[i] < std::numeric_limits<double>::epsilon();
+    }
 
     // Between a change of half a tolerance and one of a hundredth of the state: the higher the order, the longer.
     static double first_step(Integration& s) noexcept {
@@ -212,7 +217,7 @@ private:
                 return Outcome::singular;
             }
             m.factored_step = h;
-            m.refines = sum_loses_digits(s, m, matrix_factor);
+            m.refines = m.may_refine && sum_loses_digits(s, m, matrix_factor);
         }
         for (int i = 0; i < table.stages; ++i) {
             double* k = m.k + i * m.lanes;
