@@ -8,7 +8,7 @@ from benchmarks.problem import Problem, trace
 from benchmarks.tool import NoSolution, Solve, Tool
 
 PREPARED, MECHANICS = "prepared-", "mechanics"
-IMPLICIT = ("radau5", "radau9", "bdf", "rodas5p")
+IMPLICIT = ("radau5", "radau9", "bdf", "rodas4", "rodas5p")
 
 
 def model_of(problem: Problem) -> Any:
@@ -90,5 +90,5 @@ TOOL = Tool(
     dae_methods=(*IMPLICIT, *(PREPARED + name for name in ("radau9", "rodas5p")), "auto"),
     mechanics_methods=(MECHANICS,),
     settle=settle,
-    highest_index={"rodas5p": 1, PREPARED + "rodas5p": 1, "bdf": 2},
+    highest_index={"rodas4": 1, "rodas5p": 1, PREPARED + "rodas5p": 1, "bdf": 2},
 )

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,11 +140,15 @@ def run_piece(
         kinked = {"kinked": True} if drive.callbacks and settings.plant.is_implicit else {}
         plan = _core.Plan(rhs, settings.core_method, **{**settings.call, **kinked, **(limits or {})})
     tables = drive.core_tables() if drive.tables else None
-    core_p = settings.core_parameters(p)
-    u, tables = settings.core_inputs(drive.constants, tables, p, (piece.begin, t1))
+    core_p, u = p, drive.constants
+    if settings.switches is not None or settings.stops is not None:
+        core_p = settings.core_parameters(p)
+        u, tables = settings.core_inputs(u, tables, p, (piece.begin, t1))
     run = plan.run(piece.begin, t1, piece.row, u, core_p, save_at, tables, progress, cancel)
-    words = partial(explain, run, settings, drive, p, (piece.begin, t1), piece.why)
-    return Trajectory(settings.plant, drive, p, run.t, run.x, run.status, words, run)
+    return Trajectory(
+        settings.plant, drive, p, run.t, run.x, run.status,
+        lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why), run,
+    )  # fmt: skip
 
 
 def _left(settings: Settings, done: list[Trajectory]) -> dict[str, Any]:

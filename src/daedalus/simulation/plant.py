@@ -35,6 +35,17 @@ class Plant(ABC):
         self.row_parts = {"x": slice(None)}
         self.notes: tuple[str, ...] = system.prepared.get("notes", ())
 
+    @cached_property
+    def columns(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
+        """Names whose values stand side by side in a row of a run: where, and their shape."""
+        found = {}
+        for name, place in self.system.places.items():
+            part, span = self.row_parts.get(place.letter or ""), place.span
+            if part is not None and isinstance(span, slice) and name not in ("t", "time"):
+                offset = part.start or 0
+                found[name] = (slice(offset + span.start, offset + span.stop), place.shape)
+        return found
+
     def _compiled(self, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
         arguments = [*(self.system.symbol(letter) for letter in ("t", "x", "u", "p")), *more]
         return compile_function(ca.Function(name, arguments, [ca.densify(expression)]))

@@ -62,6 +62,9 @@ class Samples:
         return values[0] if self._scalar else values
 
     def _values(self, name: str) -> np.ndarray:
+        known = self._plant.columns.get(name)
+        if known is not None:
+            return by_shape(self._x[:, known[0]].copy(), known[1])
         if name in ("t", "time"):
             return self._times
         try:

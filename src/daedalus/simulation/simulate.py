@@ -156,8 +156,8 @@ def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
     times = np.asarray(save_at, dtype=float)
     if times.ndim == 0:
         times = times.reshape(1)
-    low, high = min(t0, t1), max(t0, t1)
-    if times.size == 1 and low <= times[0] <= high:
+    low, high = (t0, t1) if t0 <= t1 else (t1, t0)
+    if times.size == 1 and low <= times.item() <= high:
         return times
     if times.ndim != 1 or not np.all(np.isfinite(times)):
         got = f"got an array of shape {times.shape}" if times.ndim != 1 else "got times that are not finite"
