@@ -55,8 +55,7 @@ def build() -> KnownSystem:
     creep = [side.creep(load, angle[0], speed, spin) for side, load in zip(sides, loads)]
     # Moments about the axes of the wheelset, which follow its yaw and roll but not its spin.
     moment = sum((ca.cross(side.arm, side.axes.T @ pull) for side, pull in zip(sides, creep)), ca.SX(3, 1))
-    yaw_spring = -2 * ARM**2 * SPRING * angle[0]
-    held = directions.T @ force
+    yaw_spring, held = -2 * ARM**2 * SPRING * angle[0], directions.T @ force
     outer = ca.vertcat(-2 * SPRING * place[0], -MASS * GRAVITY, -2 * SPRING * place[2])
     rate, roll_rate, total = angle_rate[0], angle_rate[1], SPEED / RADIUS + spin
     cosine, sine, gyro = ca.cos(angle[1]), ca.sin(angle[1]), SPIN_INERTIA - YAW_INERTIA
