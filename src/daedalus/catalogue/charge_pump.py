@@ -7,7 +7,7 @@ The charge model has kinks where the transistor changes its region, several of t
 and drain have the same voltage, and both leave their thresholds together.
 
 Reference: at the end the transistor is off and V = 0, so Qg has a closed form; it agrees with the published end value
-to all its digits. The gate current has one as well, but of index 2 it is not controlled.
+to all its digits. The gate current has one as well, but jumps to zero just there, where the last ramp ends.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "blame.hpp"
-#include "radau_stages.hpp"
+#include "radau_last_step.hpp"
 #include "step_control.hpp"
 
 namespace daedalus {
@@ -24,7 +24,7 @@ inline constexpr int many_refusals = 3;
 // Steps that differ by rounding only share their factors.
 inline constexpr double same_length = 1e-12;
 
-struct Radau : RadauStages {
+struct Radau : RadauLastStep {
     static constexpr bool is_explicit = false;
     static constexpr bool dense_on_demand = true;
     static RadauState& of(Integration& s) { return static_cast<RadauState&>(implicit_of(s)); }
@@ -265,6 +265,7 @@ private:
         slope_of(m, m.table.error, -m.table.weight * h, m.rate);
         if (!residual_at(s, m, s.t, m.rate, s.x, m.error)) return std::numeric_limits<double>::infinity();
         filter(s, m);
+        const double at_end = ends_run(s, m) ? error_at_end(s, m, h, m.error) : 0;
         double error = std::fmax(weighted_norm(m, m.error), 1e-10);
         if (error >= 1 && (m.first || m.after_failure)) {
             for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = s.x[i] - m.error[i];
@@ -273,7 +274,8 @@ private:
                 error = std::fmax(weighted_norm(m, m.error), 1e-10);
             }
         }
-        return error;
+        m.refused_ends += error < 1 && at_end >= 1;
+        return std::fmax(error, at_end);
     }
 
     // What is left of a constraint at t_n is no error of this step, and 1/h^2 would magnify it.

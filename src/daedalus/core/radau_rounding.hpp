@@ -50,27 +50,14 @@ struct RadauRounding : RadauCorrections {
     // at the stages; the weights allow for it then. `noisiest` is the unknown that has too much of it.
     static bool rounding_explains(Integration& s, RadauState& m, double h, double size) noexcept {
         if (s.fixed_step > 0 || size > coarse_noise(s, m, m.unknowns)) return false;
-        const long long count = m.table.stages * m.lanes;
-        copy(m.change, count, m.kept);
-        const bool finite = residuals(s, m, h, [&](int k, double& t, double* stage) {
-            constexpr double eps = std::numeric_limits<double>::epsilon();
-            t *= 1 + eps;
-            for (long long i = 0; i < m.unknowns; ++i) stage[i] *= 1 + (sign_is_positive(i, k) ? eps : -eps);
-        });
-        if (!finite) return false;
-        correct(s, m);
+        if (!sample_noise(s, m, h, m.error)) return false;
         double sum = 0, worst = 0;
         long long noisiest = 0;
         for (long long i = 0; i < m.unknowns; ++i) {
-            double noise = 0;
-            for (int k = 0; k < m.table.stages; ++k)
-                noise = std::fmax(noise, std::fabs(m.change[k * m.lanes + i] - m.kept[k * m.lanes + i]));
-            m.error[i] = noise_margin * noise;
             const double part = m.error[i] * m.weights[i];
             sum += part * part;
             if (part > worst) worst = part, noisiest = i;
         }
-        copy(m.kept, count, m.change);
         if (!(size * size * static_cast<double>(std::max(m.model.counted(), 1LL)) <= sum)) return false;
         if (worst > most_widening) {
             m.noisiest = noisiest;
@@ -79,6 +66,29 @@ struct RadauRounding : RadauCorrections {
         for (long long i = 0; i < m.unknowns; ++i) m.noise[i] = m.error[i] * index_power(m, i, h);
         widen(m, h);
         return true;
+    }
+
+    // noise <- a sample for each unknown, with its margin, by what residuals at stages moved by a spacing change the
+    // correction in `change`; that is kept. False where they are not finite.
+    static bool sample_noise(Integration& s, RadauState& m, double h, double* noise) noexcept {
+        const long long count = m.table.stages * m.lanes;
+        copy(m.change, count, m.kept);
+        const bool finite = residuals(s, m, h, [&](int k, double& t, double* stage) {
+            constexpr double eps = std::numeric_limits<double>::epsilon();
+            t *= 1 + eps;
+            for (long long i = 0; i < m.unknowns; ++i) stage[i] *= 1 + (sign_is_positive(i, k) ? eps : -eps);
+        });
+        if (finite) {
+            correct(s, m);
+            for (long long i = 0; i < m.unknowns; ++i) {
+                double most = 0;
+                for (int k = 0; k < m.table.stages; ++k)
+                    most = std::fmax(most, std::fabs(m.change[k * m.lanes + i] - m.kept[k * m.lanes + i]));
+                noise[i] = noise_margin * most;
+            }
+        }
+        copy(m.kept, count, m.change);
+        return finite;
     }
 
     // Tolerances are widened by the noise that was met last.
