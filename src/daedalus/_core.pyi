@@ -358,6 +358,7 @@ class Plan:
         keep_steps: bool = True,
         watch_stiffness: bool = False,
         kinked: bool = False,
+        memory_limit: int | None = None,
     ) -> None: ...
     def run(
         self,

@@ -202,3 +202,44 @@ def test_control_c_returns_what_was_computed(tmp_path):
     output, _ = process.communicate(timeout=30)
     assert output.split("\n")[:2] == ["interrupted True True", "finished"]
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_fill_no_more_than_their_memory(native, integrate, method):
+    """A row is a time and two numbers; the last three places are kept free for a step with an event."""
+    whole = integrate(native("oscillator", 2), method, 0, 1e3, [1, 0])
+    assert whole.steps > 500
+    run = integrate(native("oscillator", 2), method, 0, 1e3, [1, 0], memory_limit=100 * 3 * 8)
+    assert (run.status, run.steps) == ("memory_limit", 97)
+    assert run.t.tolist() == whole.t[:98].tolist()
+    assert run.x.tolist() == whole.x[:98].tolist()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads its own size from /proc")
+def test_a_machine_without_memory_leaves_what_was_found():
+    """In a process of its own that may have little more than it has: no MemoryError, and every row up to there."""
+    code = """
+    import resource
+    import daedalus as dd, casadi as ca, numpy as np
+    m = dd.Model("many")
+    x = m.state("x", 400, start=np.linspace(0, 1, 400))
+    m.equation(m.der(x), -ca.sin(x) * ca.cos(50 * m.time))
+    dd.simulate(m, 0.1), dd.simulate(m, 0.1, method="radau5")
+    size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + 100_000_000, resource.RLIM_INFINITY))
+    for method in ("tsit5", "radau5"):
+        tr = dd.simulate(m, 1e4, method=method, rtol=1e-9)
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert not tr.success and len(tr.time) == tr.work.steps + 1 > 100
+        assert np.isfinite(tr["x"]).all()
+        print(tr.status, tr.stop_reason)
+        resource.setrlimit(resource.RLIMIT_AS, (size + 200_000_000, resource.RLIM_INFINITY))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert line.startswith("memory_limit the rows of ")
+        assert "fill the memory for a run, at t = " in line
+        assert line.endswith("try save_at=numpy.linspace(...), which keeps the rows asked for alone, or a looser rtol")

@@ -223,7 +223,7 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
                OptionalNumber time_limit, nb::handle guards, std::vector<long long> directions,
                std::vector<long long> actions, std::vector<long long> occurrences, nb::handle resets,
                nb::handle projection, nb::handle restart, long long switches, bool keep_steps, bool watch_stiffness,
-               bool kinked) {
+               bool kinked, std::optional<long long> memory_limit) {
     Plan& plan = *new (place) Plan;
     try {
         choose_model(model, plan);
@@ -232,6 +232,7 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
         set_tolerances(atol, rtol, plan);
         plan.request.keep_steps = keep_steps, plan.request.watch_stiffness = watch_stiffness;
         plan.request.kinked = kinked;
+        if (memory_limit) plan.request.memory_limit = *memory_limit;
         plan.directions = std::move(directions);
         plan.actions = std::move(actions);
         plan.occurrences = std::move(occurrences);
@@ -275,7 +276,7 @@ nb::class_<Plan> bind_plan(nb::module_& module) {
              "time_limit"_a = nb::none(), "guards"_a = nb::none(), "directions"_a = nb::list(), "actions"_a = nb::list(),
              "occurrences"_a = nb::list(), "resets"_a = nb::none(), "projection"_a = nb::none(),
              "restart"_a = nb::none(), "switches"_a = 0, "keep_steps"_a = true, "watch_stiffness"_a = false,
-             "kinked"_a = false);
+             "kinked"_a = false, "memory_limit"_a = nb::none());
 }
 
 }  // namespace daedalus

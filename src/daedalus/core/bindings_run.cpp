@@ -12,6 +12,7 @@ const char* status_name(Status status) {
         case Status::interrupted: return "interrupted";
         case Status::cancelled: return "cancelled";
         case Status::step_limit: return "step_limit";
+        case Status::memory_limit: return "memory_limit";
         case Status::time_limit: return "time_limit";
         case Status::step_too_small: return "step_too_small";
         case Status::not_finite: return "not_finite";

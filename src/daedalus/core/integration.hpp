@@ -23,6 +23,7 @@ enum class Status {
     cancelled,
     step_limit,
     time_limit,
+    memory_limit,   // no more room for rows
     step_too_small,
     not_finite,
     chattering,

@@ -48,8 +48,8 @@ public:
         s.recorder.every_step = request.keep_steps;
         s.recorder.event_rows = request.keep_steps || !request.samples_only;
         if (request.implicit && request.keep_steps) record_.dense.degree = request.implicit_degree;
-        grow_steps(first_rows);
-        if (s.guards.count > 0) grow_events(2 * s.guards.root_capacity);
+        const bool fits = grow_steps(first_rows) && (s.guards.count == 0 || grow_events(2 * s.guards.root_capacity));
+        if (!fits) throw std::bad_alloc();
         record_.sample_t.grow(static_cast<long long>(request.save_at.size()));
         record_.sample_x.grow(static_cast<long long>(request.save_at.size()) * s.n);
         s.recorder.samples = {record_.sample_t.data(), record_.sample_x.data(), 0, record_.sample_t.size()};
@@ -82,8 +82,7 @@ private:
         for (;;) {
             const Status status = kernels_.advance(s, chunk);
             if (status == Status::buffer_full) {
-                if (!has_room_for_step(s)) grow_steps(2 * s.recorder.steps.capacity);
-                if (!has_room_for_events(s)) grow_events(2 * s.recorder.events.capacity);
+                if (!make_room(s)) return Status::memory_limit;
                 continue;
             }
             if (status != Status::chunk_done) return status;
@@ -100,34 +99,56 @@ private:
         }
     }
 
-    void grow_steps(long long capacity) {
-        Rows& rows = workspace_.state().recorder.steps;
-        record_.step_t.grow(capacity);
-        record_.step_x.grow(capacity * record_.n);
-        rows = {record_.step_t.data(), record_.step_x.data(), rows.count, capacity};
-        if (request_.implicit && request_.keep_steps) grow_pieces(capacity);
+    // Twice the rows, or as many as the limit allows; false where those are full.
+    bool make_room(const Integration& s) {
+        const long long n = record_.n, number = sizeof(double);
+        const auto more = [&](long long rows, long long width) {
+            return std::min(2 * rows, request_.memory_limit / (width * number));
+        };
+        const long long piece = keeps_pieces() ? 2 + (record_.dense.degree + 1) * n : 0;
+        const long long steps = more(s.recorder.steps.capacity, 1 + n + piece);
+        if (!has_room_for_step(s) && (steps <= s.recorder.steps.capacity || !grow_steps(steps))) return false;
+        const long long events = more(s.recorder.events.capacity, 2 + 2 * n + request_.switches);
+        return has_room_for_events(s) || (events > s.recorder.events.capacity && grow_events(events));
     }
 
-    void grow_pieces(long long capacity) {
+    bool keeps_pieces() const { return request_.implicit && request_.keep_steps; }
+
+    // Each of these is false where there is no memory; the rows that there were stay.
+    bool grow_steps(long long capacity) {
+        Rows& rows = workspace_.state().recorder.steps;
+        const bool done = record_.step_t.try_grow(capacity) && record_.step_x.try_grow(capacity * record_.n);
+        rows = {record_.step_t.data(), record_.step_x.data(), rows.count, done ? capacity : rows.capacity};
+        return done && (!keeps_pieces() || grow_pieces(capacity));
+    }
+
+    bool grow_pieces(long long capacity) {
         PieceRows& pieces = workspace_.state().recorder.pieces;
         DenseRecord& dense = record_.dense;
-        dense.starts.grow(capacity), dense.ends.grow(capacity);
-        dense.coefficients.grow(capacity * (dense.degree + 1) * record_.n);
-        pieces = {dense.starts.data(), dense.ends.data(), dense.coefficients.data(), pieces.count, capacity};
+        const bool done = dense.starts.try_grow(capacity) && dense.ends.try_grow(capacity) &&
+                          dense.coefficients.try_grow(capacity * (dense.degree + 1) * record_.n);
+        pieces = {dense.starts.data(), dense.ends.data(), dense.coefficients.data(), pieces.count,
+                  done ? capacity : pieces.capacity};
+        return done;
     }
 
-    void grow_events(long long capacity) {
+    bool grow_events(long long capacity) {
         EventRows& rows = workspace_.state().recorder.events;
-        record_.event_guard.grow(capacity);
-        record_.event_t.grow(capacity);
-        record_.event_before.grow(capacity * record_.n);
-        record_.event_after.grow(capacity * record_.n);
+        const bool done = record_.event_guard.try_grow(capacity) && record_.event_t.try_grow(capacity) &&
+                          record_.event_before.try_grow(capacity * record_.n) &&
+                          record_.event_after.try_grow(capacity * record_.n);
         rows = {record_.event_guard.data(), record_.event_t.data(), record_.event_before.data(),
-                record_.event_after.data(), rows.count, capacity};
-        if (request_.switches == 0 || !request_.keep_steps || request_.implicit) return;
+                record_.event_after.data(), rows.count, done ? capacity : rows.capacity};
+        const bool keeps_modes = request_.switches > 0 && request_.keep_steps && !request_.implicit;
+        return done && (!keeps_modes || grow_modes(capacity));
+    }
+
+    bool grow_modes(long long capacity) {
         ModeRows& modes = workspace_.state().recorder.modes;
-        record_.mode_row.grow(capacity), record_.mode_values.grow(capacity * request_.switches);
-        modes = {record_.mode_row.data(), record_.mode_values.data(), modes.count, capacity};
+        const bool done =
+            record_.mode_row.try_grow(capacity) && record_.mode_values.try_grow(capacity * request_.switches);
+        modes = {record_.mode_row.data(), record_.mode_values.data(), modes.count, done ? capacity : modes.capacity};
+        return done;
     }
 
     void finish() {
@@ -135,11 +156,11 @@ private:
         Rows& rows = s.recorder.steps;
         // Without every step the end is still worth a row.
         const bool only_events = !s.recorder.every_step && s.recorder.event_rows;
-        if (only_events && rows.t[rows.count - 1] != s.t) push_row(rows, s.t, s.x, s.n);
+        if (only_events && rows.count < rows.capacity && rows.t[rows.count - 1] != s.t) push_row(rows, s.t, s.x, s.n);
         record_.step_count = rows.count;
         record_.sample_count = s.recorder.samples.count;
         record_.event_count = s.recorder.events.count;
-        if (rows.capacity > 2 * first_rows) grow_steps(std::max(rows.count, 1LL));
+        if (rows.capacity > 2 * first_rows) (void)grow_steps(std::max(rows.count, 1LL));
         if (s.recorder.pieces.capacity > 0) end_pieces(s, rows);
         record_.dense.count = s.recorder.pieces.count;
         if (s.implicit) record_.implicit = kernels_.work(s.implicit);
@@ -163,7 +184,7 @@ private:
     // The last state is a piece of its own if no step leads to it.
     void end_pieces(Integration& s, const Rows& rows) {
         if (rows.count == 0 || (rows.count > 1 && rows.t[rows.count - 2] != rows.t[rows.count - 1])) return;
-        grow_pieces(s.recorder.pieces.count + 1);
+        if (!grow_pieces(s.recorder.pieces.count + 1)) return;
         std::fill(s.coefficients, s.coefficients + (record_.dense.degree + 1) * s.lanes, 0.0);
         copy(s.x, s.n, s.coefficients);
         push_piece(s.recorder.pieces, s.t, s.t, s.coefficients, record_.dense.degree, s.lanes, s.n);

@@ -26,11 +26,16 @@ public:
     }
 
     void grow(long long size) {
+        if (!try_grow(size)) throw std::bad_alloc();
+    }
+    // False where there is no memory; what there was stays.
+    [[nodiscard]] bool try_grow(long long size) noexcept {
         const std::size_t bytes = static_cast<std::size_t>(size > 0 ? size : 1) * sizeof(Number);
         auto* memory = static_cast<Number*>(std::realloc(data_, bytes));
-        if (!memory) throw std::bad_alloc();
+        if (!memory) return data_ && size <= size_;
         data_ = memory;
         size_ = size;
+        return true;
     }
     Number* data() { return data_; }
     const Number* data() const { return data_; }

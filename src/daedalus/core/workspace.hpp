@@ -13,6 +13,7 @@
 #include "guards.hpp"
 #include "instruction_set.hpp"
 #include "integration.hpp"
+#include "memory_limit.hpp"
 
 namespace daedalus {
 
@@ -37,6 +38,7 @@ struct Request {
     double max_step = std::numeric_limits<double>::infinity();
     double time_limit = std::numeric_limits<double>::infinity();
     long long max_steps = std::numeric_limits<long long>::max();
+    long long memory_limit = memory_for_rows();  // bytes of what is kept
     bool samples_only = false;  // save_at was given
     bool keep_steps = true;
     bool watch_stiffness = false;

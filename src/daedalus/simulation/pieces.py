@@ -33,7 +33,7 @@ from daedalus.simulation.trajectory import Outcome, Trajectory, Work
 from daedalus.simulation.vanishing_divisor import passages
 
 # Ends that nothing follows.
-FINAL = ("finished", "interrupted", "cancelled", "step_limit", "time_limit")
+FINAL = ("finished", "interrupted", "cancelled", "step_limit", "time_limit", "memory_limit")
 # So many pieces in a row without a step lead nowhere.
 MOST_STILL = 3
 

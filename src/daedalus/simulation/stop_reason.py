@@ -11,8 +11,8 @@ from daedalus.model.system import System
 SUCCESS = ("finished", "event")
 # Ends that are somebody's fault: they say what to try.
 FAILED = (
-    "step_limit", "time_limit", "step_too_small", "not_finite", "newton_failed", "singular", "inconsistent",
-    "chattering", "rounding",
+    "step_limit", "time_limit", "memory_limit", "step_too_small", "not_finite", "newton_failed", "singular",
+    "inconsistent", "chattering", "rounding",
 )  # fmt: skip
 TRY = "try "
 # As in the core (step_control.hpp).
@@ -33,6 +33,7 @@ def stop_reason(
         "cancelled": f"cancelled at {t}",
         "step_limit": f"took max_steps = {max_steps} steps and got to {t}",
         "time_limit": f"ran for time_limit = {time_limit} s and got to {t}",
+        "memory_limit": f"the rows of {run.steps} steps fill the memory for a run, at {t}",
         "chattering": f"events follow each other without progress at {t}",
         "inconsistent": f"no consistent values were found after the jump at {t}",
     }
@@ -111,6 +112,7 @@ def remedy(status: str) -> str:
     return {
         "step_limit": "a larger max_steps, a looser rtol, or a method for stiff systems",
         "time_limit": "a larger time_limit, or a looser rtol",
+        "memory_limit": "save_at=numpy.linspace(...), which keeps the rows asked for alone, or a looser rtol",
         "step_too_small": "a shorter span if it blows up there, or an event where the equations jump",
         "not_finite": "other start values; a division by zero or a root of a negative number is likely",
         "newton_failed": "dd.analyse(m, at=...) at the last state, a looser rtol, or a smaller step where it is fixed",
