@@ -33,7 +33,6 @@ struct Bdf {
         BdfState& m = of(s);
         // Newton's error must not disturb the estimates; multipliers magnify it by 1 / h.
         m.tolerance = m.model.higher_index ? 0.003 : 0.33;
-        m.control.deaf_below = m.model.higher_index ? 0.3 : 0;
     }
 
     // Between a change of half a tolerance and a change of a hundredth of the state.
@@ -100,11 +99,15 @@ private:
     using Newton = BdfNewton::Outcome;
     static constexpr double most_widening = 1e5;  // of a tolerance, by sixteen last digits
 
+    static BdfResponse response_of(const BdfState& m) noexcept {
+        return {m.factored_alpha, m.step.alpha, m.step.alpha * m.step.h};
+    }
+
     static BdfErrors estimate(Integration& s, BdfState& m, int even_steps) noexcept {
         const BdfNorm norm{m.error_weights, m.share, m.unknowns};
         BdfSizes sizes = sizes_of_differences(m.past, m.step, norm);
         if (!m.responds) return judge(m.step, sizes);
-        const BdfResponse response{m.factored_alpha, m.step.alpha};
+        const BdfResponse response = response_of(m);
         const bool low = judge(m.step, sizes).order_lowered;
         const int k = m.step.order;
         double *difference = m.spare, *error = m.spare + m.unknowns;
@@ -133,7 +136,7 @@ private:
         next_difference(m.past, m.step, m.spare, m.unknowns);
         const double size = norm(m.spare);
         if (!m.responds) return size;
-        return BdfResponse{m.factored_alpha, m.step.alpha}(s, m, norm, m.spare, size, m.spare + m.unknowns);
+        return response_of(m)(s, m, norm, m.spare, size, m.spare + m.unknowns);
     }
 
     // Near the limit of stability orders above 2 are taken away, or given back.

@@ -28,9 +28,6 @@ struct BdfErrors {
 struct BdfControl {
     int order = 1, max_order = bdf_orders;
     bool rising = true;  // order and step rise with every step behind a restart, until an estimate objects
-    // In models of higher index a change of order alone moves the solution by more than the estimates say: below this
-    // part of the tolerance they are not heard while the order rises.
-    double deaf_below = 0;
     int failures = 0;    // of the present step
 };
 
@@ -64,7 +61,7 @@ inline double choose_next(BdfControl& control, const BdfHistory& past, const Bdf
                           double next) noexcept {
     const int k = c.order;
     control.failures = 0;
-    if ((e.order_lowered && e.test >= control.deaf_below) || k == control.max_order) control.rising = false;
+    if (e.order_lowered || k == control.max_order) control.rising = false;
     if (control.rising) {
         if (past.order == 0) return 1;
         control.order = k + 1;

@@ -8,7 +8,9 @@
 // (R. Sacks-Davis, Math. Comp. 31, 1977, for ODEs; L. R. Petzold, SIAM J. Sci. Stat. Comput. 3, 1982, for DAEs). With
 // steps of one length their own differences hardly hold e, because it was there a step before; the first step of
 // another length shows all of it at once, and is rejected. Behind two stages of an amplifier, order and step never got
-// away from that: 183 000 steps at rtol 1e-8 in place of 11 000.
+// away from that: 183 000 steps at rtol 1e-8 in place of 11 000. At index 2 the equations move d onto the constraints
+// along the directions of the multipliers, far where these are nearly tangent to the constraints, and the multipliers
+// by alpha d: 1 850 000 steps in place of 3 200 for a slider crank with both its constraints, at rtol 1e-9.
 #pragma once
 
 #include <algorithm>
@@ -82,7 +84,7 @@ inline void next_difference(const BdfHistory& past, const BdfCoefficients& c, do
 // The larger one of a difference, whose size is known, and of the error that the equations make of it: polynomials
 // between the steps need the first.
 struct BdfResponse {
-    double factored_alpha, alpha;
+    double factored_alpha, alpha, harmonic;  // alpha h
 
     double operator()(Integration& s, ImplicitState& m, const BdfNorm& norm, const double* difference, double size,
                       double* e) const noexcept {
@@ -94,6 +96,10 @@ struct BdfResponse {
             subtract_below(s, m, g - 1, m.point_time, m.point_rate, m.point, e);
             m.solver.solve_group(g, e);
         }
+        // A difference d of x is alpha d in a multiplier: 1 / alpha is its step, where weights have h.
+        if (m.model.higher_index)
+            for (long long i = 0; i < m.unknowns; ++i)
+                e[i] /= small_power(harmonic, m.model.index[static_cast<std::size_t>(i)] - 1);
         return std::fmax(norm(e), size);
     }
 };

@@ -26,10 +26,15 @@ struct BdfNewton {
         predict(m.past, m, m.step, s.x_new);
         const double ratio = m.factored ? m.step.alpha / m.factored_alpha : 0;
         m.fresh = false;
-        if (!(ratio >= nearest_ratio && ratio <= 1 / nearest_ratio) || m.old_steps >= oldest_jacobian) {
+        const bool usable = ratio >= nearest_ratio && ratio <= 1 / nearest_ratio;
+        if (!usable || m.slow || m.old_steps >= oldest_jacobian) {
             if (!factor(s, m)) return Outcome::singular;
-        } else if (std::fabs(m.step.alpha - m.last_alpha) > 1e-6 * std::fabs(m.last_alpha)) {
-            m.contraction = 100;
+        } else {
+            const double way = std::fabs(s.t_new - m.factored_time);
+            if (std::fabs(m.step.alpha - m.last_alpha) > 1e-6 * std::fabs(m.last_alpha))
+                m.contraction = 100, m.measured_way = way;
+            else if (m.model.higher_index)
+                age(m, way);
         }
         m.last_alpha = m.step.alpha;
         Outcome outcome = iterate(s, m);
@@ -90,6 +95,14 @@ private:
     static constexpr int suspicious = 2;              // failures in a row
     static constexpr double nearest_ratio = 2.0 / 3;  // of alpha to the one in the factor, or one over it
 
+    // A contraction was measured where the Jacobian was younger, and grows in proportion to the time since then. What a
+    // new Jacobian leaves says nothing about the steps that follow: there 1 is assumed, until it is measured. In models
+    // of higher index what iterations leave is divided by h in the multipliers, and shows in all their differences.
+    static void age(BdfState& m, double way) noexcept {
+        m.contraction = m.measured_way > 0 ? m.contraction * way / m.measured_way : std::fmax(m.contraction, 1.0);
+        m.measured_way = way;
+    }
+
     // The same with whole corrections, which pass a kink where damped ones end at it.
     static bool solve_by_whole(Integration& s, BdfState& m) noexcept {
         predict(m.past, m, m.step, s.x_new);
@@ -114,7 +127,7 @@ private:
     }
 
     static bool factor(Integration& s, BdfState& m) noexcept {
-        m.fresh = true;
+        m.fresh = true, m.slow = false;
         m.old_steps = 0;
         m.contraction = 20;
         m.factored = jacobian_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new);
@@ -123,7 +136,7 @@ private:
             return false;
         }
         scale_by_index(m, std::fabs(m.step.h));
-        m.factored_alpha = m.step.alpha;
+        m.factored_alpha = m.step.alpha, m.factored_time = s.t_new, m.measured_way = 0;
         m.factored = factor_matrix(m, m.solver, m.step.alpha);
         if (!m.factored) ++m.singular;
         if (m.factored && (m.rounded || m.control.failures >= suspicious)) look_at_rounding(s, m);
@@ -173,6 +186,8 @@ private:
                 if (rate > 0.9) return m.rounded && size <= m.tolerance ? Outcome::converged : Outcome::diverged;
                 m.contraction = rate / (1 - rate);
             }
+            // A Jacobian that needs them all at higher index has served long enough.
+            m.slow = m.model.higher_index && round == most_iterations - 1 && !m.fresh;
             if (m.contraction * size <= m.tolerance) return Outcome::converged;
         }
         return Outcome::diverged;

@@ -30,7 +30,9 @@ struct BdfState : ImplicitState {
     bool pending = false;   // the last step is complete, but not yet in the past
     bool factored = false, fresh = false;  // fresh: the Jacobian belongs to this attempt
     double factored_alpha = 0, last_alpha = 0;
+    bool slow = false;       // the last step needed every iteration that it may have, with an old Jacobian
     double contraction = 1;  // rate / (1 - rate) of Newton's method
+    double factored_time = 0, measured_way = 0;  // where the Jacobian is from, and how far from there that was measured
     double tolerance = 0;
     double whole_step = 0;   // length of the step that the dense output describes
 
@@ -38,7 +40,7 @@ struct BdfState : ImplicitState {
         : ImplicitState(m, calls, (bdf_orders + 6) * padded(m.unknowns) + padded(m.unknowns + m.states)),
           largest_order(std::clamp(settings.max_order, 1, bdf_orders)),
           algebraic_counts(settings.algebraic_in_error_test),
-          responds(!m.higher_index && mass_may_be_singular(m)) {
+          responds(mass_may_be_singular(m)) {
         for (double*& row : past.phi) row = memory.carve(m.unknowns);
         past.change = memory.carve(m.unknowns), past.differential = memory.carve(m.unknowns);
         mark_differential(past, m);
