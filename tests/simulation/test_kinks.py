@@ -43,7 +43,7 @@ def test_the_charge_pump_passes_kinks_that_coincide(method, rtol, locate):
     assert known.reference.error("gate", tr["gate"][-1]) < max(1e-9, 0.1 * rtol)
     # On the last ramp the transistor is off; of index 2, the current i = -Qg' has no error test on the way.
     depleted = 4e-12 * 0.035 * 2e9 / (2 * np.sqrt(0.0175**2 - (0.2 - 0.035 * np.sqrt(1.01) - 1.01)))
-    assert tr["current"][-1] == pytest.approx(depleted, rel=max(5e-6, 20 * rtol))
+    assert tr["current"][-1] == pytest.approx(depleted, rel=max(5e-6, (100 if method == "bdf" else 20) * rtol))
     # 10 V on the way down: the channel is saturated, Q = C_ox/3 (V - Us - Vt), and the capacitors share it.
     gate, source, drain = tr["voltage"][1]
     threshold = 0.2 + 0.035 * (np.sqrt(1.01 + source) - np.sqrt(1.01))
@@ -52,7 +52,7 @@ def test_the_charge_pump_passes_kinks_that_coincide(method, rtol, locate):
 
 
 @pytest.mark.parametrize("locate", [True, False])
-@pytest.mark.parametrize("method", ["radau3", "radau5", "radau9"])
+@pytest.mark.parametrize("method", ["radau3", "radau5", "radau9", "bdf"])
 @pytest.mark.parametrize("kink", [0.5, 0.9, 0.99, 0.9999])
 @pytest.mark.parametrize("slope", [0.05, 0.7, 1.4, 30.0])
 def test_the_slope_behind_the_last_kink_is_right_at_the_end(slope, kink, method, locate):

@@ -11,6 +11,7 @@
 #include "bdf_control.hpp"
 #include "bdf_estimates.hpp"
 #include "bdf_history.hpp"
+#include "bdf_last_step.hpp"
 #include "bdf_newton.hpp"
 #include "bdf_state.hpp"
 #include "blame.hpp"
@@ -65,6 +66,7 @@ struct Bdf {
         const BdfErrors errors = estimate(s, m, even_steps);
         if (!(errors.test <= 1)) return reject(s, m, errors);
         if (m.rounded && s.t_new == interval_end(s) && asks_too_much(s, m)) return Status::rounding;
+        if (ends_run(s, m) && refuses_end(s, m, response_of(m))) return divide_end(s, m);
         m.past.even_steps = even_steps;
         s.h = m.step.h * choose_next(m.control, m.past, m.step, errors, size_above(s, m, errors));
         limit_order(s, m, s.t_new, errors.turned);
@@ -158,6 +160,13 @@ private:
         // The weights have the rounding errors in them.
         const double part = m.rounding[worst] * m.weights[worst];
         return part > most_widening * (1 - part);
+    }
+
+    static Status divide_end(Integration& s, BdfState& m) noexcept {
+        ++s.rejected, ++m.refused_ends;
+        m.control.rising = false;
+        s.h = 0.25 * m.step.h;
+        return Status::going;
     }
 
     // A last step much shorter than those before would magnify in the multipliers what is left of the constraints: the

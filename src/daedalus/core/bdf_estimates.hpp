@@ -88,6 +88,16 @@ struct BdfResponse {
 
     double operator()(Integration& s, ImplicitState& m, const BdfNorm& norm, const double* difference, double size,
                       double* e) const noexcept {
+        pass_on(s, m, difference, e);
+        // A difference d of x is alpha d in a multiplier: 1 / alpha is its step, where weights have h.
+        if (m.model.higher_index)
+            for (long long i = 0; i < m.unknowns; ++i)
+                e[i] /= small_power(harmonic, m.model.index[static_cast<std::size_t>(i)] - 1);
+        return std::fmax(norm(e), size);
+    }
+
+    // e <- the error that the equations make of a difference.
+    void pass_on(Integration& s, ImplicitState& m, const double* difference, double* e) const noexcept {
         // A factor made for another alpha, as in Newton's method.
         multiply_mass(m, alpha * 2 / (1 + alpha / factored_alpha), difference, e);
         m.solver.solve_own(e);
@@ -96,11 +106,6 @@ struct BdfResponse {
             subtract_below(s, m, g - 1, m.point_time, m.point_rate, m.point, e);
             m.solver.solve_group(g, e);
         }
-        // A difference d of x is alpha d in a multiplier: 1 / alpha is its step, where weights have h.
-        if (m.model.higher_index)
-            for (long long i = 0; i < m.unknowns; ++i)
-                e[i] /= small_power(harmonic, m.model.index[static_cast<std::size_t>(i)] - 1);
-        return std::fmax(norm(e), size);
     }
 };
 
