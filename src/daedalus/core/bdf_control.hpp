@@ -47,7 +47,8 @@ inline BdfErrors judge(const BdfCoefficients& c, const BdfSizes& sizes) noexcept
 }
 
 // By how much a step of this order may be longer: an error of one half of the tolerance is aimed at.
-inline double growth_for(double error, int order) noexcept { return std::pow(2 * error + 1e-4, -1.0 / (order + 1)); }
+inline double beside_aim(double error) noexcept { return 2 * error + 1e-4; }
+inline double growth_for(double error, int order) noexcept { return std::pow(beside_aim(error), -1.0 / (order + 1)); }
 
 // Whether the difference for the order above has a meaning, so that it may be chosen.
 inline bool may_rise(const BdfControl& control, const BdfHistory& past, const BdfCoefficients& c) noexcept {
@@ -80,9 +81,10 @@ inline double choose_next(BdfControl& control, const BdfHistory& past, const Bdf
             control.order = k + 1, error = higher;
         }
     }
-    const double growth = growth_for(error, control.order);
-    if (growth >= 2) return 2;
-    return growth > 1 ? 1 : std::clamp(growth, 0.5, 0.9);
+    // Whether it is 2 or 1 is known without the power.
+    const double aimed = beside_aim(error);
+    if (aimed <= small_power(0.5, control.order + 1)) return 2;
+    return aimed < 1 ? 1 : std::clamp(growth_for(error, control.order), 0.5, 0.9);
 }
 
 // After an error that is too large; behind two failures the past is not trusted.

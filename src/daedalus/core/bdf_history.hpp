@@ -138,44 +138,79 @@ inline void advance_history(BdfHistory& past, const ImplicitState& m, const BdfC
     past.order = c.order, past.step = c.h;
 }
 
-// The polynomial of degree k through the new point and the k before it, as coefficients of theta^p over the step: with
-// the new differences phi_j it is sum_j phi_j prod_(i<j) (t - t_(n-i)) / psi_i.
-inline void interpolate(const BdfHistory& past, const ImplicitState& m, const BdfCoefficients& c, double* out,
-                        long long lanes) noexcept {
-    const int k = c.order;
-    double basis[bdf_orders + 1][bdf_orders + 1] = {};  // coefficients of theta^p in the factor of phi_j
-    basis[0][0] = 1;
-    for (int j = 1; j <= k; ++j) {
-        const double shift = j == 1 ? -c.h : c.psi[j - 2] - c.h, scale = 1 / c.psi[j - 1];
-        for (int p = 0; p <= j; ++p)
-            basis[j][p] = scale * (shift * (p < j ? basis[j - 1][p] : 0) + c.h * (p > 0 ? basis[j - 1][p - 1] : 0));
+// Calls work(number) for the numbers from first to last, each known to the compiler.
+template <int first, int last, class Work>
+DAEDALUS_INLINE void for_each(Work&& work) noexcept {
+    if constexpr (first <= last) {
+        work(std::integral_constant<int, first>());
+        for_each<first + 1, last>(work);
     }
-    // New differences are sums of the change and the old ones from j on: gather the weights of those.
-    for (int j = 1; j <= k; ++j)
-        for (int p = 0; p <= k; ++p) basis[j][p] += basis[j - 1][p];
-    const long long n = m.unknowns, nx = m.states;
-    for (int p = 0; p <= bdf_orders; ++p) {
-        double* row = out + p * lanes;
-        if (p > k) {
-            for (long long i = 0; i < n; ++i) row[i] = 0;
-            continue;
-        }
-        with_order(k, [&](auto order) {
-            constexpr int last = order;
-            double weight[last + 1];
-            for (int j = 0; j <= last; ++j) weight[j] = basis[j][p] * c.beta[j];
-            const double whole = basis[last][p];
-            DAEDALUS_SIMD
-            for (long long i = 0; i < n; ++i) {
-                double sum = whole * past.change[i];
-                for (int j = 0; j <= last; ++j) sum += weight[j] * past.phi[j][i];
-                row[i] = sum;
-            }
+}
+
+// The polynomial of degree k through the new point and the k before it, as weights of theta^p over the step: with the
+// new differences phi_j it is sum_j phi_j prod_(i<j) (t - t_(n-i)) / psi_i.
+template <int k>
+struct BdfPolynomial {
+    double change[k + 1];       // weights of the change in theta^p, p > 0
+    double past[k + 1][k + 1];  // of the old differences from p on
+
+    explicit BdfPolynomial(const BdfCoefficients& c) noexcept {
+        double basis[k + 1][k + 1];  // coefficients of theta^p, p <= j, in the factor of phi_j
+        basis[0][0] = 1;
+        for_each<1, k>([&](auto j) {
+            const double shift = j == 1 ? -c.h : c.psi[j > 1 ? j - 2 : 0] - c.h, scale = 1 / c.psi[j - 1];
+            basis[j][0] = scale * shift * basis[j - 1][0];
+            for_each<1, j - 1>([&](auto p) {
+                basis[j][p] = scale * (shift * basis[j - 1][p] + c.h * basis[j - 1][p - 1]);
+            });
+            basis[j][j] = scale * c.h * basis[j - 1][j - 1];
+        });
+        // New differences are sums of the change and the old ones from j on: gather the weights of those.
+        for_each<1, k>([&](auto p) {
+            double sum = 0;
+            for_each<p, k>([&](auto j) { sum += basis[j][p], past[p][j] = sum * c.beta[j]; });
+            change[p] = sum;
         });
     }
-    for (int p = 0; p < bdf_orders; ++p)
-        for (long long i = 0; i < nx; ++i) out[p * lanes + n + i] = (p + 1) / c.h * out[(p + 1) * lanes + i];
-    for (long long i = 0; i < nx; ++i) out[bdf_orders * lanes + n + i] = 0;
+
+    // The coefficients of unknown i from theta on; at theta = 0 it is where it was.
+    DAEDALUS_INLINE void at(const BdfHistory& history, long long i, double (&value)[k + 1]) const noexcept {
+        for_each<1, k>([&](auto p) {
+            double sum = change[p] * history.change[i];
+            for_each<p, k>([&](auto j) { sum += past[p][j] * history.phi[j][i]; });
+            value[p] = sum;
+        });
+    }
+};
+
+// out <- coefficients of theta^p for a row (x, z, x').
+inline void interpolate(const BdfHistory& past, const ImplicitState& m, const BdfCoefficients& c, double* out,
+                        long long lanes) noexcept {
+    const long long n = m.unknowns, nx = m.states;
+    copy(past.phi[0], n, out);
+    for (int p = c.order; p <= bdf_orders; ++p)
+        for (long long i = p > c.order ? 0 : n; i < n + nx; ++i) out[p * lanes + i] = 0;
+    with_order(c.order, [&](auto order) {
+        constexpr int k = order;
+        const BdfPolynomial<k> polynomial(c);
+        double slope[k + 1];
+        for (int p = 1; p <= k; ++p) slope[p] = p / c.h;
+        DAEDALUS_SIMD
+        for (long long i = 0; i < nx; ++i) {
+            double value[k + 1];
+            polynomial.at(past, i, value);
+            for_each<1, k>([&](auto p) {
+                out[p * lanes + i] = value[p];
+                out[(p - 1) * lanes + n + i] = slope[p] * value[p];
+            });
+        }
+        DAEDALUS_SIMD
+        for (long long i = nx; i < n; ++i) {
+            double value[k + 1];
+            polynomial.at(past, i, value);
+            for_each<1, k>([&](auto p) { out[p * lanes + i] = value[p]; });
+        }
+    });
 }
 
 }  // namespace DAEDALUS_ISA

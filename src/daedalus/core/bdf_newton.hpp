@@ -182,7 +182,7 @@ private:
                 first = size;
                 if (size <= 1e-4 * m.tolerance) return Outcome::converged;
             } else {
-                const double rate = std::pow(size / first, 1.0 / round);
+                const double rate = round == 1 ? size / first : std::pow(size / first, 1.0 / round);
                 if (rate > 0.9) return m.rounded && size <= m.tolerance ? Outcome::converged : Outcome::diverged;
                 m.contraction = rate / (1 - rate);
             }
