@@ -39,7 +39,21 @@ class Wanted:
     @property
     def allowed(self) -> np.ndarray:
         """By how much each component may be off without counting."""
-        return np.maximum(UNMOVED * np.maximum(1.0, np.abs(self.y)), self.atol + self.rtol * np.abs(self.y))
+        return np.maximum(UNMOVED * self.size, self.atol + self.rtol * np.abs(self.y))
+
+    @property
+    def size(self) -> np.ndarray:
+        """What a share of each component counts from."""
+        return np.maximum(1.0, np.abs(self.y))
+
+    def allowed_by_index(self, index: np.ndarray, has_derivative: np.ndarray) -> np.ndarray:
+        """The same for components of higher index, which a run keeps less well than its tolerances.
+
+        With positions kept to a share ε of their size Radau IIA of two stages, of the orders 3, 2, 1 at index 3, keeps
+        velocities to ε^(2/3) and multipliers to ε^(1/3), which move nothing else. So a run may go on from its own end.
+        """
+        order = np.where(has_derivative, np.maximum(4 - index, 1) / 3, 1 / index)
+        return self.size * (self.allowed / self.size) ** order
 
 
 def traced_start(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, str]:
@@ -81,7 +95,8 @@ def _row(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, st
         return row, ""
     except InconsistentStartError as error:
         row = _nearest(found, wanted, p)
-        if np.all(np.abs(row[:n] - y) <= UNMOVED * np.maximum(1.0, np.abs(y))):
+        has_derivative = ~np.isin(np.arange(n), plant.without_derivative)
+        if np.all(np.abs(row[:n] - y) <= wanted.allowed_by_index(plant.index.index, has_derivative)):
             return row, _moved(y, row[:n])
         _refuse(y, row[:n], error.facts[:1] if error.facts else [])
 
@@ -140,7 +155,7 @@ def _solved(found: CallbackDae, wanted: Wanted, moves: bool) -> tuple[np.ndarray
     """A row by Gauss and Newton with the shortest corrections, and what is left in units of the tolerance."""
     t, n = wanted.t, len(wanted.y)
     row = np.concatenate([wanted.y, np.zeros(n) if wanted.yp is None else wanted.yp])
-    size = np.concatenate([np.maximum(1.0, np.abs(wanted.y)), np.ones(n)])
+    size = np.concatenate([wanted.size, np.ones(n)])
     left = np.inf
     for _ in range(MOST_CORRECTIONS):
         y, yp = row[:n], row[n:]
@@ -203,13 +218,22 @@ def _check_rate(residual: np.ndarray, whole: np.ndarray, dot: np.ndarray, wanted
 def _refuse(y: np.ndarray, near: np.ndarray, facts: list[str]) -> NoReturn:
     distance = np.abs(near - y)
     worst = np.argsort(-distance)[:3]
-    off = [f"y0[{k}] = {y[k]:g} is off by {distance[k]:.3g}: {near[k]:g} would fit" for k in worst if distance[k] > 0]
+    off = [
+        f"y0[{k}] = {y[k]:g} is off by {distance[k]:.3g}: {_apart(near[k], y[k])} would fit"
+        for k in worst
+        if distance[k] > 0
+    ]
     raise InconsistentStartError(
         "y0 contradicts the equations.",
         [*off, *facts],
         because="equations without a derivative, and hidden ones that follow from them, hold at the start too.",
         remedy="repair=True, which moves y0 to the nearest values that fit",
     )
+
+
+def _apart(value: float, other: float) -> str:
+    """A number with as many digits as it takes to tell it from another one."""
+    return next(text for digits in (6, 9, 12, 17) if (text := f"{value:.{digits}g}") != f"{other:.{digits}g}")
 
 
 def _moved(y: np.ndarray, near: np.ndarray) -> str:
