@@ -58,3 +58,27 @@ def test_a_contradiction_is_told_with_as_many_digits_as_it_takes():
     with pytest.raises(dd.InconsistentStartError) as caught:
         dd.solve_dae(pendulum, (0, 1), [0.6, -0.80000005, 0, 0, 9.81 * 0.8], rtol=1e-10, atol=1e-12)
     assert re.search(r"y0\[1\] = -0.8 is off by 3.2e-08: -0.80000001\d would fit", str(caught.value))
+
+
+def called(t, y, yp):
+    """The same, and nothing follows a number through texts."""
+    return np.array(pendulum(t, [float(str(v)) for v in y], [float(str(v)) for v in yp]))
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-6])
+def test_a_function_that_is_called_goes_on_from_its_own_end(rtol):
+    there = dd.solve_dae(called, (0, 1), [1.0, 0, 0, 0, 0], rtol=rtol, atol=rtol)
+    on = dd.solve_dae(called, (1, 1.5), there.y[:, -1], rtol=rtol, atol=rtol)
+    assert not on.traced
+    assert on.success
+
+
+@pytest.mark.parametrize("y0", [[1.0, 0, 0.3, 0, 0], [0.6, -0.8, 1.5, 0.2, 0], [0.6, -0.9, 1.5, 0.2, 0]])
+def test_the_repaired_start_of_a_called_function_is_near(y0):
+    """Positions on the circle and velocities along it, as near as those of the traced function."""
+    found, other = (dd.solve_dae(F, (0, 0.01), y0, repair=True, rtol=1e-6, atol=1e-6) for F in (called, pendulum))
+    assert (found.traced, other.traced) == (False, True)
+    np.testing.assert_allclose(found.y[:4, 0], other.y[:4, 0], atol=1e-3)
+    x, h, vx, vy, _ = found.y[:, 0]
+    assert abs(x**2 + h**2 - 1) < 1e-6
+    assert abs(x * vx + h * vy) < 1e-6

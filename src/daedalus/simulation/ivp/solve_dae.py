@@ -180,6 +180,6 @@ def _called(
     check_size(wanted.y.size, MOST_CALLED, reason)
     found: CallbackDae = callback_dae(form.residual, jacobians, (wanted.t, wanted.y, rate), problem.span[1])
     of_system, own, note = callback_index(found, wanted, indices)
-    row, moved = callback_start(found, wanted)
+    row, moved = callback_start(found, wanted, own)
     moving = [] if form.mass is not None or found.constant_dot else ["t, y or yp"]
     return _Ready(found.core(own, arguments.values.size), row, of_system, own, (note, moved), moving)
