@@ -72,7 +72,7 @@ def test_an_event_on_an_algebraic_variable_happens_once(method, options):
     m.event("down", z - 0.3, direction=-1, reset={"count": count + 1})
     tr = dd.simulate(m, 13.0, method=method, start={"x": 0.0, "count": 0.0}, **options)
     first = np.arcsin(0.327)
-    expected = np.add.outer([0, 2 * np.pi], [first, np.pi - first]).ravel().tolist() + [first + 4 * np.pi]
+    expected = [*np.add.outer([0, 2 * np.pi], [first, np.pi - first]).ravel(), first + 4 * np.pi]
     assert [e.name for e in tr.events] == ["up", "down", "up", "down", "up"]
     assert [e.time for e in tr.events] == pytest.approx(expected, abs=1e-3 if "rtol" in options else 2e-2)
     assert tr["count"][-1] == 5

@@ -1,4 +1,4 @@
-"""Rosenbrock methods notice what happens inside a step, not only at its end, where their error estimate looks."""
+"""Rosenbrock methods notice what happens inside a step, where their error estimates do not look."""
 
 import casadi as ca
 import numpy as np
@@ -46,18 +46,19 @@ def test_no_pulse_of_a_rectifier_is_stepped_over(method, rtol):
     assert tr["voltage"][-1] == pytest.approx(end_voltage(exponential_current), abs=20 * rtol)
 
 
-@pytest.mark.parametrize("rtol", [1e-3, 1e-4, 1e-5])
-def test_auto_at_loose_tolerances(rtol):
+@pytest.mark.parametrize(("rtol", "method"), [(1e-3, "rodas5p"), (1e-5, "rodas5p"), (1e-6, "radau5"), (1e-8, "radau9")])
+def test_what_auto_takes(rtol, method):
     model = rectifier(lambda v: SATURATION * (ca.exp(v / THERMAL) - 1))
     tr = dd.simulate(model, 0.1, rtol=rtol)
-    assert tr.method == "rodas5p"
+    assert tr.method == method
     assert tr["voltage"][-1] == pytest.approx(end_voltage(exponential_current), abs=20 * rtol)
 
 
-@pytest.mark.parametrize("rtol", [1e-4, 1e-6])
-def test_conditions_that_are_not_located(rtol):
+@pytest.mark.parametrize("method", ["rodas5p"])
+@pytest.mark.parametrize("rtol", [1e-3, 1e-4, 1e-6])
+def test_conditions_that_are_not_located(method, rtol):
     tr = dd.simulate(
-        rectifier(lambda v: ca.if_else(v > 0, v / 0.1, v / 1e6)), 0.1, method="rodas5p", rtol=rtol, atol=1e-3 * rtol,
+        rectifier(lambda v: ca.if_else(v > 0, v / 0.1, v / 1e6)), 0.1, method=method, rtol=rtol, atol=1e-3 * rtol,
         locate_switches=False,
     )  # fmt: skip
     exact = end_voltage(lambda over: over / np.where(over > 0, RESISTANCE + 0.1, RESISTANCE + 1e6))

@@ -156,9 +156,6 @@ private:
     // Hairer's rodas: the step grows at most six times and shrinks at most five times. The first one is a guess on the
     // safe side; behind it two such growths are taken at once.
     static constexpr double most_growth = 6, most_shrinkage = 5, first_growth = most_growth * most_growth;
-    // The dense output, of one order less, may be off by this many tolerances in the middle of a step: over the stiff
-    // problems of the catalogue such steps are what the ends ask for anyway.
-    static constexpr double most_inside = 10, shortest_looked_into = 0.01;
 
     // out = base + sum_j weights_j k_j; no base is zeros.
     static void combine(const RosenbrockState& m, const double* base, const double* weights, int count,
@@ -265,17 +262,26 @@ private:
     // How far the middle of the dense output is from the solution, by a step of Newton's method there, in units of what is
     // allowed inside a step. At the end a stiffly accurate method and its embedded one meet algebraic equations alike:
     // their difference does not see what a long step left out of an input (compare G. Steinebach, Rosenbrock methods
-    // within OrdinaryDiffEq.jl, 2024). Steps much shorter than the last one are held up by a kink, and leave nothing out;
-    // a dense output of much lower order tells of itself alone.
+    // within OrdinaryDiffEq.jl, 2024). A dense output of much lower order tells of itself alone.
     static double error_inside(Integration& s, RosenbrockState& m, double h) noexcept {
         const RosenbrockTable& table = m.table;
         if (table.degree + 1 < table.order || std::fabs(h) < shortest_looked_into * m.usual_step) return 0;
         add_rows_twice(m.lanes, s.x, table.middle, 1 / h, table.middle_slope, table.stages, m.k, m.stage, m.rate);
-        if (!residual_at(s, m, s.t + 0.5 * h, m.rate, m.stage, m.next)) return 0;
-        solve_step_matrix(s, m, m.solver, 1 / (h * table.gamma[0]), m.next);
-        const double inside = weighted_norm(m, m.next) / most_inside;
-        if (inside > 1) copy(m.next, m.unknowns, m.error);
+        const double inside = correction_at(s, m, h, s.t + 0.5 * h, m.rate, m.stage);
+        if (!(inside > 1)) return inside;
+        if (!std::isfinite(inside)) return 0;
+        copy(m.next, m.unknowns, m.stage);
+        if (inside < above_rounding * correction_at(s, m, h, s.t_new, s.x_new + m.unknowns, s.x_new)) return 0;
+        copy(m.stage, m.unknowns, m.error);
         return inside;
+    }
+
+    // The length of a step of Newton's method from a state, in units of what is allowed inside a step; it is left in `next`.
+    static double correction_at(Integration& s, RosenbrockState& m, double h, double t, const double* rate,
+                                const double* w) noexcept {
+        if (!residual_at(s, m, t, rate, w, m.next)) return std::numeric_limits<double>::infinity();
+        solve_step_matrix(s, m, m.solver, 1 / (h * m.table.gamma[0]), m.next);
+        return weighted_norm(m, m.next) / most_inside;
     }
 
     static bool finite_at(Integration& s, RosenbrockState& m, double t, const double* rate, const double* w,

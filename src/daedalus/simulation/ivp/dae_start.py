@@ -132,7 +132,7 @@ def numeric_dae(found: DaeModel, p: np.ndarray) -> CallbackDae:
 def callback_start(found: CallbackDae, wanted: Wanted, index: np.ndarray) -> tuple[np.ndarray, str]:
     """The same for a function on numbers, by least squares with the ranks of its Jacobians."""
     t, y = wanted.t, wanted.y
-    allowed = wanted.allowed_by_index(index, found.dot.any(axis=0))
+    allowed = wanted.allowed_by_index(index, np.asarray(found.dot.any(axis=0)))
     n = len(y)
     if wanted.yp is not None and not wanted.repair:
         whole, dot = found.jacobians(t, y, wanted.yp)
@@ -172,9 +172,7 @@ def _solved(found: CallbackDae, wanted: Wanted, allowed: np.ndarray, moves: bool
         bent = kernel.T @ _change_along(found, t, y, yp) if moves else np.zeros((kernel.shape[1], n))
         by_y = np.vstack([whole if moves else np.zeros((n, n)), bent])
         matrix = np.hstack([by_y, by_rate])
-        slack = np.abs(np.vstack([whole, kernel.T @ whole])) @ allowed + UNMOVED * (
-            1 + np.abs(by_rate) @ np.abs(yp)
-        )
+        slack = np.abs(np.vstack([whole, kernel.T @ whole])) @ allowed + UNMOVED * (1 + np.abs(by_rate) @ np.abs(yp))
         left = float(np.max(np.abs(values) / slack))
         # Equations in their own sizes, so that ranks do not depend on units.
         rows = np.max(np.abs(matrix * size), axis=1)
