@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daedalus as dd
+import daedalus.reduction.explicit_form as explicit_form_module
 from daedalus.reduction.explicit_form import LARGEST_BLOCK, LargeBlock, explicit_form
 
 
@@ -309,3 +310,37 @@ def test_a_refusal_is_not_remembered_as_a_form():
     for _ in range(2):
         with pytest.raises(dd.SolverError):
             explicit_form(m.freeze())
+
+
+def test_many_equations_with_one_unknown_each_are_solved_in_one_go(monkeypatch):
+    """A line of resistances and capacities: currents first, then slopes, each lot at once."""
+    n, calls = 100, []
+    m = dd.Model("line")
+    v, i, u = m.state("v", n), m.algebraic("i", n), m.input("u")
+    m.equation(2.0 * i, ca.vertcat(u, v[:-1]) - v)
+    m.equation(np.linspace(1, 2, n) * (1 + v**2) * m.der(v), i - ca.vertcat(i[1:], 0))
+    linear = explicit_form_module.is_linear
+    monkeypatch.setattr(explicit_form_module, "is_linear", lambda *a: calls.append(1) or linear(*a))
+    system = m.freeze()
+    form = explicit_form(system)
+    assert len(calls) == 2
+    assert len(form.divisors) == n
+    assert [d.equation for d in form.divisors[:2]] == ["equation_2[0]", "equation_2[1]"]
+    evaluate = ca.Function("f", [system.symbol("x"), system.symbol("u")], [form.xdot, form.z])
+    x = np.random.default_rng(7).uniform(size=n)
+    xdot, z = (part.full().ravel() for part in evaluate(x, 0.3))
+    current = (np.concatenate([[0.3], x[:-1]]) - x) / 2
+    np.testing.assert_allclose(z, current, rtol=1e-15)
+    slope = (current - np.concatenate([current[1:], [0]])) / (np.linspace(1, 2, n) * (1 + x**2))
+    np.testing.assert_allclose(xdot, slope, rtol=1e-14)
+
+
+def test_the_one_nonlinear_equation_among_many_is_named():
+    n = 50
+    m = dd.Model("line")
+    x, z, w = m.state("x", start=1.0), m.algebraic("z", n), m.algebraic("w", n)
+    m.equation(m.der(x), -x)
+    m.equation(z, ca.repmat(x, n, 1))
+    m.equation(ca.vertcat(w[:30], w[30] ** 3 + w[30], w[31:]), z, name="law")
+    with pytest.raises(dd.SolverError, match=r"law\[30\] is nonlinear in w\[30\]"):
+        explicit_form(m.freeze())

@@ -47,3 +47,71 @@ def test_behind_a_jump_in_time_z_has_its_later_value_from_the_first(method):
     after = np.linspace(1.0, 3.0, 50)
     assert whole.at(after)["z"] == pytest.approx(np.full(50, 2.0), abs=1e-7)
     assert whole.at(np.linspace(0.0, 0.999, 20))["z"] == pytest.approx(np.zeros(20), abs=1e-7)
+
+
+ADAPTIVE = ["rodas4", "rodas5p", "radau3", "radau5", "radau9", "bdf"]
+FIXED = [("rodas4", 0.1), ("rodas5p", 0.1), ("radau5", 0.1), ("gauss2", 0.1), ("trapezoidal", 0.05)]
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        *((name, {"rtol": rtol}) for name in ADAPTIVE for rtol in (1e-4, 1e-6, 1e-9)),
+        *((name, {"step": step}) for name, step in FIXED),
+    ],
+)
+def test_an_event_on_an_algebraic_variable_happens_once(method, options):
+    """Behind its reset z is solved for again, and may stand just before its guard once more."""
+    m = dd.Model("counter")
+    x, v, count, z = m.state("x"), m.state("v", start=1.0), m.state("count"), m.algebraic("z")
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -x)
+    m.equation(m.der(count), 0)
+    m.equation(z + z**3, x)
+    m.event("up", z - 0.3, direction=1, reset={"count": count + 1})
+    m.event("down", z - 0.3, direction=-1, reset={"count": count + 1})
+    tr = dd.simulate(m, 13.0, method=method, start={"x": 0.0, "count": 0.0}, **options)
+    first = np.arcsin(0.327)
+    expected = [*np.add.outer([0, 2 * np.pi], [first, np.pi - first]).ravel(), first + 4 * np.pi]
+    assert [e.name for e in tr.events] == ["up", "down", "up", "down", "up"]
+    assert [e.time for e in tr.events] == pytest.approx(expected, abs=1e-3 if "rtol" in options else 2e-2)
+    assert tr["count"][-1] == 5
+
+
+def test_an_algebraic_variable_that_jumps_behind_its_event_keeps_its_later_events():
+    """A valve opens where the pressure z reaches 1: z falls to a half at once, and rises to 1 again."""
+    m = dd.Model("valve")
+    x, stage, z = m.state("x", start=0.0), m.state("stage", start=1.0), m.algebraic("z")
+    m.equation(m.der(x), 1)
+    m.equation(m.der(stage), 0)
+    m.equation(stage * (z + 0.01 * z**3), 1.01 * x)
+    m.event("full", z - 1, direction=1, reset={"stage": 2 * stage})
+    for method in ("rodas5p", "radau5", "bdf"):
+        tr = dd.simulate(m, 9.0, method=method)
+        assert [e.time for e in tr.events] == pytest.approx([1, 2, 4, 8], abs=1e-4)
+
+
+def test_a_guard_that_has_no_value_for_a_while_has_no_event_there():
+    m = dd.Model("gap")
+    x, v, z = m.state("x", start=0.0), m.state("v", start=1.0), m.algebraic("z")
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -x)
+    m.equation(z + z**3, x)
+    m.event("edge", ca.sqrt(x - 0.5) - 0.1)
+    crossings = [np.arcsin(0.51), np.pi - np.arcsin(0.51), 2 * np.pi + np.arcsin(0.51)]
+    for method in ("radau3", "radau5", "radau9", "bdf", "rodas5p"):
+        for event in dd.simulate(m, 7.0, method=method).events:
+            assert min(abs(event.time - t) for t in crossings) < 1e-4
+
+
+def test_the_event_that_ends_a_run_is_named_where_others_happen_with_it():
+    for names in (("end", "other"), ("other", "end")):
+        m = dd.Model("two")
+        x, y = m.state("x", start=0.0), m.state("y", start=0.0)
+        m.equation(m.der(x), 1)
+        m.equation(m.der(y), 0)
+        for name in names:
+            m.event(name, x - 0.5, terminal=name == "end", reset={} if name == "end" else {"y": 1.0})
+        tr = dd.simulate(m, 1.0)
+        assert sorted(e.name for e in tr.events) == ["end", "other"]
+        assert tr.stop_reason == "event 'end' ended the run at t = 0.5"

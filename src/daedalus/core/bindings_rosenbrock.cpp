@@ -65,6 +65,7 @@ void construct(RosenbrockTable* self, nb::object alpha, nb::object gamma, nb::ob
     if (dense.size() % stages != 0 || table.degree < 1 || table.degree > most_rosenbrock_degree)
         refuse("powers must be (degree, s) with a degree from 1 to 5");
     for (int j = 0; j < table.degree; ++j) read_row(dense.data() + j * stages, table.stages, table.powers[j]);
+    complete(table);
     new (self) RosenbrockTable(table);
 }
 

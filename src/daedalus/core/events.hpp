@@ -21,6 +21,8 @@ inline constexpr int cut_corrections = 4;
 // output of implicit methods is less exact in z than the steps.
 template <class M>
 inline constexpr double near_zero = M::is_explicit ? 1 : 0.1;
+// An error of z at the end of a step is below this part of what a guard on it changes by in the step.
+inline constexpr double solved_share = 1e-3;
 // Chattering: intervals below this part of the span that shrank this often in a row (bouncing that comes to rest), or
 // this many events in a row without leaving such an interval (switching to and fro).
 inline constexpr double crowd_interval = 1e-9;
@@ -264,7 +266,8 @@ inline bool chatters(Integration& s, bool turned) noexcept {
 
 // Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
 // its turn (the voltage of a diode becomes a current), and the way back onto the constraints behind a reset may move a
-// guard: within the error of the step it rests where it is.
+// guard: within the error of the step it rests where it is. So does a guard on z that its reset left at zero where z was
+// solved for again: the end of a step has an error in z of its own, which a fixed step tells nothing of.
 inline void rest_fired(Integration& s) noexcept {
     Guards& guards = s.guards;
     guards_at(s, s.t, s.x, guards.now);
@@ -273,7 +276,9 @@ inline void rest_fired(Integration& s) noexcept {
         double level = std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t);
         const double now = std::fabs(guards.now[guard]);
         const bool moved = is_switch(guards, guard) || guards.heading[guard] != 0;
-        if (moved && now <= s.rtol * std::fabs(guards.rate * s.last_step)) level = std::fmax(level, now);
+        const double way = std::fabs(guards.rate * s.last_step);
+        const bool stayed = s.implicit && std::fabs(guards.written[guard]) <= 4 * level;
+        if ((stayed && now <= solved_share * way) || (moved && now <= s.rtol * way)) level = std::fmax(level, now);
         guards.reference[guard] = 0;
         guards.floor[guard] = 4 * level;
     }
@@ -300,6 +305,7 @@ inline Status fire(Integration& s) noexcept {
         const long long guard = guards.roots[r].guard;
         if (is_switch(guards, guard)) continue;
         const bool acts = cuts(guards, guard, ++guards.seen[guard]);
+        guards.written[guard] = std::numeric_limits<double>::quiet_NaN();
         const bool seen_moving = acts && guards.has_resets && heads_on_line(s, guards.roots[r]);
         copy(s.x, s.lanes, s.stage);
         if (acts && guards.has_resets) {
@@ -323,7 +329,11 @@ inline Status fire(Integration& s) noexcept {
             // The impulse of the constraints: positions first, then velocities.
             if (s.linear.keeps_constraints)
                 if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
-            if (s.implicit && !solve_restart(s, s.x, true)) return restart_failure(s);
+            if (s.implicit) {
+                guards_at(s, s.t, s.x, guards.now);
+                guards.written[guard] = guards.now[guard];
+                if (!solve_restart(s, s.x, true)) return restart_failure(s);
+            }
             moved = true;
         }
         push_event(s.recorder.events, guard, s.t, s.stage, s.x, s.n);

@@ -209,7 +209,11 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
     GuardPoint left = start;
     for (int j = 1; j <= guard_samples; ++j) {
         const GuardPoint right = sample(j);
-        if (std::isnan(right.value)) continue;
+        if (std::isnan(right.value)) {
+            // Behind a gap in its domain the sign of a guard is new.
+            if (!is_switch(guards, guard)) left = {right.theta, 0}, guards.floor[guard] = 0;
+            continue;
+        }
         if (left.value == 0) {
             if (std::fabs(right.value) > guards.floor[guard]) {
                 if (against_mode(guards, guard, right.value)) locate_leaving<M>(s, guard, left.theta, right);

@@ -66,6 +66,7 @@ struct Guards {
     double* before = nullptr;     // values just before a reset
     double* samples = nullptr;    // (samples in a step, count)
     double* reset_rows = nullptr; // (count, n)
+    double* written = nullptr;    // of those that fired, behind their resets, before z and x' were solved for again
     double* heading = nullptr;    // rate with which a guard met its reset; 0 once it has left zero or another event came
     bool headings_judged = true;  // those left belong to guards that the reset sent back
     long long fallen = -1;        // a guard that its reset sent back and that is found behind zero, and where

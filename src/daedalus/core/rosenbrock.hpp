@@ -46,6 +46,7 @@ struct RosenbrockState : ImplicitState {
     bool may_refine = false, refines = false;  // the sum in the matrix loses digits that count
     bool fresh = true, after_failure = false;  // for the predictive controller
     double accepted_step = 0, accepted_root = 1;
+    double usual_step = 0;  // the length of the last accepted step, or of the first one tried
     const double least_root;  // that of an error of a hundredth
 
     RosenbrockState(const ImplicitModel& m, const ImplicitCalls& calls, const RosenbrockTable& t)
@@ -101,7 +102,10 @@ struct Rosenbrock {
         if (outcome == Outcome::singular) return shorter(s, m, 0.5, Status::singular);
         if (outcome == Outcome::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
         write_end(s, m, h);
-        const double error = estimate(s, m);
+        if (m.fresh && !m.after_failure) m.usual_step = std::fabs(h);
+        double error = estimate(s, m);
+        if (error < 1) error = std::fmax(error, error_inside(s, m, h));
+        if (s.abort_called) return Status::aborted;
         const double root = std::pow(error, 1.0 / m.table.order), growth = m.fresh ? first_growth : most_growth;
         const double quotient = std::clamp(root / safety, 1.0 / growth, most_shrinkage);
         if (!(error < 1)) {
@@ -255,6 +259,31 @@ private:
         return std::fmax(weighted_norm(m, m.error), 1e-10);
     }
 
+    // How far the middle of the dense output is from the solution, by a step of Newton's method there, in units of what is
+    // allowed inside a step. At the end a stiffly accurate method and its embedded one meet algebraic equations alike:
+    // their difference does not see what a long step left out of an input (compare G. Steinebach, Rosenbrock methods
+    // within OrdinaryDiffEq.jl, 2024). A dense output of much lower order tells of itself alone.
+    static double error_inside(Integration& s, RosenbrockState& m, double h) noexcept {
+        const RosenbrockTable& table = m.table;
+        if (table.degree + 1 < table.order || std::fabs(h) < shortest_looked_into * m.usual_step) return 0;
+        add_rows_twice(m.lanes, s.x, table.middle, 1 / h, table.middle_slope, table.stages, m.k, m.stage, m.rate);
+        const double inside = correction_at(s, m, h, s.t + 0.5 * h, m.rate, m.stage);
+        if (!(inside > 1)) return inside;
+        if (!std::isfinite(inside)) return 0;
+        copy(m.next, m.unknowns, m.stage);
+        if (inside < above_rounding * correction_at(s, m, h, s.t_new, s.x_new + m.unknowns, s.x_new)) return 0;
+        copy(m.stage, m.unknowns, m.error);
+        return inside;
+    }
+
+    // The length of a step of Newton's method from a state, in units of what is allowed inside a step; it is left in `next`.
+    static double correction_at(Integration& s, RosenbrockState& m, double h, double t, const double* rate,
+                                const double* w) noexcept {
+        if (!residual_at(s, m, t, rate, w, m.next)) return std::numeric_limits<double>::infinity();
+        solve_step_matrix(s, m, m.solver, 1 / (h * m.table.gamma[0]), m.next);
+        return weighted_norm(m, m.next) / most_inside;
+    }
+
     static bool finite_at(Integration& s, RosenbrockState& m, double t, const double* rate, const double* w,
                           double* out) noexcept {
         if (residual_at(s, m, t, rate, w, out)) [[likely]]
@@ -301,7 +330,7 @@ private:
             quotient = std::fmax(quotient, std::clamp(ratio / safety, 1.0 / most_growth, most_shrinkage));
         }
         if (m.after_failure) quotient = std::fmax(quotient, 1.0);
-        m.accepted_step = h, m.accepted_root = std::fmax(m.least_root, root);
+        m.accepted_step = h, m.accepted_root = std::fmax(m.least_root, root), m.usual_step = std::fabs(h);
         m.fresh = m.after_failure = false;
         s.h = h / quotient;
     }

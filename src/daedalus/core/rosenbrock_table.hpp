@@ -15,6 +15,20 @@ struct RosenbrockTable {
     double c[most_rosenbrock_stages][most_rosenbrock_stages] = {};
     double end[most_rosenbrock_stages] = {}, error[most_rosenbrock_stages] = {};
     double powers[most_rosenbrock_degree][most_rosenbrock_stages] = {};  // coefficient j + 1 is sum_i powers_ji k_i
+    // The dense output at the middle of a step: w + sum_i middle_i k_i, and h times its slope, sum_i middle_slope_i k_i.
+    double middle[most_rosenbrock_stages] = {}, middle_slope[most_rosenbrock_stages] = {};
 };
+
+// What follows from the other numbers.
+inline void complete(RosenbrockTable& table) noexcept {
+    for (int i = 0; i < table.stages; ++i) {
+        double power = 1;
+        table.middle[i] = table.middle_slope[i] = 0;
+        for (int j = 0; j < table.degree; ++j, power *= 0.5) {
+            table.middle[i] += 0.5 * power * table.powers[j][i];
+            table.middle_slope[i] += (j + 1) * power * table.powers[j][i];
+        }
+    }
+}
 
 }  // namespace daedalus

@@ -70,7 +70,7 @@ public:
         const long long guards = request.guards ? static_cast<long long>(request.directions.size()) : 0;
         const long long lanes = padded(n);
         const long long total = lanes * (4 + rows + degree + 1) + 2 * padded(static_cast<long long>(request.u.size())) +
-                                guards * (6 + guard_samples + n) + (request.linear && guards > 0 ? lanes : 0);
+                                guards * (7 + guard_samples + n) + (request.linear && guards > 0 ? lanes : 0);
         allocate(total);
 
         Integration& s = state_;
@@ -226,7 +226,8 @@ private:
         guards.actions = request.actions.data();
         guards.occurrences = request.occurrences.data();
         guards.reference = carve(count), guards.floor = carve(count), guards.next = carve(count);
-        guards.now = carve(count), guards.before = carve(count), guards.heading = carve(count);
+        guards.now = carve(count), guards.before = carve(count), guards.written = carve(count);
+        guards.heading = carve(count);
         guards.samples = carve(guard_samples * count);
         guards.reset_rows = carve(count * state_.n);
         if (request.linear) add_solution(request);

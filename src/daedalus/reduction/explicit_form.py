@@ -23,6 +23,10 @@ from daedalus.reduction.torn_solve import solve_linear, torn
 LARGEST_BLOCK = 24
 # A larger block has formulas where this many tearing variables do: a sparse solve by numbers is cheaper otherwise.
 MOST_TORN = 8
+# This many equations with one unknown each are solved in one go.
+MANY = 32
+
+Block = tuple[list[int], list[int]]  # equations and their unknowns
 
 
 class LargeBlock(SolverError):
@@ -104,25 +108,58 @@ def _solve_blocks(
     _refuse_large(system, residual, w, np.diff(row_start), row_order, column_order, row_start, labels)
     equations, unknowns, solved = elements(residual), elements(w), elements(ca.SX.zeros(w.shape))
     involved = _columns_by_row(pattern)
-    # Lower block-triangular: the first block stands alone, each later one may need the earlier ones.
-    for block in range(count):
-        rows = list(row_order[row_start[block] : row_start[block + 1]])
-        columns = list(column_order[column_start[block] : column_start[block + 1]])
-        own = ca.vertcat(*(unknowns[c] for c in columns))
-        values = _solve_block(system, ca.vertcat(*(equations[r] for r in rows)), own, rows, columns, labels)
-        if len(rows) == 1:
-            # What a scalar block is divided by is carried along with its value.
-            values = ca.vertcat(values, ca.densify(ca.jacobian(equations[rows[0]], own)))
-        # Earlier results enter last, so that the work on a block does not grow with all that it stands on.
-        known = sorted({c for r in rows for c in involved[r]} - set(columns))
-        if known:
-            old, new = ([source[c] for c in known] for source in (unknowns, solved))
-            values = ca.substitute(values, ca.vertcat(*old), ca.vertcat(*new))
-        if len(rows) == 1 and not values[1].is_constant():
-            divisors.append(Divisor(system.equation_labels[rows[0]], labels[columns[0]], values[1]))
-        for c, value in zip(columns, elements(ca.densify(values))):
-            solved[c] = value
+    blocks = [
+        (list(row_order[row_start[k] : row_start[k + 1]]), list(column_order[column_start[k] : column_start[k + 1]]))
+        for k in range(count)
+    ]
+    for level in _levels(blocks, involved):
+        alone = [block for block in level if len(block[0]) == 1]
+        together = [alone] if len(alone) >= MANY else []
+        for chosen in together + [[block] for block in level if not together or len(block[0]) > 1]:
+            rows, columns = ([k for block in chosen for k in block[side]] for side in (0, 1))
+            own = ca.vertcat(*(unknowns[c] for c in columns))
+            block = ca.vertcat(*(equations[r] for r in rows))
+            scalar = len(rows) == len(chosen)
+            divided = _solve_scalars if scalar else _solve_block
+            values = divided(system, block, own, rows, columns, labels)
+            # Earlier results enter last, so that the work on a block does not grow with all that it stands on.
+            known = sorted({c for r in rows for c in involved[r]} - set(columns))
+            if known:
+                old, new = ([source[c] for c in known] for source in (unknowns, solved))
+                values = ca.substitute(values, ca.vertcat(*old), ca.vertcat(*new))
+            found = elements(ca.densify(values))
+            for k, (row, c) in enumerate(zip(rows, columns)):
+                solved[c] = found[k]
+                if scalar and not found[len(rows) + k].is_constant():
+                    divisors.append(Divisor(system.equation_labels[row], labels[c], found[len(rows) + k]))
     return ca.vertcat(*solved)
+
+
+def _levels(blocks: list[Block], involved: list[list[int]]) -> list[list[Block]]:
+    """The blocks in the order of what they need: each one only blocks of earlier levels."""
+    level_of: dict[int, int] = {}
+    levels: list[list[Block]] = []
+    # Lower block-triangular: the first block stands alone, each later one may need the earlier ones.
+    for block in blocks:
+        rows, columns = block
+        own = 1 + max((level_of[c] for r in rows for c in involved[r] if c in level_of), default=-1)
+        level_of.update(dict.fromkeys(columns, own))
+        if own == len(levels):
+            levels.append([])
+        levels[own].append(block)
+    return levels
+
+
+def _solve_scalars(
+    system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str]
+) -> ca.SX:
+    """Equations with one of the unknowns each, solved for it; what they are divided by follows."""
+    slopes = ca.densify(ca.jtimes(equations, unknowns, ca.SX.ones(unknowns.shape)))
+    if not is_linear(equations, unknowns, slopes):
+        for k in range(len(rows)):
+            _check_linear(system, equations[k], unknowns[k], slopes[k], rows[k : k + 1], columns[k : k + 1], labels)
+    rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
+    return ca.vertcat(column(-rest / slopes), slopes)
 
 
 def _refuse_large(
@@ -152,11 +189,8 @@ def _solve_block(
     """Solve a few equations that are linear in a few unknowns."""
     matrix = ca.jacobian(equations, unknowns)
     names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
-    if not is_linear(equations, unknowns, matrix):
-        raise _not_explicit(f"{_listed(where)} {'is' if len(where) == 1 else 'are'} nonlinear in {_listed(names)}")
+    _check_linear(system, equations, unknowns, matrix, rows, columns, labels)
     rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
-    if len(rows) == 1:
-        return column(-rest / matrix)
     if _always_singular(matrix):
         raise SingularModelError(
             f"The equations do not determine {_listed(names)}.",
@@ -165,6 +199,16 @@ def _solve_block(
             remedy="dd.analyse(m), which names hidden constraints",
         )
     return -solve_linear(matrix, rest, _at_start(system, matrix))
+
+
+def _check_linear(
+    system: System, equations: ca.SX, unknowns: ca.SX, slopes: ca.SX, rows: list[int], columns: list[int],
+    labels: list[str],
+) -> None:  # fmt: skip
+    """Refuse equations that are not linear in the unknowns they are to be solved for."""
+    if not is_linear(equations, unknowns, slopes):
+        names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
+        raise _not_explicit(f"{_listed(where)} {'is' if len(where) == 1 else 'are'} nonlinear in {_listed(names)}")
 
 
 def _at_start(system: System, matrix: ca.SX) -> np.ndarray:

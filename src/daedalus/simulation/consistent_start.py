@@ -67,10 +67,15 @@ def check_on_invariants(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p
         raise _off(off)
 
 
+def allowed_share(rtol: float) -> float:
+    """By which share of their size given states may be off what the model keeps, for the tolerance of a run."""
+    return max(1e-8, 10 * rtol)
+
+
 def _off_by(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> list[str]:
     """What the start violates, the worst first; nothing where it is on all that the model keeps."""
     values = plant.invariants.core(np.array([t0]), x0, drive.at_time(t0), p)[0]
-    largest, small = np.abs(values).max(), max(1e-8, 10 * rtol)
+    largest, small = np.abs(values).max(), allowed_share(rtol)
     if largest <= small or largest <= small * np.abs(x0).max(initial=0.0):
         return []
     names = plant.invariant_labels

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.errors import InconsistentStartError
+from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.initialise import initialise
 from daedalus.initialisation.start import Start
 from daedalus.model.model import Model, as_system
@@ -34,18 +34,19 @@ UNMOVED = 1e-8
 
 def first_row(
     model: Model | System, plant: ImplicitPlant, drive: Drive, start: Any, inputs: Mapping[str, object], t0: float,
-    p: np.ndarray, at_once: bool = True,
+    p: np.ndarray, at_once: bool = True, allowed: float = 0.0,
 ) -> np.ndarray:  # fmt: skip
     """A consistent row for given start values; InconsistentStartError names what contradicts what.
 
-    `at_once`: whether open states may keep their guesses where x' and z follow from x.
+    `at_once`: whether open states may keep their guesses where x' and z follow from x. `allowed`: by which share of
+    their size given states may be off the constraints; they begin on them.
     """
     system = plant.system
     if isinstance(start, Start) and start.system is system and start.time == t0 and _same(start.vectors["p"], p):
         return start.row
     if isinstance(start, Samples):
         row = continued_row(system, start, drive, t0, p)
-        return _initialised(model, system, start, inputs, t0, p) if row is None else row
+        return _initialised(model, system, start, inputs, t0, p, allowed) if row is None else row
     kept = system.prepared.setdefault("starts", {})
     given = given_start(system, start)
     key = _key(given, drive, t0, p) if at_once else None
@@ -54,7 +55,10 @@ def first_row(
         if at_once and plant.index.largest == 1 and not system.choices:
             row = _solved(plant, given, t0, drive.at_time(t0), p)
         if row is None:
-            row = _initialised(model, system, start, inputs, t0, p)
+            row = _initialised(model, system, start, inputs, t0, p, allowed)
+            x = given["x"]
+            if not np.array_equal(row[: len(x)][~np.isnan(x)], x[~np.isnan(x)]):
+                return row  # as near as this run asks for: another one may ask for more
         if len(kept) >= MOST_KEPT:
             kept.clear()
         if key is not None:
@@ -88,17 +92,42 @@ def _solved(
 
 
 def _initialised(
-    model: Model | System, system: System, start: Any, inputs: Mapping[str, object], t0: float, p: np.ndarray
-) -> np.ndarray:
-    own = as_system(model) is system
+    model: Model | System, system: System, start: Any, inputs: Mapping[str, object], t0: float, p: np.ndarray,
+    allowed: float,
+) -> np.ndarray:  # fmt: skip
+    source = model if as_system(model) is system else system
     plain = {name: value for name, value in inputs.items() if name in system.places}
-    labels = system.labels["p"]
-    values = dict(zip(labels, p.tolist()))
+    values = dict(zip(system.labels["p"], p.tolist()))
+    given: dict[str, Any] = {"inputs": plain, "parameters": values, "time": t0}
     try:
-        found = initialise(model if own else system, start, inputs=plain, parameters=values, time=t0)
+        found = initialise(source, start, **given)
     except InconsistentStartError as error:
-        raise in_terms_of_start(error, []) from None
+        near = _nearest(source, system, start, given, allowed)
+        if near is None:
+            raise in_terms_of_start(error, []) from None
+        found = near
     return np.concatenate([found.vectors[letter] for letter in ROW])
+
+
+def _nearest(
+    source: Model | System, system: System, start: Any, given: Mapping[str, Any], allowed: float
+) -> Start | None:
+    """The consistent start nearest to states that are off the constraints by no more than is allowed."""
+    if allowed <= 0:
+        return None
+    states = [name for name, place in system.places.items() if place.letter == "x"]
+    try:
+        found = initialise(source, start, free=states, **given)
+    except (InconsistentStartError, InputError):
+        return None
+    if isinstance(start, Samples):
+        wanted = np.array([start[label] for label in system.labels["x"]], dtype=float)
+    else:
+        wanted = given_start(system, start)["x"]
+    held = ~np.isnan(wanted)
+    size = np.maximum(system.nominal["x"], np.abs(wanted))
+    near = np.abs(found.vectors["x"] - wanted)[held] <= allowed * size[held]
+    return found if near.all() else None
 
 
 def _key(given: Mapping[str, np.ndarray], drive: Drive, t0: float, p: np.ndarray) -> tuple[object, ...] | None:

@@ -12,6 +12,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.names import split_index
 from daedalus.model.signals import Signal
 from daedalus.model.system import System
+from daedalus.model.values import check_mapping
 
 
 def gathered_inputs(model: Model | System, inputs: Mapping[str, object] | None) -> Mapping[str, object] | None:
@@ -29,10 +30,11 @@ def gathered_inputs(model: Model | System, inputs: Mapping[str, object] | None) 
     >>> tr["x"][-1].round(6).tolist()
     [1.0, 0.367879]
     """
-    if not isinstance(inputs, Mapping) or not any(_is_mixed(name, value) for name, value in inputs.items()):
+    given = check_mapping(inputs, "inputs")
+    if not any(_is_mixed(name, value) for name, value in given.items()):
         return inputs
     system = as_system(model)
-    found = dict(inputs)
+    found = dict(given)
     for variable in system.of_kind("input"):
         labels = [variable.label(k) for k in range(variable.size)]
         if labels != [variable.name] and all(label in found for label in labels):

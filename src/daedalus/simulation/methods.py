@@ -161,8 +161,21 @@ class Choice:
     reason: str
 
 
+def check_known(method: object) -> None:
+    """Refuse what is neither "auto", the name of a method, nor a Tableau."""
+    if isinstance(method, str):
+        if method != "auto" and method not in METHODS:
+            raise _unknown_method(method)
+        return
+    from daedalus.simulation.tableaux.tableau import Tableau
+
+    if not isinstance(method, Tableau):
+        raise InputError("method= is a name or a Tableau.", f"got {type(method).__name__}", remedy='method="tsit5"')
+
+
 def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Choice:
     """Turn `method=` into what the core runs; refuse unknown names and a fixed-step method without a step."""
+    check_known(method)
     if not isinstance(method, str):
         return _from_tableau(method, step)
     if method == "auto":
@@ -170,8 +183,6 @@ def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Cho
         # one less with dop853 (compare Hairer, Nørsett, Wanner I, II.10), which also stays closer to the tolerance.
         name = "dop853" if rtol <= LOOSE_EXPLICIT else "tsit5"
         return Choice(name, name, True, f"auto: {name}, explicit, for rtol = {rtol:g}")
-    if method not in METHODS:
-        raise _unknown_method(method)
     if not METHODS[method].explicit:
         return _implicit(METHODS[method], step)
     if METHODS[method].adaptive:
@@ -179,7 +190,7 @@ def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Cho
             return Choice(method, method, True, "as asked")
         return Choice(method, _core_tableau(method), False, AT_FIXED_STEP)
     if step is None:
-        raise _no_step(method)
+        raise _no_step(method, True)
     return Choice(method, _core_tableau(method), False, "as asked")
 
 
@@ -197,7 +208,7 @@ def takes_momenta(method: object) -> bool:
 
 def _implicit(method: Method, step: float | None) -> Choice:
     if not method.adaptive and step is None:
-        raise _no_step(method.name)
+        raise _no_step(method.name, False)
     if method.family == "bdf" and step is not None:
         raise InputError(
             "BDF takes no fixed step.",
@@ -224,35 +235,46 @@ def _core_implicit(method: Method) -> Any:
     return _core_tableau(method.name)
 
 
-def _from_tableau(method: object, step: float | None) -> Choice:
-    from daedalus.simulation.tableaux.tableau import Tableau
-
-    if not isinstance(method, Tableau):
-        raise InputError("method= is a name or a Tableau.", f"got {type(method).__name__}", remedy='method="tsit5"')
+def _from_tableau(method: Tableau, step: float | None) -> Choice:
     name = method.name or "tableau"
     problems = [] if method.is_consistent else method.problems()
     if problems:
         raise InputError(f"The tableau {name!r} is not consistent.", problems, remedy="correct the coefficients")
     adaptive = step is None and method.b_hat is not None
     if step is None and not adaptive:
-        raise _no_step(name)
+        raise _no_step(name, method.is_explicit)
     return Choice(name, _tableau_of(method), adaptive, "as asked")
 
 
-def _no_step(name: str) -> InputError:
+def _no_step(name: str, explicit: bool) -> InputError:
     return InputError(
         f"The method {name!r} needs a step.",
         because="it has no error estimate to choose one.",
-        remedy='step=0.01, or an adaptive method such as "tsit5"',
+        remedy=f'step=0.01, or an adaptive method such as "{"tsit5" if explicit else "radau5"}"',
     )
+
+
+# What SciPy calls its methods.
+OF_SCIPY = {"RK23": "bs3", "RK45": "dopri5", "DOP853": "dop853", "Radau": "radau5", "BDF": "bdf", "LSODA": "auto"}
 
 
 def _unknown_method(method: str) -> InputError:
-    return InputError(
-        f"There is no method {method!r}.",
-        "available: auto, " + ", ".join(METHODS),
-        remedy=did_you_mean(method, METHODS),
-    )
+    if method in OF_SCIPY:
+        remedy = f'method="{OF_SCIPY[method]}"'
+    else:
+        alone = method.casefold() not in METHODS and _is_tableau(method)
+        remedy = f'method=dd.tableau("{method}")' if alone else did_you_mean(method, METHODS)
+    return InputError(f"There is no method {method!r}.", "available: auto, " + ", ".join(METHODS), remedy=remedy)
+
+
+def _is_tableau(name: str) -> bool:
+    from daedalus.simulation.tableaux.named_tableaux import tableau
+
+    try:
+        tableau(name)
+    except InputError:
+        return False
+    return True
 
 
 @cache

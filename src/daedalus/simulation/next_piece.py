@@ -13,11 +13,11 @@ from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.known_way import keep_way
 from daedalus.simulation.lobatto_step import attach_momentum_form
-from daedalus.simulation.methods import METHODS, is_implicit, takes_momenta
+from daedalus.simulation.methods import METHODS, check_known, is_implicit, takes_momenta
 from daedalus.simulation.pieces import Next, Piece
 from daedalus.simulation.rechosen_constraints import Rechosen, rechosen, unclosed
 from daedalus.simulation.reselection import another_choice, with_choice
-from daedalus.simulation.settings import settings_of
+from daedalus.simulation.settings import checked_numbers, settings_of
 from daedalus.simulation.singular_configuration import singular_end
 from daedalus.simulation.solvable import reduced_system
 from daedalus.simulation.start_row import Start, start_row
@@ -73,6 +73,8 @@ class Asked(NamedTuple):
 def first_piece(asked: Asked, t0: float, start: Start | None) -> Piece:
     """The piece that a run begins with."""
     span = t0, asked.t1
+    check_known(asked.method)
+    checked_numbers(asked.rtol, asked.limits)
     system, left, method, why = system_to_run(asked.model, asked.inputs, span, asked.method, asked.rtol, asked.atol)
     try:
         piece = asked.piece(system, left, method, why, t0, start)

@@ -34,6 +34,10 @@ TIGHTENED = "errors are kept to a tenth of the tolerance, since constraints pass
 # A System keeps this many settings; beyond that it begins anew.
 MOST_KEPT = 64
 NUMBERS = ("rtol", "step", "max_step", "first_step", "max_steps", "time_limit")
+# Errors of a variable that is zero are divided by its tolerance, which is not zero for that; squares of it still count.
+SMALLEST = 1e-150
+# Of these infinity means nothing; of the others it means no limit.
+FINITE = ("rtol", "step")
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +117,7 @@ def settings_of(
 def _checked(
     system: System, method: str | Tableau, rtol: float, atol: object, limits: tuple[Any, ...], locate: bool
 ) -> Settings:
-    numbers = dict(zip(NUMBERS, (rtol, *limits)))
-    numbers["max_steps"] = _whole(numbers["max_steps"])
-    for name, value in numbers.items():
-        if value is not None and (not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0):
-            raise InputError(
-                f"{name} must be a positive number.", f"got {value!r}", remedy=f"{name}=None or a number > 0"
-            )
+    numbers = checked_numbers(rtol, limits)
     choice = choose_method(method, rtol, numbers["step"])
     implicit = is_implicit(method)
     plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
@@ -148,6 +146,20 @@ def _checked(
     core = _core_model(core_plant, choice.name)
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes)
+
+
+def checked_numbers(rtol: object, limits: tuple[Any, ...]) -> dict[str, Any]:
+    """rtol and the limits of a run by name; what is no positive number is refused."""
+    numbers = dict(zip(NUMBERS, (rtol, *limits)))
+    numbers["max_steps"] = _whole(numbers["max_steps"])
+    for name, value in numbers.items():
+        if value is None and name != "rtol":
+            continue
+        positive = isinstance(value, (int, float, np.integer, np.floating)) and value > 0
+        if not positive or (name in FINITE and not math.isfinite(value)):
+            usual = "rtol=1e-6" if name == "rtol" else f"{name}=None or a number > 0"
+            raise InputError(f"{name} must be a positive number.", f"got {value!r}", remedy=usual)
+    return numbers
 
 
 def _whole(max_steps: Any) -> Any:
@@ -181,16 +193,19 @@ def row_tolerance(system: System, atol: object) -> np.ndarray:
         of_x = {name: value for name, value in atol.items() if system.place(name).letter != "z"}
     elif isinstance(atol, (int, float, np.integer, np.floating)):
         of_z = float(atol)
-    z = of_z * system.nominal["z"]
+    z = np.maximum(of_z * system.nominal["z"], SMALLEST)
     for name, value in atol.items() if isinstance(atol, Mapping) else ():
         place = system.place(name)
         if place.letter == "z":
-            z[place.positions] = _absolute(name, value, len(place.positions))
+            z[place.positions] = np.maximum(_absolute(name, value, len(place.positions)), SMALLEST)
     return np.concatenate([absolute_tolerance(system, of_x), z, np.ones(sizes["x"])])
 
 
 def _absolute(name: str, value: object, count: int) -> np.ndarray:
-    entries = np.asarray(value, dtype=float).ravel(order="F")
+    try:
+        entries = np.asarray(value, dtype=float).ravel(order="F")
+    except (TypeError, ValueError):
+        entries = np.array([np.nan])
     if entries.size not in (1, count) or not np.all(entries >= 0):
         raise InputError(f"atol of {name} does not fit.", f"got {value!r}", remedy=f'atol={{"{name}": 1e-9}}')
     return entries
@@ -215,7 +230,7 @@ def absolute_tolerance(system: System, atol: object) -> np.ndarray:
                     f"atol of {name} means nothing.", "only states have an error of their own with an explicit method"
                 )
             vector[place.positions] = _absolute(name, value, len(place.positions))
-    return vector
+    return np.maximum(vector, SMALLEST)
 
 
 def _events(plant: Plant, switches: int) -> dict[str, Any]:

@@ -27,6 +27,9 @@ from daedalus.simulation.trajectory import Trajectory
 if TYPE_CHECKING:
     from daedalus.simulation.tableaux.tableau import Tableau
 
+# Beyond this many steps the time no longer moves by each of them.
+MOST_FIXED_STEPS = 1e15
+
 
 def simulate(
     model: Model | System,
@@ -92,6 +95,8 @@ def simulate(
     if first is None:
         asked = asked._replace(inputs=with_input_derivatives(model, gathered_inputs(model, inputs), (t0, t1)))
         first = first_piece(asked, t0, start)
+    if step is not None:
+        _check_step(step, t0, t1)
     times = None if save_at is None else read_save_at(save_at, t0, t1)
     bar = None if progress is False else _progress(progress, t0, t1, first.settings.plant.system.name)
     try:
@@ -153,7 +158,10 @@ def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
     """The times to keep: within the span and in the order of the run."""
     if save_at is None:
         return None
-    times = np.asarray(save_at, dtype=float)
+    try:
+        times = np.asarray(save_at, dtype=float)
+    except (TypeError, ValueError):
+        raise _not_times(f"got {save_at!r}"[:120]) from None
     if times.ndim == 0:
         times = times.reshape(1)
     low, high = (t0, t1) if t0 <= t1 else (t1, t0)
@@ -161,7 +169,7 @@ def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
         return times
     if times.ndim != 1 or not np.all(np.isfinite(times)):
         got = f"got an array of shape {times.shape}" if times.ndim != 1 else "got times that are not finite"
-        raise InputError("save_at is a list of times.", got, remedy="np.linspace(t0, t1, 101), or None for every step")
+        raise _not_times(got)
     if times.size and (times.min() < low or times.max() > high):
         raise InputError(
             "save_at leaves the span.",
@@ -172,6 +180,20 @@ def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
     if np.any(steps <= 0 if t1 >= t0 else steps >= 0):
         raise InputError("The times of save_at are not in order.", remedy="sort them in the direction of the run")
     return times
+
+
+def _check_step(step: float, t0: float, t1: float) -> None:
+    """Refuse a fixed step that no computer can count up to the end with."""
+    if abs(t1 - t0) > MOST_FIXED_STEPS * step:
+        raise InputError(
+            "step is too short for the span.",
+            f"the run from {t0:g} to {t1:g} would take {abs(t1 - t0) / step:.1e} steps of {step:g}",
+            remedy="a longer step, or a method that chooses it",
+        )
+
+
+def _not_times(got: str) -> InputError:
+    return InputError("save_at is a list of times.", got, remedy="np.linspace(t0, t1, 101), or None for every step")
 
 
 def _progress(progress: object, t0: float, t1: float, title: str) -> Any:

@@ -13,7 +13,7 @@ from daedalus.initialisation.start import Start as ConsistentStart
 from daedalus.model.model import Model
 from daedalus.model.system import System
 from daedalus.model.values import given_start
-from daedalus.simulation.consistent_start import check_on_invariants, consistent_start, is_off
+from daedalus.simulation.consistent_start import allowed_share, check_on_invariants, consistent_start, is_off
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import Drive
@@ -39,7 +39,7 @@ def start_row(
     system, rtol = plant.system, settings.rtol
     if plant.is_implicit:
         assert isinstance(plant, ImplicitPlant)
-        row = first_row(model, plant, drive, start, left, t0, p)
+        row = first_row(model, plant, drive, start, left, t0, p, allowed=allowed_share(rtol))
         if system.has_invariants:
             row = _on_invariants(model, plant, drive, t0, row, p, rtol, given)
         if system.events and plant.index.largest > 1 and any(event.resets for event in system.events):

@@ -40,7 +40,9 @@ def stop_reason(
     if run.status == "chattering" and run.events:
         sentences["chattering"] += f", the last one {system.events[run.events[-1][0]].name!r}"
     if run.status == "event":
-        return f"event {system.events[run.events[-1][0]].name!r} ended the run at {t}"
+        # Others may have happened at the same time.
+        last = next((k for k, *_ in reversed(run.events) if system.events[k].terminal), run.events[-1][0])
+        return f"event {system.events[last].name!r} ended the run at {t}"
     sentence = sentences.get(run.status) or _failure(run, t, culprit_name(run, system), step)
     failures = [f"Newton failed {_times(run.newton_failures)}"] if run.newton_failures and run.status in FAILED else []
     advice = [TRY + _advice(run, system)] if run.status in FAILED and run.status != "not_finite" else []

@@ -13,7 +13,8 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.system import System
-from daedalus.simulation.implicit_plant import plant_for_rows
+from daedalus.simulation.consistent_rows import consistent_rows
+from daedalus.simulation.implicit_plant import ImplicitPlant, plant_for_rows
 from daedalus.simulation.inputs import Drive
 from daedalus.simulation.plant import Plant
 from daedalus.simulation.samples import Samples
@@ -202,7 +203,8 @@ class Trajectory(Samples):
         Parameters
         ----------
         t: a number (values without a time axis) or an array of times; at the time of an event the later values count.
-        project: put the values on the invariants of the model too, which between the steps hold to the tolerance only.
+        project: put the values on the constraints and invariants of the model too, hidden ones included, which between
+            the steps hold to the tolerance only.
 
         Example
         -------
@@ -245,6 +247,8 @@ class Trajectory(Samples):
         found = Samples(self._plant, self._drive, self._parameters, times, x, scalar=scalar)
         if project and self._plant.projection is not None:
             found._x = self._plant.projection.core.evaluate_many(*found._arguments())[0]
+        if project and isinstance(self._plant, ImplicitPlant):
+            found._x = consistent_rows(self._plant, self._drive, self._parameters, times, found._x)
         return found
 
     def drift(self, between: bool = False) -> dict[str, float]:

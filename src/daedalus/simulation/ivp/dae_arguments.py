@@ -40,7 +40,15 @@ class Form:
         return self._column(self.function(t, y.copy(), yp.copy(), *self.args), "F(t0, y0, yp0)")
 
     def _column(self, value: Any, name: str) -> np.ndarray:
-        numbers = np.asarray(value, dtype=float)
+        numbers = np.asarray(value)
+        if np.iscomplexobj(numbers):
+            raise IvpValueError(
+                "`F` returns complex numbers.",
+                f"{name} has the type {numbers.dtype}",
+                because="the unknowns are real.",
+                remedy="real and imaginary parts as equations of their own",
+            )
+        numbers = np.asarray(numbers, dtype=float)
         if numbers.shape == (self.size,):
             return numbers
         raise IvpValueError(
@@ -79,6 +87,8 @@ def read_dae_settings(method: Any, problem: Problem, options: dict[str, Any]) ->
             f"got shape {np.shape(options['rtol'])}",
             remedy="atol=[...] for each component",
         )
+    if not options["rtol"] > 0:
+        raise IvpValueError("`rtol` must be positive.", f"got {options['rtol']!r}", remedy="rtol=1e-6")
     return read_settings(name, problem, options)
 
 
@@ -197,6 +207,9 @@ def read_jacobian(jac: Any, form: Form) -> Jacobians | None:
             return -forward_differences(lambda moved: form.right_side(t, moved), y, base), mass
 
         return differenced
+    if form.mass is not None and (isinstance(jac, (np.ndarray, list)) or hasattr(jac, "tocsc")):
+        constant = -_matrix(jac, form.size), _dense(form.mass)
+        return lambda t, y, yp: constant
     if not callable(jac):
         raise IvpTypeError(
             "`jac` is not a function.",

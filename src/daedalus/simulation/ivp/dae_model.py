@@ -69,11 +69,24 @@ def _made(formula: Formula, mass: Any, explicit: bool) -> DaeModel:
         # Zeros of a mass matrix are zeros of the structure.
         weighted = rate if mass is None else ca.mtimes(ca.sparsify(ca.DM(mass)), rate)
         residual = weighted - formula.function(m.time, y, ca.SX(0, 1), p)
+    _check_unknowns(residual)
     m.equation(residual, name="F")
     system = m.freeze()
     structure = signature(system.residual, [system.symbol("x"), system.symbol("xdot")])
     check_regular(structure)
     return DaeModel(m, implicit_plant_of(system), structure)
+
+
+def _check_unknowns(residual: ca.SX) -> None:
+    """Refuse an equation that no unknown is left in."""
+    empty = [k for k in range(residual.numel()) if residual[k].is_constant()]
+    if empty:
+        raise SingularModelError(
+            f"F[{empty[0]}] contains no component of y or y'.",
+            f"it is {float(residual[empty[0]]):g} whatever they are",
+            because="its terms cancel or are multiplied by zero.",
+            remedy="as many independent equations as components",
+        )
 
 
 def check_regular(structure: Signature) -> None:

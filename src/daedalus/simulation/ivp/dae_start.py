@@ -23,6 +23,8 @@ from daedalus.simulation.ivp.dae_model import DaeModel
 # Directions of ∂F/∂y' below this share of the largest are zero; differences are exact to about 1e-8.
 RANK = 1e-6
 MOST_CORRECTIONS = 25
+# y' moves this much more easily than y, which it follows from.
+EASE = 100.0
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,21 @@ class Wanted:
     @property
     def allowed(self) -> np.ndarray:
         """By how much each component may be off without counting."""
-        return np.maximum(UNMOVED * np.maximum(1.0, np.abs(self.y)), self.atol + self.rtol * np.abs(self.y))
+        return np.maximum(UNMOVED * self.size, self.atol + self.rtol * np.abs(self.y))
+
+    @property
+    def size(self) -> np.ndarray:
+        """What a share of each component counts from."""
+        return np.maximum(1.0, np.abs(self.y))
+
+    def allowed_by_index(self, index: np.ndarray, has_derivative: np.ndarray) -> np.ndarray:
+        """The same for components of higher index, which a run keeps less well than its tolerances.
+
+        With positions kept to a share ε of their size Radau IIA of two stages, of the orders 3, 2, 1 at index 3, keeps
+        velocities to ε^(2/3) and multipliers to ε^(1/3), which move nothing else. So a run may go on from its own end.
+        """
+        order = np.where(has_derivative, np.maximum(4 - index, 1) / 3, 1 / index)
+        return self.size * (self.allowed / self.size) ** order
 
 
 def traced_start(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, str]:
@@ -69,7 +85,7 @@ def _row(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, st
                 return row, _moved(y, row[:n])
         else:
             # Derivatives occur in fixed combinations only, as voltages across capacitors do.
-            row, left = _solved(numeric_dae(found, p), wanted, False)
+            row, left = _solved(numeric_dae(found, p), wanted, wanted.allowed, False)
             if left <= 1.0:
                 return row, ""
     if wanted.repair:
@@ -81,7 +97,8 @@ def _row(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, st
         return row, ""
     except InconsistentStartError as error:
         row = _nearest(found, wanted, p)
-        if np.all(np.abs(row[:n] - y) <= UNMOVED * np.maximum(1.0, np.abs(y))):
+        has_derivative = ~np.isin(np.arange(n), plant.without_derivative)
+        if np.all(np.abs(row[:n] - y) <= wanted.allowed_by_index(plant.index.index, has_derivative)):
             return row, _moved(y, row[:n])
         _refuse(y, row[:n], error.facts[:1] if error.facts else [])
 
@@ -112,19 +129,20 @@ def numeric_dae(found: DaeModel, p: np.ndarray) -> CallbackDae:
     return CallbackDae(at, jacobians, occurs[0], occurs[1], found.structure)
 
 
-def callback_start(found: CallbackDae, wanted: Wanted) -> tuple[np.ndarray, str]:
+def callback_start(found: CallbackDae, wanted: Wanted, index: np.ndarray) -> tuple[np.ndarray, str]:
     """The same for a function on numbers, by least squares with the ranks of its Jacobians."""
     t, y = wanted.t, wanted.y
+    allowed = wanted.allowed_by_index(index, np.asarray(found.dot.any(axis=0)))
     n = len(y)
     if wanted.yp is not None and not wanted.repair:
         whole, dot = found.jacobians(t, y, wanted.yp)
         residual = found.residual(t, y, wanted.yp)
-        _check_rate(residual, whole, dot, wanted, lambda: _solved(found, wanted, False)[0])
+        _check_rate(residual, whole, dot, wanted, lambda: _solved(found, wanted, allowed, False)[0])
         return np.concatenate([y, wanted.yp]), ""
-    row, left = _solved(found, wanted, False)
+    row, left = _solved(found, wanted, allowed, False)
     if left <= 1.0:
         return row, ""
-    near, left = _solved(found, wanted, True)
+    near, left = _solved(found, wanted, allowed, True)
     if left > 1.0:
         raise InconsistentStartError(
             "No consistent start was found near y0.",
@@ -136,11 +154,11 @@ def callback_start(found: CallbackDae, wanted: Wanted) -> tuple[np.ndarray, str]
     return near, _moved(y, near[:n])
 
 
-def _solved(found: CallbackDae, wanted: Wanted, moves: bool) -> tuple[np.ndarray, float]:
-    """A row by Gauss and Newton with the shortest corrections, and what is left in units of the tolerance."""
+def _solved(found: CallbackDae, wanted: Wanted, allowed: np.ndarray, moves: bool) -> tuple[np.ndarray, float]:
+    """A row by Gauss and Newton with the shortest corrections, and what is left in units of what is allowed."""
     t, n = wanted.t, len(wanted.y)
     row = np.concatenate([wanted.y, np.zeros(n) if wanted.yp is None else wanted.yp])
-    size = np.concatenate([np.maximum(1.0, np.abs(wanted.y)), np.ones(n)])
+    size = np.concatenate([wanted.size, np.full(n, EASE)])
     left = np.inf
     for _ in range(MOST_CORRECTIONS):
         y, yp = row[:n], row[n:]
@@ -151,11 +169,10 @@ def _solved(found: CallbackDae, wanted: Wanted, moves: bool) -> tuple[np.ndarray
         drift = (found.residual(t + step, y, yp) - base) / step
         values = np.concatenate([base, kernel.T @ (drift + whole @ yp)])
         by_rate = np.vstack([dot, kernel.T @ whole])
-        by_y = np.vstack([whole, np.zeros((kernel.shape[1], n))]) if moves else np.zeros((len(values), n))
+        bent = kernel.T @ _change_along(found, t, y, yp) if moves else np.zeros((kernel.shape[1], n))
+        by_y = np.vstack([whole if moves else np.zeros((n, n)), bent])
         matrix = np.hstack([by_y, by_rate])
-        slack = np.abs(np.vstack([whole, kernel.T @ whole])) @ wanted.allowed + UNMOVED * (
-            1 + np.abs(by_rate) @ np.abs(yp)
-        )
+        slack = np.abs(np.vstack([whole, kernel.T @ whole])) @ allowed + UNMOVED * (1 + np.abs(by_rate) @ np.abs(yp))
         left = float(np.max(np.abs(values) / slack))
         # Equations in their own sizes, so that ranks do not depend on units.
         rows = np.max(np.abs(matrix * size), axis=1)
@@ -167,6 +184,13 @@ def _solved(found: CallbackDae, wanted: Wanted, moves: bool) -> tuple[np.ndarray
         if np.all(np.abs(change) <= 1e-9 * (size + np.abs(row))):
             break
     return row, left
+
+
+def _change_along(found: CallbackDae, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+    """How ∂F/∂y changes along the motion: the derivative by y of ∂F/∂t + ∂F/∂y y', by a central difference."""
+    reach = 1e-4 * min(1.0, np.max(np.maximum(1.0, np.abs(y))) / max(1.0, np.max(np.abs(yp))))
+    ahead, behind = (found.jacobians(t + way, y + way * yp, yp)[0] for way in (reach, -reach))
+    return (ahead - behind) / (2 * reach)
 
 
 def _left_kernel(dot: np.ndarray) -> np.ndarray:
@@ -203,13 +227,22 @@ def _check_rate(residual: np.ndarray, whole: np.ndarray, dot: np.ndarray, wanted
 def _refuse(y: np.ndarray, near: np.ndarray, facts: list[str]) -> NoReturn:
     distance = np.abs(near - y)
     worst = np.argsort(-distance)[:3]
-    off = [f"y0[{k}] = {y[k]:g} is off by {distance[k]:.3g}: {near[k]:g} would fit" for k in worst if distance[k] > 0]
+    off = [
+        f"y0[{k}] = {y[k]:g} is off by {distance[k]:.3g}: {_apart(near[k], y[k])} would fit"
+        for k in worst
+        if distance[k] > 0
+    ]
     raise InconsistentStartError(
         "y0 contradicts the equations.",
         [*off, *facts],
         because="equations without a derivative, and hidden ones that follow from them, hold at the start too.",
         remedy="repair=True, which moves y0 to the nearest values that fit",
     )
+
+
+def _apart(value: float, other: float) -> str:
+    """A number with as many digits as it takes to tell it from another one."""
+    return next(text for digits in (6, 9, 12, 17) if (text := f"{value:.{digits}g}") != f"{other:.{digits}g}")
 
 
 def _moved(y: np.ndarray, near: np.ndarray) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.simulation.ivp.ivp_errors import IvpTypeError, IvpValueError
 from daedalus.simulation.methods import METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.simulation.settings import SMALLEST
 
 # SciPy's methods by the names they have here; implicit ones run in SciPy where that name or a formula is missing.
 EXPLICIT = {"RK45": "dopri5", "RK23": "bs3", "DOP853": "dop853"}
@@ -136,7 +137,9 @@ def read_settings(method: Any, problem: Problem, options: dict[str, Any]) -> Set
         warnings.warn(f"The following arguments have no effect for a chosen solver: {names}.", stacklevel=4)
     name, core = _core_method(method, rtol, step)
     largest = None if np.isinf(max_step) else float(max_step)
-    return Settings(name, core, float(rtol), np.broadcast_to(atol, (n,)).copy(), step, first_step, largest)
+    return Settings(
+        name, core, float(rtol), np.maximum(np.broadcast_to(atol, (n,)), SMALLEST), step, first_step, largest
+    )
 
 
 def _check_steps(step: float | None, first_step: float | None, max_step: float, length: float) -> None:

@@ -165,8 +165,8 @@ def _traced(
         own, model = found.plant.index.index, found.plant.model_with_drift if drift else found.plant.model
     else:
         own, model = indices, core_model(found, indices)
-        of_system = int(indices.max())
-        note = "index as given"
+        by_equations, of_system = of_system, int(indices.max())
+        note = "index as given" + (f"; by the equations it is {by_equations}" if by_equations > of_system else "")
     labels = varying_mass(found.plant.system) if drift and form.mass is None else []
     moving = [label.replace("y_dot", "yp") for label in labels]
     return _Ready(model, row, of_system, own.copy(), (note, moved), moving)
@@ -180,6 +180,6 @@ def _called(
     check_size(wanted.y.size, MOST_CALLED, reason)
     found: CallbackDae = callback_dae(form.residual, jacobians, (wanted.t, wanted.y, rate), problem.span[1])
     of_system, own, note = callback_index(found, wanted, indices)
-    row, moved = callback_start(found, wanted)
+    row, moved = callback_start(found, wanted, own)
     moving = [] if form.mass is not None or found.constant_dot else ["t, y or yp"]
     return _Ready(found.core(own, arguments.values.size), row, of_system, own, (note, moved), moving)
