@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.system import System
+from daedalus.simulation.branches import told_of_branches
 from daedalus.simulation.differentiated_inputs import with_input_derivatives
 from daedalus.simulation.input_elements import gathered_inputs
 from daedalus.simulation.inputs import check_finite_inputs
@@ -99,6 +100,7 @@ def simulate(
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
+    trajectory = told_of_branches(trajectory, rtol, times is None)
     if trajectory.status not in SUCCESS:
         _check_start(asked, first, trajectory)
     if on_stop != "return" and _raises(on_stop) and not trajectory.success:
