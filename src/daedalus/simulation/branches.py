@@ -65,7 +65,7 @@ def _ended(piece: Trajectory, labels: Sequence[str], place: Passed, has_steps: b
     """The piece up to where it left its branch."""
     t, dense = place.time, piece.dense
     forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
-    reason = f"{came_near(t, weak_constraints(labels, place.shares))}; the run left the branch that it was on; {ADVICE}"
+    reason = f"{came_near(t, weak_constraints(labels, place.shares))}; the run has a kink there; {ADVICE}"
     events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) > 0)
     outcome = replace(piece.outcome, stop_reason=reason, events=events)
     before = forward * (t - piece._times) > 0

@@ -23,6 +23,8 @@ from daedalus.simulation.trajectory import Trajectory
 LOW = np.log(0.5)
 # The search: so many points around each low value, taken closer so many times; what stays above this is let go.
 POINTS, ROUNDS, HIGH = 9, 16, np.log(1e-3)
+# Where there are few steps, so many times within each are looked at too.
+FEW, WITHIN = 40, 16
 # Dependent: the smallest singular value by its size at the best step, between these whatever the tolerance. Where it is
 # as small as this at that step, the constraints are redundant everywhere.
 LEAST, MOST, REGULAR = 1e-8, 1e-4, 1e-9
@@ -59,6 +61,11 @@ def singular_places(measure: Independence, piece: Trajectory, rtol: float, has_s
     if np.isnan(highest):  # a pivot that vanishes at rest
         times, values = times[~np.isnan(values)], values[~np.isnan(values)]
         highest = values.max(initial=-np.inf)
+        if highest + LOW < values.min(initial=np.inf):
+            return []
+    if len(times) < FEW:
+        times, values = _between(measure, piece, times)
+        highest = values.max()
     low = _lowest(measure, piece, *_brackets(times, values, highest), highest)
     if not len(low):
         return []
@@ -73,6 +80,15 @@ def _at_steps(piece: Trajectory) -> Samples:
     """The run at its steps, where its samples are those of save_at."""
     starts, ends = piece.dense_spans
     return piece.at(np.append(starts, ends[-1:])) if len(starts) else piece
+
+
+def _between(measure: Independence, piece: Trajectory, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Times within steps as long as several turns of a motion that is easy to follow, and log |det| there."""
+    count = len(times)
+    finer = np.interp(np.arange(count, step=1.0 / WITHIN)[: (count - 1) * WITHIN + 1], np.arange(count), times)
+    values = measure.logarithms(piece.at(finer))
+    known = ~np.isnan(values)
+    return finer[known], values[known]
 
 
 def _brackets(times: np.ndarray, values: np.ndarray, highest: float) -> tuple[np.ndarray, np.ndarray]:
