@@ -65,7 +65,7 @@ def test_what_never_changes_is_not_followed(model, method):
     assert dd.simulate(model(), 0.1, method=method)._plant.independence is None
 
 
-@pytest.mark.parametrize("limit", ["LARGEST", "LONGEST"])
+@pytest.mark.parametrize("limit", ["MOST", "LARGEST", "LONGEST"])
 def test_large_systems_are_not_followed(monkeypatch, limit):
     monkeypatch.setattr(independence, limit, 3)
     tr = dd.simulate(slider_crank(), 1.0)

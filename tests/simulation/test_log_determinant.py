@@ -47,3 +47,5 @@ def test_masses_and_constraints_come_to_few_operations():
 def test_nothing_but_constants_is_a_constant():
     assert log_determinant(ca.SX([[2.0, 1.0], [1.0, 3.0]])).is_constant()
     assert entries_of(ca.SX(2, 2)) == []
+    x = ca.SX.sym("x")
+    assert float(log_determinant(ca.blockcat([[x, 0 * x], [1.0, 0 * x]]))) == -np.inf

@@ -18,12 +18,13 @@ import numpy as np
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.compilation import Compiled
 from daedalus.model.system import System
+from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.log_determinant import entries_of, log_determinant
 from daedalus.simulation.plant import ExplicitPlant, Plant
 from daedalus.simulation.samples import Samples
 
-# Larger blocks and longer formulas are not followed along a run.
-LARGEST, LONGEST = 100, 3000
+# Larger systems, larger blocks and longer formulas are not followed along a run.
+MOST, LARGEST, LONGEST = 400, 100, 3000
 # What a reduction adds to the name of an equation that it differentiates.
 DIFFERENTIATED = re.compile(r", differentiated (once|twice|\d+ times)")
 
@@ -49,10 +50,11 @@ class Independence:
 
     def logarithms(self, samples: Samples) -> np.ndarray:
         """log |det| at the times of samples, up to a constant; not a number where it cannot be computed."""
-        drive = samples._drive
-        u = samples._inputs if drive.tables or drive.callbacks else drive.constants
-        arguments = (samples._times[:, None], samples._x, u, samples._parameters)
-        return np.asarray(self._logarithm.core.evaluate_many(*arguments)[0][:, 0])
+        return np.asarray(self._logarithm.core.evaluate_many(*_arguments(samples))[0][:, 0])
+
+    def extremes(self, samples: Samples) -> tuple[float, float]:
+        """The lowest and the highest of these logarithms, of those that are numbers."""
+        return self._logarithm.core.extremes(*_arguments(samples))
 
     def matrices(self, samples: Samples) -> np.ndarray:
         """The matrix at the times of samples, (nt, n, n)."""
@@ -61,15 +63,24 @@ class Independence:
         return np.asarray(flat).reshape(len(flat), n, n).transpose(0, 2, 1)
 
 
+def _arguments(samples: Samples) -> tuple[np.ndarray, ...]:
+    """t, the rows, u and p; constant inputs need not be written out for every time."""
+    drive = samples._drive
+    u = samples._inputs if drive.tables or drive.callbacks else drive.constants
+    return samples._times[:, None], samples._x, u, samples._parameters
+
+
 def independence_of(plant: Plant) -> Independence | None:
     """The measure for a plant; None where nothing constrains, where it never changes, or where it would be too long."""
     system = plant.system
-    if system.choices or not (plant.is_implicit or system.sizes["z"]):
+    differentiated = np.array([DIFFERENTIATED.search(label) is not None for label in system.equation_labels])
+    hidden = isinstance(plant, ImplicitPlant) and plant.index.largest > 1
+    if system.choices or len(differentiated) > MOST or not (hidden or differentiated.any()):
         return None
     structure = structure_of(system)
     if not structure.regular:
         return None
-    constrains = (structure.c > 0) | np.array([DIFFERENTIATED.search(k) is not None for k in system.equation_labels])
+    constrains = differentiated | (structure.c > 0)
     rows, columns = _blocks(whole := system_jacobian(system, structure), constrains)
     if not 0 < len(rows) <= LARGEST:
         return None

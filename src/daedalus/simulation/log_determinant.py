@@ -7,6 +7,7 @@ pivot that vanishes somewhere does no harm to the product of all but at that ver
 from __future__ import annotations
 
 import casadi as ca
+import numpy as np
 
 # So many pivots are multiplied before their logarithm is taken: products of more could overflow.
 TOGETHER = 8
@@ -15,7 +16,7 @@ Rows = dict[int, dict[int, ca.SX]]
 
 
 def log_determinant(matrix: ca.SX) -> ca.SX:
-    """log |det A| up to a constant, for a square matrix that is not singular by its pattern.
+    """log |det A| up to a constant, for a square matrix; minus infinity where it is singular whatever the numbers.
 
     Example
     -------
@@ -31,7 +32,10 @@ def log_determinant(matrix: ca.SX) -> ca.SX:
         rows[i][j] = entry
     pivots = []
     while rows:
-        i, j = _pivot(rows)
+        found = _pivot(rows)
+        if found is None:
+            return ca.SX(-np.inf)
+        i, j = found
         pivot_row = rows.pop(i)
         pivot = pivot_row.pop(j)
         if not pivot.is_constant():
@@ -50,7 +54,7 @@ def entries_of(matrix: ca.SX) -> list[ca.SX]:
     return list(ca.vertsplit(ca.SX(matrix.nz[:]))) if matrix.nnz() else []
 
 
-def _pivot(rows: Rows) -> tuple[int, int]:
+def _pivot(rows: Rows) -> tuple[int, int] | None:
     """The next pivot: a constant that is not zero if there is one, and the one with the least fill."""
     lengths: dict[int, int] = {}
     for row in rows.values():
@@ -62,7 +66,8 @@ def _pivot(rows: Rows) -> tuple[int, int]:
         for j, entry in row.items()
         if not entry.is_zero()
     )
-    return min(candidates)[2:]
+    best = min(candidates, default=None)
+    return None if best is None else best[2:]
 
 
 def _product(factors: list[ca.SX]) -> ca.SX:

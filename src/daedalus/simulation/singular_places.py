@@ -53,19 +53,16 @@ class Passed(NamedTuple):
 def singular_places(measure: Independence, piece: Trajectory, rtol: float, has_steps: bool = True) -> list[Passed]:
     """The singular configurations inside a piece of a run, in its order; `has_steps`: its samples are all steps."""
     samples = piece if has_steps else _at_steps(piece)
-    values = measure.logarithms(samples)
-    highest = values.max(initial=-np.inf)
-    if highest + LOW < values.min(initial=np.inf):  # nearly every run ends here
+    lowest, highest = measure.extremes(samples)
+    if highest + LOW < lowest:  # nearly every run ends here
         return []
     times = samples._times
-    if np.isnan(highest):  # a pivot that vanishes at rest
-        times, values = times[~np.isnan(values)], values[~np.isnan(values)]
-        highest = values.max(initial=-np.inf)
-        if highest + LOW < values.min(initial=np.inf):
-            return []
     if len(times) < FEW:
-        times, values = _between(measure, piece, times)
-        highest = values.max()
+        times = _between(times)
+        samples = piece.at(times)
+    values = measure.logarithms(samples)
+    times, values = times[~np.isnan(values)], values[~np.isnan(values)]
+    highest = values.max()
     low = _lowest(measure, piece, *_brackets(times, values, highest), highest)
     if not len(low):
         return []
@@ -82,13 +79,10 @@ def _at_steps(piece: Trajectory) -> Samples:
     return piece.at(np.append(starts, ends[-1:])) if len(starts) else piece
 
 
-def _between(measure: Independence, piece: Trajectory, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Times within steps as long as several turns of a motion that is easy to follow, and log |det| there."""
-    count = len(times)
-    finer = np.interp(np.arange(count, step=1.0 / WITHIN)[: (count - 1) * WITHIN + 1], np.arange(count), times)
-    values = measure.logarithms(piece.at(finer))
-    known = ~np.isnan(values)
-    return finer[known], values[known]
+def _between(times: np.ndarray) -> np.ndarray:
+    """The times of steps and times within them, where these may be as long as several turns of an easy motion."""
+    last = len(times) - 1
+    return np.interp(np.arange(last * WITHIN + 1) / WITHIN, np.arange(last + 1), times)
 
 
 def _brackets(times: np.ndarray, values: np.ndarray, highest: float) -> tuple[np.ndarray, np.ndarray]:
