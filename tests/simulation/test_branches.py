@@ -87,6 +87,17 @@ def test_a_parallelogram_stays_one(options):
     assert times == pytest.approx([(k * np.pi - 0.5) / 3.0 for k in (1, 2, 3, 4)], abs=1e-5)
 
 
+def test_a_run_that_crawls_into_a_dead_centre_ends_soon():
+    """Where rounding errors turn the coupler of the parallelogram, steps are some hundred spacings of numbers long."""
+    tr = dd.simulate(parallelogram(), END, rtol=1e-8, atol=1e-10)
+    if not tr.success:
+        assert tr.status == "stuck"
+        assert tr.work.steps < 100_000
+        assert tr.stop_reason.startswith("the run comes near a singular configuration (a dead centre) at t = ")
+        assert "x hardly acts on the motion there" in tr.stop_reason
+    assert np.abs(tr["q"][:, 1]).max() < 1e-6
+
+
 def left_run(**options):
     """A run that leaves its branch at the first dead centre."""
     tr = dd.simulate(slider_crank(index=2), END, method="bdf", rtol=1e-8, atol=1e-10, **options)

@@ -1,4 +1,4 @@
-"""Tell an implicit run that stopped at a singular configuration, such as a dead centre, from one with another fault.
+"""Tell a run that stopped at a singular configuration, such as a dead centre, from one with another fault.
 
 There the constraints act in fewer directions than elsewhere: the system Jacobian, ∂F_i/∂w_j^(σ_ij) where
 d_j - c_i = σ_ij with the offsets c and d of the structure (J. D. Pryce, BIT 41, 2001), which is regular where the
@@ -32,18 +32,13 @@ ADVICE = "try another start, or a constraint that leads it through"
 
 
 def singular_end(done: Trajectory) -> Stuck | None:
-    """The reason where an implicit run of index 2 or 3 stopped near a singular configuration; None for other ends."""
-    plant = done._plant
-    if not isinstance(plant, ImplicitPlant) or done.status not in SUSPECT or len(done._times) < 2:
+    """The reason where a run of index 2 or 3, or reduced from that, stopped near a singular configuration, or None."""
+    if done.status not in SUSPECT or len(done._times) < 2:
         return None
-    if plant.index.largest < 2 or sum(plant.system.sizes[letter] for letter in ("x", "z")) > LARGEST:
+    found = _constraints_at_both_ends(done)
+    if found is None or not all(np.all(np.isfinite(matrix)) for matrix in found[:2]):
         return None
-    system = plant.system
-    structure = structure_of(system)
-    jacobian = system_jacobian(system, structure)
-    begin, now = (matrix_at(plant, jacobian, moment) for moment in (done.at(float(done._times[0])), done.end))
-    if not (np.all(np.isfinite(begin)) and np.all(np.isfinite(now))):
-        return None
+    begin, now, labels, constrains = found
     rows, columns = scales(begin)
     left, values, _ = np.linalg.svd(rows[:, None] * now * columns)
     usual = np.linalg.svd(rows[:, None] * begin * columns, compute_uv=False)[-1]
@@ -51,11 +46,27 @@ def singular_end(done: Trajectory) -> Stuck | None:
         return None
     # A combination of constraints vanishes; a fold of other equations is no place of the mechanism.
     share = np.abs(left[:, -1])
-    of_constraints = share * (structure.c > 0)
+    of_constraints = share * constrains
     if of_constraints.max() < SHARE * share.max():
         return None
-    weak = weak_constraints(system.equation_labels, of_constraints)
+    weak = weak_constraints(labels, of_constraints)
     return Stuck(f"{came_near(float(done.end.time), weak)}; {without_advice(done.stop_reason)}; {ADVICE}")
+
+
+def _constraints_at_both_ends(done: Trajectory) -> tuple[np.ndarray, np.ndarray, Sequence[str], np.ndarray] | None:
+    """What the constraints and their forces act on at the beginning and at the end, its equations, which constrain."""
+    plant, system, begin = done._plant, done.system, float(done._times[0])
+    if not isinstance(plant, ImplicitPlant):
+        measure = plant.independence
+        if measure is None:
+            return None
+        return *measure.matrices(done.at([begin, float(done.end.time)])), measure.labels, measure.constrains
+    if plant.index.largest < 2 or sum(system.sizes[letter] for letter in ("x", "z")) > LARGEST:
+        return None
+    structure = structure_of(system)
+    jacobian = system_jacobian(system, structure)
+    first, last = (matrix_at(plant, jacobian, moment) for moment in (done.at(begin), done.end))
+    return first, last, system.equation_labels, structure.c > 0
 
 
 def came_near(t: float, weak: str) -> str:
