@@ -74,7 +74,8 @@ def simulate(
         `fmax`) changes, and the error stays that of the method; False steps over them.
 
     A run that meets NaN or blows up ends with the time and the variable in `tr.stop_reason`, and keeps its data. Where
-    that is so because the mass matrix is singular at the start, a SingularModelError names the part.
+    that is so because the mass matrix is singular at the start, a SingularModelError names the part. A run over a dead
+    centre gives the time in `tr.notes` where it stays on its branch, and ends there where it does not.
 
     Example
     -------

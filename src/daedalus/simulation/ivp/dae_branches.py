@@ -23,6 +23,8 @@ def on_its_branch(
 
     `has_steps`: the samples are all steps. `failed` says why the core stopped; it stays where nothing else is known.
     """
+    if plant.independence is None and run.status not in SUSPECT:
+        return run, failed, ""
     outcome = Outcome(without_place(failed), "", Work(), (), tuple(run.events))
     whole = Trajectory(plant, Drive(np.zeros(0)), p, run.t, run.x, run.status, outcome, run)
     told = told_of_branches(whole, rtol, has_steps)
