@@ -149,6 +149,22 @@ def test_many_evaluations(native):
         function.evaluate_many(np.zeros((3, 1)), rows, [], [])
 
 
+def test_the_lowest_and_the_highest_of_many_evaluations(native):
+    function = native("oscillator", 2)
+    rows = np.random.default_rng(0).normal(size=(50, 2))
+    assert function.extremes([0.0], rows, [], []) == (rows[:, 1].min(), rows[:, 1].max())
+    rows[::2, 1] = np.nan
+    assert function.extremes([0.0], rows, [], []) == (rows[1::2, 1].min(), rows[1::2, 1].max())
+    assert function.extremes(np.zeros((0, 1)), rows[0], [], []) == (np.inf, -np.inf)
+    with pytest.raises(ValueError, match="rows"):
+        function.extremes(np.zeros((3, 1)), rows, [], [])
+
+
+def test_a_function_without_outputs_has_no_extremes(native):
+    with pytest.raises(TypeError, match="has no output"):
+        _core.Function("nothing", [1], []).extremes([0.0])
+
+
 def test_arguments_of_any_kind_are_taken(native):
     function = native("oscillator", 2)
     for x in ([1, 2], (1, 2), np.array([1, 2], dtype=np.int32), np.array([[1, 9], [2, 9]])[:, 0], np.float32([1, 2])):

@@ -46,6 +46,17 @@ def test_not_finite_at_the_start_stops_at_once(native, integrate):
     assert (run.status, run.culprit, run.culprit_stage, run.rhs_calls) == ("not_finite", 1, "state", 0)
 
 
+@pytest.mark.parametrize("method", ["tsit5", "dop853"])
+def test_steps_near_the_spacing_of_numbers_that_lead_nowhere_end_a_run(python, integrate, method):
+    """x = sin 1e12 (t - 1): a second of it would take 1e12 steps, a run of 1e-8 s is meant to be that short."""
+    fast = python(lambda t, x, u, p: 1e12 * np.cos(1e12 * (t - 1)), 1)
+    run = integrate(fast, method, 1, 2, [0])
+    assert run.status == "step_too_small"
+    assert 10_000 <= run.steps < 100_000
+    assert integrate(fast, method, 1, 1 + 1e-8, [0]).status == "finished"
+    assert integrate(fast, method, 1, 2, [0], max_steps=9_000).status == "step_limit"
+
+
 def test_fixed_steps_stop_where_something_is_not_finite(native, integrate):
     run = integrate(native("square", 2), tableaux.make("euler"), 0, 100, [0, 1], step=0.5)
     assert (run.status, run.culprit) == ("not_finite", 1)

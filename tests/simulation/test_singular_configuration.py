@@ -3,26 +3,10 @@
 import casadi as ca
 import numpy as np
 import pytest
+from tests.support.slider_cranks import slider_crank
 
 import daedalus as dd
 from daedalus.simulation import singular_configuration
-
-
-def slider_crank(rod=1.0):
-    """Crank and rod of equal length: where both stand upright, a second motion begins, with the slider at rest."""
-    m = dd.Model("slider crank")
-    start = np.array([0.3, -np.arcsin(np.sin(0.3) / rod)])
-    turn = -3.0 * np.cos(start[0]) / (rod * np.cos(start[1]))
-    slide = [np.cos(start[0]) + rod * np.cos(start[1]), -3.0 * np.sin(start[0]) - turn * rod * np.sin(start[1])]
-    q = m.state("q", 3, start=[*start, slide[0]])
-    v = m.state("v", 3, start=[3.0, turn, slide[1]])
-    force = m.algebraic("force", 2)
-    closure = ca.vertcat(ca.sin(q[0]) + rod * ca.sin(q[1]), q[2] - ca.cos(q[0]) - rod * ca.cos(q[1]))
-    directions = ca.jacobian(closure, q)
-    m.equation(m.der(q), v)
-    m.equation(ca.DM([2.0, 0.5, 1.0]) * m.der(v), -directions.T @ force, name="motion")
-    m.equation(closure, name="closure")
-    return m
 
 
 @pytest.mark.parametrize("method", ["radau5", "radau9"])

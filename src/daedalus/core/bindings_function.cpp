@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "extremes.hpp"
 #include "python_function.hpp"
 
 namespace daedalus {
@@ -143,6 +144,32 @@ nb::tuple evaluate_rows(const PythonFunction& function, nb::args given, bool all
     return nb::borrow<nb::tuple>(result);
 }
 
+// The lowest and the highest of the first output over many rows; infinities the wrong way round where it has no value.
+nb::tuple extremes(const PythonFunction& self, nb::args given) {
+    const Function& core = self.core;
+    if (core.size_out.empty() || core.size_out.front() < 1)
+        throw nb::type_error((core.name + " has no output").c_str());
+    const Arguments arguments(core, given, true);
+    std::vector<Storage<double>> outputs;
+    for (const long long size : core.size_out) outputs.emplace_back(size);
+    KeptException kept;
+    int failed = 0;
+    Extremes found;
+    {
+        nb::gil_scoped_release nogil;
+        Caller caller(core, &kept);
+        Call& call = caller.call();
+        for (std::size_t k = 0; k < outputs.size(); ++k) call.res[k] = outputs[k].data();
+        for (long long row = 0; row < arguments.rows && !failed; ++row) {
+            arguments.set(core, call, row);
+            failed = evaluate(call);
+            if (!failed) found.see(outputs.front().data()[0]);
+        }
+    }
+    if (failed) raise_failure(core, kept);
+    return nb::make_tuple(found.lowest, found.highest);
+}
+
 nb::tuple evaluate_once(const PythonFunction& self, nb::args given) { return evaluate_rows(self, given, false); }
 nb::tuple evaluate_many(const PythonFunction& self, nb::args given) { return evaluate_rows(self, given, true); }
 
@@ -275,6 +302,7 @@ void bind_function(nb::module_& module) {
         })
         .def("__call__", evaluate_once)
         .def("evaluate_many", evaluate_many)
+        .def("extremes", extremes)
         .def("time_per_call", time_per_call, "arguments"_a, nb::kw_only(), "repetitions"_a = 1000);
 }
 

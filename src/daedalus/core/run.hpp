@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "crawl.hpp"
 #include "instruction_set.hpp"
 #include "storage.hpp"
 #include "workspace.hpp"
@@ -79,6 +80,7 @@ private:
         Integration& s = workspace_.state();
         long long chunk = 1;
         double chunk_begin = 0, looked = 0;
+        Crawl crawl(s.t);
         for (;;) {
             const Status status = kernels_.advance(s, chunk);
             if (status == Status::buffer_full) {
@@ -89,6 +91,7 @@ private:
             const double now = seconds_since(begin);
             if (request_.cancel && request_.cancel->load(std::memory_order_relaxed)) return Status::cancelled;
             if (now > request_.time_limit) return Status::time_limit;
+            if (s.fixed_step == 0 && crawl.see(s.t, s.steps, s.stops[s.stop_count - 1])) return Status::step_too_small;
             if (watch && now - looked > look_seconds) {
                 if (const Status verdict = watch->look(s.t); verdict != Status::going) return verdict;
                 looked = now;

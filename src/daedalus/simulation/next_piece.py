@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from daedalus.model.model import Model, as_system
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
+from daedalus.simulation.impasse import impasse_end
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.inputs import read_inputs
 from daedalus.simulation.known_way import keep_way
@@ -100,7 +101,7 @@ def next_piece(asked: Asked, done: Trajectory, first: Piece | None = None) -> Ne
         return _implicit_piece(asked, done)
     crossing = piece_without_cuts(done, asked.rtol, asked.atol, asked.limits) if asked.locate_switches else None
     following = crossing or _by_full_newton(asked, done, first) or _with_other_constraints(asked, done)
-    return following or singular_end(done)
+    return following or singular_end(done) or impasse_end(done)
 
 
 def _by_full_newton(asked: Asked, done: Trajectory, first: Piece | None) -> Piece | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -19,6 +19,9 @@ from daedalus.reduction.explicit_form import LargeBlock, explicit_form
 from daedalus.simulation.invariant_projection import invariant_projection
 from daedalus.simulation.projection import projection
 from daedalus.simulation.sparse_projection import projection_by_solves
+
+if TYPE_CHECKING:
+    from daedalus.simulation.independence import Independence
 
 
 class Plant(ABC):
@@ -89,6 +92,13 @@ class Plant(ABC):
     @abstractmethod
     def constraints(self) -> Any:
         """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
+
+    @cached_property
+    def independence(self) -> Independence | None:
+        """How independent the constraints are along a run; None where that is not followed."""
+        from daedalus.simulation.independence import independence_of
+
+        return independence_of(self)
 
     @cached_property
     def invariant_labels(self) -> list[str]:

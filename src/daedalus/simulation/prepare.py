@@ -14,6 +14,7 @@ from daedalus.model.signals import Signal
 from daedalus.model.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.selected_states import without_choice
+from daedalus.simulation.branches import told_of_branches
 from daedalus.simulation.implicit_plant import ImplicitPlant
 from daedalus.simulation.implicit_start import first_row
 from daedalus.simulation.inputs import read_inputs
@@ -110,11 +111,14 @@ class PreparedRun:
         Raises a SolverError that carries the trajectory when the run stops early.
         """
         run = self._run(x0, u, p)
-        if run.status == "finished":
+        finished = run.status == "finished"
+        if finished and self._settings.plant.independence is None:
             return run.x[:, self._states]
         whole = self._trajectory(run, u, p)
         if not whole.success:
             raise_stopped(whole)
+        if finished:
+            return run.x[:, self._states]
         return np.stack([whole[label] for label in self.labels["x"]], axis=1)
 
     def trajectory(
@@ -154,7 +158,8 @@ class PreparedRun:
             asked = asked._replace(inputs={**kept, **{n: drive.constants[k] for k, n in labels if k not in tabled}})
         if p is not None:
             asked = asked._replace(parameters=dict(zip(self.labels["p"], parameters.tolist())))
-        return go_on(first, partial(next_piece, asked), self._t1, self._saves)
+        whole = go_on(first, partial(next_piece, asked), self._t1, self._saves)
+        return told_of_branches(whole, asked.rtol, self._saves is None)
 
 
 def prepare(

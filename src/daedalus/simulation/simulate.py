@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.system import System
+from daedalus.simulation.branches import told_of_branches
 from daedalus.simulation.differentiated_inputs import with_input_derivatives
 from daedalus.simulation.input_elements import gathered_inputs
 from daedalus.simulation.inputs import check_finite_inputs
@@ -76,7 +77,8 @@ def simulate(
         `fmax`) changes, and the error stays that of the method; False steps over them.
 
     A run that meets NaN or blows up ends with the time and the variable in `tr.stop_reason`, and keeps its data. Where
-    that is so because the mass matrix is singular at the start, a SingularModelError names the part.
+    that is so because the mass matrix is singular at the start, a SingularModelError names the part. A run over a dead
+    centre gives the time in `tr.notes` where it stays on its branch, and ends there where it does not.
 
     Example
     -------
@@ -104,6 +106,7 @@ def simulate(
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
+    trajectory = told_of_branches(trajectory, rtol, times is None)
     if trajectory.status not in SUCCESS:
         _check_start(asked, first, trajectory)
     if on_stop != "return" and _raises(on_stop) and not trajectory.success:

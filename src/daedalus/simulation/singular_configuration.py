@@ -1,4 +1,4 @@
-"""Tell an implicit run that stopped at a singular configuration, such as a dead centre, from one with another fault.
+"""Tell a run that stopped at a singular configuration, such as a dead centre, from one with another fault.
 
 There the constraints act in fewer directions than elsewhere: the system Jacobian, ∂F_i/∂w_j^(σ_ij) where
 d_j - c_i = σ_ij with the offsets c and d of the structure (J. D. Pryce, BIT 41, 2001), which is regular where the
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.simulation.implicit_plant import ImplicitPlant
+from daedalus.simulation.independence import scales, structure_of, system_jacobian
 from daedalus.simulation.pieces import Stuck
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.stop_reason import without_advice
@@ -28,44 +28,58 @@ NEAR = 0.05
 LARGEST = 400
 # How many equations are named, and which part of the largest share counts.
 MOST_NAMES, SHARE = 6, 0.1
+ADVICE = "try another start, or a constraint that leads it through"
 
 
 def singular_end(done: Trajectory) -> Stuck | None:
-    """The reason where an implicit run of index 2 or 3 stopped near a singular configuration; None for other ends."""
-    plant = done._plant
-    if not isinstance(plant, ImplicitPlant) or done.status not in SUSPECT or len(done._times) < 2:
+    """The reason where a run of index 2 or 3, or reduced from that, stopped near a singular configuration, or None."""
+    if done.status not in SUSPECT or len(done._times) < 2:
         return None
-    if plant.index.largest < 2 or sum(plant.system.sizes[letter] for letter in ("x", "z")) > LARGEST:
+    found = _constraints_at_both_ends(done)
+    if found is None or not all(np.all(np.isfinite(matrix)) for matrix in found[:2]):
         return None
-    system = plant.system
-    unknowns = ca.vertcat(system.symbol("x"), system.symbol("z"))
-    rates = ca.vertcat(system.symbol("xdot"), ca.SX.sym("no rate", system.sizes["z"]))
-    structure = signature(system.residual, [unknowns, rates])
-    begin, now = (_matrix(plant, structure, moment) for moment in (done.at(float(done._times[0])), done.end))
-    if not (np.all(np.isfinite(begin)) and np.all(np.isfinite(now))):
-        return None
-    rows, columns = _scales(begin)
+    begin, now, labels, constrains = found
+    rows, columns = scales(begin)
     left, values, _ = np.linalg.svd(rows[:, None] * now * columns)
     usual = np.linalg.svd(rows[:, None] * begin * columns, compute_uv=False)[-1]
     if not values[-1] < NEAR * usual:
         return None
     # A combination of constraints vanishes; a fold of other equations is no place of the mechanism.
     share = np.abs(left[:, -1])
-    of_constraints = share * (structure.c > 0)
+    of_constraints = share * constrains
     if of_constraints.max() < SHARE * share.max():
         return None
-    weak = _weak_constraints(system.equation_labels, of_constraints)
-    return Stuck(
-        f"the run comes near a singular configuration (a dead centre) at t = {float(done.end.time):.6g}: {weak} there, "
-        f"and the motion may go on in more than one way; {without_advice(done.stop_reason)}; try another start, or a "
-        "constraint that leads it through"
+    weak = weak_constraints(labels, of_constraints)
+    return Stuck(f"{came_near(float(done.end.time), weak)}; {without_advice(done.stop_reason)}; {ADVICE}")
+
+
+def _constraints_at_both_ends(done: Trajectory) -> tuple[np.ndarray, np.ndarray, Sequence[str], np.ndarray] | None:
+    """What the constraints and their forces act on at the beginning and at the end, its equations, which constrain."""
+    plant, system, begin = done._plant, done.system, float(done._times[0])
+    if not isinstance(plant, ImplicitPlant):
+        measure = plant.independence
+        if measure is None:
+            return None
+        return *measure.matrices(done.at([begin, float(done.end.time)])), measure.labels, measure.constrains
+    if plant.index.largest < 2 or sum(system.sizes[letter] for letter in ("x", "z")) > LARGEST:
+        return None
+    structure = structure_of(system)
+    jacobian = system_jacobian(system, structure)
+    first, last = (matrix_at(plant, jacobian, moment) for moment in (done.at(begin), done.end))
+    return first, last, system.equation_labels, structure.c > 0
+
+
+def came_near(t: float, weak: str) -> str:
+    """That a run came near a singular configuration, and what that means."""
+    return (
+        f"the run comes near a singular configuration (a dead centre) at t = {t:.6g}: {weak} there, and the motion may "
+        "go on in more than one way"
     )
 
 
-def _matrix(plant: ImplicitPlant, structure: Signature, moment: Samples) -> np.ndarray:
+def matrix_at(plant: ImplicitPlant, jacobian: ca.SX, moment: Samples) -> np.ndarray:
     """The system Jacobian at a moment of the run."""
-    system = plant.system
-    arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    arguments = [plant.system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
     row = moment._x[0]
     values = [
         moment._times[0],
@@ -73,29 +87,17 @@ def _matrix(plant: ImplicitPlant, structure: Signature, moment: Samples) -> np.n
         moment._inputs[0],
         moment._parameters,
     ]
-    found = ca.Function("jacobians", arguments, list(plant.jacobians))(*values)
-    dot, whole = (np.array(ca.DM(part).full()) for part in found)
-    matrix = np.zeros(whole.shape)
-    for i, j, order in zip(*(part[structure.tight] for part in (structure.rows, structure.columns, structure.orders))):
-        matrix[i, j] = dot[i, j] if order else whole[i, j]
-    return matrix
+    return np.array(ca.DM(ca.Function("jacobian", arguments, [jacobian])(*values)).full())
 
 
-def _scales(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scales of rows and columns that make the largest entry of each about one (D. Ruiz, RAL-TR-2001-034)."""
-    rows, columns = np.ones(matrix.shape[0]), np.ones(matrix.shape[1])
-    for _ in range(10):
-        scaled = np.abs(rows[:, None] * matrix * columns)
-        across, along = scaled.max(axis=1), scaled.max(axis=0)
-        rows /= np.sqrt(np.where(across > 0, across, 1.0))
-        columns /= np.sqrt(np.where(along > 0, along, 1.0))
-    return rows, columns
-
-
-def _weak_constraints(labels: Sequence[str], share: np.ndarray) -> str:
+def weak_constraints(labels: Sequence[str], share: np.ndarray) -> str:
     """The equations whose combination vanishes there, and that it does."""
     names = [labels[int(k)] for k in np.flatnonzero(share >= SHARE * share.max())]
     if len(names) == 1:
         return f"{names[0]} hardly acts on the motion"
-    listed = ", ".join(names[:MOST_NAMES]) + (", …" if len(names) > MOST_NAMES else "")
-    return f"{listed} hardly act in different directions"
+    return f"{listed(names)} hardly act in different directions"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a row, not too many."""
+    return ", ".join(names[:MOST_NAMES]) + (", …" if len(names) > MOST_NAMES else "")

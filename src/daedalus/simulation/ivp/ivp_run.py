@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
+from daedalus.simulation.implicit_plant import ImplicitPlant
+from daedalus.simulation.ivp.dae_branches import on_its_branch
 from daedalus.simulation.ivp.ivp_events import Guards
 from daedalus.simulation.ivp.ivp_result import DenseSolution, IvpResult
 from daedalus.simulation.ivp.ivp_settings import Problem, Settings
@@ -29,6 +31,7 @@ class Task:
     implicit: bool = False
     rates: bool = False  # whether the result has y' too
     kinked: bool = False  # whether the function may have kinks: always where it is not known as a formula
+    plant: ImplicitPlant | None = None  # of a DAE whose formula is known
 
     @property
     def size(self) -> int:
@@ -77,6 +80,10 @@ def run_in_core(
     run = integrate(save_at=problem.t_eval, **(guards.options(fired) if guards and guards.events else {}))
     if run.status == "interrupted":
         raise KeyboardInterrupt
+    why = failure(run, task.size, task.rates)
+    if task.plant is not None:
+        run, why, note = on_its_branch(task.plant, run, task.p, settings.rtol, problem.t_eval is None, why)
+        about = {**about, "reason": f"{about['reason']}; {note}"} if note else about
     found = _found(guards, run.events, start, fired, task.size)
     solution = None
     if dense_output:
@@ -86,7 +93,7 @@ def run_in_core(
             solution = DenseSolution(starts, ends, coefficients[:, :, : task.size])
     rows = _samples(run)
     counts = (run.rhs_calls, run.jacobians, run.factorisations)
-    return _result(task, *rows, solution, found, counts, run.status, failure(run, task.size, task.rates), about)
+    return _result(task, *rows, solution, found, counts, run.status, why, about)
 
 
 def _found(guards: Guards | None, events: list[Any], start: tuple[float, np.ndarray], fired: list[int], n: int) -> Any:

@@ -84,6 +84,9 @@ def solve_dae(
     IvpResult with SciPy's t, y (n, nt), sol, t_events, y_events, nfev, njev, nlu, status, message, success; and yp
     (n, nt), index (of the system, 0 for an ODE), variable_index (n,), traced, reason, method.
 
+    A traced F that loses its hold on y somewhere, as a mechanism does in a dead centre, has that in `reason` where the
+    run passes the place smoothly; where it does not, the run ends there.
+
     What can go wrong: an InconsistentStartError gives the distance and the nearest start that fits; wrong arguments are
     ValueErrors or TypeErrors; a run that stops early has status -1 and a message with the time and the component.
 
@@ -119,7 +122,8 @@ def solve_dae(
     if METHODS[settings.name].family == "rosenbrock":
         check_constant_mass(settings.name, found.moving)
     kinked = formula is None or dae_model(formula, form.mass).kinked
-    task = Task(found.model, found.row, arguments.values, implicit=True, rates=True, kinked=kinked)
+    plant = None if formula is None else dae_model(formula, form.mass).plant
+    task = Task(found.model, found.row, arguments.values, implicit=True, rates=True, kinked=kinked, plant=plant)
     events_read = read_events(events)
     guards = None if events_read is None else Guards(events_read, problem, arguments, found.row, form.mass is None)
     reason = reason if formula is not None else f"called as a Python function: {reason}"

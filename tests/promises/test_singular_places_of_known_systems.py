@@ -1,0 +1,35 @@
+"""No known system passes a singular configuration: none of their runs is ended or told of one."""
+
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+from daedalus.simulation.stop_reason import SUCCESS
+
+# Runs of thousands of steps: their beginnings stand for them.
+PARTS = {"ring_modulator": 1e-2, "wheelset": 0.05, "two_bit_adder": 0.02, "emep": 0.1, "flexible_slider_crank": 0.1,
+         "water_tube": 0.1, "medical_akzo": 0.1, "fekete": 0.01}  # fmt: skip
+METHODS = ("auto", "bdf", "radau5")
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_no_known_system_has_one(name):
+    known = catalogue.load(name)
+    begin, end = known.span
+    span = begin, begin + PARTS.get(name, 1.0) * (end - begin)
+    for method in METHODS if known.index < 3 else ("auto", "radau5", "radau9"):
+        tr = dd.simulate(known.model, span, start=known.start, inputs=known.inputs, method=method, time_limit=2.0)
+        assert tr.status in (*SUCCESS, "time_limit"), tr.stop_reason
+        assert not any("singular configuration" in note for note in tr.notes)
+
+
+def test_mechanisms_are_among_those_that_are_followed():
+    followed = set()
+    for name in catalogue.names():
+        known = catalogue.load(name)
+        if known.index > 1:
+            end = known.span[0] + 1e-6 * (known.span[1] - known.span[0])
+            tr = dd.simulate(known.model, (known.span[0], end), start=known.start, inputs=known.inputs)
+            followed |= {name} if tr._plant.independence is not None else set()
+    mechanisms = {"slider_crank", "four_bar", "delta_robot", "andrews", "car_axis", "pendulum_3d", "rod_chain"}
+    assert mechanisms | {"flexible_slider_crank", "wheelset", "charge_pump"} <= followed
