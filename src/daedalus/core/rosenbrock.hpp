@@ -262,10 +262,12 @@ private:
     // How far the middle of the dense output is from the solution, by a step of Newton's method there, in units of what is
     // allowed inside a step. At the end a stiffly accurate method and its embedded one meet algebraic equations alike:
     // their difference does not see what a long step left out of an input (compare G. Steinebach, Rosenbrock methods
-    // within OrdinaryDiffEq.jl, 2024). A dense output of much lower order tells of itself alone.
+    // within OrdinaryDiffEq.jl, 2024). Equations without time have none, and are looked into for the sake of guards only. A
+    // dense output of much lower order tells of itself alone.
     static double error_inside(Integration& s, RosenbrockState& m, double h) noexcept {
         const RosenbrockTable& table = m.table;
-        if (table.degree + 1 < table.order || std::fabs(h) < shortest_looked_into * m.usual_step) return 0;
+        const bool tells = table.degree + 1 >= table.order && std::fabs(h) >= shortest_looked_into * m.usual_step;
+        if (!tells || !(m.has_drift || s.guards.count > 0)) return 0;
         add_rows_twice(m.lanes, s.x, table.middle, 1 / h, table.middle_slope, table.stages, m.k, m.stage, m.rate);
         const double inside = correction_at(s, m, h, s.t + 0.5 * h, m.rate, m.stage);
         if (!(inside > 1)) return inside;
