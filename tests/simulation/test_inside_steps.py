@@ -1,4 +1,4 @@
-"""Rosenbrock methods notice what happens inside a step, where their error estimates do not look."""
+"""Rosenbrock and Radau methods notice what happens inside a step, where their error estimates do not look."""
 
 import casadi as ca
 import numpy as np
@@ -35,7 +35,7 @@ def exponential_current(over):
     return THERMAL / RESISTANCE * wrightomega(np.log(scale) + over / THERMAL + scale).real - SATURATION
 
 
-@pytest.mark.parametrize("method", ["rodas4", "rodas5p"])
+@pytest.mark.parametrize("method", ["rodas4", "rodas5p", "radau3", "radau5", "radau9"])
 @pytest.mark.parametrize("rtol", [1e-3, 1e-4, 1e-5, 1e-6, 1e-7])
 def test_no_pulse_of_a_rectifier_is_stepped_over(method, rtol):
     """While the diode blocks, all equations are linear and met at the end of any step, however long it is."""
@@ -54,7 +54,7 @@ def test_what_auto_takes(rtol, method):
     assert tr["voltage"][-1] == pytest.approx(end_voltage(exponential_current), abs=20 * rtol)
 
 
-@pytest.mark.parametrize("method", ["rodas5p"])
+@pytest.mark.parametrize("method", ["rodas5p", "radau3", "radau5", "radau9"])
 @pytest.mark.parametrize("rtol", [1e-3, 1e-4, 1e-6])
 def test_conditions_that_are_not_located(method, rtol):
     tr = dd.simulate(
@@ -66,7 +66,9 @@ def test_conditions_that_are_not_located(method, rtol):
     assert tr["voltage"][-1] == pytest.approx(exact, abs=20 * rtol)
 
 
-@pytest.mark.parametrize(("method", "most"), [("rodas4", 3e-3), ("rodas5p", 3e-5)])
+@pytest.mark.parametrize(
+    ("method", "most"), [("rodas4", 3e-3), ("rodas5p", 3e-5), ("radau3", 3e-3), ("radau5", 3e-4), ("radau9", 3e-4)]
+)
 def test_an_algebraic_variable_that_moves_faster_than_the_states(method, most):
     m = dd.Model("slow and fast")
     x, z = m.state("x", start=1.0), m.algebraic("z")
@@ -75,7 +77,7 @@ def test_an_algebraic_variable_that_moves_faster_than_the_states(method, most):
     tr = dd.simulate(m, 2.0, method=method, rtol=1e-6)
     times = np.linspace(0, 2, 2001)
     exact = np.sin(50 * times) + 0.1 * np.exp(-times)
-    # The dense output of rodas4 is of order 3 for states only.
+    # The dense output of rodas4 is of order 3 for states only, and Radau methods aim at less inside.
     assert np.abs(tr.at(times)["z"] - exact).max() < most
     np.testing.assert_allclose(tr.at(times, project=True)["z"], exact, atol=1e-6)
     # Where nothing moves inside, nothing is held up.

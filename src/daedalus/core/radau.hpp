@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "blame.hpp"
+#include "radau_inside.hpp"
 #include "radau_last_step.hpp"
 #include "step_control.hpp"
 
@@ -95,7 +96,8 @@ struct Radau : RadauLastStep {
             ++m.newton_failures;
             return shorter(s, m, cut, Status::newton_failed);
         }
-        const double error = estimate(s, m, h);
+        double error = estimate(s, m, h);
+        if (error < 1) error = std::fmax(error, error_inside(s, m, h));
         if (s.abort_called) return Status::aborted;
         const double exponent = 1.0 / (m.table.stages + 1);
         const double nit = m.most_iterations;
@@ -308,7 +310,7 @@ private:
             const double ratio = std::fabs(m.accepted_step / h) * std::pow(error * error / m.accepted_error, exponent);
             quotient = std::fmax(quotient, std::clamp(ratio / safety, 1.0 / 8, 5.0));
         }
-        m.accepted_step = h;
+        m.accepted_step = h, m.usual_step = std::fabs(h);
         m.accepted_error = std::fmax(1e-2, error);
         double wish = h / quotient;
         if (m.after_failure && std::fabs(wish) > std::fabs(h)) wish = h;

@@ -42,6 +42,7 @@ struct RadauState : ImplicitState {
     // Of the last accepted step, for the predictive controller.
     bool first = true, after_failure = false;
     double accepted_step = 0, accepted_error = 1;
+    double usual_step = 0;  // the length of the last accepted step, or of the first one tried
     double rtol = 0, atol_factor = 1, newton_tolerance = 0;
     double rounding = 0;  // corrections below this that stop shrinking are rounding errors
     int most_iterations = 7;
