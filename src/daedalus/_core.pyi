@@ -69,6 +69,7 @@ class ImplicitModel:
         zeros: int = 0,
         products: Sequence[ColumnProducts | None] = (),
         below: Function | None = None,
+        autonomous: bool = False,
     ) -> None: ...
     def consistent(
         self, t: float, row: ArrayLike, u: ArrayLike, p: ArrayLike, rtol: float = 1e-9, *, atol: ArrayLike

@@ -25,6 +25,7 @@ struct ImplicitModel {
     std::vector<long long> constraints;   // equations without x'
     std::vector<char> has_derivative;     // which x have a derivative in any equation
     bool higher_index = false;
+    bool autonomous = false;  // neither time nor inputs stand in F
     int deepest = 1;  // the largest index
 
     // Numbers of x, and of x and z together, in one column.

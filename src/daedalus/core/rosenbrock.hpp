@@ -185,8 +185,9 @@ private:
         return Outcome::done;
     }
 
-    // dF/dt with the slopes of tabulated inputs; a difference quotient where the model brings no function for it.
+    // dF/dt, zero at first, with the slopes of tabulated inputs; a difference quotient where the model brings no function for it.
     static bool drift_at(Integration& s, RosenbrockState& m, double h) noexcept {
+        if (m.model.autonomous) return true;
         if (!m.has_drift) {
             const double root = std::sqrt(std::numeric_limits<double>::epsilon());
             const double wish = std::fmax(root * std::fabs(h), 16 * spacing(s.t));
@@ -267,7 +268,7 @@ private:
     static double error_inside(Integration& s, RosenbrockState& m, double h) noexcept {
         const RosenbrockTable& table = m.table;
         const bool tells = table.degree + 1 >= table.order && std::fabs(h) >= shortest_looked_into * m.usual_step;
-        if (!tells || !(m.has_drift || s.guards.count > 0)) return 0;
+        if (!tells || (m.model.autonomous && s.guards.count == 0)) return 0;
         add_rows_twice(m.lanes, s.x, table.middle, 1 / h, table.middle_slope, table.stages, m.k, m.stage, m.rate);
         const double inside = correction_at(s, m, h, s.t + 0.5 * h, m.rate, m.stage);
         if (!(inside > 1)) return inside;

@@ -77,9 +77,11 @@ class ColumnEquations:
         dot, whole = (matrix.sparsity() for matrix in self._matrices[:2])
         patterns = (list(dot.colind()), list(dot.row()), list(whole.colind()), list(whole.row()))
         jacobian = self._compiled("jacobian", [], list(self._matrices[:2]))
+        t, _, _, _, u, _ = self.arguments
         return _core.ImplicitModel(
-            residual.core, jacobian.core, self.states, self.unknowns, *patterns, columns=widths, zeros=zeros, **more
-        )
+            residual.core, jacobian.core, self.states, self.unknowns, *patterns, columns=widths, zeros=zeros,
+            autonomous=not ca.depends_on(self.residual, ca.vertcat(t, u)), **more,
+        )  # fmt: skip
 
     def _below(self) -> Any:
         """Products with what a correction of the model changes in the slopes; None where they are constant."""

@@ -102,8 +102,15 @@ class ImplicitPlant(Plant):
             index = level = []
         sizes = (n, n + self.system.sizes["z"])
         return _core.ImplicitModel(
-            residual, jacobian, *sizes, *patterns, index, level, drift, list(dependent), list(held)
-        )
+            residual, jacobian, *sizes, *patterns, index, level, drift, list(dependent), list(held),
+            autonomous=self.is_autonomous,
+        )  # fmt: skip
+
+    @cached_property
+    def is_autonomous(self) -> bool:
+        """Whether neither time nor an input stands in the equations."""
+        system = self.system
+        return not ca.depends_on(system.residual, ca.vertcat(system.symbol("t"), system.symbol("u")))
 
     @cached_property
     def without_derivative(self) -> np.ndarray:
