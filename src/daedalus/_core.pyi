@@ -191,6 +191,7 @@ class Run:
     def t(self) -> Array: ...
     @property
     def x(self) -> Array: ...
+    def at_steps(self) -> tuple[Array, Array]: ...
     @property
     def status(
         self,
@@ -201,6 +202,7 @@ class Run:
         "cancelled",
         "step_limit",
         "time_limit",
+        "memory_limit",
         "step_too_small",
         "not_finite",
         "chattering",

@@ -254,4 +254,4 @@ def test_a_machine_without_memory_leaves_what_was_found():
     for line in lines:
         assert line.startswith("memory_limit the rows of ")
         assert "fill the memory for a run, at t = " in line
-        assert line.endswith("try save_at=numpy.linspace(...), which keeps the rows asked for alone, or a looser rtol")
+        assert line.endswith("try runs one after the other, dd.simulate(m, (t, ...), start=tr.end), or a looser rtol")

@@ -35,12 +35,21 @@ const char* culprit_stage(const PythonRun& self) {
     }
 }
 
+nb::object step_t(PythonRun& self) {
+    return view_in_numpy(self.record, self.record->step_t.data(), {std::size_t(self.record->step_count)});
+}
+
+nb::object step_x(PythonRun& self) {
+    Record& record = *self.record;
+    return view_in_numpy(self.record, record.step_x.data(), {std::size_t(record.step_count), std::size_t(record.n)});
+}
+
 nb::object run_t(PythonRun& self) {
     Record& record = *self.record;
     if (!self.t.is_valid())
         self.t = self.request.samples_only
                      ? view_in_numpy(self.record, record.sample_t.data(), {std::size_t(record.sample_count)})
-                     : view_in_numpy(self.record, record.step_t.data(), {std::size_t(record.step_count)});
+                     : step_t(self);
     return self.t;
 }
 
@@ -50,9 +59,12 @@ nb::object run_x(PythonRun& self) {
     if (!self.x.is_valid())
         self.x = self.request.samples_only
                      ? view_in_numpy(self.record, record.sample_x.data(), {std::size_t(record.sample_count), n})
-                     : view_in_numpy(self.record, record.step_x.data(), {std::size_t(record.step_count), n});
+                     : step_x(self);
     return self.x;
 }
+
+// Times and rows of all steps, whatever times were asked for.
+nb::object at_steps(PythonRun& self) { return nb::make_tuple(step_t(self), step_x(self)); }
 
 nb::object run_end(const PythonRun& self) {
     return copy_to_numpy({self.record->end_x.data(), static_cast<std::size_t>(self.record->n)});
@@ -128,6 +140,7 @@ void bind_run(nb::module_& module) {
     nb::class_<PythonRun>(module, "Run", nb::type_slots(slots))
         .def_prop_ro("t", run_t)
         .def_prop_ro("x", run_x)
+        .def("at_steps", at_steps)
         .def_prop_ro("status", [](const PythonRun& self) { return status_name(self.record->status); })
         .def_prop_ro("stop_time", [](const PythonRun& self) { return self.record->stop_time; })
         .def_prop_ro("end", run_end)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus import _core
 from daedalus.simulation.independence import Independence, scales
 from daedalus.simulation.samples import Samples
 from daedalus.simulation.trajectory import Trajectory
@@ -75,6 +76,8 @@ def singular_places(measure: Independence, piece: Trajectory, rtol: float, has_s
 
 def _at_steps(piece: Trajectory) -> Samples:
     """The run at its steps, where its samples are those of save_at."""
+    if isinstance(piece._source, _core.Run):
+        return Samples(piece._plant, piece._drive, piece._parameters, *piece._source.at_steps())
     starts, ends = piece.dense_spans
     return piece.at(np.append(starts, ends[-1:])) if len(starts) else piece
 

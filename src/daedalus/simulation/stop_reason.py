@@ -114,7 +114,7 @@ def remedy(status: str) -> str:
     return {
         "step_limit": "a larger max_steps, a looser rtol, or a method for stiff systems",
         "time_limit": "a larger time_limit, or a looser rtol",
-        "memory_limit": "save_at=numpy.linspace(...), which keeps the rows asked for alone, or a looser rtol",
+        "memory_limit": "runs one after the other, dd.simulate(m, (t, ...), start=tr.end), or a looser rtol",
         "step_too_small": "a shorter span if it blows up there, or an event where the equations jump",
         "not_finite": "other start values; a division by zero or a root of a negative number is likely",
         "newton_failed": "dd.analyse(m, at=...) at the last state, a looser rtol, or a smaller step where it is fixed",

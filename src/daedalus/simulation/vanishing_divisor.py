@@ -9,6 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
@@ -51,7 +52,7 @@ def check_divisors(model: Model | System, plant: Plant, drive: Drive, t0: float,
         return
     function, needs_inputs = _function(plant.system, plant.form.divisors)
     u = drive.at_time(t0) if needs_inputs else drive.constants
-    value, size = (np.asarray(result).ravel() for result in function(t0, x0, u, p))
+    value, size = function.core(np.array([t0]), x0, u, p)
     vanished = np.flatnonzero(np.abs(value) <= ROUNDING * size)
     if len(vanished):
         check_start_mass(model, plant.system, t0, x0, p)
@@ -70,8 +71,8 @@ def passages(plant: Plant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np
     function, needs_inputs = _function(system, plant.form.divisors)
     if needs_inputs and drive.callbacks:
         return ()
-    u = drive.at(times).T if needs_inputs else drive.constants
-    signs = np.sign(np.asarray(function(times[None, :], x.T, u, p)[0]))
+    u = drive.at(times) if needs_inputs else drive.constants
+    signs = np.sign(function.core.evaluate_many(times[:, None], x, u, p)[0]).T
     notes = []
     for divisor, row in zip(plant.form.divisors, signs):
         places = np.flatnonzero(row[1:] * row[:-1] <= 0)
@@ -92,7 +93,7 @@ def _labels(system: System) -> dict[int, str]:
     }
 
 
-def _function(system: System, divisors: tuple[Divisor, ...]) -> tuple[ca.Function, bool]:
+def _function(system: System, divisors: tuple[Divisor, ...]) -> tuple[Compiled, bool]:
     """The divisors and the sizes of their terms, as numbers of (t, x, u, p); kept with the system."""
     if "divisors" not in system.prepared:
         symbols = [system.symbol(letter) for letter in LETTERS]
@@ -100,7 +101,7 @@ def _function(system: System, divisors: tuple[Divisor, ...]) -> tuple[ca.Functio
         arguments = ca.vertcat(*symbols)
         terms = ca.mtimes(ca.fabs(ca.jacobian(expressions, arguments)), ca.fabs(arguments))
         function = ca.Function("divisors", symbols, [ca.densify(expressions), ca.densify(terms)])
-        system.prepared["divisors"] = function, bool(ca.depends_on(expressions, system.symbol("u")))
+        system.prepared["divisors"] = compile_function(function), bool(ca.depends_on(expressions, system.symbol("u")))
     return system.prepared["divisors"]
 
 
