@@ -26,8 +26,10 @@ END_OF, CONSERVED_OF = {"bdf": 10000.0}, {"bdf": 2000.0}
 # 1e-9, 15 500 steps end 62 times that from the reference; SciPy's Radau takes 14 200 with its rtol there, and ends 70
 # times that from it.
 END_FOR = {"beam": 2000.0}
-# Balances of forces are compared with these forces, of some 4000 N here; elsewhere all equations count as they are.
-BESIDE_TERMS = {"flexible_slider_crank"}
+# Balances of forces are compared with these forces, by such bounds; elsewhere all equations count as they are. They are
+# some 4000 N in the mechanism and 15 000 to 650 000 in the beam, where Newton's method of bdf leaves 3 to 180 rtol in
+# runs that differ by rounding, which is at most 1e-3 rtol beside the terms.
+BESIDE_TERMS = {"flexible_slider_crank": CONSERVED, "beam": 0.01}
 
 # Systems whose runs are long: these methods stand for the others.
 LONG = {
@@ -115,7 +117,8 @@ def test_conserved_quantities_stay_at_the_steps_and_between_them(name, method, r
     # What the model itself promises to keep, its constraints and invariants.
     sizes = term_sizes(trajectory) if name in BESIDE_TERMS else {}
     beside = {key: violation / sizes.get(key, 1.0) for key, violation in trajectory.drift().items()}
-    assert all(violation <= CONSERVED * rtol for violation in beside.values()), beside
+    most = BESIDE_TERMS.get(name, CONSERVED)
+    assert all(violation <= most * rtol for violation in beside.values()), beside
 
 
 @pytest.mark.parametrize("name", catalogue.names())
