@@ -17,14 +17,12 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// So often a last step is refused for this reason, and so much larger than its tolerance z may be: shorter steps gain
-// less than in Radau methods, and rounding errors grow.
-inline constexpr int most_refused_bdf_ends = 30;
+// So much larger than its tolerance z may be: shorter steps gain less than in Radau methods, and rounding errors grow.
 inline constexpr double most_of_z_at_end = 30;
 
 // Whether z at the end of this step stays as it is, and may be that of a step over a kink.
 inline bool ends_run(const Integration& s, const BdfState& m) noexcept {
-    return m.model.deepest == 2 && s.kinked && m.refused_ends < most_refused_bdf_ends && s.t_new == s.t1;
+    return m.model.deepest == 2 && s.kinked && m.refused_ends < most_refused_ends && s.t_new == s.t1;
 }
 
 // Whether the error of a variable without x' of index 2 is too large to stay.

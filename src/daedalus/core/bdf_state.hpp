@@ -27,7 +27,6 @@ struct BdfState : ImplicitState {
     double* rounding;       // what rounding errors alone change in each unknown
     bool rounded = false;   // and whether tolerances are so small that it counts
     double share = 0;       // one over the number of components in the error test
-    int refused_ends = 0;   // last steps refused because of z alone
     bool pending = false;   // the last step is complete, but not yet in the past
     bool factored = false, fresh = false;  // fresh: the Jacobian belongs to this attempt
     double factored_alpha = 0, last_alpha = 0;

@@ -43,6 +43,7 @@ struct ImplicitState {
     BlockSolver<double> solver;
 
     long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0, singular = 0;
+    int refused_ends = 0;  // last steps refused because of z alone
     int strain = 0;  // failures of Newton's method that come again and again
 
     // `extra`: doubles the method itself wants from the memory.
@@ -98,6 +99,9 @@ inline constexpr double least_part = 1.0 / 64;
 // On the way to a kink Newton's method fails again and again, with short steps between that end before it: a failure
 // counts twice, a step takes one off, and from here on there is more care.
 inline constexpr int strained = 5, most_strain = 8;
+
+// A last step is refused so often because of its variables of index 2.
+inline constexpr int most_refused_ends = 30;
 
 inline void note_failure_of_newton(ImplicitState& m) noexcept { m.strain = m.strain + 2 < most_strain ? m.strain + 2 : most_strain; }
 inline void note_step(ImplicitState& m) noexcept { m.strain -= m.strain > 0; }

@@ -12,9 +12,6 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// So often a last step is refused for this reason.
-inline constexpr int most_refused_ends = 30;
-
 struct RadauLastStep : RadauStages {
     // Whether z at the end of this step stays as it is, and may be that of a step over a kink or of the first behind it.
     static bool ends_run(const Integration& s, const RadauState& m) noexcept {

@@ -30,7 +30,6 @@ struct RadauState : ImplicitState {
     bool jacobian_known = false, jacobian_fresh = false, factored = false;
     int failures = 0;  // of Newton's method in a row
     int refusals = 0;  // of steps from one time, because of their error
-    int refused_ends = 0;  // last steps refused because of z alone
     bool keeps_defect = false, noise_known = false;
     long long noisiest = -1;  // the unknown whose rounding errors are far above its tolerance, where Newton's method fails
     double factored_step = 0;

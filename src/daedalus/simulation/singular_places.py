@@ -24,6 +24,8 @@ from daedalus.simulation.trajectory import Trajectory
 LOW = np.log(0.5)
 # The search: so many points around each low value, taken closer so many times; what stays above this is let go.
 POINTS, ROUNDS, HIGH = 9, 16, np.log(1e-3)
+# Steps that see det change by less than twice from one to the next, when there are this many, see its zeros.
+SEEN = 8
 # Where there are few steps, so many times within each are looked at too.
 FEW, WITHIN = 40, 16
 # Dependent: the smallest singular value by its size at the best step, between these whatever the tolerance. Where it is
@@ -57,11 +59,12 @@ def singular_places(measure: Independence, piece: Trajectory, rtol: float, has_s
     lowest, highest = measure.extremes(samples)
     if highest + LOW < lowest:  # nearly every run ends here
         return []
-    times = samples._times
+    times, values = samples._times, measure.logarithms(samples)
+    if len(values) >= SEEN and np.all(np.abs(np.diff(values)) < -LOW):
+        return []
     if len(times) < FEW:
         times = _between(times)
-        samples = piece.at(times)
-    values = measure.logarithms(samples)
+        values = measure.logarithms(piece.at(times))
     times, values = times[~np.isnan(values)], values[~np.isnan(values)]
     highest = values.max()
     low = _lowest(measure, piece, *_brackets(times, values, highest), highest)
