@@ -11,7 +11,7 @@
 #pragma once
 
 #include "mass_product.hpp"
-#include "stage_start.hpp"
+#include "stage_inside.hpp"
 #include "step_control.hpp"
 
 namespace daedalus {
@@ -64,18 +64,14 @@ struct ImplicitTableau {
         if (s.abort_called) return Status::aborted;
         if (outcome != Newton::converged) return shorter(s, m, outcome);
         combine(s, m);
-        const double error = estimate(s, m);
-        if (!(error <= 1)) {
-            ++s.rejected;
-            s.h = h * (std::isfinite(error) ? shrinkage_after_rejection<ImplicitTableau>(s, error) : cut_if_not_finite);
-            s.after_rejection = true;
-            if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
-            s.culprit = {worst_component(m, m.error), Culprit::What::nothing};
-            return Status::step_too_small;
-        }
+        double error = estimate(s, m);
+        if (!(error <= 1)) return reject(s, m, error);
         outcome = find_end(s, m);
         if (s.abort_called) return Status::aborted;
         if (outcome != Newton::converged) return shorter(s, m, outcome);
+        error = std::fmax(error, error_inside(s, m));
+        if (s.abort_called) return Status::aborted;
+        if (!(error <= 1)) return reject(s, m, error);
         s.accepted = true;
         s.h = h * growth_after_acceptance<ImplicitTableau>(s, error);
         return Status::going;
@@ -123,6 +119,17 @@ struct ImplicitTableau {
     }
 
 private:
+    // After an error that is too large: a shorter step.
+    static Status reject(Integration& s, StepState& m, double error) noexcept {
+        const double h = s.t_new - s.t;
+        ++s.rejected;
+        s.h = h * (std::isfinite(error) ? shrinkage_after_rejection<ImplicitTableau>(s, error) : cut_if_not_finite);
+        s.after_rejection = true;
+        if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
+        s.culprit = {worst_component(m, m.error), Culprit::What::nothing};
+        return Status::step_too_small;
+    }
+
     static void combine(Integration& s, StepState& m) noexcept {
         const ImplicitTable& table = m.table;
         for (long long i = 0; i < m.states; ++i) {

@@ -43,7 +43,8 @@ inline double correction_inside(Integration& s, RadauState& m, double h, double 
 }
 
 // The error in the middle of a step; 0 where nothing is to be seen: without equations that have no derivative, above
-// index 1, where nothing moves by itself and no guard looks, or where rounding errors of the unknowns make it up. What is beyond 1 is left in m.error.
+// index 1, where nothing moves by itself and no guard looks, or where rounding errors of the unknowns make it up. What
+// is beyond 1 is left in m.error.
 inline double error_inside(Integration& s, RadauState& m, double h) noexcept {
     if (m.first && !m.after_failure) m.usual_step = std::fabs(h);
     if (m.model.higher_index || m.model.constraints.empty()) return 0;
