@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "stage_start.hpp"
 #include "step_control.hpp"

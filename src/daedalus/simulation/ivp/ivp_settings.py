@@ -11,12 +11,12 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.simulation.ivp.ivp_errors import IvpTypeError, IvpValueError
-from daedalus.simulation.methods import METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.simulation.methods import METHODS, OF_SCIPY, choose_method, is_implicit, takes_momenta
 from daedalus.simulation.settings import SMALLEST
 
 # SciPy's methods by the names they have here; implicit ones run in SciPy where that name or a formula is missing.
-EXPLICIT = {"RK45": "dopri5", "RK23": "bs3", "DOP853": "dop853"}
-IMPLICIT = {"Radau": "radau5", "BDF": "bdf", "LSODA": "bdf"}
+EXPLICIT = {name: OF_SCIPY[name] for name in ("RK45", "RK23", "DOP853")}
+IMPLICIT = {"Radau": OF_SCIPY["Radau"], "BDF": OF_SCIPY["BDF"], "LSODA": "bdf"}
 # What an implicit method takes in SciPy and an exact Jacobian makes superfluous.
 ABOUT_JACOBIANS = ("jac", "jac_sparsity", "lband", "uband", "min_step")
 # Below this, rounding is larger than the tolerance (SciPy's bound, 100 machine epsilons).
