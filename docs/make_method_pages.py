@@ -12,11 +12,11 @@ from io import BytesIO
 from math import isinf
 from pathlib import Path
 
-from daedalus.simulation.methods import METHODS, Method
-from daedalus.simulation.tableaux.coefficients import write_coefficient
-from daedalus.simulation.tableaux.explicit_tables import EXPLICIT
-from daedalus.simulation.tableaux.named_tableaux import ALIASES, tableau, tableau_names
-from daedalus.simulation.tableaux.tableau import Tableau
+from daedalus.integrators.methods import METHODS, Method
+from daedalus.integrators.tableaux.coefficients import write_coefficient
+from daedalus.integrators.tableaux.explicit_tableaux import EXPLICIT
+from daedalus.integrators.tableaux.named_tableaux import ALIASES, tableau, tableau_names
+from daedalus.integrators.tableaux.tableau import Tableau
 
 FOLDER = Path(__file__).parent / "methods"
 DOTS_PER_INCH, COLOURS = 60, 48

@@ -46,9 +46,9 @@ def by_name(problem: Problem, rtol: float, atol: float) -> Flight:
 
 def compiled_alone(problem: Problem, rtol: float, atol: float) -> Flight:
     from daedalus import _core
-    from daedalus.differentiation.augmented import augmented_of
     from daedalus.differentiation.directions import read_directions
-    from daedalus.simulation.plant import plant_of
+    from daedalus.differentiation.variational.augmented import augmented_of
+    from daedalus.simulation.plant.plant import plant_of
 
     system = model_of(problem).freeze()
     directions = read_directions(system, ("start", "inputs"), 0)

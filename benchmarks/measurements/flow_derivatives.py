@@ -21,7 +21,7 @@ def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One record a part and tool: "explicit first", "explicit tensors", "explicit second", "implicit first", …"""
     import daedalus as dd
     from daedalus import catalogue
-    from daedalus.differentiation.flow_core import FlowCore
+    from daedalus.differentiation.flow.flow_core import FlowCore
 
     system = catalogue.load("quadrotor").model.freeze()
     x = system.default_start + 0.1 * np.sin(np.arange(system.sizes["x"]))
@@ -45,7 +45,7 @@ def peers(system: Any) -> Iterator[tuple[str, Any]]:
     """CasADi's own functions (x, u, p) -> value and derivatives by (x, u), and the second ones contracted with λ."""
     import casadi as ca
 
-    from daedalus.reduction.explicit_form import explicit_form
+    from daedalus.reduction.forms.explicit_form import explicit_form
 
     x, u, p = (system.symbol(letter) for letter in "xup")
     f = explicit_form(system).xdot

@@ -43,7 +43,7 @@ def methods() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from daedalus.simulation.methods import methods as method_table
+    from daedalus.integrators.methods import methods as method_table
 
     table = Table(title="Integration methods", title_justify="left")
     for heading in ("name", "order", "explicit", "adaptive", "ODE", "index 1", "index 2", "index 3", "what it is"):

@@ -12,11 +12,11 @@ from kronecker_blocks import finite_block, hidden, infinite_block, left_block, r
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.analysis.operating_point import read_point
+from daedalus.analysis.points.operating_point import read_point
 from daedalus.analysis.structure import examination
 from daedalus.analysis.structure.block_form import blocks_in_order
-from daedalus.analysis.structure.consistent_jet import consistent_jet, jet_start
-from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.consistent_jet import consistent_jet, jet_start
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.numeric_index import JetJacobian, fullness, index_from_blocks
 from daedalus.analysis.structure.signature import signature
 

@@ -8,9 +8,9 @@ import casadi as ca
 import numpy as np
 
 import daedalus as dd
-from daedalus.catalogue import delta_robot as delta
-from daedalus.catalogue import four_bar as bars
-from daedalus.catalogue import slider_crank as engine
+from daedalus.catalogue.mechanics import delta_robot as delta
+from daedalus.catalogue.mechanics import four_bar as bars
+from daedalus.catalogue.mechanics import slider_crank as engine
 
 G = 9.81
 

@@ -10,7 +10,7 @@ import pytest
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.catalogue.known_system import KnownSystem, written_start
-from daedalus.reduction.explicit_form import explicit_form
+from daedalus.reduction.forms.explicit_form import explicit_form
 
 every_system = pytest.mark.parametrize("name", catalogue.names())
 

@@ -7,7 +7,7 @@ from minimal_forms import FORMS
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.analysis.motion_samples import MovingModel
+from daedalus.analysis.points.motion_samples import MovingModel
 
 MECHANISMS = ["pendulum_3d", "delta_robot", "slider_crank", "four_bar", "rod_chain", "andrews", "car_axis"]
 

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.analysis.motion_samples import MovingModel
+from daedalus.analysis.points.motion_samples import MovingModel
 
 NOTHING = np.zeros(0)
 

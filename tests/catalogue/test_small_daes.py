@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.catalogue import cstr
+from daedalus.catalogue.chemistry import cstr
 
 
 def residual(name):

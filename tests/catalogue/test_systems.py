@@ -8,7 +8,7 @@ from other_forms import FORMS, hires
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.reduction.explicit_form import explicit_form
+from daedalus.reduction.forms.explicit_form import explicit_form
 
 # Extrapolation is explicit: HIRES is too stiff for it to be quick. Its equations are compared instead.
 QUICK = [name for name in FORMS if name != "hires"]

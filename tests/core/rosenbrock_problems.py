@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 
 import daedalus as dd
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 
 def orbit() -> System:

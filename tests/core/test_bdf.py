@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from daedalus import _core
-from daedalus.simulation.tableaux.collocation_transform import core_collocation
+from daedalus.integrators.tableaux.collocation_transform import core_collocation
 
 
 def end_error(run, exact):

@@ -10,10 +10,10 @@ from implicit_models import implicit_model, integrate
 
 import daedalus as dd
 from daedalus import _core
-from daedalus.simulation.tableaux.collocation_transform import core_collocation
-from daedalus.simulation.tableaux.core_tableau import core_implicit_tableau, core_tableau
-from daedalus.simulation.tableaux.dae_orders import dae_orders
-from daedalus.simulation.tableaux.stage_interpolation import state_weights, value_weights
+from daedalus.integrators.tableaux.collocation_transform import core_collocation
+from daedalus.integrators.tableaux.core_tableau import core_implicit_tableau, core_tableau
+from daedalus.integrators.tableaux.dae_orders import dae_orders
+from daedalus.integrators.tableaux.stage_interpolation import state_weights, value_weights
 
 RADAU_IA = dd.Tableau([["1/4", "-1/4"], ["1/4", "5/12"]], ["1/4", "3/4"], [0, "2/3"], name="radau_ia2")
 METHODS = [

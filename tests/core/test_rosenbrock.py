@@ -10,8 +10,8 @@ from known_orbit import orbit_exact, orbit_start
 import daedalus as dd
 from daedalus import _core, catalogue
 from daedalus.compilation import compile_function
-from daedalus.simulation.tableaux.collocation_transform import core_collocation
-from daedalus.simulation.tableaux.rosenbrock_tables import core_rosenbrock
+from daedalus.integrators.tableaux.collocation_transform import core_collocation
+from daedalus.integrators.tableaux.rosenbrock_coefficients import core_rosenbrock
 
 ORDERS = {"rodas4": 4, "rodas5p": 5}
 COUNTS_ON_ORBIT = {"rodas4": [640, 1280, 2560], "rodas5p": [160, 320, 640]}

@@ -9,7 +9,7 @@ from scipy.optimize import root
 
 import daedalus as dd
 from daedalus import _core
-from daedalus.simulation.tableaux.core_tableau import core_implicit_tableau, core_tableau
+from daedalus.integrators.tableaux.core_tableau import core_implicit_tableau, core_tableau
 
 # Two stages that need each other, one that needs both, one that needs all: groups 2, 1, 1, with a hole in each block.
 MIXED = dd.Tableau(

@@ -9,7 +9,7 @@ import pytest
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.differentiation.smoothness import corners
+from daedalus.differentiation.events.smoothness import corners
 
 RTOL = 1e-8
 # The first part of each span: long enough to move, short enough for chaos to stay away.

@@ -7,7 +7,7 @@ from differentiable_models import ball, linear, pendulum_by_position
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.differentiation.adjoint import SEGMENT
+from daedalus.differentiation.steps.adjoint import SEGMENT
 
 ALL = ("start", "inputs", "parameters")
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.simulation.convergence import convergence
+from daedalus.studies.convergence import convergence
 
 
 @pytest.fixture(autouse=True)

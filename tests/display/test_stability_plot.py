@@ -6,7 +6,7 @@ import pytest
 
 from daedalus.display.stability import REGION, plot_stability
 from daedalus.errors import InputError
-from daedalus.simulation.tableaux.named_tableaux import tableau
+from daedalus.integrators.tableaux.named_tableaux import tableau
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.catalogue import four_bar, slider_crank
+from daedalus.catalogue.mechanics import four_bar, slider_crank
 
 GAP = 1e-9
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import daedalus as dd
-from daedalus.analysis.damped_newton import damped_newton
+from daedalus.analysis.points.damped_newton import damped_newton
 from daedalus.initialisation.homotopy import follow
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from daedalus.model import inertia
-from daedalus.model.angular_velocity import angular_velocity
-from daedalus.model.axis_angle import axis_angle_from_rotation, rotation_exp, rotation_from_axis_angle
-from daedalus.model.euler_angles import (
+from daedalus.geometry import inertia
+from daedalus.geometry.angular_velocity import angular_velocity
+from daedalus.geometry.axis_angle import axis_angle_from_rotation, rotation_exp, rotation_from_axis_angle
+from daedalus.geometry.euler_angles import (
     GimbalLockWarning,
     rotation_from_rpy,
     rotation_from_zyz,
@@ -19,15 +19,15 @@ from daedalus.model.euler_angles import (
     rpy_rate_matrix,
     zyz_from_rotation,
 )
-from daedalus.model.frames import transform
-from daedalus.model.newton_euler import newton_euler
-from daedalus.model.quaternions import (
+from daedalus.geometry.frames import transform
+from daedalus.geometry.newton_euler import newton_euler
+from daedalus.geometry.quaternions import (
     quaternion_from_rotation,
     quaternion_product,
     quaternion_rate,
     rotation_from_quaternion,
 )
-from daedalus.model.rotations import is_rotation, rot_x, rot_y, rot_z, skew
+from daedalus.geometry.rotations import is_rotation, rot_x, rot_y, rot_z, skew
 
 PAGE = Path(__file__).parents[2] / "docs" / "conventions.md"
 

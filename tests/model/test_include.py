@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.reduction.explicit_form import explicit_form
+from daedalus.reduction.forms.explicit_form import explicit_form
 
 
 def text_of(call) -> str:

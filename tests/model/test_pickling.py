@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import daedalus as dd
 from daedalus.model.model import as_system
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 USED_ELSEWHERE = """
 import json, pickle, sys
 import casadi as ca
-from daedalus.reduction.explicit_form import explicit_form
+from daedalus.reduction.forms.explicit_form import explicit_form
 with open(sys.argv[1], "rb") as file:
     model, system = pickle.load(file)
 model.equation(model.der(model.state("extra")), model["λ.q"][0] + model.time, name="more")

@@ -12,7 +12,7 @@ from tests.support.term_sizes import term_sizes
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.simulation.constant_mass import varying_mass
+from daedalus.simulation.plant.constant_mass import varying_mass
 
 TOLERANCES = [1e-6, 1e-9]
 # Local errors of about rtol add up over some hundred steps and are amplified on the way: measured up to 350 times rtol

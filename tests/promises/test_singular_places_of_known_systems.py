@@ -4,7 +4,7 @@ import pytest
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.simulation.stop_reason import SUCCESS
+from daedalus.simulation.run.stop_reason import SUCCESS
 
 # Runs of thousands of steps: their beginnings stand for them.
 PARTS = {"ring_modulator": 1e-2, "wheelset": 0.05, "two_bit_adder": 0.02, "emep": 0.1, "flexible_slider_crank": 0.1,

@@ -11,7 +11,7 @@ import daedalus as dd
 from daedalus import _core
 from daedalus.compilation import compile_function
 from daedalus.model.model import as_system
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 
 def implicit_model(model: dd.Model | System, index=(), level=(), drift: str | None = "exact") -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.simulation.implicit_plant import ImplicitPlant
-from daedalus.simulation.trajectory import Trajectory
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.trajectory import Trajectory
 
 
 def term_sizes(trajectory: Trajectory) -> dict[str, float]:

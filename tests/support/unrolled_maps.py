@@ -3,9 +3,9 @@
 import casadi as ca
 import numpy as np
 
-from daedalus.model.system import System
-from daedalus.reduction.explicit_form import explicit_form
-from daedalus.simulation.tableaux.tableau import Tableau
+from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.explicit_form import explicit_form
 
 
 def unrolled(system: System, tableau: Tableau, step: float, steps: int, t0: float = 0.0, project=None) -> ca.Function:

@@ -9,11 +9,11 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.compilation import compile_function
-from daedalus.differentiation.augmented import augmented_of
 from daedalus.differentiation.case import Case, core_inputs, read_case
 from daedalus.differentiation.directions import read_directions
-from daedalus.differentiation.tangent_start import tangent_start
-from daedalus.simulation.methods import choose_method
+from daedalus.differentiation.variational.augmented import augmented_of
+from daedalus.differentiation.variational.tangent_start import tangent_start
+from daedalus.integrators.methods import choose_method
 
 
 def plain_model(augmented: Any) -> Any:

@@ -8,14 +8,14 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.operating_point import OperatingPoint, read_point
+from daedalus.analysis.points.operating_point import OperatingPoint, read_point
 from daedalus.analysis.report import Report
 from daedalus.analysis.structure.block_form import blocks_in_order, coarse_parts
 from daedalus.analysis.structure.classification import classify, form_of, linearity
-from daedalus.analysis.structure.consistent_jet import Jet, JetStart, jet_start
-from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.examination import Examination, examine_away_from_special_values
 from daedalus.analysis.structure.hidden_constraints import FoundConstraint, constraints_of
+from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, jet_start
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.judgement import judge, structure_warnings
 from daedalus.analysis.structure.numeric_index import TOLERANCE
 from daedalus.analysis.structure.regimes import listed, regime_warnings
@@ -24,7 +24,7 @@ from daedalus.analysis.structure.structural_repair import repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere
 from daedalus.errors import ModelError
 from daedalus.model.model import Model, as_system
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 # Regimes are looked for in systems up to this size.
 LARGEST_FOR_REGIMES = 60
@@ -89,7 +89,7 @@ def _snapshot(model: Model | System) -> System:
         try:
             return model.freeze()
         except ModelError:
-            from daedalus.model.freeze import freeze
+            from daedalus.model.system.freeze import freeze
 
             if not any(v.kind in ("state", "algebraic") for v in model.variables.values()):
                 raise

@@ -18,7 +18,7 @@ from daedalus.analysis.structure.symbolic_solve import solved_for
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model, as_system
-from daedalus.model.system import Place, System
+from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, parameter_values
 
 SAMPLES, CLIMBS = 400, 60

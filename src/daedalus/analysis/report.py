@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 
-from daedalus.analysis.operating_point import OperatingPoint
+from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.signature import Signature
 from daedalus.model.names import counted
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

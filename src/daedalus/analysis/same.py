@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.motion_samples import MovingModel
+from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.errors import InputError
 from daedalus.model.expressions import column, concatenate
-from daedalus.model.mechanics import time_derivative
+from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, did_you_mean
 

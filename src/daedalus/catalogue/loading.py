@@ -1,7 +1,7 @@
 """Find a known system by name and hand out a model of one's own.
 
-A system is one file of this folder, named like the system, with a function `build(**options) -> KnownSystem`; adding
-one is that file and its line in `SYSTEMS`.
+A system is one file in the folder of its field, named like the system, with a function `build(**options) ->
+KnownSystem`; adding one is that file and its line in `FIELDS`.
 """
 
 from __future__ import annotations
@@ -16,45 +16,47 @@ from daedalus.catalogue.known_system import KnownSystem
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
 
-SYSTEMS = (
-    "mass_spring",
-    "cart_pendulum",
-    "double_pendulum",
-    "quadrotor",
-    "pleiades",
-    "van_der_pol",
-    "lotka_volterra",
-    "hires",
-    "cstr",
-    "nilpotent_3",
-    "small_dae",
-    "robertson",
-    "chemical_akzo",
-    "transistor_amplifier",
-    "pendulum_3d",
-    "delta_robot",
-    "slider_crank",
-    "four_bar",
-    "gyroscope",
-    "rolling_disc",
-    "rod_chain",
-    "andrews",
-    "car_axis",
-    "pollution",
-    "oregonator",
-    "ring_modulator",
-    "medical_akzo",
-    "nand_gate",
-    "fekete",
-    "e5",
-    "charge_pump",
-    "water_tube",
-    "beam",
-    "flexible_slider_crank",
-    "wheelset",
-    "emep",
-    "two_bit_adder",
-)
+# The field, which is the folder, of every system.
+FIELDS = {
+    "mass_spring": "mechanics",
+    "cart_pendulum": "mechanics",
+    "double_pendulum": "mechanics",
+    "quadrotor": "mechanics",
+    "pleiades": "mechanics",
+    "van_der_pol": "textbook",
+    "lotka_volterra": "textbook",
+    "hires": "chemistry",
+    "cstr": "chemistry",
+    "nilpotent_3": "textbook",
+    "small_dae": "textbook",
+    "robertson": "chemistry",
+    "chemical_akzo": "chemistry",
+    "transistor_amplifier": "electronics",
+    "pendulum_3d": "mechanics",
+    "delta_robot": "mechanics",
+    "slider_crank": "mechanics",
+    "four_bar": "mechanics",
+    "gyroscope": "mechanics",
+    "rolling_disc": "mechanics",
+    "rod_chain": "mechanics",
+    "andrews": "mechanics",
+    "car_axis": "mechanics",
+    "pollution": "chemistry",
+    "oregonator": "chemistry",
+    "ring_modulator": "electronics",
+    "medical_akzo": "chemistry",
+    "nand_gate": "electronics",
+    "fekete": "textbook",
+    "e5": "chemistry",
+    "charge_pump": "electronics",
+    "water_tube": "textbook",
+    "beam": "mechanics",
+    "flexible_slider_crank": "mechanics",
+    "wheelset": "mechanics",
+    "emep": "chemistry",
+    "two_bit_adder": "electronics",
+}
+SYSTEMS = tuple(FIELDS)
 
 
 def names() -> tuple[str, ...]:
@@ -113,7 +115,7 @@ def _builder(name: str) -> Callable[..., KnownSystem]:
             f"known: {', '.join(SYSTEMS)}",
             remedy=did_you_mean(str(name), SYSTEMS),
         )
-    return import_module(f"daedalus.catalogue.{name}").build
+    return import_module(f"daedalus.catalogue.{FIELDS[name]}.{name}").build
 
 
 def _is_hashable(key: object) -> bool:

@@ -12,24 +12,24 @@ import numpy as np
 from daedalus import _core
 from daedalus.differentiation.differentiable_system import differentiable_system
 from daedalus.differentiation.directions import Directions
-from daedalus.differentiation.implicit_slopes import consistent_row
+from daedalus.differentiation.variational.implicit_slopes import consistent_row
 from daedalus.errors import InputError, SolverError
+from daedalus.integrators.methods import choose_method, is_implicit, takes_momenta
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
-from daedalus.reduction.explicit_form import ExplicitForm
-from daedalus.reduction.independent_constraints import Redundancy
-from daedalus.simulation.consistent_start import check_on_invariants, consistent_start
-from daedalus.simulation.implicit_plant import ImplicitPlant, implicit_plant_of
-from daedalus.simulation.implicit_start import first_row
-from daedalus.simulation.inputs import Drive, read_inputs
-from daedalus.simulation.methods import choose_method, is_implicit, takes_momenta
-from daedalus.simulation.plant import ExplicitPlant, plant_of
-from daedalus.simulation.settings import Settings, settings_of
+from daedalus.reduction.forms.explicit_form import ExplicitForm
+from daedalus.reduction.redundancy.independent_constraints import Redundancy
+from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_plant_of
+from daedalus.simulation.plant.plant import ExplicitPlant, plant_of
+from daedalus.simulation.run.settings import Settings, settings_of
+from daedalus.simulation.run.system_to_run import implicit_choice
 from daedalus.simulation.simulate import read_span
-from daedalus.simulation.start_row import read_start
-from daedalus.simulation.system_to_run import implicit_choice
+from daedalus.simulation.start.consistent_start import check_on_invariants, consistent_start
+from daedalus.simulation.start.implicit_start import first_row
+from daedalus.simulation.start.start_row import read_start
 
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
 OPTIONS = ("start", "inputs", "parameters", "method", "rtol", "atol", *LIMITS, "on_stop")

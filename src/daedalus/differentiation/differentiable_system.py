@@ -9,11 +9,11 @@ import casadi as ca
 
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.model import Model, as_system
-from daedalus.model.system import System
-from daedalus.reduction.independent_constraints import EVENTS
-from daedalus.simulation.differentiated_inputs import driven_system
-from daedalus.simulation.solvable import solvable_system
-from daedalus.simulation.variable_index import variable_index
+from daedalus.model.system.system import System
+from daedalus.reduction.redundancy.independent_constraints import EVENTS
+from daedalus.simulation.inputs.differentiated_inputs import driven_system
+from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.plant.variable_index import variable_index
 
 
 def differentiable_system(

@@ -13,7 +13,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 GROUPS = {"start": "x", "inputs": "u", "parameters": "p"}
 WORDS = {"x": "start", "u": "inputs", "p": "parameters"}

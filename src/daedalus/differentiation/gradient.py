@@ -8,22 +8,22 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.adjoint import Segment
-from daedalus.differentiation.adjoint_in_parts import ForwardPart, backward_in_parts, forward_in_parts
 from daedalus.differentiation.case import Case, read_case
-from daedalus.differentiation.chain_rule import check_symbols
 from daedalus.differentiation.directions import WORDS, Directions, read_directions
-from daedalus.differentiation.grazing import check_event_inputs
-from daedalus.differentiation.implicit_slopes import ImplicitSlopes, consistent_row
+from daedalus.differentiation.events.grazing import check_event_inputs
 from daedalus.differentiation.parts import in_first_mode
-from daedalus.differentiation.stepwise import stepwise
-from daedalus.differentiation.tangent_start import tangent_start
+from daedalus.differentiation.steps.adjoint import Segment
+from daedalus.differentiation.steps.adjoint_in_parts import ForwardPart, backward_in_parts, forward_in_parts
+from daedalus.differentiation.steps.stepwise import stepwise
+from daedalus.differentiation.variational.chain_rule import check_symbols
+from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
+from daedalus.differentiation.variational.tangent_start import tangent_start
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.names import element_label
-from daedalus.model.system import System
-from daedalus.simulation.implicit_plant import implicit_plant_of
-from daedalus.simulation.system_to_run import implicit_choice
+from daedalus.model.system.system import System
+from daedalus.simulation.plant.implicit_plant import implicit_plant_of
+from daedalus.simulation.run.system_to_run import implicit_choice
 
 # The state that carries the integral of the running term, and how many models with one are kept.
 INTEGRAL = "running_integral"

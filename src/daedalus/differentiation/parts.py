@@ -15,17 +15,17 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.jumping_conditions import JumpingConditions, jumping_conditions
-from daedalus.differentiation.residual_events import events_of
+from daedalus.differentiation.events.jumping_conditions import JumpingConditions, jumping_conditions
+from daedalus.differentiation.events.residual_events import events_of
 from daedalus.errors import SolverError
-from daedalus.reduction.independent_constraints import EVENTS
-from daedalus.simulation.implicit_plant import ImplicitPlant
-from daedalus.simulation.pieces import Stuck
-from daedalus.simulation.rechosen_constraints import SUSPECT, Rechosen, rechosen
-from daedalus.simulation.solvable import reduced_system
-from daedalus.simulation.stop_reason import remedy, without_advice
-from daedalus.simulation.switched_plant import sliding_text
-from daedalus.simulation.trajectory import Dense, Outcome, Trajectory, Work
+from daedalus.reduction.redundancy.independent_constraints import EVENTS
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.solvable import reduced_system
+from daedalus.simulation.plant.switched_plant import sliding_text
+from daedalus.simulation.result.trajectory import Dense, Outcome, Trajectory, Work
+from daedalus.simulation.run.pieces import Stuck
+from daedalus.simulation.run.rechosen_constraints import SUSPECT, Rechosen, rechosen
+from daedalus.simulation.run.stop_reason import remedy, without_advice
 
 # A run is given up where this many parts fall into so small a share of the span.
 IN_A_ROW, SHARE = 30, 1e-6

@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.differentiation.augmented import augmented_of
 from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.directions import Directions, read_directions
-from daedalus.differentiation.discrete import run_discrete
-from daedalus.differentiation.error_controlled import run_error_controlled
-from daedalus.differentiation.grazing import check_event_inputs, event_notes
-from daedalus.differentiation.implicit_variational import run_implicit
-from daedalus.differentiation.jumping_conditions import unlocated_jumps
+from daedalus.differentiation.events.grazing import check_event_inputs, event_notes
+from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
+from daedalus.differentiation.events.smoothness import refuse_corners
 from daedalus.differentiation.parts import NextPart, check_progress, end_of_part, in_first_mode, next_part
-from daedalus.differentiation.recorded import Part
-from daedalus.differentiation.sensitivity_result import Sensitivities
-from daedalus.differentiation.smoothness import refuse_corners
-from daedalus.differentiation.stepwise import stepwise
-from daedalus.differentiation.tangent_start import tangent_start
+from daedalus.differentiation.result.sensitivity_result import Sensitivities
+from daedalus.differentiation.steps.discrete import run_discrete
+from daedalus.differentiation.steps.stepwise import stepwise
+from daedalus.differentiation.variational.augmented import augmented_of
+from daedalus.differentiation.variational.error_controlled import run_error_controlled
+from daedalus.differentiation.variational.implicit_variational import run_implicit
+from daedalus.differentiation.variational.recorded import Part
+from daedalus.differentiation.variational.tangent_start import tangent_start
 from daedalus.errors import InputError
+from daedalus.integrators.methods import is_implicit
 from daedalus.model.model import Model
-from daedalus.model.system import System
-from daedalus.simulation.methods import is_implicit
-from daedalus.simulation.system_to_run import implicit_choice
+from daedalus.model.system.system import System
+from daedalus.simulation.run.system_to_run import implicit_choice
 
 WAYS = {"variational": run_error_controlled, "discrete": run_discrete}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.simulation.measured_order import Convergence
+from daedalus.studies.measured_order import Convergence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

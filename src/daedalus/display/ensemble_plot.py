@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.ensembles.ensemble import Ensemble
 from daedalus.errors import InputError
-from daedalus.simulation.ensemble import Ensemble
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

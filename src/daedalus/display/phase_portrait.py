@@ -13,8 +13,8 @@ from daedalus.display.planar_equilibria import Equilibrium, find_equilibria
 from daedalus.display.planar_field import PlanarField, planar_field
 from daedalus.errors import InputError
 from daedalus.model.model import Model
-from daedalus.model.system import System
-from daedalus.simulation.files import unit_of
+from daedalus.model.system.system import System
+from daedalus.simulation.result.files import unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,10 +12,10 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 from daedalus.model.values import given_start, parameter_values
-from daedalus.reduction.explicit_form import explicit_form
-from daedalus.simulation.inputs import Drive, read_inputs
+from daedalus.reduction.forms.explicit_form import explicit_form
+from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 
 
 @dataclass(frozen=True, eq=False)

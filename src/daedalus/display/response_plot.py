@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.analysis.linear.frequency_response import FrequencyResponse
-from daedalus.analysis.linear.response import Response
+from daedalus.analysis.linear.responses.response import Response
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

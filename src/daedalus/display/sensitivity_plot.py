@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.differentiation.sensitivity_result import Sensitivities
+from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.model.names import element_label
 
 if TYPE_CHECKING:

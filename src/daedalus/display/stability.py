@@ -13,7 +13,7 @@ import numpy as np
 from daedalus.errors import InputError
 
 if TYPE_CHECKING:
-    from daedalus.simulation.tableaux.tableau import Tableau
+    from daedalus.integrators.tableaux.tableau import Tableau
 
 POINTS = 401
 REGION, STAR = "#9ecae1", "#d95f02"

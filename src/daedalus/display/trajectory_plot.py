@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.model.names import element_label
-from daedalus.simulation.files import unit_of
-from daedalus.simulation.trajectory import Trajectory
+from daedalus.simulation.result.files import unit_of
+from daedalus.simulation.result.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from daedalus.analysis.damped_newton import SOLVED
+from daedalus.analysis.points.damped_newton import SOLVED
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.search import Outcome, Search
 from daedalus.initialisation.wording import distances_in_words, listed, number, values_in_words

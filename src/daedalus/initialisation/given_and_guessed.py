@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.expressions import symbol_key
-from daedalus.model.system import Place, System
+from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
 # What a start has: derivatives, states, algebraic variables.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.damped_newton import Equations, Factors
+from daedalus.analysis.points.damped_newton import Equations, Factors
 from daedalus.initialisation.least_change import DENSE, Arrival, Scaled, least_change
 
 MOST_STEPS = 400

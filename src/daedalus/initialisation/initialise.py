@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from daedalus.analysis.structure.consistent_jet import Jet, JetStart
-from daedalus.analysis.structure.dependence import only_repeats
+from daedalus.analysis.structure.dependence.dependent_equations import only_repeats
+from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.closure import closure_at_guess
 from daedalus.initialisation.conflicts import explain
@@ -21,9 +21,9 @@ from daedalus.initialisation.start import Start
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.initialisation.wording import listed, number
 from daedalus.model.model import Model, as_system
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, parameter_values
-from daedalus.reduction.selected_states import without_choice
+from daedalus.reduction.selection.selected_states import without_choice
 
 # States taken from a run are known to its tolerance: up to this share of their size they may move onto the constraints.
 OF_A_RUN = 1e-3

@@ -9,10 +9,10 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.closed_loop import close_loop
 from daedalus.model.names import split_derivative, split_index
 from daedalus.model.signals import Signal
-from daedalus.model.system import Place, System
+from daedalus.model.system.closed_loop import close_loop
+from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
 # Distance of the points that a function of time is differentiated over when it cannot be read as an expression.

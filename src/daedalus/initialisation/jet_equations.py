@@ -9,7 +9,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature
 from daedalus.initialisation.jet_evaluation import JetEvaluation
 from daedalus.model.expressions import column, elements, symbol_key

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.damped_newton import RANK, SOLVED, Equations, Root, damped_newton
+from daedalus.analysis.points.damped_newton import RANK, SOLVED, Equations, Root, damped_newton
 from daedalus.analysis.structure.system_jacobian import singular_share
 
 # Above this many unknowns with fewer equations the linear algebra is sparse, and the nearest point is not polished.

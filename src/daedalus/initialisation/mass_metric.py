@@ -14,9 +14,9 @@ import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.initialisation.jet_equations import JetEquations
+from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.model import Model
-from daedalus.model.motion_functions import MotionFunctions
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 # Larger mass matrices would fill the sparse linear algebra: sizes are used there.
 LARGEST = 400

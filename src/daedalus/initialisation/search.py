@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.damped_newton import SOLVED
+from daedalus.analysis.points.damped_newton import SOLVED
 from daedalus.initialisation.homotopy import follow
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.jet_evaluation import JetEvaluation

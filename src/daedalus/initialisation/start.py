@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.operating_point import OperatingPoint
+from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.errors import InputError
 from daedalus.model.names import counted, derivative_name, split_derivative, split_index
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 # Rows of the printed table.
 MOST_ROWS = 40

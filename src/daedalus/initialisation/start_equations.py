@@ -16,15 +16,15 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.block_form import blocks_in_order
-from daedalus.analysis.structure.consistent_jet import Jet
-from daedalus.analysis.structure.derivative_array import DerivativeArray
 from daedalus.analysis.structure.incomplete_structure import completed, with_rest
+from daedalus.analysis.structure.jets.consistent_jet import Jet
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import raised, signature
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.system_jacobian import is_singular, system_jacobian
 from daedalus.initialisation.jet_equations import JetEquations, Row
 from daedalus.model.expressions import column, elements, symbol_key
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 # Blocks of the system Jacobian that are larger are taken for regular without a look at numbers.
 LARGEST_EXAMINED = 300

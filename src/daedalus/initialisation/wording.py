@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from daedalus.model.names import split_index
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 
 def number(value: float, digits: int = 6) -> str:

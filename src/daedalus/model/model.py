@@ -9,16 +9,16 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.equations import EquationDoor
-from daedalus.model.events import EventDoor
+from daedalus.model.doors.equations import EquationDoor
+from daedalus.model.doors.joints import JointDoor
 from daedalus.model.expressions import elements
-from daedalus.model.freeze import freeze
-from daedalus.model.joints import JointDoor
-from daedalus.model.motion_functions import MotionFunctions, motion_functions
+from daedalus.model.mechanics.motion_functions import MotionFunctions, motion_functions
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import Equation, WrittenEvent, size_text
 from daedalus.model.printing import expression_text
-from daedalus.model.system import System
+from daedalus.model.switching.events import EventDoor
+from daedalus.model.system.freeze import freeze
+from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 

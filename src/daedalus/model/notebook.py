@@ -31,8 +31,8 @@ from daedalus.model.names import (
     split_index,
     with_article,
 )
-from daedalus.model.state_choice import StateChoice
-from daedalus.model.system import System
+from daedalus.model.system.state_choice import StateChoice
+from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 # Which model owns a symbol, to say "x belongs to the model 'arm'" when it turns up in another one.

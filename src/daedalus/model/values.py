@@ -9,7 +9,7 @@ import numpy as np
 
 from daedalus.errors import InputError, ModelError
 from daedalus.model.names import did_you_mean, split_index
-from daedalus.model.system import Place, System
+from daedalus.model.system.system import Place, System
 from daedalus.model.variables import flatten_values
 
 # NumPy has one such object, and comparing with it by == is slow.

@@ -11,10 +11,10 @@ from daedalus.analysis.structure.expression_substitution import MOST_SUBSTITUTIO
 from daedalus.analysis.structure.signature import Signature
 from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.model import Model
-from daedalus.model.system import System
-from daedalus.reduction.differentiate import Differentiation, check_inputs, differentiated_inputs
-from daedalus.reduction.expression_substitution import with_substitution
-from daedalus.reduction.offsets import (
+from daedalus.model.system.system import System
+from daedalus.reduction.index.differentiate import Differentiation, check_inputs, differentiated_inputs
+from daedalus.reduction.index.expression_substitution import with_substitution
+from daedalus.reduction.index.offsets import (
     Flow,
     Unknown,
     raised_offsets,
@@ -23,7 +23,7 @@ from daedalus.reduction.offsets import (
     unknown_label,
     unknowns_of,
 )
-from daedalus.reduction.regularity import (
+from daedalus.reduction.index.regularity import (
     MisleadingStructureError,
     SystemJacobian,
     always_singular,

@@ -10,19 +10,19 @@ import numpy as np
 
 from daedalus.errors import InputError, SingularModelError
 from daedalus.model.model import Model
-from daedalus.model.system import System
-from daedalus.reduction.derivative_inputs import with_derivative_inputs
-from daedalus.reduction.differentiate import DifferentiatedInputError, given_input_counts
-from daedalus.reduction.dummy_derivatives import with_selected_states
-from daedalus.reduction.first_order import to_first_order
-from daedalus.reduction.given_inputs import check_smooth, with_inputs
-from daedalus.reduction.independent_constraints import Redundancy, redundancy_of
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.first_order import to_first_order
+from daedalus.reduction.forms.torn_model import torn_model
+from daedalus.reduction.index.derivative_inputs import with_derivative_inputs
+from daedalus.reduction.index.differentiate import DifferentiatedInputError, given_input_counts
+from daedalus.reduction.index.given_inputs import check_smooth, with_inputs
+from daedalus.reduction.index.position_and_velocity import with_both_levels
 from daedalus.reduction.plan import SINGULAR_THERE, Plan, plan_reduction
-from daedalus.reduction.position_and_velocity import with_both_levels
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
+from daedalus.reduction.redundancy.independent_constraints import Redundancy, redundancy_of
 from daedalus.reduction.rewriting import ReducedModel, by_equation, check_model, level_name, written_out
+from daedalus.reduction.selection.dummy_derivatives import with_selected_states
 from daedalus.reduction.stabilise import chosen_alpha, damped
-from daedalus.reduction.torn_model import torn_model
 
 STABILISATIONS = ("projection", "baumgarte", "ggl", "dummy_derivatives", None)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model
-from daedalus.model.system import System
+from daedalus.model.system.system import System
+from daedalus.reduction.index.regularity import written_values
 from daedalus.reduction.plan import Plan
-from daedalus.reduction.regularity import written_values
 from daedalus.reduction.rewriting import ReducedModel, Reduction, as_algebraic, level_name, rewritten, write_rows
 
 # Start values are off a constraint when it is left by more than this share of its terms.

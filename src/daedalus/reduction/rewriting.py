@@ -10,12 +10,12 @@ import casadi as ca
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, elements
+from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.model import Model
 from daedalus.model.names import counted, element_label
 from daedalus.model.notebook import Equation, WrittenEvent
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
-from daedalus.model.written_mechanics import WrittenMechanics
 
 TIMES = {0: "", 1: "once", 2: "twice"}
 

@@ -12,10 +12,10 @@ from math import comb
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.damped_newton import damped_newton
-from daedalus.analysis.operating_point import read_point
+from daedalus.analysis.points.damped_newton import damped_newton
+from daedalus.analysis.points.operating_point import read_point
 from daedalus.errors import DaedalusError, InputError
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 # Above this many unknowns the rate of a model is not looked for.
 LARGEST = 400

@@ -25,7 +25,7 @@ import numpy as np
 from daedalus.compilation.instructions import Instructions, read_instructions
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.printing import expression_text
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 LETTERS = ("t", "xdot", "x", "z", "u", "p")

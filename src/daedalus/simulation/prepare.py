@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.integrators.methods import is_implicit, takes_momenta
 from daedalus.model.model import Model, as_system
 from daedalus.model.signals import Signal
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
-from daedalus.reduction.selected_states import without_choice
-from daedalus.simulation.branches import told_of_branches
-from daedalus.simulation.implicit_plant import ImplicitPlant
-from daedalus.simulation.implicit_start import first_row
-from daedalus.simulation.inputs import read_inputs
-from daedalus.simulation.lobatto_step import attach_momentum_form
-from daedalus.simulation.methods import is_implicit, takes_momenta
-from daedalus.simulation.next_piece import Asked, next_piece
-from daedalus.simulation.pieces import explain, go_on
-from daedalus.simulation.settings import settings_of
+from daedalus.reduction.selection.selected_states import without_choice
+from daedalus.simulation.inputs.read_inputs import read_inputs
+from daedalus.simulation.inputs.tables_in_constraints import check_tables
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.lobatto_step import attach_momentum_form
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.next_piece import Asked, next_piece
+from daedalus.simulation.run.pieces import explain, go_on
+from daedalus.simulation.run.settings import settings_of
+from daedalus.simulation.run.system_to_run import system_to_run
 from daedalus.simulation.simulate import raise_stopped, read_save_at, read_span
-from daedalus.simulation.start_row import read_start
-from daedalus.simulation.system_to_run import system_to_run
-from daedalus.simulation.tables_in_constraints import check_tables
-from daedalus.simulation.trajectory import Trajectory
+from daedalus.simulation.singular.branches import told_of_branches
+from daedalus.simulation.start.implicit_start import first_row
+from daedalus.simulation.start.start_row import read_start
 
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
 

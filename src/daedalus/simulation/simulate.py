@@ -11,22 +11,22 @@ import numpy as np
 
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
-from daedalus.model.system import System
-from daedalus.simulation.branches import told_of_branches
-from daedalus.simulation.differentiated_inputs import with_input_derivatives
-from daedalus.simulation.input_elements import gathered_inputs
-from daedalus.simulation.inputs import check_finite_inputs
-from daedalus.simulation.known_way import known_piece
-from daedalus.simulation.next_piece import Asked, first_piece, next_piece
-from daedalus.simulation.pieces import Piece, run_in_pieces
-from daedalus.simulation.progress import ProgressBar, wants_progress
-from daedalus.simulation.singular_mass import SUSPECT, check_start_mass
-from daedalus.simulation.start_row import Start
-from daedalus.simulation.stop_reason import SUCCESS, advice_of, remedy, without_advice
-from daedalus.simulation.trajectory import Trajectory
+from daedalus.model.system.system import System
+from daedalus.simulation.inputs.differentiated_inputs import with_input_derivatives
+from daedalus.simulation.inputs.input_elements import gathered_inputs
+from daedalus.simulation.inputs.read_inputs import check_finite_inputs
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.known_way import known_piece
+from daedalus.simulation.run.next_piece import Asked, first_piece, next_piece
+from daedalus.simulation.run.pieces import Piece, run_in_pieces
+from daedalus.simulation.run.progress import ProgressBar, wants_progress
+from daedalus.simulation.run.stop_reason import SUCCESS, advice_of, remedy, without_advice
+from daedalus.simulation.singular.branches import told_of_branches
+from daedalus.simulation.start.singular_mass import SUSPECT, check_start_mass
+from daedalus.simulation.start.start_row import Start
 
 if TYPE_CHECKING:
-    from daedalus.simulation.tableaux.tableau import Tableau
+    from daedalus.integrators.tableaux.tableau import Tableau
 
 # Beyond this many steps the time no longer moves by each of them.
 MOST_FIXED_STEPS = 1e15

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.catalogue.small_dae import EXAMPLES
+from daedalus.catalogue.textbook.small_dae import EXAMPLES
 
 KNOWN = [(name, {}) for name in dd.catalogue.names() if name != "small_dae"] + [
     ("small_dae", {"example": e}) for e in EXAMPLES

@@ -6,7 +6,7 @@ import pytest
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 
 
 def pendulum_3d():

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 
 import daedalus as dd
 from daedalus.analysis.structure.block_form import blocks_in_order, coarse_parts
-from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import signature
 
 

@@ -4,7 +4,7 @@ import pytest
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.catalogue.small_dae import EXAMPLES
+from daedalus.catalogue.textbook.small_dae import EXAMPLES
 from daedalus.catalogue.verdict import Verdict
 
 TABLE = [

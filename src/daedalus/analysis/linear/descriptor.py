@@ -10,7 +10,7 @@ import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names, Selection, default_names, positions, read_out
 from daedalus.analysis.linear.frequency_response import FrequencyResponse, check_frequencies, spread_frequencies
-from daedalus.analysis.linear.pencil import Pencil, pencil
+from daedalus.analysis.linear.pencils.pencil import Pencil, pencil
 from daedalus.analysis.linear.real_matrix import matrix
 from daedalus.analysis.linear.system_matrices import GivenNames, complete
 from daedalus.analysis.linear.system_text import describe, labelled
@@ -113,7 +113,7 @@ class DescriptorSystem:
     @cached_property
     def improper(self) -> tuple[np.ndarray, ...]:
         """P₁, P₂, ... in y = ... + P₁ u' + P₂ u'' + ..., each (ny, nu); empty for a proper system."""
-        from daedalus.analysis.linear.proper_form import polynomial_part
+        from daedalus.analysis.linear.pencils.proper_form import polynomial_part
 
         return tuple(polynomial_part(self.C, self.B, self.pencil.weierstrass())[1:])
 
@@ -169,7 +169,7 @@ class DescriptorSystem:
         >>> space.states, space.A.round(12).tolist(), space.C.round(12).tolist()
         (('x',), [[-1.0]], [[1.0], [1.0]])
         """
-        from daedalus.analysis.linear.proper_form import state_space
+        from daedalus.analysis.linear.pencils.proper_form import state_space
 
         return state_space(self)
 

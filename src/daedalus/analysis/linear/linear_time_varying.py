@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.complete_point import complete_point, linked_states
-from daedalus.analysis.differentiated_equations import is_determined
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
-from daedalus.analysis.linear.radau_propagation import ORDER, Slopes, propagate
-from daedalus.analysis.linear.response import Response
+from daedalus.analysis.linear.responses.radau_propagation import ORDER, Slopes, propagate
+from daedalus.analysis.linear.responses.response import Response
 from daedalus.analysis.linear.system_text import listed
-from daedalus.analysis.partial_derivatives import output_labels, partial_derivatives
+from daedalus.analysis.points.complete_point import complete_point, linked_states
+from daedalus.analysis.points.partial_derivatives import output_labels, partial_derivatives
+from daedalus.analysis.structure.jets.differentiated_equations import is_determined
 from daedalus.errors import InputError, SolverError
 from daedalus.model.signals import Signal
-from daedalus.model.system import LETTERS, Place, System
+from daedalus.model.system.system import LETTERS, Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
 # Steps are halved at most so often, until halving no longer changes the result.

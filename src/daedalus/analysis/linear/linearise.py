@@ -7,13 +7,13 @@ from typing import Any, overload
 
 import numpy as np
 
-from daedalus.analysis.complete_point import complete_point
 from daedalus.analysis.linear.linear_time_varying import LinearTimeVarying
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
-from daedalus.analysis.operating_point import OperatingPoint, read_point
+from daedalus.analysis.points.complete_point import complete_point
+from daedalus.analysis.points.operating_point import OperatingPoint, read_point
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
-from daedalus.model.system import System
+from daedalus.model.system.system import System
 
 
 @overload

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names, Selection, positions, read_out
-from daedalus.analysis.linear.discrete import DiscreteLTI, discretise
 from daedalus.analysis.linear.frequency_response import FrequencyResponse, check_frequencies, spread_frequencies
-from daedalus.analysis.linear.linear_response import check_times, march, settling_times
-from daedalus.analysis.linear.piecewise_inputs import read_inputs
+from daedalus.analysis.linear.pencils.reachability import Reachability, reach
 from daedalus.analysis.linear.pole_stability import Stability, judge
-from daedalus.analysis.linear.reachability import Reachability, reach
 from daedalus.analysis.linear.real_matrix import matrix
-from daedalus.analysis.linear.response import Response
+from daedalus.analysis.linear.responses.discrete import DiscreteLTI, discretise
+from daedalus.analysis.linear.responses.linear_response import check_times, march, settling_times
+from daedalus.analysis.linear.responses.piecewise_inputs import read_inputs
+from daedalus.analysis.linear.responses.response import Response
 from daedalus.analysis.linear.system_matrices import GivenNames, complete
 from daedalus.analysis.linear.system_text import by_real_part, describe, labelled
 from daedalus.analysis.linear.transfer import transfer_values
@@ -201,7 +201,7 @@ class LTI:
         >>> dd.LTI([[0, 1], [-2, -3]], [0, 1], [3, 1]).zeros().real.round(12).tolist()
         [-3.0]
         """
-        from daedalus.analysis.linear.pencil import pencil
+        from daedalus.analysis.linear.pencils.pencil import pencil
 
         E = np.zeros((len(self.A) + len(self.C), len(self.A) + self.B.shape[1]))
         E[: len(self.A), : len(self.A)] = np.eye(len(self.A))

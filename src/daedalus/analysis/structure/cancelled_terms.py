@@ -13,8 +13,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.interval_arithmetic import range_over
-from daedalus.analysis.structure.consistent_jet import Jet
-from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.consistent_jet import Jet
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.system_jacobian import random_arguments
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate

@@ -9,9 +9,9 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.rank_decision import RankDecision
-from daedalus.analysis.structure.consistent_jet import Jet
-from daedalus.analysis.structure.derivative_array import DerivativeArray
-from daedalus.analysis.structure.null_space_probe import NullSpaceProbe
+from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
+from daedalus.analysis.structure.jets.consistent_jet import Jet
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.numeric_index import EMPTY, LARGEST_FULL, rank_of
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_jacobian import as_sparse

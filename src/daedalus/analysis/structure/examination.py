@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from daedalus.analysis.linear.pencil import pencil
+from daedalus.analysis.linear.pencils.pencil import pencil
 from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
 from daedalus.analysis.structure.block_form import Block, block_indices, blocks_in_order
 from daedalus.analysis.structure.classification import Classification, linearity
-from daedalus.analysis.structure.consistent_jet import Jet, JetStart, consistent_jet
-from daedalus.analysis.structure.dependence import Dependence, DependenceSearch, independent_system
-from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.dependence.dependent_equations import Dependence, DependenceSearch, independent_system
 from daedalus.analysis.structure.incomplete_structure import completed
+from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, consistent_jet
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.numeric_index import (
     Freedom,
     Fullness,
@@ -24,7 +25,6 @@ from daedalus.analysis.structure.numeric_index import (
 )
 from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature, signature
-from daedalus.analysis.structure.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere, structural_index_holds
 

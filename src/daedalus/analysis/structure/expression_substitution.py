@@ -18,8 +18,8 @@ import numpy as np
 
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.cancelled_terms import without_cancelled
+from daedalus.analysis.structure.dependence.symbolic_null_vector import left_null_vector
 from daedalus.analysis.structure.signature import Signature
-from daedalus.analysis.structure.symbolic_null_vector import left_null_vector
 from daedalus.model.expressions import concatenate
 
 # A symbolic null vector is looked for in blocks up to this size.

@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.cancelled_terms import without_vanishing
-from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.structural_repair import Structure, in_own_unknowns
 from daedalus.analysis.structure.symbolic_solve import solved_for
 from daedalus.analysis.structure.system_jacobian import is_singular, random_arguments

@@ -8,10 +8,10 @@ import numpy as np
 
 from daedalus.analysis.structure.block_form import coarse_parts
 from daedalus.analysis.structure.classification import Classification
-from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.dependence.redundancy import FLAT, Redundancy, repeated_equations
 from daedalus.analysis.structure.examination import Examination
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.numeric_index import Freedom
-from daedalus.analysis.structure.redundancy import FLAT, Redundancy, repeated_equations
 from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_jacobian import as_sparse

@@ -13,12 +13,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.linear.equilibration import equilibrate
+from daedalus.analysis.linear.pencils.equilibration import equilibrate
 from daedalus.analysis.rank_decision import RankDecision, decide_rank
 from daedalus.analysis.structure.block_form import Block
-from daedalus.analysis.structure.consistent_jet import Jet
-from daedalus.analysis.structure.derivative_array import DerivativeArray
-from daedalus.analysis.structure.null_space_probe import NullSpaceProbe
+from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
+from daedalus.analysis.structure.jets.consistent_jet import Jet
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature
 
 # Singular values below this share of the largest count as zero: jets are consistent to about 1e-12.

@@ -17,17 +17,17 @@ import numpy as np
 from daedalus.analysis.rank_decision import RankDecision
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.cancelled_terms import constant_of, without_vanishing
-from daedalus.analysis.structure.consistent_jet import Jet
-from daedalus.analysis.structure.constant_null_vector import constant_null_vector
-from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.dependence.constant_null_vector import constant_null_vector
+from daedalus.analysis.structure.dependence.symbolic_null_vector import left_null_vector
 from daedalus.analysis.structure.expression_substitution import (
     MOST_SUBSTITUTIONS,
     Substitution,
     substituted,
     substitutions,
 )
+from daedalus.analysis.structure.jets.consistent_jet import Jet
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature, signature
-from daedalus.analysis.structure.symbolic_null_vector import left_null_vector
 from daedalus.analysis.structure.system_jacobian import random_arguments, regularity, system_jacobian
 from daedalus.model.expressions import concatenate, elements
 

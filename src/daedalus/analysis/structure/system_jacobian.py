@@ -15,8 +15,8 @@ import numpy as np
 
 from daedalus.analysis.rank_decision import EPSILON, RankDecision
 from daedalus.analysis.structure.block_form import Block
-from daedalus.analysis.structure.consistent_jet import Jet
-from daedalus.analysis.structure.derivative_array import DerivativeArray
+from daedalus.analysis.structure.jets.consistent_jet import Jet
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature
 
 if TYPE_CHECKING:

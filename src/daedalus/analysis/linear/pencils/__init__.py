@@ -1,0 +1,1 @@
+"""Matrix pencils s E - A: their parts, scaling, reachable and proper forms."""

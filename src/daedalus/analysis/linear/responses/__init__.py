@@ -1,0 +1,1 @@
+"""Exact responses of linear systems to inputs over time."""

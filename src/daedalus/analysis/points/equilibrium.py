@@ -1,0 +1,223 @@
+"""Find where a model stays at rest: F(t, 0, x, z, u, p) = 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from daedalus.analysis.linear.system_text import listed
+from daedalus.analysis.points.complete_point import (
+    Entry,
+    fill_states_and_inputs,
+    labels_of,
+    linked_states,
+    scatter,
+)
+from daedalus.analysis.points.damped_newton import Root
+from daedalus.analysis.points.operating_point import OperatingPoint, put, read_point
+from daedalus.analysis.points.steady_state_search import search
+from daedalus.errors import InputError, SolverError
+from daedalus.model.model import Model, as_system
+from daedalus.model.names import counted
+from daedalus.model.system.system import System
+from daedalus.model.values import check_mapping
+
+
+class Equilibrium(OperatingPoint):
+    """A point of rest, by name: what `dd.equilibrium` returns; `at=` of `dd.linearise` and `start=` of `dd.simulate`.
+
+    Attributes
+    ----------
+    residual: (n,) what is left of every equation.
+    iterations: steps of Newton's method.
+    free: names of unknowns that may change without leaving the equilibrium, to first order: the place of a cart.
+    directions: (unknowns, k) those changes, in nominal sizes, one column each.
+    solved_for: the names of the unknowns, in the order of the rows of `directions`.
+    notes: what was assumed.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("two carts, one with a spring")
+    >>> x = m.state("x", start=3.0, rate=0.0); y = m.state("y", start=2.0, rate=0.0)
+    >>> m.equation(m.der(m.der(x)), -4.0 * (x - 1.0) - m.der(x))
+    >>> m.equation(m.der(m.der(y)), -m.der(y))
+    >>> rest = dd.equilibrium(m)
+    >>> list(rest), round(rest["x"], 12), rest["y"], rest.free
+    (['x', 'x_dot', 'y', 'y_dot'], 1.0, 2.0, ('y',))
+    """
+
+    def __init__(
+        self,
+        system: System,
+        vectors: Mapping[str, np.ndarray],
+        root: Root,
+        solved_for: Sequence[str],
+        notes: Sequence[str],
+    ) -> None:
+        super().__init__(system, vectors)
+        self.residual, self.directions = root.residual, root.null
+        for array in (self.residual, self.directions):
+            array.setflags(write=False)
+        self.iterations = root.iterations
+        self.solved_for = tuple(solved_for)
+        self.free = tuple(self.solved_for[k] for k in root.loose())
+        self.notes = tuple(notes)
+
+    def __str__(self) -> str:
+        lines = [f"Equilibrium of {self.system.name!r}, {counted(self.iterations, 'iteration')}"]
+        lines += [f"  {name} = {np.array2string(np.asarray(self[name]), precision=6)}" for name in self]
+        if self.free:
+            lines.append(f"  free to first order: {listed(self.free)}")
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+
+def equilibrium(
+    model: Model | System,
+    inputs: Mapping[str, object] | None = None,
+    guess: object = None,
+    parameters: Mapping[str, object] | None = None,
+    fixed: Mapping[str, object] | Sequence[str] = (),
+    solve_for: Sequence[str] = (),
+) -> Equilibrium:
+    """A point where all derivatives are zero, near a guess.
+
+    Newton's method with affine-invariant damping on F(t, 0, x, z, u, p) = 0, in nominal sizes. Where the equations do
+    not determine everything, the shortest steps are taken and what is free is named. Where it fails, a trust-region
+    method tries, within the bounds of the variables.
+
+    Parameters
+    ----------
+    model: what to search.
+    inputs: values by name; inputs without one are zero. Functions of time and tables count at the time of the guess.
+    guess: where to begin: values by name, or `tr.at(t)`; the model's start for what is not given; "t" sets the time.
+    parameters: values by name over those of the model.
+    fixed: unknowns to hold, by name with their value, or names alone to hold them at the guess. A derivative, also one
+        that is a state itself such as "q_dot", may be held at another value than zero: steady motion.
+    solve_for: inputs and parameters to solve for beside the unknowns (trim), and derivatives to leave open.
+
+    Raises a SolverError that names the equation with the largest scaled residual, the variable that Newton's method
+    wants to change most, and what the equations leave undetermined.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> import casadi as ca
+    >>> m = dd.Model("tank")
+    >>> h = m.state("h", start=1.0, lower=0.0); q = m.input("q")
+    >>> m.equation(m.der(h), q - 0.5 * ca.sqrt(h))
+    >>> round(dd.equilibrium(m, inputs={"q": 1.0})["h"], 12)
+    4.0
+    >>> dd.equilibrium(m, fixed={"h": 9.0}, solve_for=["q"]).inputs
+    {'q': 1.5}
+    """
+    system = as_system(model)
+    vectors = read_point(system, guess, inputs, parameters, "guess")
+    sought = _sought(system, solve_for)
+    for letter, k in sought:
+        # What is solved for begins at its guess, or at zero.
+        vectors[letter][k] = np.nan_to_num(vectors[letter][k])
+    notes = fill_states_and_inputs(system, vectors)
+    vectors["z"] = np.nan_to_num(np.where(np.isnan(vectors["z"]), system.start["z"], vectors["z"]))
+    held = _hold(system, vectors, fixed)
+    unknowns = [(letter, k) for letter in ("x", "z") for k in range(system.sizes[letter]) if (letter, k) not in held]
+    unknowns += [entry for entry in sought if entry not in held]
+    for k in range(system.sizes["x"]):
+        if ("xdot", k) not in held and ("xdot", k) not in sought:
+            vectors["xdot"][k] = 0.0
+    root, outside = search(system, vectors, unknowns)
+    labels = labels_of(system, unknowns)
+    if not root.solved or len(outside):
+        raise _failure(system, root, labels, outside)
+    scatter(vectors, unknowns, root.values)
+    return Equilibrium(system, vectors, root, labels, notes)
+
+
+# -- what is unknown -------------------------------------------------------------------------------------------
+
+
+def _sought(system: System, names: Sequence[str]) -> list[Entry]:
+    """What is solved for beside x and z: inputs, parameters, derivatives (also those that are states themselves)."""
+    derivative_of = {state: k for k, state in linked_states(system)}
+    entries: list[Entry] = []
+    for name in [names] if isinstance(names, str) else names:
+        place = system.place(name)
+        for letter, k in zip(place.letters, place.positions.tolist()):
+            if letter == "z" or (letter == "x" and k not in derivative_of):
+                raise InputError(
+                    f"{name} is an unknown of the equilibrium already.",
+                    because="solve_for= names inputs, parameters and derivatives that are solved for as well.",
+                    remedy="leave it out of solve_for",
+                )
+            entries.append(("xdot", derivative_of[k]) if letter == "x" else (letter, k))
+    return list(dict.fromkeys(entries))
+
+
+def _hold(system: System, vectors: dict[str, np.ndarray], fixed: Mapping[str, object] | Sequence[str]) -> set[Entry]:
+    """The entries that stay as they are, with their values written; a held rate is a derivative other than zero."""
+    derivative_of = {state: k for k, state in linked_states(system)}
+    held: set[Entry] = set()
+    for name in [fixed] if isinstance(fixed, str) else fixed:
+        place = system.place(name)
+        if set(place.letters) & {"u", "p"}:
+            argument = "inputs" if "u" in place.letters else "parameters"
+            raise InputError(
+                f"{name} is no unknown of the equilibrium.",
+                because="fixed= holds states, algebraic variables and derivatives.",
+                remedy=f"{argument}={{{name!r}: ...}}",
+            )
+        if isinstance(fixed, Mapping):
+            put(vectors, place, check_mapping(fixed, "fixed")[name])
+        for letter, k in zip(place.letters, place.positions.tolist()):
+            vectors[letter][k] = np.nan_to_num(vectors[letter][k])
+            held.add((letter, k))
+            if letter == "x" and k in derivative_of:
+                vectors["xdot"][derivative_of[k]] = vectors["x"][k]
+                held.add(("xdot", derivative_of[k]))
+    return held
+
+
+# -- errors ----------------------------------------------------------------------------------------------------
+
+
+def _failure(system: System, root: Root, labels: list[str], outside: np.ndarray) -> SolverError:
+    """What stands in the way, in the model's names."""
+    finite = bool(np.all(np.isfinite(root.residual)))
+    worst = int(np.argmax(np.abs(root.scaled))) if finite else int(np.flatnonzero(~np.isfinite(root.residual))[0])
+    equation, off = system.equation_labels[worst], root.residual[worst]
+    iterations = f"{counted(root.iterations, 'iteration')} from the guess"
+    if not finite:
+        facts = [f"{equation} is {off} at the guess"]
+    elif root.solved:
+        facts = [
+            f"{listed([f'{labels[k]} = {root.values[k]:.6g}' for k in outside])} outside of the bounds",
+            iterations,
+        ]
+    else:
+        facts = [f"largest scaled residual {abs(root.scaled[worst]):.3g} in {equation}, which is off by {off:.3g}"]
+        facts.append(iterations)
+        if np.any(root.step):
+            facts[-1] += f"; the last step changes {labels[int(np.argmax(np.abs(root.step)))]} most"
+    if root.null.shape[1]:
+        facts.append(f"the equations leave undetermined: {listed([labels[k] for k in root.loose()])}")
+    because, remedy = _diagnosis(root, equation, worst, finite)
+    return SolverError(f"No equilibrium of {system.name!r} was found.", facts, because=because, remedy=remedy)
+
+
+def _diagnosis(root: Root, equation: str, worst: int, finite: bool) -> tuple[str, str]:
+    if not finite:
+        return "the equations have no value there.", "guess={...} where every equation can be evaluated"
+    if root.solved:
+        return "the point found near the guess does not respect the bounds.", "another guess=, or other bounds"
+    if worst in root.insensitive:
+        return (
+            f"no unknown changes {equation} there, so nothing balances it.",
+            "other inputs=, or solve_for=[...] with an input or parameter that does",
+        )
+    if root.converged:
+        return (
+            "the equations contradict each other near the point reached.",
+            "other inputs=, another guess=, or solve_for=[...] with an input or parameter",
+        )
+    return "the guess is too far, or there is no equilibrium.", "another guess=, for instance tr.at(t) late in a run"

@@ -1,0 +1,104 @@
+"""States of a model at random that obey its constraints, and the derivatives that its equations give them."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.points.complete_point import complete_point
+from daedalus.errors import SolverError
+from daedalus.model.expressions import concatenate
+from daedalus.model.mechanics.motion_functions import MotionFunctions
+from daedalus.model.model import Model
+
+ITERATIONS = 60
+# How closely a sample obeys the constraints, in the units they are written in.
+CONSISTENT = 1e-11
+
+
+class MovingModel:
+    """A model as a function from states to their derivatives, mechanical or not, with or without constraints."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.system = model, model.freeze()
+        self.parameters = self.system.start["p"]
+        self.mechanics = _whole_mechanics(model)
+        if self.mechanics is not None:
+            position = {label: k for k, label in enumerate(self.system.labels["x"])}
+            self._q = [position[label] for label in self.mechanics.positions]
+            self._v = [position[label] for label in self.mechanics.velocities]
+            self._constraints = self._constraint_functions(self.mechanics)
+
+    def start(self) -> np.ndarray:
+        """The written start, guesses where nothing was written."""
+        x = self.system.start["x"].copy()
+        for variable in self.system.of_kind("state"):
+            if variable.guess:
+                places = self.system.place(variable.name).positions
+                x[places] = np.where(np.isnan(x[places]), variable.guess, x[places])
+        return np.nan_to_num(x)
+
+    def sample(self, random: np.random.Generator, spread: float, t: float, u: np.ndarray) -> np.ndarray:
+        """A state near the start that obeys the constraints and invariants."""
+        x = self.start()
+        x = x + spread * self.system.nominal["x"] * random.standard_normal(len(x))
+        return x if self.mechanics is None else self._projected(x, t, u)
+
+    def derivative(self, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """x' at a state, from the equations of motion or from the equations as they stand."""
+        if self.mechanics is None:
+            nothing = {letter: np.full(self.system.sizes[letter], np.nan) for letter in ("xdot", "z")}
+            known = {"t": np.array([t]), "x": x, "u": u, "p": self.parameters}
+            return np.array(complete_point(self.system, {**nothing, **known})[0].vectors["xdot"])
+        arguments = self._arguments(t, x, u)
+        rates = np.empty(len(x))
+        rates[self._v] = self.mechanics.solve(arguments).rates
+        rates[self._q] = self.mechanics.q_dot(*arguments).full().ravel()
+        return rates
+
+    def violation(self, t: float, x: np.ndarray, u: np.ndarray) -> float:
+        """The largest violation of a constraint or invariant, of positions and of velocities."""
+        if self.mechanics is None:
+            return 0.0
+        place, _, speed, _ = self._constraints(t, x, u, self.parameters)
+        return float(np.max(np.abs(ca.vertcat(place, speed).full()), initial=0.0))
+
+    def _arguments(self, t: float, x: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
+        return [np.array([t]), x[self._q], x[self._v], u, self.parameters, np.zeros(0)]
+
+    def _constraint_functions(self, mechanics: MotionFunctions) -> ca.Function:
+        """c and the invariants, their slope in the positions, c' and its slope in the velocities."""
+        t, x, u, p = (self.system.symbol(letter) for letter in "txup")
+        arguments = [t, x[self._q], x[self._v], u, p, ca.SX(0, 1)]
+        place = concatenate([ca.densify(mechanics.c.call(arguments)[0]), *self.system.invariants.values()])
+        speed = ca.densify(mechanics.c_dot.call(arguments)[0])
+        slopes = [ca.densify(ca.jacobian(e, x)[:, k]) for e, k in ((place, self._q), (speed, self._v))]
+        return ca.Function("constraints", [t, x, u, p], [place, slopes[0], speed, slopes[1]])
+
+    def _projected(self, x: np.ndarray, t: float, u: np.ndarray) -> np.ndarray:
+        """The nearest positions, then the nearest velocities that the constraints allow (Gauss and Newton)."""
+        for _ in range(ITERATIONS):
+            place, slope, _, _ = (part.full() for part in self._constraints(t, x, u, self.parameters))
+            if np.max(np.abs(place), initial=0.0) <= CONSISTENT:
+                break
+            x[self._q] -= np.linalg.lstsq(slope, place.ravel(), rcond=1e-10)[0]
+        for _ in range(2):
+            _, _, speed, slope = (part.full() for part in self._constraints(t, x, u, self.parameters))
+            x[self._v] -= np.linalg.lstsq(slope, speed.ravel(), rcond=1e-10)[0]
+        if not self.violation(t, x, u) <= 1e3 * CONSISTENT:
+            raise SolverError(
+                f"No consistent state of {self.system.name!r} was found near its start.",
+                f"constraints are violated by {self.violation(t, x, u):.3g} after {ITERATIONS} iterations",
+                because="the start is far from the constraints, or they contradict each other.",
+                remedy="start values that obey the constraints, or a smaller spread=",
+            )
+        return x
+
+
+def _whole_mechanics(model: Model) -> MotionFunctions | None:
+    """The motion functions where they say everything about the model, else None."""
+    if not model._mechanics.positions:
+        return None
+    functions = model.mechanics()
+    known = len(functions.positions) + len(functions.velocities)
+    return functions if known == model.freeze().sizes["x"] and not functions.other_labels else None

@@ -1,0 +1,117 @@
+"""The partial derivatives of a system's equations and outputs at a point, sparse, compiled once and kept with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation import Compiled, compile_function
+from daedalus.model.expressions import concatenate
+from daedalus.model.names import element_label
+from daedalus.model.system.system import LETTERS, System
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix
+
+# Values of t, xdot, x, z, u, p, each a flat vector.
+Vectors = Mapping[str, np.ndarray]
+
+
+class PartialDerivatives:
+    """F(t, x', x, z, u, p), the outputs y(t, x', x, z, u, p), and ∂/∂x', ∂/∂x, ∂/∂z, ∂/∂u, ∂/∂p of both.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> from daedalus.analysis.points.partial_derivatives import partial_derivatives
+    >>> m = dd.Model("logistic")
+    >>> x = m.state("x", start=0.5); r = m.parameter("r", 2.0)
+    >>> m.equation(m.der(x), r * x * (1 - x))
+    >>> d = partial_derivatives(m.freeze())
+    >>> at = {"t": [0.0], "xdot": [0.0], "x": [0.25], "z": [], "u": [], "p": [2.0]}
+    >>> value, slopes = d.equations(at)
+    >>> float(value[0]), float(slopes["x"][0, 0])
+    (-0.375, -1.0)
+    """
+
+    def __init__(self, system: System) -> None:
+        self._arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
+        self._residual = system.residual
+        self._outputs = concatenate(ca.vec(value) for value in system.outputs.values())
+        self.output_labels = output_labels(system)
+
+    @cached_property
+    def _equations(self) -> tuple[Compiled, list[ca.Sparsity]]:
+        return self._compiled("equations", self._residual)
+
+    @cached_property
+    def _readout(self) -> tuple[Compiled, list[ca.Sparsity]]:
+        return self._compiled("readout", self._outputs)
+
+    def _compiled(self, name: str, expression: ca.SX) -> tuple[Compiled, list[ca.Sparsity]]:
+        slopes = [ca.jacobian(expression, symbol) for symbol in self._arguments[1:]]
+        function = ca.Function(name, self._arguments, [ca.densify(expression), *slopes])
+        return compile_function(function), [slope.sparsity() for slope in slopes]
+
+    def equations(self, at: Vectors) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """F at a point, and its derivatives by letter as full matrices."""
+        return _evaluated(*self._equations, at)
+
+    def sparse_equations(self, at: Vectors) -> tuple[np.ndarray, dict[str, csc_matrix]]:
+        """F at a point, and its derivatives by letter as sparse matrices."""
+        from scipy.sparse import csc_matrix
+
+        function, patterns = self._equations
+        value, *nonzeros = function(*(at[letter] for letter in ("t", *LETTERS)))
+        slopes = {}
+        for letter, pattern, entries in zip(LETTERS, patterns, nonzeros):
+            slopes[letter] = csc_matrix((entries, pattern.row(), pattern.colind()), shape=pattern.shape)
+        return value, slopes
+
+    def equations_many(self, at: Vectors) -> dict[str, np.ndarray]:
+        """The derivatives of F at k points, (k, size) by letter, as full matrices (k, rows, columns)."""
+        function, patterns = self._equations
+        _, *nonzeros = function.core.evaluate_many(*(np.ascontiguousarray(at[letter]) for letter in ("t", *LETTERS)))
+        return {letter: _full(pattern, entries) for letter, pattern, entries in zip(LETTERS, patterns, nonzeros)}
+
+    def outputs(self, at: Vectors) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """The outputs below each other at a point, and their derivatives by letter as full matrices."""
+        return _evaluated(*self._readout, at)
+
+
+def _evaluated(
+    function: Compiled, patterns: list[ca.Sparsity], at: Vectors
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    value, *nonzeros = function(*(at[letter] for letter in ("t", *LETTERS)))
+    return value, {letter: _full(pattern, entries) for letter, pattern, entries in zip(LETTERS, patterns, nonzeros)}
+
+
+def _full(pattern: ca.Sparsity, entries: np.ndarray) -> np.ndarray:
+    """Nonzeros, (size,) or (k, size), as full matrices."""
+    matrix = np.zeros((*entries.shape[:-1], *pattern.shape))
+    rows, columns = pattern.get_triplet()
+    matrix[..., rows, columns] = entries
+    return matrix
+
+
+def partial_derivatives(system: System) -> PartialDerivatives:
+    """The derivatives of a system, made once and kept with it."""
+    known = system.prepared.get("partial derivatives")
+    if known is None:
+        with system.lock:
+            known = system.prepared.setdefault("partial derivatives", PartialDerivatives(system))
+    return known
+
+
+def output_labels(system: System) -> tuple[str, ...]:
+    """The name of every element of every output, matrices by columns."""
+    labels = []
+    for name, expression in system.outputs.items():
+        rows, columns = expression.shape
+        shape: tuple[int, ...] = () if expression.is_scalar() else (rows,) if columns == 1 else (rows, columns)
+        labels += [element_label(name, shape, k) for k in range(rows * columns)]
+    return tuple(labels)

@@ -1,0 +1,80 @@
+"""Solve the equations of a system for some of its values, within the bounds of the variables.
+
+Newton's method goes first; where it fails or leaves the bounds, a trust-region method looks for the smallest residual
+within them, and Newton's method finishes from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from daedalus.analysis.points.complete_point import Entry, equations_in, scatter, solve_for, usual_sizes
+from daedalus.analysis.points.damped_newton import Equations, Root
+from daedalus.model.system.system import System
+
+# The most evaluations of the trust-region method.
+EVALUATIONS = 500
+# Bounds may be missed by this share of a variable's size, which is rounding.
+SLACK = 1e-9
+
+
+def search(system: System, vectors: Mapping[str, np.ndarray], unknowns: Sequence[Entry]) -> tuple[Root, np.ndarray]:
+    """The root near the values in the vectors, and the positions of the unknowns outside of their bounds there."""
+    lower, upper = bounds(system, unknowns)
+    size = usual_sizes(system, vectors, unknowns)
+    root = solve_for(system, vectors, unknowns)
+    outside = _outside(root.values, lower, upper, size)
+    if (root.solved and not len(outside)) or not np.all(np.isfinite(root.residual)):
+        return root, outside
+    guess = np.array([vectors[letter][k] for letter, k in unknowns])
+    equations = equations_in(system, vectors, unknowns)
+    nearby = {letter: np.array(values) for letter, values in vectors.items()}
+    scatter(nearby, unknowns, _smallest_residual(equations, guess, size, lower, upper))
+    second = solve_for(system, nearby, unknowns)
+    second = replace(second, iterations=root.iterations + second.iterations)
+    outside_again = _outside(second.values, lower, upper, size)
+    if second.solved and (not len(outside_again) or not root.solved):
+        return second, outside_again
+    return (root, outside) if root.solved or root.worst < second.worst else (second, outside_again)
+
+
+def bounds(system: System, unknowns: Sequence[Entry]) -> tuple[np.ndarray, np.ndarray]:
+    """The written bounds of entries; derivatives have none."""
+    known: dict[str, tuple[float, float]] = {}
+    for v in system.variables:
+        for k in range(v.size):
+            known[v.label(k)] = (v.lower[k] if v.lower else -np.inf, v.upper[k] if v.upper else np.inf)
+    pairs = [known.get(system.labels[letter][k], (-np.inf, np.inf)) for letter, k in unknowns]
+    return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
+
+
+def _outside(values: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: np.ndarray) -> np.ndarray:
+    return np.flatnonzero((values < lower - SLACK * size) | (values > upper + SLACK * size))
+
+
+def _smallest_residual(
+    equations: Equations, guess: np.ndarray, size: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
+    """Where the equations, scaled by their slopes at the guess, are nearest to zero within the bounds."""
+    from scipy.optimize import least_squares
+
+    weight = equations(guess)[2]
+    # The method begins strictly inside: half a size from a bound, or halfway to the other one.
+    gap = np.minimum(0.5 * size, 0.5 * (upper - lower))
+    begin = np.clip(guess, lower + gap, np.maximum(upper - gap, lower + gap))
+
+    def scaled(values: np.ndarray) -> np.ndarray:
+        return np.nan_to_num(equations(values)[0] / weight, nan=1e9, posinf=1e9, neginf=-1e9)
+
+    def slopes(values: np.ndarray) -> np.ndarray:
+        matrix = equations(values)[1]
+        full = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        return np.nan_to_num(full / weight[:, None], nan=0.0, posinf=1e9, neginf=-1e9)
+
+    found = least_squares(
+        scaled, begin, slopes, (lower, upper), x_scale=size, ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=EVALUATIONS
+    )
+    return found.x

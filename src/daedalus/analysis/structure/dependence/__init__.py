@@ -1,0 +1,1 @@
+"""Equations that repeat each other: null vectors, and what they leave open."""

@@ -1,0 +1,1 @@
+"""Equations with their time derivatives, and jets that obey them."""

@@ -1,0 +1,277 @@
+"""A jet (y, y', y'', ...) that obeys the equations and their derivatives: the point that ranks are taken at.
+
+An index belongs to a jet, not to a state: at values that contradict a hidden constraint, or at derivatives that are
+just zero, ranks say nothing about solutions. Given values stay where that is possible; what had to move is on record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daedalus.analysis.linear.pencils.equilibration import equilibrate
+from daedalus.analysis.points.damped_newton import damped_newton
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.model.system.system import System
+
+# Equations hold when what is left of them is at most this share of their size.
+CONSISTENT = 1e-8
+# A given value that moved by less than this share of its size stayed.
+STAYED = 1e-6
+# Guesses that are tried around the first one, and how far around in units of the usual size.
+TRIALS, SPREAD = 4, 0.7
+# Singular values below this share of the largest are left out of a step; fewer in balanced units.
+LEFT_OUT, LEFT_OUT_BALANCED = 1e-6, 1e-12
+EXACT, SHORTEST, MOST_STEPS = 1e-15, 1e-3, 40
+# A value this many times larger than before has run away.
+FAR = 1e6
+# ε of the sparse steps: parts of a step with singular values below its root are left out.
+SMALL = 1e-14
+# Above this many unknowns of the jet the linear algebra is sparse.
+DENSE = 500
+# Units are balanced in systems up to this size.
+LARGEST_BALANCED = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Jet:
+    """Values of t, p, u and its derivatives (zero but for u), and y^(k) in row k.
+
+    residual: what is left of every differentiated equation, in shares of its size. moved: positions in y (and y') of
+    given values that could not be kept. inputs_stay: whether values drawn around the jet keep its inputs.
+    """
+
+    t: float
+    p: np.ndarray
+    u: np.ndarray
+    y: np.ndarray
+    residual: np.ndarray
+    moved: tuple[tuple[int, int], ...] = ()
+    inputs_stay: bool = False
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the equations and their derivatives hold."""
+        return self.misfit <= CONSISTENT
+
+    @property
+    def misfit(self) -> float:
+        """The largest share that is left of an equation."""
+        return float(np.abs(self.residual).max(initial=0.0)) if np.all(np.isfinite(self.residual)) else float("inf")
+
+    def runs_away_from(self, other: Jet, size: np.ndarray) -> bool:
+        """Whether values are larger by orders of magnitude than in a jet of lower order: a root at infinity."""
+        return bool(np.any(np.abs(self.y[0]) > FAR * np.maximum(size, np.abs(other.y[0]))))
+
+    def arguments(self, order: int) -> list[Any]:
+        """The arguments of `DerivativeArray.arguments(order)`."""
+        y = np.zeros((order + 1, self.y.shape[1]))
+        rows = min(order + 1, len(self.y))
+        y[:rows] = self.y[:rows]
+        u = np.zeros((order + 1, len(self.u)))
+        u[0] = self.u
+        return [self.t, self.p, u.ravel(), y.ravel()]
+
+
+@dataclass(frozen=True, eq=False)
+class JetStart:
+    """Where the search begins: guesses of y and y', and which of them are given."""
+
+    t: float
+    p: np.ndarray
+    u: np.ndarray
+    y: np.ndarray  # (2, n)
+    given: np.ndarray  # (2, n) bool
+    size: np.ndarray  # (n,) usual sizes
+
+
+def jet_start(system: System, vectors: Mapping[str, np.ndarray]) -> JetStart:
+    """The guess from what was asked for (NaN where nothing was) and the model's start values."""
+    asked = np.concatenate([vectors["x"], vectors["z"]])
+    written = np.concatenate([system.start["x"], np.full(system.sizes["z"], np.nan)])
+    guess = np.concatenate([np.full(system.sizes["x"], np.nan), system.start["z"]])
+    rates = np.concatenate([vectors["xdot"], np.full(system.sizes["z"], np.nan)])
+    given = np.array([~np.isnan(asked) | ~np.isnan(written), ~np.isnan(rates)])
+    value = np.where(np.isnan(asked), np.where(np.isnan(written), guess, written), asked)
+    size = np.concatenate([system.nominal["x"], system.nominal["z"]])
+    y = np.nan_to_num(np.array([value, rates]))
+    return JetStart(float(vectors["t"][0]), vectors["p"], np.nan_to_num(vectors["u"]), y, given, size)
+
+
+def consistent_jet(array: DerivativeArray, start: JetStart, order: int) -> Jet:
+    """Solve levels 0 to `order` of the derivative array for the jet, given values first held, then freed."""
+    draw = np.random.default_rng(1987)
+    best: Jet | None = None
+    for held in (start.given, np.zeros_like(start.given)):
+        for trial in range(TRIALS):
+            shaken = start.y + (SPREAD * start.size * draw.standard_normal(start.y.shape) if trial else 0.0)
+            guess = np.where(start.given, start.y, shaken)
+            with np.errstate(over="ignore", invalid="ignore"):  # a step too far is shortened
+                jet = _solve(array, start, guess, held, order, draw if trial else None)
+            if jet.consistent:
+                return jet
+            best = jet if best is None or jet.misfit < best.misfit else best
+    assert best is not None
+    return best
+
+
+def moved_values(start: JetStart, y: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """(order, position) of given values that y and y' do not have."""
+    shift = np.abs(y - start.y) > STAYED * np.maximum(start.size, np.abs(start.y))
+    return tuple((int(k), int(j)) for k, j in np.argwhere(shift & start.given))
+
+
+def _solve(
+    array: DerivativeArray,
+    start: JetStart,
+    guess: np.ndarray,
+    held: np.ndarray,
+    order: int,
+    draw: np.random.Generator | None,
+) -> Jet:
+    n, depth = array.size, order + 2
+    fixed = np.zeros((depth, n), dtype=bool)
+    fixed[:2] = held
+    base = np.zeros((depth, n))
+    if draw is not None:
+        base[:] = SPREAD * start.size * draw.standard_normal(base.shape)
+    base[:2] = guess
+    y, residual = _newton(array, start, base, fixed, order)
+    if held.any() and draw is None and not np.abs(residual).max(initial=0.0) <= CONSISTENT:
+        # Derivatives of fast systems are far from the sizes of their unknowns: balanced units make up for that.
+        y, residual = _newton(array, start, base, fixed, order, units=_balanced(array, start, depth))
+    if not np.abs(residual).max(initial=0.0) <= CONSISTENT:
+        # From low orders to high ones: each level starts where the one before arrived.
+        climbing = base
+        for lower in range(order + 1):
+            rows = lower + 2
+            climbing = climbing.copy()
+            climbing[:rows], residual = _newton(array, start, climbing[:rows], fixed[:rows], lower)
+        y = climbing
+    # The slow way is taken once from where one asked, and then only where everything is free.
+    if not np.abs(residual).max(initial=0.0) <= CONSISTENT and (draw is None or not held.any()):
+        y, residual = _newton(array, start, base, fixed, order, damped=True)
+    return Jet(start.t, start.p, start.u, y, residual, moved_values(start, y[:2]))
+
+
+def _balanced(array: DerivativeArray, start: JetStart, depth: int) -> np.ndarray:
+    """Units of y, y', y'', ... from the pencil of the equations at the start: those of y^(k) grow with speed^k."""
+    _, slopes = array.function(0)(start.t, start.p, np.concatenate([start.u, 0 * start.u]), start.y.ravel())
+    first = slopes.full() * np.tile(start.size, 2)
+    if array.size > LARGEST_BALANCED or not np.all(np.isfinite(first)):
+        return np.tile(start.size, depth)
+    scaled = equilibrate(first[:, array.size :], first[:, : array.size])
+    return np.concatenate([start.size * scaled.columns * scaled.speed**k for k in range(depth)])
+
+
+def _newton(
+    array: DerivativeArray,
+    start: JetStart,
+    base: np.ndarray,
+    fixed: np.ndarray,
+    order: int,
+    damped: bool = False,
+    units: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Solve levels 0 to `order` for the entries of the jet that are not fixed, from the values in `base`."""
+    shape, base, free = base.shape, base.ravel(), np.flatnonzero(~fixed.ravel())
+    usual = np.tile(start.size, order + 2) if units is None else units
+    nominal = usual[free]
+    function = array.function(order)
+    u = np.concatenate([start.u, np.zeros((order + 1) * len(start.u))])
+    pattern = function.sparsity_out(1)
+    rows, columns = (np.array(k, dtype=int) for k in pattern.get_triplet())
+    dense = len(base) <= DENSE
+
+    def evaluate(values: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
+        from scipy.sparse import csc_matrix
+
+        jet = base.copy()
+        jet[free] = values
+        residual, slopes = function(start.t, start.p, u, jet)
+        entries = np.array(slopes.nonzeros(), dtype=float)
+        scale = np.zeros(pattern.size1())
+        np.maximum.at(scale, rows, np.nan_to_num(np.abs(entries)) * np.maximum(usual, np.abs(jet))[columns])
+        scale = np.where(scale > 0, scale, 1.0)
+        matrix = csc_matrix((entries, (rows, columns)), shape=pattern.shape)[:, free]
+        return residual.full().ravel(), matrix.toarray() if dense else matrix, scale
+
+    if dense:
+        guess = damped_newton(evaluate, base[free], nominal).values if damped else base[free]
+        left_out = LEFT_OUT if units is None else LEFT_OUT_BALANCED
+        found, residual = _truncated_gauss_newton(evaluate, guess, nominal, left_out)
+    else:
+        found, residual = sparse_gauss_newton(evaluate, base[free], nominal)
+    values = base.copy()
+    values[free] = found
+    return values.reshape(shape), residual
+
+
+def _truncated_gauss_newton(
+    evaluate: Any, guess: np.ndarray, nominal: np.ndarray, left_out: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Newton steps that leave out what is nearly singular, shortened until the residual falls.
+
+    Where the Jacobian has less rank on the solutions than beside them, full steps along the small singular values lead
+    far away; without them the iteration arrives.
+    """
+    values = guess.copy()
+    left, jacobian, scale = evaluate(values)
+    for _ in range(MOST_STEPS):
+        residual = left / scale
+        if not np.all(np.isfinite(residual)) or not np.all(np.isfinite(jacobian)):
+            break
+        if np.abs(residual).max(initial=0.0) <= EXACT:
+            break
+        size = np.maximum(nominal, np.abs(values))
+        step = -size * (np.linalg.pinv(jacobian * size / scale[:, None], rcond=left_out) @ residual)
+        damping = 1.0
+        while damping > SHORTEST:
+            trial = evaluate(values + damping * step)
+            if np.linalg.norm(trial[0] / scale) < (1 - 0.1 * damping) * np.linalg.norm(residual):
+                break
+            damping /= 2
+        else:
+            break
+        values = values + damping * step
+        left, jacobian, scale = trial
+    return values, left / scale
+
+
+def sparse_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shortest corrections dv with J dv = -F, shortened until the residual falls."""
+    from scipy.sparse import diags
+
+    v = guess.copy()
+    residual, jacobian, scale = evaluate(v)
+    for _ in range(30):
+        scaled = residual / scale
+        if not np.all(np.isfinite(scaled)) or np.abs(scaled).max(initial=0.0) < 1e-12:
+            break
+        weighted = diags(1 / scale) @ jacobian @ diags(nominal)
+        step = nominal * shortest_step(weighted, -scaled)
+        damping = 1.0
+        while damping > 1e-4:
+            trial = evaluate(v + damping * step)
+            if np.linalg.norm(trial[0] / scale) < (1 - 0.1 * damping) * np.linalg.norm(scaled):
+                break
+            damping /= 2
+        else:
+            break
+        v = v + damping * step
+        residual, jacobian, scale = trial
+    return v, residual / scale
+
+
+def shortest_step(matrix: Any, right: np.ndarray) -> np.ndarray:
+    """The shortest v with A v = b for a sparse A, through the system [I, Aᵀ; A, -ε]."""
+    from scipy.sparse import bmat, identity
+    from scipy.sparse.linalg import splu
+
+    m, n = matrix.shape
+    # The small ε keeps the system regular where equations repeat each other.
+    augmented = bmat([[identity(n), matrix.T], [matrix, -SMALL * identity(m)]], format="csc")
+    return splu(augmented, permc_spec="MMD_AT_PLUS_A").solve(np.concatenate([np.zeros(n), right]))[:n]

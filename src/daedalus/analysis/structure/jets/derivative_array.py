@@ -1,0 +1,217 @@
+"""The equations and their time derivatives as expressions of the jet y, y', y'', ... with y = (x, z).
+
+With fresh symbols for every derivative, the total derivative of an expression f(t, y, y', ..., u, u', ...) is one
+directional derivative: d/dt f = ∂f/∂t + Σ ∂f/∂y^(k) y^(k+1) + Σ ∂f/∂u^(k) u^(k+1). The stack F, dF/dt, ..., d^k F/dt^k
+is the derivative array of S. L. Campbell (1987).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.names import Shape, derivative_name, element_label
+from daedalus.model.system.system import System, state_order
+
+
+class DerivativeArray:
+    """A system's equations, to be differentiated as often as needed.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("decay"); x = m.state("x", start=1.0)
+    >>> m.equation(m.der(x), -x**2)
+    >>> array = DerivativeArray(m.freeze())
+    >>> array.text(array.level(1)[0])
+    'x_ddot + 2*x*x_dot'
+    """
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        # Points at which expressions were looked at before, by jet.
+        self.drawn_points: dict[tuple[int, ...], tuple[Any, list[list[Any]]]] = {}
+        self.size = system.sizes["x"] + system.sizes["z"]
+        self.count = len(system.equation_labels)
+        self.time, self.parameters = system.symbol("t"), system.symbol("p")
+        self.y = [
+            ca.vertcat(system.symbol("x"), system.symbol("z")),
+            ca.vertcat(system.symbol("xdot"), ca.SX.sym("z_1", system.sizes["z"])),
+        ]
+        self.u = [system.symbol("u")]
+        self.equation_labels = list(system.equation_labels)
+        self._entries = _entries(system)
+        self._levels = [system.residual]
+        self._functions: dict[int, ca.Function] = {}
+        self._places: dict[int, tuple[str, int, int]] = {symbol_key(self.time): ("t", 0, 0)}
+        self._places |= {symbol_key(s): ("p", 0, k) for k, s in enumerate(elements(self.parameters))}
+        self._note("u", 0, self.u[0])
+        for order, symbols in enumerate(self.y):
+            self._note("y", order, symbols)
+
+    def extended(self, names: Sequence[str]) -> DerivativeArray:
+        """The same with further unknowns behind the others; its equations are still to be set by `rewrite`."""
+        wide = object.__new__(DerivativeArray)
+        wide.__dict__.update(self.__dict__)
+        wide.size, wide.drawn_points = self.size + len(names), {}
+        wide._entries = [*self._entries, *((name, (), 0, 0) for name in names)]
+        wide.u, wide._places = list(self.u), dict(self._places)
+        wide.y = [ca.vertcat(own, ca.SX.sym(f"w_{order}", len(names))) for order, own in enumerate(self.y)]
+        for order, symbols in enumerate(wide.y):
+            wide._note("y", order, symbols)
+        return wide
+
+    def rewrite(self, equations: ca.SX, labels: Sequence[str]) -> None:
+        """Set other equations in the place of the system's."""
+        self.count, self.equation_labels = int(equations.numel()), list(labels)
+        self._levels, self._functions = [equations], {}
+        self.drawn_points = {}
+
+    # -- symbols and names -------------------------------------------------------------------------------------
+
+    def unknowns(self, order: int) -> ca.SX:
+        """The symbols y^(order)."""
+        while len(self.y) <= order:
+            self.y.append(ca.SX.sym(f"y_{len(self.y)}", self.size))
+            self._note("y", len(self.y) - 1, self.y[-1])
+        return self.y[order]
+
+    def inputs(self, order: int) -> ca.SX:
+        """The symbols u^(order)."""
+        while len(self.u) <= order:
+            self.u.append(ca.SX.sym(f"u_{len(self.u)}", self.system.sizes["u"]))
+            self._note("u", len(self.u) - 1, self.u[-1])
+        return self.u[order]
+
+    def label(self, position: int, order: int = 0) -> str:
+        """The name of the derivative of an unknown."""
+        name, shape, k, own = self._entries[position]
+        return element_label(derivative_name(name, own + order), shape, k)
+
+    def symbol(self, position: int, order: int) -> ca.SX:
+        """The symbol of the derivative of an unknown."""
+        return self.unknowns(order)[position]
+
+    def place(self, symbol: ca.SX) -> tuple[str, int, int]:
+        """What a symbol stands for: "t", "p", "u" or "y", the order of its derivative, and its position."""
+        return self._places[symbol_key(symbol)]
+
+    def _note(self, letter: str, order: int, symbols: ca.SX) -> None:
+        self._places.update((symbol_key(s), (letter, order, k)) for k, s in enumerate(elements(symbols)))
+
+    def symbol_label(self, symbol: ca.SX) -> str:
+        """The name that users know a symbol by."""
+        letter, order, position = self.place(symbol)
+        if letter == "y":
+            return self.label(position, order)
+        if letter == "u":
+            name, shape, k = self._inputs[position]
+            return element_label(derivative_name(name, order), shape, k)
+        return "t" if letter == "t" else self.system.labels["p"][position]
+
+    @cached_property
+    def _inputs(self) -> list[tuple[str, Shape, int]]:
+        return [(v.name, v.shape, k) for v in self.system.of_kind("input") for k in range(v.size)]
+
+    def text(self, expression: ca.SX, limit: int = 160) -> str:
+        """A scalar expression in the user's names."""
+        from daedalus.model.printing import expression_text
+
+        labels = {symbol_key(s): self.symbol_label(s) for s in ca.symvar(expression)}
+        return expression_text(expression, labels, limit)
+
+    # -- differentiating ---------------------------------------------------------------------------------------
+
+    def differentiated(self, expression: ca.SX, times: int = 1) -> ca.SX:
+        """The total time derivative of an expression of the jet."""
+        for _ in range(times):
+            values = [s for s in ca.symvar(expression) if self.place(s)[0] != "p"]
+            rates = [self._rate(s) for s in values]
+            if not values:
+                return ca.SX.zeros(expression.shape)
+            slope = ca.jtimes(expression, ca.vertcat(*values), ca.vertcat(*rates))
+            expression = ca.densify(column(slope))
+        return expression
+
+    def _rate(self, symbol: ca.SX) -> ca.SX:
+        letter, order, position = self.place(symbol)
+        if letter == "t":
+            return ca.SX(1)
+        return (self.unknowns if letter == "y" else self.inputs)(order + 1)[position]
+
+    def highest_order(self, expression: ca.SX, letter: str = "y") -> int:
+        """The highest derivative of an unknown ("y") or input ("u") in an expression; -1 when there is none."""
+        places = (self.place(s) for s in ca.symvar(expression))
+        return max((order for own, order, _ in places if own == letter), default=-1)
+
+    def level(self, order: int) -> ca.SX:
+        """d^order F / dt^order."""
+        while len(self._levels) <= order:
+            self._levels.append(self.differentiated(self._levels[-1]))
+        return self._levels[order]
+
+    @property
+    def slopes(self) -> ca.SX:
+        """The nonzero slopes of the equations by their unknowns, as a column."""
+        equations = self.level(0)
+        own = [s for s in ca.symvar(equations) if self.place(s)[0] == "y"]
+        found = ca.jacobian(equations, ca.vertcat(*own)) if own else ca.SX(0, 1)
+        return ca.SX(found.nz[:]) if found.nnz() else ca.SX(0, 1)
+
+    def stack(self, equations: ca.SX, times: np.ndarray) -> tuple[list[ca.SX], list[tuple[int, int]]]:
+        """Every equation with its derivatives up to `times`, equation by equation, and (equation, order) of each."""
+        level, own = equations, np.arange(len(times))
+        rows: dict[tuple[int, int], ca.SX] = {}
+        for order in range(int(times.max(initial=0)) + 1):
+            if order:
+                keep = np.flatnonzero(times[own] >= order)
+                own, level = own[keep], self.differentiated(level[keep.tolist()])
+            rows |= {(int(i), order): entry for i, entry in zip(own, elements(level))}
+        origin = sorted(rows)
+        return [rows[place] for place in origin], origin
+
+    # -- numbers -----------------------------------------------------------------------------------------------
+
+    def arguments(self, order: int) -> list[ca.SX]:
+        """What expressions with derivatives up to `order` are functions of: t, p, (u, u', ...), (y, y', ...)."""
+        u = [self.inputs(k) for k in range(order + 1)]
+        y = [self.unknowns(k) for k in range(order + 1)]
+        return [self.time, self.parameters, ca.vertcat(*u), ca.vertcat(*y)]
+
+    def function(self, order: int) -> ca.Function:
+        """(t, p, u-jet, y-jet up to order + 1) -> the stack of levels 0 to order, and its Jacobian in the y-jet."""
+        if order not in self._functions:
+            stack = ca.vertcat(*(self.level(k) for k in range(order + 1)))
+            arguments = self.arguments(order + 1)
+            self._functions[order] = ca.Function("array", arguments, [stack, ca.jacobian(stack, arguments[3])])
+        return self._functions[order]
+
+    def values(self, expression: ca.SX, points: Sequence[Sequence[Any]]) -> np.ndarray:
+        """A dense column at points, each (t, p, u-jet, y-jet); (points, rows). Only the symbols in it are read."""
+        symbols = ca.symvar(expression)
+        function = ca.Function("values", [ca.vertcat(*symbols) if symbols else ca.SX(0, 1)], [expression])
+        return np.array([function(self.read(symbols, point)).full().ravel(order="F") for point in points])
+
+    def read(self, symbols: Sequence[ca.SX], point: Sequence[Any]) -> np.ndarray:
+        """The values of symbols at a point (t, p, u-jet, y-jet); derivatives beyond it are zero."""
+        jets = {"t": np.atleast_1d(point[0]), "p": point[1], "u": point[2], "y": point[3]}
+        width = {"t": 1, "p": 0, "u": self.system.sizes["u"], "y": self.size}
+        found = np.zeros(len(symbols))
+        for k, symbol in enumerate(symbols):
+            letter, order, position = self.place(symbol)
+            flat = order * width[letter] + position
+            found[k] = jets[letter][flat] if flat < len(jets[letter]) else 0.0
+        return found
+
+
+def _entries(system: System) -> list[tuple[str, Shape, int, int]]:
+    """What stands in y: name, shape, element, order of derivative."""
+    shapes = {v.name: v.shape for v in system.variables}
+    states = state_order(system.of_kind("state"), system.orders)
+    entries = [(name, shapes[name], k, order) for name, k, order in states]
+    return entries + [(v.name, v.shape, k, 0) for v in system.of_kind("algebraic") for k in range(v.size)]

@@ -1,0 +1,141 @@
+"""A consistent jet of a large system: every equation differentiated no more often than its offset says.
+
+With offsets c and d, the equations f_i, ..., f_i^(c_i) are solved for x_j, ..., x_j^(d_j), which is all that the system
+Jacobian contains (J. D. Pryce, BIT 41, 2001). The whole derivative array would differentiate all equations equally
+often, and higher derivatives of a large system soon have numbers of any size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.structure.incomplete_structure import with_rest
+from daedalus.analysis.structure.jets.consistent_jet import (
+    SPREAD,
+    Jet,
+    JetStart,
+    moved_values,
+    shortest_step,
+    sparse_gauss_newton,
+)
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.analysis.structure.signature import Signature, raised
+from daedalus.model.expressions import elements
+
+# Guesses that are tried, the first as written.
+TRIALS = 3
+
+
+def staged_jet(array: DerivativeArray, s: Signature, start: JetStart) -> Jet:
+    """Values of all unknowns and their derivatives up to d_j, given ones first held, then freed."""
+    return solved_jet(Stages(array, s, start), start)
+
+
+def solved_jet(stages: Stages, start: JetStart) -> Jet:
+    """The same from equations that are differentiated already."""
+    draw = np.random.default_rng(1987)
+    best: Jet | None = None
+    for held in (start.given, np.zeros_like(start.given)):
+        for trial in range(TRIALS):
+            shaken = start.y + (SPREAD * start.size * draw.standard_normal(start.y.shape) if trial else 0.0)
+            jet = stages.solve(np.where(start.given, start.y, shaken), held)
+            if jet.consistent:
+                return jet
+            best = jet if best is None or jet.misfit < best.misfit else best
+    assert best is not None
+    return best
+
+
+class Stages:
+    """The equations and their derivatives as one sparse function of the jet.
+
+    equation: the equation that each row belongs to.
+    """
+
+    def __init__(self, array: DerivativeArray, s: Signature, start: JetStart) -> None:
+        self._array, self._start = array, start
+        s = with_rest(raised(s, np.where(np.arange(array.size) < array.system.sizes["x"], 1, 0)))
+        rows, origin = array.stack(array.level(0), s.c)
+        self.equation = np.array([i for i, _ in origin], dtype=int)
+        self._order = np.concatenate([np.arange(d + 1) for d in s.d]).astype(int)
+        self._position = np.repeat(np.arange(array.size), s.d + 1)
+        levels = [elements(array.unknowns(k)) for k in range(int(s.d.max(initial=0)) + 1)]
+        jet = ca.vertcat(*(levels[k][j] for j, k in zip(self._position, self._order)))
+        stack = ca.vertcat(*rows)
+        # Inputs are constant in time: their derivatives are zero.
+        rates = [symbol for symbol in ca.symvar(stack) if array.place(symbol)[0] == "u" and array.place(symbol)[1]]
+        if rates:
+            stack = ca.substitute(stack, ca.vertcat(*rates), ca.SX.zeros(len(rates)))
+        slopes = ca.jacobian(stack, jet)
+        self._function = ca.Function("stages", [array.time, array.parameters, array.u[0], jet], [stack, slopes])
+        self._shape = slopes.shape
+        self._rows, self._columns = (np.array(k, dtype=int) for k in slopes.sparsity().get_triplet())
+        self._usual = start.size[self._position]
+
+    def solve(self, guess: np.ndarray, held: np.ndarray) -> Jet:
+        """The jet nearest to a guess of y and y', some of it held."""
+        low = self._order < 2
+        base, fixed = np.zeros(len(self._order)), np.zeros(len(self._order), dtype=bool)
+        base[low] = guess[self._order[low], self._position[low]]
+        fixed[low] = held[self._order[low], self._position[low]]
+        return self._solved(base, np.flatnonzero(~fixed), self._start.t, np.arange(self._shape[0]))
+
+    def nearby(
+        self, jet: Jet, distance: float, draw: np.random.Generator, without: np.ndarray, still: np.ndarray
+    ) -> Jet:
+        """A jet at a distance in sizes of the unknowns that obeys all equations but some; its residual is that of all.
+
+        A random step along the solutions, projected onto them again. `still`: unknowns that are moved and then held.
+        """
+        from scipy.sparse import diags
+
+        base = jet.y[self._order, self._position]
+        at_random = np.isin(self._position, still)
+        base = base + np.where(at_random & (self._order == 0), distance * self._usual, 0.0)
+        free = np.flatnonzero(~at_random)
+        kept = np.flatnonzero(~np.isin(self.equation, without))
+        _residual, slopes, scale = self._evaluated(base, jet.t)
+        weighted = diags(1 / scale[kept]) @ slopes[kept][:, free] @ diags(self._usual[free])
+        drawn = draw.uniform(-1.0, 1.0, len(free))
+        along = shortest_step(weighted, weighted @ drawn) - drawn
+        # Lower derivatives set the length: higher ones follow from them.
+        low = np.abs(along[self._order[free] == 0]).max(initial=0.0)
+        base[free] += self._usual[free] * along * (distance / low if low > 0 else 0.0)
+        return self._solved(base, free, jet.t + distance * draw.uniform(0.5, 1.0), kept)
+
+    def _solved(self, base: np.ndarray, free: np.ndarray, t: float, kept: np.ndarray) -> Jet:
+        """The jet nearest to given values that obeys the rows kept, some entries free; with the residual of all."""
+
+        def evaluate(values: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
+            vector = base.copy()
+            vector[free] = values
+            residual, matrix, scale = self._evaluated(vector, t)
+            return residual[kept], matrix[kept][:, free], scale[kept]
+
+        base = base.copy()
+        base[free] = sparse_gauss_newton(evaluate, base[free], self._usual[free])[0]
+        residual, _, scale = self._evaluated(base, t)
+        y = np.zeros((max(int(self._order.max(initial=0)), 1) + 1, self._array.size))
+        y[self._order, self._position] = base
+        start = self._start
+        return Jet(t, start.p, start.u, y, residual / scale, moved_values(start, y[:2]))
+
+    def _evaluated(self, vector: np.ndarray, t: float) -> tuple[np.ndarray, Any, np.ndarray]:
+        """The residual of all rows, its slopes, and the size of every row."""
+        from scipy.sparse import csr_matrix
+
+        residual, slopes = self._function(t, self._start.p, self._start.u, vector)
+        entries = np.array(slopes.nonzeros(), dtype=float)
+        sizes = np.nan_to_num(np.abs(entries)) * np.maximum(self._usual, np.abs(vector))[self._columns]
+        scale = np.zeros(self._shape[0])
+        np.maximum.at(scale, self._rows, sizes)
+        matrix = csr_matrix((entries, (self._rows, self._columns)), shape=self._shape)
+        return residual.full().ravel(), matrix, np.where(scale > 0, scale, 1.0)
+
+    def left(self, jet: Jet, equations: np.ndarray) -> float:
+        """The largest share that is left of some equations and their derivatives; infinite if one is not finite."""
+        own = np.abs(jet.residual[np.isin(self.equation, equations)])
+        return float(own.max(initial=0.0)) if np.all(np.isfinite(own)) else float("inf")

@@ -1,0 +1,1 @@
+"""Known systems of textbooks: small DAEs, populations, test equations."""

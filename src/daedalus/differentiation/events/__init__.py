@@ -1,0 +1,1 @@
+"""Derivatives through events, jumps and corners."""

@@ -1,0 +1,105 @@
+"""Events whose derivative does not exist, or hardly: a guard that only touches zero, or that an input pushes across.
+
+At an event dτ/dθ = -(g_x S + g_θ)/(g_t + g_x f): where the rate below the line vanishes, a small change decides whether
+the event happens at all. The rate is judged against the largest that the same guard had since the event before: near a
+touch g ≈ a (t - τ)², so that states known to rtol leave a rate of about √rtol of it undecided.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.parts import goes_on
+from daedalus.differentiation.variational.augmented import AnyAugmented
+from daedalus.differentiation.variational.recorded import Recorded
+from daedalus.errors import InputError, SolverError
+from daedalus.reduction.redundancy.independent_constraints import EVENTS
+
+# An event grazes below √rtol of the guard's largest rate, and below the first; it nearly grazes below a multiple of it.
+GRAZES, NEARLY = 1e-6, 30.0
+# A guard that turns back this close to zero, in tolerances of its largest value, may as well have passed it.
+TOUCHES = 100.0
+
+
+def event_notes(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tuple[str, ...]:
+    """Notes on guards that nearly graze or happen together; a SolverError for an event that grazes."""
+    notes, since = [], float(recorded.t[0])
+    grazes = max(GRAZES, float(np.sqrt(case.settings.call.get("rtol", 0.0))))
+    for event in recorded.events:
+        name = case.system.events[event.guard].name
+        if name in EVENTS:  # other constraints for the same motion
+            continue
+        share = _share_of_rate(case, augmented, recorded, event.guard, since, event.time, event.before)
+        if share < grazes:
+            raise SolverError(
+                f"The event {name!r} grazes.",
+                f"at t = {event.time:.6g} its guard passes zero with {share:.1g} of its largest rate",
+                because="the smallest change decides whether it happens, so that no derivative exists.",
+                remedy="a span that ends before it, or other start values",
+            )
+        if share < NEARLY * grazes:
+            notes.append(f"event {name} at t = {event.time:.6g} nearly grazes: derivatives behind it are uncertain")
+        since = event.time
+    times = [event.time for event in recorded.events if not goes_on(case, event.guard)]
+    if len(set(times)) < len(times):
+        notes.append("events at one and the same time: the derivative is that of this order of events")
+    return (*notes, *_touches(case, augmented, recorded))
+
+
+def _share_of_rate(
+    case: Case, augmented: AnyAugmented, recorded: Recorded, guard: int, since: float, time: float, y: np.ndarray
+) -> float:
+    """The rate of a guard at its event over the largest since the event before."""
+    low, high = min(since, time), max(since, time)
+    rows = np.flatnonzero((recorded.t >= low) & (recorded.t <= high))
+    x = augmented.layout.rows(recorded.y[rows])
+    largest = np.abs(augmented.guard_values(case, recorded.t[rows], x)[1][:, guard]).max(initial=0.0)
+    rate = abs(augmented.guard_values(case, np.array([time]), augmented.layout.rows(y[None]))[1][0, guard])
+    return float(rate / largest) if largest > 0 else 0.0
+
+
+def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[str]:
+    """Notes on guards that turn back at zero without an event."""
+    values, rates = augmented.guard_values(case, recorded.t, augmented.layout.rows(recorded.y))
+    notes, fired = [], {event.time for event in recorded.events}
+    for k, event in enumerate(case.system.events):
+        if event.name in EVENTS:
+            continue
+        allowed = TOUCHES * case.settings.call.get("rtol", 0.0) * np.abs(values[:, k]).max(initial=0.0)
+        turns = np.flatnonzero((rates[:-1, k] * rates[1:, k] < 0) & (values[:-1, k] * values[1:, k] > 0))
+        for row in [row for row in turns if not fired.intersection(recorded.t[row : row + 2].tolist())][:50]:
+            begin, end = recorded.t[row], recorded.t[row + 1]
+            for _ in range(3):
+                times = np.linspace(begin, end, 33)
+                found = np.abs(augmented.guard_values(case, times, augmented.layout.rows(recorded.at(times)))[0][:, k])
+                best = int(np.argmin(found))
+                begin, end = times[max(best - 1, 0)], times[min(best + 1, 32)]
+            if found[best] <= allowed:
+                kind = "condition" if goes_on(case, k) else "event"
+                notes.append(
+                    f"{kind} {event.name} nearly happens at t = {times[best]:.6g}: its guard turns back at "
+                    f"{found[best]:.1g}, and the derivative does not know of it"
+                )
+    return notes
+
+
+def check_event_inputs(case: Case) -> None:
+    """Refuse guards and resets that depend on an input driven by a table: its jumps are not differentiated."""
+    system = case.system
+    driven = sorted({k for _, slots in case.drive.tables for k in slots})
+    if not driven:
+        return
+    form = case.form
+    symbols = system.symbol("u")[driven]
+    for k, event in enumerate(system.events):
+        parts = [form.applied(system, system.guards[k])]
+        parts += [form.applied(system, system.resets[k, :])] if event.resets else []
+        if any(ca.depends_on(part, symbols) for part in parts):
+            raise InputError(
+                f"The event {event.name!r} depends on an input that a table drives.",
+                f"tables drive {', '.join(system.labels['u'][j] for j in driven[:6])}",
+                because="the jump or the slope of the table moves the event, and has no derivative here.",
+                remedy="a constant input, or an expression in m.time",
+            )

@@ -1,0 +1,59 @@
+"""Where second derivatives do not exist: equations with corners or jumps, found and named before anything runs."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from daedalus.errors import SolverError
+from daedalus.model.system.system import System
+
+# Operations with a corner or a jump; their second derivative is zero almost everywhere and says nothing.
+CORNERS = {
+    ca.OP_FABS: "fabs",
+    ca.OP_SIGN: "sign",
+    ca.OP_FMIN: "fmin",
+    ca.OP_FMAX: "fmax",
+    ca.OP_FLOOR: "floor",
+    ca.OP_CEIL: "ceil",
+    ca.OP_FMOD: "fmod",
+    ca.OP_REMAINDER: "remainder",
+    ca.OP_COPYSIGN: "copysign",
+    ca.OP_IF_ELSE_ZERO: "if_else",
+    ca.OP_LT: "<",
+    ca.OP_LE: "<=",
+    ca.OP_EQ: "==",
+    ca.OP_NE: "!=",
+    ca.OP_NOT: "not",
+    ca.OP_AND: "and",
+    ca.OP_OR: "or",
+}
+
+
+def corners(expression: ca.SX) -> list[str]:
+    """The operations in an expression that have no second derivative everywhere.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x = ca.SX.sym("x")
+    >>> corners(ca.fabs(x) + ca.fmax(x, 0) + ca.sin(x))
+    ['fabs', 'fmax']
+    """
+    function = ca.Function("probe", [ca.vertcat(*ca.symvar(expression))], [expression])
+    met = {function.instruction_id(k) for k in range(function.n_instructions())}
+    return sorted(CORNERS[operation] for operation in met & CORNERS.keys())
+
+
+def refuse_corners(system: System) -> None:
+    """Raise a SolverError where an equation of the system is not twice differentiable."""
+    found = corners(system.residual)
+    if not found:
+        return
+    residual = system.residual
+    where = [label for k, label in enumerate(system.equation_labels) if corners(residual[k])]
+    raise SolverError(
+        "The model has no second derivatives.",
+        f"{', '.join(found)} in {', '.join(where[:6])}{', …' if len(where) > 6 else ''}",
+        because="at a corner or a jump a second derivative does not exist, and beside it, it misses the corner.",
+        remedy="order=1, or a smooth form such as sqrt(x**2 + epsilon**2) for fabs(x)",
+    )

@@ -1,0 +1,1 @@
+"""A few fixed steps as a CasADi function with exact derivatives."""

@@ -1,0 +1,1 @@
+"""Sensitivities by letter and by name, and how they are checked."""

@@ -1,0 +1,120 @@
+"""Which parameters matter and which can be told apart: ranking, Fisher information and correlation.
+
+F = Σ_k (∂y/∂p)ᵀ Σ⁻¹ (∂y/∂p) at the times of the measurements       cov(p) >= F⁻¹       (Cramér, Rao)
+correlation_ij = (F⁻¹)_ij / √((F⁻¹)_ii (F⁻¹)_jj)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from daedalus.errors import InputError, SolverError
+
+if TYPE_CHECKING:
+    import xarray
+
+    from daedalus.differentiation.result.sensitivity_result import Sensitivities
+
+TIMES = 101
+# Below this share of the largest eigenvalue of the scaled information a direction cannot be seen.
+BLIND = 1e-12
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Names in the order of their influence, with its size; `sens.rank()` gives it."""
+
+    names: list[str]
+    influence: np.ndarray
+
+    def __iter__(self) -> Iterator[tuple[str, float]]:
+        return iter(zip(self.names, self.influence.tolist()))
+
+    def __repr__(self) -> str:
+        width = max((len(name) for name in self.names), default=0)
+        largest = max(self.influence.max(initial=0.0), 1e-300)
+        bars = ("█" * max(1, round(24 * value / largest)) if value > 0 else "" for value in self.influence)
+        return "\n".join(f"{n.ljust(width)}  {v:9.3g}  {bar}" for n, v, bar in zip(self.names, self.influence, bars))
+
+
+def rank(sens: Sensitivities, of: object = None) -> Ranking:
+    """Influence of everything that was varied: RMS over time of ∂y/∂θ · size of θ / size of y."""
+    names = [of] if isinstance(of, str) else list(of) if of is not None else None  # type: ignore[call-overload]
+    samples = sens.at(_times(sens, None))
+    slopes, values = [], []
+    if names is None:
+        slopes, values = [samples._slopes], [samples.value]
+    else:
+        for name in names:
+            what = samples._followed(name)
+            slopes.append(what.first(samples._point, samples._seeds))
+            values.append(what.value(samples._point))
+    S, y = np.concatenate(slopes, axis=1), np.concatenate(values, axis=1)
+    size_y = np.sqrt(np.mean(y**2, axis=0))
+    floor = 1e-12 * max(size_y.max(initial=0.0), 1e-300)
+    scaled = S * sens._directions.sizes(sens.system, sens._case.p) / np.maximum(size_y, floor)[None, :, None]
+    # A quantity that stays zero has no size of its own.
+    scaled[:, size_y <= floor] = 0.0
+    influence = np.sqrt(np.mean(scaled**2, axis=(0, 1)))
+    order = np.argsort(-influence, kind="stable")
+    labels = sens.labels
+    return Ranking([labels[k] for k in order], influence[order])
+
+
+def fisher(sens: Sensitivities, outputs: str | Sequence[str], sigma: object, times: object) -> xarray.DataArray:
+    """The information about the parameters, labelled on both axes."""
+    import xarray
+
+    labels, F = _information(sens, outputs, sigma, times)
+    return xarray.DataArray(F, dims=("p", "p_2"), coords={"p": labels, "p_2": labels}, name="fisher")
+
+
+def correlation(sens: Sensitivities, outputs: str | Sequence[str], sigma: object, times: object) -> xarray.DataArray:
+    """The correlation of the parameters' estimates; refuses what cannot be told apart."""
+    import xarray
+
+    labels, F = _information(sens, outputs, sigma, times)
+    sizes = sens._directions.sizes(sens.system, sens._case.p)[sens._directions.columns("p")]
+    scaled = F * sizes[:, None] * sizes[None, :]
+    eigenvalues, vectors = np.linalg.eigh(scaled)
+    if not eigenvalues[0] > BLIND * max(eigenvalues[-1], 1e-300):
+        share = np.abs(vectors[:, 0])
+        blind = [labels[k] for k in np.argsort(-share) if share[k] > 0.1 * share.max()]
+        raise SolverError(
+            "The measurements cannot tell the parameters apart.",
+            f"a combination of {', '.join(blind[:6])} changes none of the outputs",
+            because="the Fisher information is singular.",
+            remedy="more outputs or times, or wrt= without one of them",
+        )
+    covariance = np.linalg.inv(scaled)
+    spread = np.sqrt(np.diag(covariance))
+    values = covariance / spread[:, None] / spread[None, :]
+    return xarray.DataArray(values, dims=("p", "p_2"), coords={"p": labels, "p_2": labels}, name="correlation")
+
+
+def _information(
+    sens: Sensitivities, outputs: str | Sequence[str], sigma: object, times: object
+) -> tuple[list[str], np.ndarray]:
+    names = [outputs] if isinstance(outputs, str) else list(outputs)
+    columns = sens._columns("p")
+    samples = sens.at(_times(sens, times))
+    F = np.zeros((columns.stop - columns.start,) * 2)
+    for name in names:
+        what = samples._followed(name)
+        deviation = sigma.get(name, 1.0) if isinstance(sigma, Mapping) else sigma
+        spread = np.broadcast_to(np.asarray(deviation, dtype=float), what.shape).ravel(order="F")
+        if not np.all(spread > 0):
+            raise InputError(f"sigma of {name} must be positive.", f"got {deviation!r}", remedy="sigma=0.01")
+        rows = what.first(samples._point, samples._seeds)[:, :, columns] / spread[None, :, None]
+        F += np.einsum("tri,trj->ij", rows, rows)
+    return sens.labels[columns], F
+
+
+def _times(sens: Sensitivities, times: object) -> np.ndarray:
+    if times is None:
+        return np.linspace(sens._recorded.t[0], sens._recorded.t[-1], TIMES)
+    return np.atleast_1d(np.asarray(times, dtype=float))

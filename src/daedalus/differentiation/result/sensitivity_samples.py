@@ -1,0 +1,301 @@
+"""Sensitivities at a set of times: M, N, O, P, Q as arrays, and the derivative of any name by any other.
+
+M = ∂x/∂x₀, N = ∂x/∂u, O = ∂²x/∂x₀², P = ∂²x/∂x₀∂u, Q = ∂²x/∂u² (S14 of the notes this package began with).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.directions import GROUPS, WORDS
+from daedalus.differentiation.variational.augmented import AnyAugmented
+from daedalus.differentiation.variational.chain_rule import Followed, FollowedInParts, followed
+from daedalus.differentiation.variational.recorded import Part
+from daedalus.errors import InputError
+
+
+class SensitivitySamples:
+    """Sensitivities at one time or several; `sens.at(t)` gives it.
+
+    With one time the arrays have no time axis; with several it comes first. `value` is x, `rate` is x'.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=2.0); k = m.parameter("k", 0.5)
+    >>> m.equation(m.der(x), -k * x)
+    >>> middle = dd.sensitivities(m, 2.0, rtol=1e-9).at(1.0)
+    >>> middle.M.round(6).tolist(), round(float(middle.d("x", "k")), 6), round(float(middle.d("x_dot", "k")), 6)
+    ([[0.606531]], -1.213061, -0.606531)
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        augmented: AnyAugmented,
+        times: np.ndarray,
+        y: np.ndarray,
+        scalar: bool,
+        parts: Sequence[Part] = (),
+    ) -> None:
+        self._case, self._augmented, self._parts = case, augmented, parts
+        self._times, self._y, self._scalar = times, y, scalar
+        self._directions = augmented.variational.directions
+
+    def __repr__(self) -> str:
+        times = f"t = {self._times[0]:g}" if self._scalar else f"{len(self._times)} times"
+        size = f"{self._augmented.layout.n} states by {self._directions.count} quantities"
+        return f"Sensitivities({self._case.system.name!r} at {times}: {size}, order {self.order})"
+
+    def _out(self, values: np.ndarray) -> np.ndarray:
+        return values[0] if self._scalar else values
+
+    @property
+    def time(self) -> np.ndarray:
+        """The time, or the times (nt,)."""
+        return self._times[0] if self._scalar else self._times
+
+    @property
+    def order(self) -> int:
+        """1, or 2 with second derivatives."""
+        return self._augmented.variational.order
+
+    @property
+    def value(self) -> np.ndarray:
+        """x, (n,): the differential variables in order of declaration."""
+        return self._out(self._augmented.layout.states(self._y))
+
+    @property
+    def M(self) -> np.ndarray:
+        """∂x/∂x₀, (n, n): along the consistent start values, M = Dφ P, where the model has constraints."""
+        return self._first("x")
+
+    @property
+    def N(self) -> np.ndarray:
+        """∂x/∂u, (n, nu), for a constant added to u over the span; (n, k, nu) with a grid of k intervals."""
+        return self._on_grid(self._first("u"), 1)
+
+    @property
+    def by_parameters(self) -> np.ndarray:
+        """∂x/∂p, (n, np), the consistent start moving along with p."""
+        return self._first("p")
+
+    @property
+    def O(self) -> np.ndarray:  # noqa: E743 - the letter of the formula
+        """∂²x/∂x₀², (n, n, n)."""
+        return self._second("x", "x")
+
+    @property
+    def P(self) -> np.ndarray:
+        """∂²x/∂x₀∂u, (n, n, nu)."""
+        return self._on_grid(self._second("x", "u"), 2)
+
+    @property
+    def Q(self) -> np.ndarray:
+        """∂²x/∂u², (n, nu, nu)."""
+        both = self._on_grid(self._second("u", "u"), 1)
+        return self._on_grid(both, 3) if self._directions.intervals else both
+
+    @property
+    def M_dot(self) -> np.ndarray:
+        """M', (n, n); at the start it is f_x P."""
+        return self._out(self._rates[:, :, self._columns("x")])
+
+    @property
+    def N_dot(self) -> np.ndarray:
+        """N', (n, nu); at the start it is f_u."""
+        return self._on_grid(self._out(self._rates[:, :, self._columns("u")]), 1)
+
+    # -- by name -----------------------------------------------------------------------------------------------
+
+    def d(self, of: object, *wrt: str) -> np.ndarray:
+        """The derivative of a name by another, or the second derivative by two.
+
+        Parameters
+        ----------
+        of: the name of a state, rate, algebraic variable, multiplier or output, or an expression of symbols of the
+            model.
+        wrt: one or two names of states (their start values), inputs and parameters; also "start", "inputs",
+            "parameters" for all of them.
+
+        The shape is that of `of`, then those of `wrt`; with a grid, inputs have the axis of the intervals before their
+        own.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("spring")
+        >>> x = m.state("x", start=1.0); v = m.state("v", start=0.0); k = m.parameter("k", 4.0)
+        >>> m.equation(m.der(x), v); m.equation(m.der(v), -k * x); m.output("energy", 0.5 * v**2 + 0.5 * k * x**2)
+        >>> sens = dd.sensitivities(m, 1.0, order=2, rtol=1e-10)
+        >>> round(float(sens.d("energy", "x")), 6), round(float(sens.d("energy", "x", "x")), 6)
+        (4.0, 4.0)
+        """
+        if len(wrt) not in (1, 2):
+            raise InputError(
+                "sens.d takes one or two names to differentiate by.", f"got {len(wrt)}", remedy='sens.d("x", "L")'
+            )
+        what = self._followed(of)
+        columns = [self._wanted(name) for name in wrt]
+        if len(wrt) == 1:
+            flat = what.first(self._point, self._seeds)[:, :, columns[0][0]]
+        else:
+            self._need_second()
+            flat = what.second(self._point, self._seeds, self._row_curvatures)
+            flat = flat[:, :, columns[0][0][:, None], columns[1][0][None, :]]
+        shapes = [what.shape, *(shape for _, shape in columns)]
+        return self._out(_shaped(flat, shapes))
+
+    def _wanted(self, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
+        """The columns of a name and its shape."""
+        d, system = self._directions, self._case.system
+        if name in GROUPS:
+            letter = GROUPS[name]
+            found = self._columns(letter)
+            members = len(getattr(d, letter))
+            shape = (d.intervals, members) if letter == "u" and d.intervals else (members,)
+            return _grid_order(np.arange(found.start, found.stop), shape), shape
+        place = system.place(name)
+        letter_of = place.letter
+        if letter_of not in WORDS:
+            raise InputError(
+                f"Nothing can be differentiated by {name}.",
+                "it follows from the states, the inputs and the parameters",
+                remedy="a state (for its start value), an input or a parameter",
+            )
+        self._columns(letter_of)
+        missing = [int(k) for k in place.positions if int(k) not in getattr(d, letter_of)]
+        if missing:
+            raise self._not_varied(letter_of, name)
+        if letter_of == "u" and d.intervals:
+            columns = [[d.column_of("u", int(k), i) for k in place.positions] for i in range(d.intervals)]
+            return _grid_order(np.ravel(columns), (d.intervals, *place.shape)), (d.intervals, *place.shape)
+        return np.array([d.column_of(letter_of, int(k)) for k in place.positions]), place.shape
+
+    # -- what everything is made of ----------------------------------------------------------------------------
+
+    def _columns(self, letter: str) -> slice:
+        columns = self._directions.columns(letter)
+        if columns.start == columns.stop and self._case.system.sizes[letter]:
+            raise self._not_varied(letter, WORDS[letter])
+        return columns
+
+    def _not_varied(self, letter: str, name: str) -> InputError:
+        return InputError(
+            {"start": "The start was", "inputs": "The inputs were", "parameters": "The parameters were"}.get(
+                name, f"{name} was"
+            )
+            + " not varied.",
+            f"the columns are {', '.join(self._directions.labels(self._case.system)[:8])}",
+            because="wrt= left it out.",
+            remedy=f'wrt=(..., "{WORDS[letter]}")',
+        )
+
+    def _first(self, letter: str) -> np.ndarray:
+        return self._out(self._slopes[:, :, self._columns(letter)])
+
+    def _second(self, one: str, other: str) -> np.ndarray:
+        self._need_second()
+        return self._out(self._curvatures[:, :, self._columns(one), self._columns(other)])
+
+    def _need_second(self) -> None:
+        if self.order != 2:
+            raise InputError(
+                "There are no second derivatives.",
+                "the run was made with order=1",
+                remedy="dd.sensitivities(..., order=2)",
+            )
+
+    def _on_grid(self, values: np.ndarray, axis: int) -> np.ndarray:
+        """The axis of the inputs split into intervals and inputs."""
+        k = self._directions.intervals
+        if not k:
+            return values
+        axis += 0 if self._scalar else 1
+        return values.reshape(*values.shape[:axis], k, values.shape[axis] // k, *values.shape[axis + 1 :])
+
+    @cached_property
+    def _row_slopes(self) -> np.ndarray:
+        return self._augmented.layout.sensitivities(self._y)
+
+    @cached_property
+    def _row_curvatures(self) -> np.ndarray:
+        return self._augmented.layout.curvatures(self._y)
+
+    @cached_property
+    def _slopes(self) -> np.ndarray:
+        return self._row_slopes[:, : self._augmented.layout.n]
+
+    @cached_property
+    def _curvatures(self) -> np.ndarray:
+        return self._row_curvatures[:, : self._augmented.layout.n]
+
+    @cached_property
+    def _rates(self) -> np.ndarray:
+        each = [followed(a.variational, a.variational.system.symbol("xdot")) for a in self._all_augmented]
+        return self._in_parts(each).first(self._point, self._seeds)
+
+    @cached_property
+    def _point(self) -> tuple[np.ndarray, ...]:
+        """t, rows, u and p for the chain rule."""
+        case = self._case
+        return self._times, self._augmented.layout.rows(self._y), case.drive.at(self._times), case.p
+
+    @cached_property
+    def _seeds(self) -> np.ndarray:
+        """V = ∂(row, u, p)/∂θ, (times, size of v, m)."""
+        given = [self._case.given_slopes(self._directions, float(t)) for t in self._times]
+        return np.concatenate([self._row_slopes, np.stack(given)], axis=1)
+
+    @property
+    def _all_augmented(self) -> list[AnyAugmented]:
+        return [part.augmented for part in self._parts] or [self._augmented]
+
+    def _in_parts(self, each: list[Followed]) -> Followed:
+        """An expression that follows from the equations of the part that a time lies in."""
+        if len(each) == 1:
+            return each[0]
+        begins = np.array([part.recorded.t[0] for part in self._parts])
+        direction = 1.0 if self._parts[-1].recorded.t[-1] >= begins[0] else -1.0
+        owners = np.searchsorted(direction * begins, direction * self._times, side="right") - 1
+        return FollowedInParts(each[0].function, each[0].shape, tuple(each), np.clip(owners, 0, len(each) - 1))
+
+    def _followed(self, of: object) -> Followed:
+        return self._in_parts([_kept(augmented, of) for augmented in self._all_augmented])
+
+
+def _kept(augmented: AnyAugmented, of: object) -> Followed:
+    kept: dict[Any, Followed] = augmented.__dict__.setdefault("_followed", {})
+    if not isinstance(of, str):
+        return followed(augmented.variational, of)
+    if of not in kept:
+        kept[of] = followed(augmented.variational, of)
+    return kept[of]
+
+
+def _grid_order(columns: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Columns that run with the last axis fastest, reordered so that the first runs fastest."""
+    if len(shape) < 2:
+        return columns
+    inner = columns.reshape(shape[0], -1)
+    return inner.T.ravel()
+
+
+def _shaped(flat: np.ndarray, shapes: list[tuple[int, ...]]) -> np.ndarray:
+    """(times, size, size, ...) to (times, *shape, *shape, ...); every size is flat column by column."""
+    out = flat
+    axis = 1
+    for shape in shapes:
+        lead, tail = out.shape[:axis], out.shape[axis + 1 :]
+        out = out.reshape(*lead, *shape[::-1], *tail)
+        if len(shape) > 1:
+            order = [*range(axis), *reversed(range(axis, axis + len(shape))), *range(axis + len(shape), out.ndim)]
+            out = out.transpose(order)
+        axis += len(shape)
+    return out

@@ -1,0 +1,313 @@
+"""A result checked by other ways: differences over shrinking increments, symmetry, forward against adjoint.
+
+All of them take the steps of the nominal run, so that they differentiate one and the same discrete map: its derivative
+agrees with central differences to ε² until rounding (slope 2), and with the adjoint to rounding. The error-controlled
+variational equations solve the flow instead and agree to the tolerance, scaled by ‖S‖. Across events steps cannot be
+held, and differences run with a tight tolerance instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.gradient import pulled_back
+from daedalus.differentiation.parts import end_of_part, next_part
+from daedalus.differentiation.steps.adjoint import recorded_segments
+from daedalus.differentiation.steps.adjoint_in_parts import ForwardPart
+from daedalus.differentiation.steps.discrete import nominal_run, nominal_settings, states_again, taken_again
+from daedalus.differentiation.steps.frozen_steps import pieces
+from daedalus.differentiation.steps.stepwise import by_radau, family_of, stepwise
+from daedalus.differentiation.variational.augmented import augmented_of
+from daedalus.differentiation.variational.start_chart import StartChart
+from daedalus.errors import SolverError
+from daedalus.integrators.methods import is_implicit
+from daedalus.simulation.plant.constant_mass import varying_mass
+
+if TYPE_CHECKING:
+    from daedalus.differentiation.result.sensitivity_result import Sensitivities
+
+INCREMENTS = 10.0 ** np.arange(-2, -8, -1)
+# Differences of first derivatives; a run that grows fast needs the shorter ones.
+SECOND_INCREMENTS = (1e-4, 1e-5, 1e-6)
+# Differences lose digits to rounding, the adjoint hardly any; chaotic runs amplify rounding, too.
+DIFFERENCES, ADJOINT, SYMMETRY = 1e-5, 1e-6, 1e-4
+# Errors of the flow against those of the steps, in tolerances and at most.
+TOLERANCES, AT_MOST = 100.0, 1e-2
+# Through events differences are taken of runs with these tolerances, of explicit and of implicit methods.
+TIGHT, TIGHT_IMPLICIT = 1e-11, 1e-10
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison: its name, the largest relative difference, what is allowed, and what else there is to say.
+
+    slope: how fast differences approach the derivative, 2 for central ones; None where they are small from the start.
+    """
+
+    name: str
+    error: float
+    allowed: float
+    detail: str = ""
+    slope: float | None = None
+    ran: bool = True
+
+    @property
+    def passed(self) -> bool:
+        """Whether the check was made and the difference is small enough."""
+        return self.ran and bool(self.error <= self.allowed)
+
+    @property
+    def verdict(self) -> str:
+        """The comparison in words."""
+        if not self.ran:
+            return f"not made: {self.detail}"
+        words = f"{'agrees' if self.passed else 'DIFFERS'}: {self.error:.1e} of {self.allowed:.0e} allowed"
+        return f"{words}; {self.detail}" if self.detail else words
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `sens.verify()` returns: `passed`, and one line a check."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check that could be made passed, and at least one could."""
+        made = [check for check in self.checks if check.ran]
+        return bool(made) and all(check.passed for check in made)
+
+    def __getitem__(self, name: str) -> Check:
+        """A check by name."""
+        return next(check for check in self.checks if check.name == name)
+
+    def __repr__(self) -> str:
+        width = max(len(check.name) for check in self.checks)
+        lines = [f"  {check.name.ljust(width)}  {check.verdict}" for check in self.checks]
+        return "\n".join([f"Verification: {'passed' if self.passed else 'NOT passed'}", *lines])
+
+
+def verify(sens: Sensitivities) -> Verification:
+    """All checks that fit the result."""
+    from daedalus.differentiation.sensitivities import differentiate
+
+    case, directions = steps_to_verify(sens._parts[0].case), sens._directions
+    chart = StartChart(case, directions, sens._start)
+    size = directions.sizes(case.system, case.p)
+    try:  # the steps of the nominal run, differentiated
+        steps = differentiate(case, 1, directions, "discrete")
+    except SolverError as error:
+        why = f"the steps cannot be differentiated: {'; '.join(error.facts) or error.what}"
+        others = [_not_made(name, why) for name in ("the adjoint", "the steps differentiated")]
+        return Verification((_against_differences(sens, chart, None, sens._slopes[0], size), *others))
+    S = steps._slopes[0]
+    scaled = S * size / case.system.nominal["x"][:, None]
+    checks = [_against_differences(sens, chart, steps, S, size)]
+    checks.append(_against_adjoint(case, directions, steps, S, size))
+    own = sens._slopes[0] * size / case.system.nominal["x"][:, None]
+    gap = np.abs(own - scaled).max(initial=0.0) / max(np.abs(scaled).max(initial=0.0), 1e-300)
+    rtol = case.settings.call["rtol"]
+    allowed = 1e-9 if sens.how == "discrete" else _of_the_flow(rtol, scaled)
+    checks.append(Check("the steps differentiated", gap, allowed, _compared(sens, case, gap > allowed)))
+    if sens.order == 2:
+        checks += _second_order(sens, chart, steps, size)
+    return Verification(tuple(checks))
+
+
+def _not_made(name: str, why: str) -> Check:
+    return Check(name, np.nan, np.nan, why, ran=False)
+
+
+def _compared(sens: Sensitivities, case: Case, differs: bool) -> str:
+    """What was compared, and where the steps may differ from the flow for a good reason."""
+    told = f"the result is {sens.how}"
+    if case.method != sens._case.method:
+        told += f" by {sens._case.method}, the steps are those of {case.method}"
+    if differs and sens.how != "discrete":
+        told += "; steps chosen for the states alone may pass over what a change of the start sets in motion"
+    return told
+
+
+def steps_to_verify(case: Case) -> Case:
+    """The case whose steps the result is compared with: its own, or those of Radau where they have no derivative."""
+    family = family_of(case)
+    if family == "bdf" or (family == "rosenbrock" and case.has_formulas and varying_mass(case.system)):
+        case = by_radau(case, f"the steps of {case.method} cannot be differentiated here")
+    case = stepwise(case, "sens.verify()")
+    # They are followed to the end, stiff or not.
+    settings = replace(case.settings, call={**case.settings.call, "watch_stiffness": False})
+    return replace(case, settings=settings)
+
+
+def _of_the_flow(rtol: float, scaled: np.ndarray) -> float:
+    """By how much a relative error may differ where the flow and the steps are differentiated."""
+    return min(AT_MOST, TOLERANCES * rtol * (1 + float(np.abs(scaled).max(initial=0.0))))
+
+
+def _directions(sens: Sensitivities, size: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
+    """Random directions, in the sizes of what is varied."""
+    draw = np.random.default_rng(seed)
+    return [size * draw.standard_normal(len(size)) / np.sqrt(len(size)) for _ in range(count)]
+
+
+def _against_differences(
+    sens: Sensitivities, chart: StartChart, steps: Sensitivities | None, S: np.ndarray, size: np.ndarray
+) -> Check:
+    """Central differences over shrinking increments, of the steps or, through events and without steps, of runs."""
+    nominal_x = sens._case.system.nominal["x"]
+    worst, slopes, through_events = 0.0, [], steps is None or bool(steps._recorded.events)
+    for direction in _directions(sens, size, 3, 7):
+        errors = []
+        reference = (S @ direction) / nominal_x
+        for step in INCREMENTS:
+            try:
+                ends = [_end(chart.moved(sign * step * direction), steps or sens, through_events) for sign in (1, -1)]
+            except SolverError:  # too far away for these steps
+                errors.append(np.inf)
+                continue
+            errors.append(np.abs((ends[0] - ends[1]) / (2 * step) / nominal_x - reference).max())
+        if through_events and not np.isfinite(errors).any():
+            return _not_made("differences", "runs nearby do not get to the end with a tight tolerance")
+        scale = max(np.abs(reference).max(), 1e-300)
+        slopes.append(_slope(np.array(errors), scale))
+        worst = max(worst, min(errors) / scale)
+    found = [slope for slope in slopes if slope is not None]
+    slope = float(np.median(found)) if found else None
+    detail = "small at every increment" if slope is None else f"slope {slope:.1f}"
+    how = "of runs" if steps is None else "through events"
+    detail += f"; {how} with a tolerance of {_tolerance(sens._case):.0e}" if through_events else ""
+    return Check("differences", worst, 1e-3 if through_events else DIFFERENCES, detail, slope)
+
+
+def _slope(errors: np.ndarray, scale: float) -> float | None:
+    """How fast the error falls with the increment, while it does; None where it is small from the beginning."""
+    if errors[0] < 1e-6 * scale:
+        return None
+    above = errors > 30 * max(errors.min(), 1e-11 * scale)
+    pairs = [(one, two) for one, two, clear in zip(errors, errors[1:], above[1:]) if clear and np.isfinite(one)]
+    falling = [np.log10(one / two) for one, two in pairs or [(errors[0], errors[1])] if 0 < two < one < np.inf]
+    return float(falling[-1]) if falling else None
+
+
+def _end(case: Case, steps: Sensitivities, through_events: bool) -> np.ndarray:
+    """The last state of a case, on the steps of the nominal run."""
+    if through_events:
+        return _last_state(_tight(case), float(steps.steps[-1]))
+    row = case.row0 if is_implicit(case.method) else case.x0
+    return states_again(case, steps.steps, row)[-1][: len(case.x0)]
+
+
+def _last_state(case: Case, end: float) -> np.ndarray:
+    """The last state of a run; behind a terminal event, whose time moves, the motion is prolonged to `end`."""
+    n = len(case.x0)
+    while True:
+        run = nominal_run(case)
+        row = np.array(run.x[-1])
+        part = end_of_part(case, run.status, [guard for guard, *_ in run.events])
+        if part is None and run.status == "event":
+            late = float(run.t[-1]) - end
+            return row[:n] - late * case.row_at(float(run.t[-1]), row[:n])[-n:]
+        if part is None:
+            return row[:n]
+        case = next_part(case, part, float(run.t[-1]), row).case
+
+
+def _tolerance(case: Case) -> float:
+    return TIGHT_IMPLICIT if is_implicit(case.method) else TIGHT
+
+
+def _tight(case: Case) -> Case:
+    call = nominal_settings(case).call
+    if "step" in call:
+        return case
+    tolerance = min(_tolerance(case), call["rtol"])
+    factor = tolerance / call["rtol"]
+    tighter = {**call, "rtol": tolerance, "atol": call["atol"] * factor, "watch_stiffness": False}
+    settings = replace(nominal_settings(case), call=tighter)
+    if not isinstance(case.atol, Mapping):
+        case = replace(case, atol=factor * float(case.atol))  # type: ignore[arg-type]
+    tight = replace(case, settings=settings)
+    tight.__dict__["implicit_settings"] = settings
+    return tight
+
+
+def _against_adjoint(
+    case: Case, directions: Directions, steps: Sensitivities, S: np.ndarray, size: np.ndarray
+) -> Check:
+    """A random combination of the last state, forward and by the adjoint."""
+    if steps.steps[-1] != case.t1:
+        return _not_made("the adjoint", "the run ends at an event")
+    draw = np.random.default_rng(11)
+    weights = draw.standard_normal(len(S)) / case.system.nominal["x"]
+    scalar = ca.dot(ca.DM(weights), case.system.symbol("x"))
+    found = pulled_back(*_segments(steps), directions, scalar)
+    forward, reverse = weights @ S * size, found._columns * size
+    gap = np.abs(forward - reverse).max(initial=0.0) / max(np.abs(weights) @ np.abs(S * size).max(axis=1), 1e-300)
+    return Check("the adjoint", float(gap), ADJOINT)
+
+
+def _segments(steps: Sensitivities) -> tuple[list[ForwardPart], np.ndarray]:
+    """The steps as segments, with the states that were differentiated."""
+    runs: list[ForwardPart] = []
+    for part in steps._parts:
+        case, recorded, width = part.case, part.recorded, part.augmented.layout.width
+        rows = recorded.y[:, :width]
+        if is_implicit(case.method) and case.has_formulas:
+            rows = np.stack([case.row_at(float(t), x) for t, x in zip(recorded.t, rows)])
+        events = [(e.guard, e.time, e.before[:width], e.after) for e in recorded.events]
+        segments, last = recorded_segments(recorded.t, rows, events)
+        end = end_of_part(case, recorded.status, [event.guard for event in recorded.events])
+        joint = None if end is None else next_part(case, end, float(recorded.t[-1]), recorded.y[-1, :width]).slopes
+        runs.append(ForwardPart(case, segments, joint))
+    return runs, last
+
+
+def _second_order(sens: Sensitivities, chart: StartChart, steps: Sensitivities, size: np.ndarray) -> list[Check]:
+    """Differences of first derivatives in two directions, against each other and against the second derivatives."""
+    a, b = _directions(sens, size, 2, 13)
+    nominal_x = sens._case.system.nominal["x"]
+    own = np.einsum("ijk,j,k->i", sens._curvatures[0], a, b) / nominal_x
+    spread = np.abs(sens._curvatures[0] * size[:, None] * size[None, :]).max(initial=0.0)
+    scale = max(np.abs(own).max(), 1e-3 * spread, 1e-300)
+    gaps = []
+    for step in SECOND_INCREMENTS:
+        one, other = (
+            (_slopes_at(sens, chart, steps, step * way) - _slopes_at(sens, chart, steps, -step * way))
+            @ across
+            / (2 * step * nominal_x)
+            for way, across in ((a, b), (b, a))
+        )
+        gaps.append((float(np.abs(one - other).max() / scale), float(np.abs(one - own).max() / scale)))
+        if max(gaps[-1]) <= SYMMETRY:
+            break
+    symmetry, second = min(gaps, key=max)
+    rtol = sens._case.settings.call["rtol"]
+    scaled = sens._slopes[0] * size / nominal_x[:, None]
+    loose = 0.0 if sens.how == "discrete" else _of_the_flow(rtol, scaled)
+    return [
+        Check("symmetry", symmetry, SYMMETRY, "of differences of first derivatives"),
+        Check("second derivatives", second, SYMMETRY + loose, "against differences"),
+    ]
+
+
+def _slopes_at(sens: Sensitivities, chart: StartChart, steps: Sensitivities, change: np.ndarray) -> np.ndarray:
+    """S of a moved case, on the steps of the nominal run."""
+    near = chart.moved(change)
+    x, S = near.x0, chart.slopes(near)
+    for part in steps._parts:
+        own = part.case
+        here = replace(near, system=own.system, settings=own.settings, t0=own.t0, x0=x, guess=own.guess)
+        first = augmented_of(here.plant, sens._directions, 1)
+        y = first.begin(here, replace(sens._start, S=S, W=np.zeros((len(x), 0))))
+        for begin, end in pieces(part.recorded.t):
+            if begin < end:
+                y = taken_again(here, first, part.recorded.t[begin : end + 1], y).y[-1]
+        x, S = y[: len(x)], first.layout.sensitivities(y[None])[0][: first.layout.n]
+    return S

@@ -1,0 +1,216 @@
+"""The discrete adjoint of a run: the gradient of a scalar pulled back over its steps, projections and events.
+
+One pull back costs a few right-hand sides a stage, however many parameters there are. States are needed in reverse
+order; they are kept at checkpoints only, and each segment between two of them is run again on its own steps. Segments
+grow one after the other, so that with N steps both their number and their length grow like √N (A. Griewank, A. Walther,
+Evaluating Derivatives, chapter 12). An event ends a segment and is kept with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.compilation import Compiled, compile_function
+from daedalus.differentiation.case import Case, interval_of
+from daedalus.differentiation.events.residual_events import events_of
+from daedalus.differentiation.steps.discrete import nominal_settings, nominal_tables, states_again
+from daedalus.differentiation.steps.frozen_steps import pieces
+from daedalus.differentiation.steps.implicit_adjoint import implicit_pullback_of
+from daedalus.differentiation.steps.rosenbrock_adjoint import rosenbrock_pullback_of
+from daedalus.differentiation.steps.stepwise import family_of
+from daedalus.differentiation.variational.error_controlled import check_finished
+from daedalus.integrators.methods import is_implicit
+from daedalus.integrators.tableaux.named_tableaux import tableau
+from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import ExplicitPlant
+from daedalus.simulation.plant.projection import projection
+
+# Steps of the first segment; each later one has as many more.
+SEGMENT = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Steps that follow each other: their times, the row before them, and the events right behind them.
+
+    A row is x, and (x, z, x') of an implicit method.
+    """
+
+    times: np.ndarray  # (steps + 1,)
+    row: np.ndarray
+    events: tuple[tuple[int, float, np.ndarray], ...] = ()  # guard, time, row before
+
+
+class Pullbacks:
+    """Compiled transposed derivatives of right-hand side, projection and events; kept with the plant."""
+
+    def __init__(self, plant: ExplicitPlant) -> None:
+        self.system, self.form, self.plant = plant.system, plant.form, plant
+        self._point = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        self._v = ca.vertcat(*self._point[1:])
+        self._weights = ca.SX.sym("k", self.system.sizes["x"])
+        self.rhs = self._compiled("pullback", self._pulled(self.form.xdot))
+        moved = projection(self.system, self.form) if plant.projection is not None else None
+        self.projection = None if moved is None else self._compiled("moved_pullback", self._pulled(moved))
+        self.events = [self._event(k) for k in range(len(self.system.events))]
+
+    def _compiled(self, name: str, pulled: ca.SX) -> Compiled:
+        n, nu = self.system.sizes["x"], self.system.sizes["u"]
+        parts = [pulled[:n], pulled[n : n + nu], pulled[n + nu :]]
+        return compile_function(ca.Function(name, [*self._point, self._weights], [ca.densify(part) for part in parts]))
+
+    def _pulled(self, expression: ca.SX) -> ca.SX:
+        return ca.densify(ca.jtimes(expression, self._v, self._weights, True))
+
+    def _event(self, k: int) -> Compiled | None:
+        """Transposed saltation: r_vᵀ κ - g_vᵀ (r_x f⁻ + r_t - f⁺)ᵀ κ / (g_t + g_x f⁻)."""
+        if not self.system.events[k].resets:
+            return None
+        t, x = self._point[:2]
+        guard = self.form.applied(self.system, self.system.guards[k])
+        new = ca.densify(self.form.applied(self.system, self.system.resets[k, :]).T)
+        rate = ca.jacobian(guard, t) + ca.mtimes(ca.jacobian(guard, x), self.form.xdot)
+        behind = ca.substitute(self.form.xdot, x, new)
+        jump = ca.mtimes(ca.jacobian(new, x), self.form.xdot) + ca.jacobian(new, t) - behind
+        moved = ca.jacobian(guard, self._v).T * (ca.dot(jump, self._weights) / rate)
+        return self._compiled("event_pullback", self._pulled(new) - moved)
+
+
+def pullbacks_of(plant: ExplicitPlant) -> Pullbacks:
+    """The pullbacks of a plant, made once."""
+    prepared = plant.system.prepared
+    with plant.system.lock:
+        if "pullbacks" not in prepared:
+            prepared["pullbacks"] = Pullbacks(plant)
+    return prepared["pullbacks"]
+
+
+def tableau_of(case: Case) -> Tableau:
+    """The Butcher tableau of the method of a run."""
+    return case.method if isinstance(case.method, Tableau) else tableau(case.settings.method)
+
+
+def forward(case: Case) -> tuple[list[Segment], np.ndarray, str] | None:
+    """The nominal run as segments, its last row and how it ended; None where "auto" finds explicit steps held back.
+
+    Implicit segments without events are taken twice: once to find the steps, once more on them with stages solved to
+    rounding, so that each begins exactly where the one before it ends.
+    """
+    implicit, settings = is_implicit(case.method), nominal_settings(case)
+    segments: list[Segment] = []
+    t, row, first_step = case.t0, case.row0 if implicit else case.x0, settings.call.get("first_step")
+    tables, constants = nominal_tables(case), case.drive.constants
+    taken, limit, length = 0, settings.call.get("max_steps"), SEGMENT
+    while True:
+        call = {**settings.call, "tables": tables, "max_steps": length}
+        if first_step and "step" not in call:
+            call["first_step"] = first_step
+        run = _core.integrate(settings.rhs, settings.core_method, t, case.t1, row, constants, case.p, **call)
+        if run.status == "stiff":
+            return None
+        goes_on = run.status == "step_limit" and not (limit is not None and taken + run.steps > limit)
+        if not goes_on:
+            check_finished(case, run)
+        if goes_on and run.events and run.events[-1][1] == run.t[-1]:
+            length += 1  # a run does not begin on a guard's zero
+            continue
+        if implicit and not run.events and len(run.t) > 1:
+            segments.append(Segment(np.array(run.t), np.array(row)))
+            row = states_again(case, np.array(run.t), row)[-1].copy()
+        else:
+            own, row = recorded_segments(np.array(run.t), run.x, list(run.events))
+            segments += own
+        t, first_step = float(run.t[-1]), abs(run.last_step) or None
+        taken += run.steps
+        if not goes_on or t == case.t1:
+            return segments, row, run.status
+        length += SEGMENT
+
+
+def recorded_segments(
+    times: np.ndarray, rows: np.ndarray, events: list[tuple[int, float, np.ndarray, np.ndarray]]
+) -> tuple[list[Segment], np.ndarray]:
+    """A run with every step kept as segments between its events, and its last row."""
+    left, segments = list(events), []
+    for first, last in pieces(times):
+        own = [(guard, t, np.array(before)) for guard, t, before, _ in left if t == times[last]]
+        left = [event for event in left if event[1] != times[last]]
+        segments.append(Segment(times[first : last + 1], np.array(rows[first]), tuple(own)))
+    return segments, np.array(rows[-1])
+
+
+def backward(case: Case, segments: list[Segment], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pull weights of the last state back: to those of the first state (n,), of inputs (blocks, nu) and of p (np,)."""
+    by_inputs = np.zeros((max(case.intervals, 1), case.system.sizes["u"]))
+    by_parameters = np.zeros(len(case.p))
+    take = _implicit_steps if is_implicit(case.method) else _explicit_steps
+    for segment in reversed(segments):
+        for guard, t, before in reversed(segment.events):
+            if not case.system.events[guard].resets:
+                continue
+            weights, of_u, of_p = _event(case, guard, t, before, weights)
+            by_inputs[case.interval_at(t)] += of_u
+            by_parameters += of_p
+        if len(segment.times) < 2:
+            continue
+        weights, of_inputs, of_p = take(case, segment, weights)
+        by_inputs += of_inputs
+        by_parameters += of_p
+    return weights, by_inputs, by_parameters
+
+
+def _event(case: Case, guard: int, t: float, before: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Weights behind an event as those before it, of the inputs and of the parameters."""
+    n, nu, plant = case.system.sizes["x"], case.system.sizes["u"], case.plant
+    if isinstance(plant, ImplicitPlant):
+        pulled = weights @ events_of(plant).jump(case, guard, t, before, case.u_at(t)).slopes
+        return pulled[:n], pulled[n : n + nu], pulled[n + nu :]
+    event = pullbacks_of(plant).events[guard]
+    assert event is not None
+    return event.core(np.array([t]), before[:n], case.u_at(t), case.p, weights)
+
+
+def _explicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    plant, table = case.plant, tableau_of(case)
+    assert isinstance(plant, ExplicitPlant)
+    pulled = pullbacks_of(plant)
+    moved = pulled.projection if "projection" in case.settings.call else None
+    return _core.pull_back(
+        plant.rhs.core,
+        pulled.rhs.core,
+        None if moved is None else moved.core,
+        table.A,
+        table.b,
+        table.c,
+        segment.times,
+        states_again(case, segment.times, segment.row),
+        case.drive.constants,
+        case.p,
+        case.drive.core_tables(),
+        _blocks(case, segment.times),
+        max(case.intervals, 1),
+        weights,
+    )
+
+
+def _implicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows = states_again(case, segment.times, segment.row)
+    rosenbrock = family_of(case) == "rosenbrock"
+    pullback = rosenbrock_pullback_of(case) if rosenbrock else implicit_pullback_of(case, tableau_of(case))
+    pulled, of_steps, of_p = pullback.steps(case, segment.times, rows, weights)
+    by_inputs = np.zeros((max(case.intervals, 1), case.system.sizes["u"]))
+    np.add.at(by_inputs, _blocks(case, segment.times), of_steps)
+    return pulled, by_inputs, of_p
+
+
+def _blocks(case: Case, times: np.ndarray) -> list[int]:
+    """In which interval of the grid each step lies."""
+    if case.grid is None:
+        return [0] * (len(times) - 1)
+    return [interval_of(case.grid, 0.5 * (a + b)) for a, b in pairwise(times)]

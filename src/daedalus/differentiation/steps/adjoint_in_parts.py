@@ -1,0 +1,56 @@
+"""The discrete adjoint of a run whose equations change on the way: pulled back part by part, over the joints too."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.parts import check_progress, end_of_part, next_part
+from daedalus.differentiation.steps.adjoint import Segment, backward, forward
+
+
+class ForwardPart(NamedTuple):
+    """A part of the nominal run: its case, its segments, and ∂x⁺/∂(x, u, p) of the joint behind it."""
+
+    case: Case
+    segments: list[Segment]
+    joint: np.ndarray | None = None
+
+
+def forward_in_parts(case: Case) -> tuple[list[ForwardPart], np.ndarray] | None:
+    """The nominal run and its last row; None where "auto" finds that explicit steps are held back."""
+    parts: list[ForwardPart] = []
+    span = case.t1 - case.t0
+    while True:
+        found = forward(case)
+        if found is None:
+            return None
+        segments, last, status = found
+        t = float(segments[-1].times[-1])
+        fired = [guard for segment in segments[-2:] for guard, time, _ in segment.events if time == t]
+        end = end_of_part(case, status, fired)
+        if t == case.t1 or end is None:
+            return [*parts, ForwardPart(case, segments)], last
+        following = next_part(case, end, t, last)
+        parts.append(ForwardPart(case, segments, following.slopes))
+        case = following.case
+        check_progress(case, [float(part.segments[-1].times[-1]) for part in parts], span)
+
+
+def backward_in_parts(parts: list[ForwardPart], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pull weights of the last state back: to those of the first state (n,), of inputs (blocks, nu) and of p (np,)."""
+    first = parts[0].case
+    n, nu = len(first.x0), first.system.sizes["u"]
+    by_inputs, by_parameters = np.zeros((max(first.intervals, 1), nu)), np.zeros(len(first.p))
+    for case, segments, joint in reversed(parts):
+        if joint is not None:
+            pulled = weights @ joint
+            weights = np.ascontiguousarray(pulled[:n])
+            by_inputs[case.interval_at(float(segments[-1].times[-1]))] += pulled[n : n + nu]
+            by_parameters += pulled[n + nu :]
+        weights, of_inputs, of_p = backward(case, segments, weights)
+        by_inputs += of_inputs
+        by_parameters += of_p
+    return weights, by_inputs, by_parameters

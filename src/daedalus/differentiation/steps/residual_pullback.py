@@ -1,0 +1,102 @@
+"""The transposed derivatives of 0 = F(t, x', x, z, u, p) and of the projection, and solves with its Jacobians."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation import Compiled, compile_function
+from daedalus.differentiation.case import Case
+from daedalus.errors import SolverError
+from daedalus.reduction.forms.explicit_form import ExplicitForm
+from daedalus.simulation.plant.implicit_plant import ARGUMENTS, ImplicitPlant
+from daedalus.simulation.plant.projection import projection
+
+# Matrices up to this size are factorised as full ones.
+LARGEST_FULL = 60
+Solve = Callable[[np.ndarray, bool], np.ndarray]
+# Rows, columns and values of a sparse matrix; entries at one place add up.
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class ResidualPullback:
+    """Functions of one plant, compiled once."""
+
+    def __init__(self, plant: ImplicitPlant, projected: bool) -> None:
+        self.plant, self.system = plant, plant.system
+        self.residual, self._jacobian = (function.core for function in plant.functions)
+        patterns = [matrix.sparsity().get_triplet() for matrix in plant.jacobians]
+        self._places = [(np.array(rows, int), np.array(columns, int)) for rows, columns in patterns]
+        self.symbols = {letter: self.system.symbol(letter) for letter in ARGUMENTS}
+        self.arguments = [self.symbols[letter] for letter in ARGUMENTS]
+        self.weights = ca.SX.sym("weights", self.system.residual.numel())
+        scalar = ca.dot(self.weights, self.system.residual)
+        # weightsᵀ F by x', x, z, u and p.
+        self.pull = self.gradients("residual_pullback", scalar, [self.weights]).core
+        self.moved = None
+        form = ExplicitForm(self.symbols["xdot"], self.symbols["z"])
+        expression = projection(self.system, form) if projected else None
+        if expression is not None:
+            along = ca.SX.sym("along", self.symbols["x"].numel())
+            self.moved = self.gradients("moved_pullback", ca.dot(along, expression), [along]).core
+
+    def gradients(self, name: str, scalar: ca.SX, more: list[ca.SX]) -> Compiled:
+        """The gradients of a scalar by x', x, z, u and p, as a function of (t, x', x, z, u, p) and `more`."""
+        parts = [ca.densify(ca.gradient(scalar, s)) if s.numel() else ca.SX(0, 1) for s in self.arguments[1:]]
+        return compile_function(ca.Function(name, [*self.arguments, *more], parts))
+
+    def jacobians(
+        self, t: float, rate: np.ndarray, w: np.ndarray, u: np.ndarray, p: np.ndarray
+    ) -> tuple[Entries, Entries]:
+        """F_x' and F_w at a point, w = (x, z)."""
+        n = len(rate)
+        by_rate, by_state = self._jacobian(np.array([t]), rate, w[:n], w[n:], u, p)
+        return (*self._places[0], by_rate), (*self._places[1], by_state)
+
+
+def factorised(size: int, parts: list[Entries], t: float) -> Solve:
+    """Solves of a square matrix, the sum of its parts, and of its transpose, by one factorisation."""
+    from scipy.linalg.lapack import dgetrf, dgetrs
+    from scipy.sparse import csc_matrix
+    from scipy.sparse.linalg import splu
+
+    rows, columns, values = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    if size <= LARGEST_FULL:
+        matrix = np.zeros((size, size))
+        np.add.at(matrix, (rows, columns), values)
+        lu, pivots, failed = dgetrf(matrix)
+        if failed:
+            raise _singular(t)
+        return lambda right, transposed: dgetrs(lu, pivots, right, trans=int(transposed))[0]
+    try:
+        sparse = splu(csc_matrix((values, (rows, columns)), shape=(size, size)))
+    except RuntimeError:
+        raise _singular(t) from None
+    return lambda right, transposed: sparse.solve(right, "T" if transposed else "N")
+
+
+def _singular(t: float) -> SolverError:
+    return SolverError(
+        "The stages of a step cannot be solved again.",
+        f"the matrix of the step at t = {t:.6g} is singular",
+        because="the equations do not determine all unknowns there.",
+        remedy='dd.analyse(m) at this point, or by="variational" for sensitivities',
+    )
+
+
+def stage_inputs(case: Case, times: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The inputs at the stages of each step, (steps, stages, nu), and their slopes, (steps, nu).
+
+    No step crosses a time of a table, so that within one they are constant or a straight line, known from inside it.
+    """
+    lengths, middle = np.diff(times), 0.5 * (times[1:] + times[:-1])
+    nu = case.system.sizes["u"]
+    if not case.drive.tables or not nu:
+        constant = np.tile(case.drive.constants, (len(middle), len(c), 1))
+        return constant.reshape(len(middle), len(c), nu), np.zeros((len(middle), nu))
+    before, after = case.drive.at(middle - lengths / 4), case.drive.at(middle + lengths / 4)
+    change = (after - before) * 2
+    at_stages = case.drive.at(middle)[:, None, :] + change[:, None, :] * (c[None, :, None] - 0.5)
+    return np.ascontiguousarray(at_stages), change / lengths[:, None]

@@ -1,0 +1,131 @@
+"""The discrete adjoint of implicit Runge–Kutta steps of large systems: the stages of a step as one sparse system.
+
+The equations are those of implicit_adjoint.py. There the stages are eliminated as full blocks, which costs the cube of
+the unknowns that hang together; here they are factorised as a sparse matrix, Newton's method for the stages included.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.steps.residual_pullback import Entries, ResidualPullback, Solve, factorised, stage_inputs
+from daedalus.errors import SolverError
+from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+
+# Corrections below the first share of the values are rounding; below the second they may stop shrinking.
+ROUNDING, STALLED = 4e-15, 1e-10
+MOST_ITERATIONS, MOST_HALVINGS = 50, 20
+
+
+class SparsePullback:
+    """Steps of one large system by one tableau, pulled back."""
+
+    def __init__(self, plant: ImplicitPlant, tableau: Tableau, projected: bool) -> None:
+        self.tableau, self.system = tableau, plant.system
+        self.n, self.size = plant.system.sizes["x"], plant.system.sizes["x"] + plant.system.sizes["z"]
+        self._parts = ResidualPullback(plant, projected)
+        self._nominal = np.concatenate([plant.system.nominal["x"], plant.system.nominal["z"]])
+
+    def steps(
+        self, case: Case, times: np.ndarray, rows: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights of the last state as those of the first, of the inputs of each step, and of the parameters."""
+        n, c = self.n, self.tableau.c
+        inputs, _ = stage_inputs(case, times, np.append(c, 1.0))
+        by_inputs, by_parameters = np.zeros((len(times) - 1, inputs.shape[2])), np.zeros(len(case.p))
+        for j in reversed(range(len(times) - 1)):
+            t, h, u = float(times[j]), float(times[j + 1] - times[j]), inputs[j]
+            behind = rows[j + 1]
+            guess = np.tile(np.concatenate([behind[-n:], behind[n:-n]]), (len(c), 1))
+            unknowns, solve = self._stages(t, h, rows[j, :n], guess, u, case.p)
+            if self._parts.moved is not None:
+                end = rows[j, :n] + h * self.tableau.b @ unknowns[:, :n]
+                at_end = unknowns[-1]
+                parts = self._parts.moved(np.array([t + h]), at_end[:n], end, at_end[n:], u[-1], case.p, weights)
+                weights = parts[1]
+                by_inputs[j] += parts[3]
+                by_parameters += parts[4]
+            right = np.zeros((len(c), self.size))
+            right[:, :n] = -h * np.outer(self.tableau.b, weights)
+            multipliers = solve(right.ravel(), True).reshape(right.shape)
+            for i, (X, time) in enumerate(zip(self._states(rows[j, :n], h, unknowns), t + c * h)):
+                own = unknowns[i]
+                parts = self._parts.pull(np.array([time]), own[:n], X, own[n:], u[i], case.p, multipliers[i])
+                weights = weights + parts[1]
+                by_inputs[j] += parts[3]
+                by_parameters += parts[4]
+        return weights, by_inputs, by_parameters
+
+    def _states(self, x: np.ndarray, h: float, unknowns: np.ndarray) -> np.ndarray:
+        """X_i = x + h Σ a_ij K_j."""
+        return x + h * self.tableau.A @ unknowns[:, : self.n]
+
+    def _residuals(
+        self, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray, p: np.ndarray
+    ) -> np.ndarray:
+        n, out = self.n, np.zeros_like(unknowns)
+        for i, X in enumerate(self._states(x, h, unknowns)):
+            time = np.array([t + self.tableau.c[i] * h])
+            out[i] = self._parts.residual(time, unknowns[i, :n], X, unknowns[i, n:], u[i], p)[0]
+        return out
+
+    def _linearised(
+        self, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray, p: np.ndarray
+    ) -> Solve:
+        """The factors of δ_ij [F_K F_Z] + h a_ij [F_X 0] over all stages."""
+        n, size, A, parts = self.n, self.size, self.tableau.A, []
+        for i, X in enumerate(self._states(x, h, unknowns)):
+            w, time = np.concatenate([X, unknowns[i, n:]]), t + self.tableau.c[i] * h
+            (rows, columns, values), (at_row, at_column, slopes) = self._parts.jacobians(
+                time, unknowns[i, :n], w, u[i], p
+            )
+            parts.append((rows + i * size, columns + i * size, values))
+            of_z = at_column >= n
+            parts.append((at_row[of_z] + i * size, at_column[of_z] + i * size, slopes[of_z]))
+            for j in np.flatnonzero(A[i]):
+                part: Entries = (at_row[~of_z] + i * size, at_column[~of_z] + j * size, h * A[i, j] * slopes[~of_z])
+                parts.append(part)
+        return factorised(unknowns.size, parts, t)
+
+    def _stages(
+        self, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray, p: np.ndarray
+    ) -> tuple[np.ndarray, Solve]:
+        """The stages to rounding and the factors there, by Newton's method.
+
+        A correction is halved until the next one, with the same factors, is shorter (P. Deuflhard, Newton Methods for
+        Nonlinear Problems, 2004, section 3.3).
+        """
+        solve = self._linearised(t, h, x, unknowns, u, p)
+        for _ in range(MOST_ITERATIONS):
+            change = -solve(self._residuals(t, h, x, unknowns, u, p).ravel(), False).reshape(unknowns.shape)
+            length, part = self._length(h, x, unknowns, change), 1.0
+            if length <= ROUNDING:
+                return unknowns + change, solve
+            for _ in range(MOST_HALVINGS):
+                trial = unknowns + part * change
+                left = solve(self._residuals(t, h, x, trial, u, p).ravel(), False).reshape(unknowns.shape)
+                after = self._length(h, x, trial, left)
+                if after <= (1 - part / 4) * length or (part == 1 and length < STALLED):
+                    break
+                part *= 0.5
+            else:
+                break
+            unknowns = trial
+            solve = self._linearised(t, h, x, unknowns, u, p)
+            if length < STALLED and after > 0.25 * length:
+                return unknowns, solve
+        raise SolverError(
+            "The stages of a step cannot be solved again.",
+            f"between t = {t:.6g} and t = {t + h:.6g}",
+            because="Newton's method for the stages does not arrive from the values at the end of the step.",
+            remedy="a smaller rtol, or max_step=",
+        )
+
+    def _length(self, h: float, x: np.ndarray, unknowns: np.ndarray, change: np.ndarray) -> float:
+        """The largest change relative to the values, derivatives counted by what they change in x."""
+        whole = np.abs(unknowns) + self._nominal
+        whole[:, : self.n] = (np.abs(x) + self._nominal[: self.n]) / abs(h) + np.abs(unknowns[:, : self.n])
+        largest = float(np.max(np.abs(change) / whole))
+        return largest if np.isfinite(largest) else np.inf

@@ -1,0 +1,1 @@
+"""The variational equations beside the run."""

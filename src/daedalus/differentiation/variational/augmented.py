@@ -1,0 +1,124 @@
+"""The machine code of the variational equations of one system: right-hand side, invariants, guards and resets."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation import Compiled, compile_function
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.events import saltation
+from daedalus.differentiation.variational import kept_invariants
+from daedalus.differentiation.variational.core_rows import CoreRows
+from daedalus.differentiation.variational.formula_rows import FormulaRows
+from daedalus.differentiation.variational.residual_augmented import ResidualAugmented, inputs_with_weights
+from daedalus.differentiation.variational.tangent_start import TangentStart
+from daedalus.differentiation.variational.variational import Variational
+from daedalus.simulation.plant.plant import ExplicitPlant, Plant
+
+
+class Augmented:
+    """Compiled functions of (t, y, u with the weights of the grid, p); made once for a system and its directions."""
+
+    def __init__(self, plant: ExplicitPlant, directions: Directions, order: int) -> None:
+        self.plant = plant
+        system = plant.system
+        full = bool(system.invariants) or bool(system.events)
+        self.variational = Variational(system, plant.form, directions, order, full)
+        self.layout = self.variational.layout
+
+    def _compiled(self, name: str, expression: ca.SX) -> Compiled:
+        return compile_function(ca.Function(name, self.variational.arguments, [ca.densify(expression)]))
+
+    @cached_property
+    def rhs(self) -> Compiled:
+        """y'."""
+        return self._compiled("variational_rhs", self.variational.rhs)
+
+    @cached_property
+    def tangential(self) -> Compiled:
+        """y moved onto the invariants with its sensitivities made tangent."""
+        return self._compiled("tangential", kept_invariants.tangential(self.variational))
+
+    @cached_property
+    def exact(self) -> Compiled:
+        """y moved onto the invariants with the derivatives of the move."""
+        return self._compiled("exact", kept_invariants.exact(self.variational))
+
+    @cached_property
+    def guards(self) -> Compiled:
+        """The guards of the events."""
+        v = self.variational
+        return self._compiled("guards", v.on_state(v.form.applied(v.system, v.system.guards)))
+
+    @cached_property
+    def resets(self) -> Compiled:
+        """y behind each event."""
+        return self._compiled("saltation", saltation.resets(self.variational))
+
+    @cached_property
+    def event_times(self) -> ca.Function:
+        """dτ/dθ of every event, (events, m)."""
+        v = self.variational
+        return ca.Function("event_times", v.arguments, [ca.densify(v.on_state(saltation.event_times(v)))])
+
+    @cached_property
+    def guard_rates(self) -> ca.Function:
+        """The values of the guards and their rates along the solution, of (t, x, u, p)."""
+        v = self.variational
+        values = ca.densify(v.form.applied(v.system, v.system.guards))
+        return ca.Function("guard_rates", [v.t, v.x, v.u, v.p], [values, saltation.guard_rates(v)])
+
+    @cached_property
+    def core_rows(self) -> CoreRows:
+        """How the core integrates y with an implicit method."""
+        return FormulaRows(self.plant, self.variational, lambda: self.rhs)
+
+    def tolerances(self, atol: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Absolute tolerances of y: those of x, divided by the sizes of what is varied."""
+        return self.variational.tolerances(atol, sizes)
+
+    # -- at points ---------------------------------------------------------------------------------------------
+
+    def begin(self, case: Case, start: TangentStart) -> np.ndarray:
+        """y at the start."""
+        return self.layout.packed(case.x0, start.S, start.W)
+
+    def behind(self, case: Case, guard: int, t: float, y: np.ndarray) -> np.ndarray:
+        """y behind an event."""
+        if self.variational.order == 2:
+            return y
+        u = inputs_with_weights(case, t, case.interval_at(t))
+        rows = self.resets.core(np.array([t]), y, u, case.p)[0]
+        return rows.reshape(-1, len(y))[guard]
+
+    def event_moves(self, case: Case, guard: int, t: float, y: np.ndarray) -> np.ndarray:
+        """dτ/dθ of an event, (m,)."""
+        u = inputs_with_weights(case, t, case.interval_at(t))
+        return self.event_times(t, y, u, case.p).full()[guard]
+
+    def guard_values(self, case: Case, t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and rates of all guards at rows, (times, events) each."""
+        u = case.drive.at(t)
+        many = self.guard_rates(ca.DM(t).T, ca.DM(rows).T, ca.DM(u).T, ca.repmat(ca.DM(case.p), 1, len(t)))
+        values, rates = (part.full().T for part in many)
+        return values, rates
+
+
+AnyAugmented = Augmented | ResidualAugmented
+
+
+def augmented_of(plant: Plant, directions: Directions, order: int) -> AnyAugmented:
+    """The augmented system of formulas or of equations without them, kept with the system it belongs to."""
+    system = plant.system
+    with system.lock:
+        kept: dict[Any, AnyAugmented] = system.prepared.setdefault("variational", {})
+        key = (directions, order, type(plant))
+        if key not in kept:
+            kind: Any = Augmented if isinstance(plant, ExplicitPlant) else ResidualAugmented
+            kept[key] = kind(plant, directions, order)
+    return kept[key]

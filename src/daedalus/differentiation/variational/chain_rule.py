@@ -1,0 +1,108 @@
+"""Derivatives of anything that follows from (t, x, u, p): rates, algebraic variables, multipliers, outputs.
+
+y = e(t, x, u, p)      ∂y/∂θ = e_v V      ∂²y/∂θ_j ∂θ_k = e_x W_jk + V_jᵀ e'' V_k      with v = (x, u, p), V = ∂v/∂θ
+
+Where x' and z have no formulas the row (x, z, x') stands for x.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.variational.residual_variational import ResidualVariational
+from daedalus.differentiation.variational.variational import Variational
+from daedalus.errors import InputError
+from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.system.system import System
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """An expression with its derivatives, as a function of (t, row, u, p): values, ∂e/∂v, then one Hessian a row."""
+
+    function: ca.Function
+    shape: tuple[int, ...]
+
+    def value(self, point: tuple[np.ndarray, ...]) -> np.ndarray:
+        """The value at many points, (times, rows)."""
+        return np.stack([self._call(point, k)[0].full().ravel() for k in range(len(point[0]))])
+
+    def first(self, point: tuple[np.ndarray, ...], V: np.ndarray) -> np.ndarray:
+        """∂y/∂θ, (times, rows, m), for V of shape (times, size of v, m)."""
+        return np.stack([self._call(point, k)[1].full() @ V[k] for k in range(len(V))])
+
+    def second(self, point: tuple[np.ndarray, ...], V: np.ndarray, W: np.ndarray) -> np.ndarray:
+        """∂²y/∂θ∂θ, (times, rows, m, m), for W of shape (times, n, m, m)."""
+        found = []
+        for k in range(len(V)):
+            _, slope, *bends = self._call(point, k)
+            n = W.shape[1]
+            by_state = np.einsum("ri,ijk->rjk", slope.full()[:, :n], W[k])
+            by_bend = np.array([V[k].T @ bend.full() @ V[k] for bend in bends]).reshape(by_state.shape)
+            found.append(by_state + by_bend)
+        return np.stack(found)
+
+    def _call(self, point: tuple[np.ndarray, ...], k: int) -> list[ca.DM]:
+        t, x, u, p = point
+        return self.function.call([ca.DM(t[k]), ca.DM(x[k]), ca.DM(u[k]), ca.DM(p)])
+
+
+@dataclass(frozen=True, eq=False)
+class FollowedInParts(Followed):
+    """An expression in a run whose equations change: at each point that of the part which owns it."""
+
+    each: tuple[Followed, ...]
+    owners: np.ndarray
+
+    def _call(self, point: tuple[np.ndarray, ...], k: int) -> list[ca.DM]:
+        return self.each[self.owners[k]]._call(point, k)
+
+
+def followed(variational: Variational | ResidualVariational, of: object) -> Followed:
+    """What a name or an expression in the model's symbols is, with its derivatives."""
+    system = variational.system
+    expression, shape = _expression(variational, of)
+    flat = variational.form.applied(system, column(expression))
+    slopes = ca.jacobian(flat, variational.v)
+    bends = [ca.hessian(flat[i], variational.v)[0] for i in range(flat.numel())] if variational.order == 2 else []
+    arguments = [variational.t, variational.row, variational.u, variational.p]
+    return Followed(ca.Function("followed", arguments, [flat, slopes, *bends]), shape)
+
+
+def _expression(variational: Variational | ResidualVariational, of: object) -> tuple[ca.SX, tuple[int, ...]]:
+    system = variational.system
+    if isinstance(of, ca.SX):
+        check_symbols(variational.system, of)
+        rows, columns = of.shape
+        return ca.densify(of), () if of.is_scalar() else (rows,) if columns == 1 else (rows, columns)
+    if not isinstance(of, str):
+        raise InputError("sens.d takes a name or an expression first.", f"got {type(of).__name__}")
+    outputs = system.outputs
+    if of in outputs:
+        value = outputs[of]
+        rows, columns = value.shape
+        return value, () if value.is_scalar() else (rows,) if columns == 1 else (rows, columns)
+    stem, _, rest = of.partition("[")
+    if stem in outputs:
+        value, index = column(outputs[stem]), rest.rstrip("]")
+        if not index.isdigit() or int(index) >= value.numel():
+            raise InputError(f"{of} does not exist.", f"{stem} has {value.numel()} elements")
+        return value[int(index)], ()
+    place = system.place(of)
+    entries = [system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)]
+    return ca.vertcat(*entries), place.shape
+
+
+def check_symbols(system: System, expression: ca.SX) -> None:
+    """Refuse symbols that are not those of the system."""
+    known = {symbol_key(s) for letter in ("t", "xdot", "x", "z", "u", "p") for s in elements(system.symbol(letter))}
+    foreign = [s.name() for s in ca.symvar(expression) if symbol_key(s) not in known]
+    if foreign:
+        raise InputError(
+            "The expression contains a foreign symbol.",
+            f"it prints as {foreign[0]!r} and is not one of the model {system.name!r}",
+            remedy='symbols of this model, m["name"]',
+        )

@@ -1,0 +1,104 @@
+"""Variational equations with error control: state and sensitivities are one system in one error test.
+
+The absolute tolerance of ∂x_i/∂θ_j is that of x_i divided by the size of θ_j. Events carry the sensitivities across by
+saltation, inside the core; at second order an event that resets anything ends the run with an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from daedalus import _core
+from daedalus.differentiation.case import Case, core_inputs
+from daedalus.differentiation.variational.augmented import AnyAugmented, Augmented
+from daedalus.differentiation.variational.recorded import PassedEvent, Recorded
+from daedalus.errors import SolverError
+from daedalus.simulation.result.trajectory import Dense, Work
+from daedalus.simulation.run.rechosen_constraints import SUSPECT
+from daedalus.simulation.run.stop_reason import SUCCESS, remedy, stop_reason, without_advice
+
+
+def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded | None:
+    """Integrate y from the start of the case to its end, or to a terminal event; None where the system is stiff."""
+    assert isinstance(augmented, Augmented)  # explicit methods run formulas
+    settings, system = case.settings, case.system
+    sizes = augmented.variational.directions.sizes(system, case.p)
+    call = {**settings.call, "atol": augmented.tolerances(settings.call["atol"], sizes)}
+    if "projection" in call:
+        call["projection"] = (augmented.exact if moves_far(case) else augmented.tangential).core
+    if system.events:
+        call.update(event_call(augmented), guards=augmented.guards.core)
+        call["resets"] = augmented.resets.core if augmented.variational.order == 1 else None
+    u, tables = core_inputs(case)
+    if tables:
+        call["tables"] = tables
+    run = _core.integrate(augmented.rhs.core, settings.core_method, case.t0, case.t1, y0, u, case.p, **call)
+    if run.status == "stiff":
+        return None
+    events = tuple(PassedEvent(guard, t, before, after) for guard, t, before, after in run.events)
+    if augmented.variational.order == 2:
+        refuse_second_order_events(case, [event.guard for event in events])
+    check_finished(case, run, run.culprit, augmented.layout.width)
+    work = Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, seconds=run.seconds)
+    return Recorded(run.t, run.x, lambda: Dense(*run.dense()), run.status, work, events)
+
+
+def moves_far(case: Case) -> bool:
+    """Whether a step may be moved onto the invariants by more than a tolerance; then the move is differentiated itself.
+
+    Behind a reset, and at fixed step, where the variational equations so become the derivative of the steps.
+    """
+    return bool(case.system.events) or case.limits.get("step") is not None
+
+
+def event_call(augmented: AnyAugmented) -> dict[str, Any]:
+    """What the core does at events; at second order one that resets something ends the run."""
+    events, first = augmented.variational.system.events, augmented.variational.order == 1
+    ends = [e.terminal or (not first and bool(e.resets)) for e in events]
+    return {
+        "directions": [e.direction for e in events],
+        "actions": [2 if end else 1 if first else 0 for end in ends],
+        "occurrences": [1] * len(events),
+    }
+
+
+def refuse_second_order_events(case: Case, guards: list[int]) -> None:
+    """Raise where an event that resets something happened in a run of second order."""
+    acting = sorted({case.system.events[k].name for k in guards if case.system.events[k].resets})
+    if not acting:
+        return
+    raise SolverError(
+        "Second derivatives through an event are not offered.",
+        f"{', '.join(acting)} resets the state within the span",
+        because="the second derivative of the time of the event enters, with derivatives of f on both sides.",
+        remedy="order=1, or a span that ends before the event",
+    )
+
+
+def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 0) -> None:
+    """Raise a SolverError where the run did not get to its end; a bad choice of redundant constraints ends a part only.
+
+    entry: where what stopped a run with derivatives stands in y, whose first `width` entries are the states.
+    """
+    if run.status in SUCCESS or (case.redundancy is not None and run.status in SUSPECT and len(run.t) > 1):
+        return
+    limits, sensitive = case.settings, entry is not None and entry >= width
+    seen = run if entry is None else _Seen(run, -1 if sensitive else entry)
+    facts = [without_advice(stop_reason(seen, case.system, limits.max_steps, limits.time_limit))]
+    if sensitive:
+        facts.append("it is a sensitivity that stopped the run; the states alone may go on")
+    raise SolverError(
+        f"The run of {case.system.name!r} with its derivatives stopped early.", facts, remedy=remedy(run.status)
+    )
+
+
+class _Seen:
+    """A run whose culprit counts among the states."""
+
+    def __init__(self, run: Any, culprit: int) -> None:
+        self._run, self.culprit = run, culprit
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._run, name)

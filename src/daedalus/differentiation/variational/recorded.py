@@ -1,0 +1,84 @@
+"""What a run of the variational equations leaves behind: y at the steps and between them, and the events on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from daedalus import _core
+from daedalus.differentiation.case import Case
+from daedalus.simulation.result.trajectory import Dense, Work
+
+
+@dataclass(frozen=True, eq=False)
+class PassedEvent:
+    """An event on the way: which guard, when, and y before and after it."""
+
+    guard: int
+    time: float
+    before: np.ndarray
+    after: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """y at the steps, its dense output on demand, the events, and what the run cost."""
+
+    t: np.ndarray
+    y: np.ndarray
+    make_dense: Callable[[], Dense]
+    status: str
+    work: Work
+    events: tuple[PassedEvent, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def dense(self) -> Dense:
+        """The dense output of y."""
+        return self.make_dense()
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """y at times within the run, (times, size); at an event the later values."""
+        dense = self.dense
+        if not len(dense.starts):
+            return np.repeat(self.y[-1:], len(times), axis=0)
+        return _core.evaluate_dense(dense.starts, dense.ends, dense.coefficients, times)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a run: what was run, its variational equations, and what came of it."""
+
+    case: Case
+    augmented: Any
+    recorded: Recorded
+
+
+def joined_record(parts: Sequence[Part]) -> Recorded:
+    """What runs that follow each other leave behind, as one; the moment of a joint is that of the later part."""
+    records = [part.recorded for part in parts]
+    if len(records) == 1:
+        return records[0]
+    kept = [record.t != record.t[-1] for record in records[:-1]] + [np.ones(len(records[-1].t), bool)]
+    work = Work(**{name: sum(getattr(r.work, name) for r in records) for name in vars(records[0].work)})
+    return Recorded(
+        np.concatenate([record.t[rows] for record, rows in zip(records, kept)]),
+        np.concatenate([record.y[rows] for record, rows in zip(records, kept)]),
+        lambda: joined([record.dense for record in records if len(record.dense.starts)]),
+        records[-1].status,
+        work,
+        tuple(event for record in records for event in record.events),
+    )
+
+
+def joined(parts: list[Dense]) -> Dense:
+    """The dense output of runs that follow each other."""
+    return Dense(
+        np.concatenate([d.starts for d in parts]),
+        np.concatenate([d.ends for d in parts]),
+        np.ascontiguousarray(np.concatenate([d.coefficients for d in parts])),
+    )

@@ -1,0 +1,73 @@
+"""Starts near a start: where consistent values go when what is varied moves by a finite amount.
+
+The start goes along its tangent and is put back onto the constraints in the directions that `tangent_start` found,
+x₀(θ) = x₀ + S₀ θ + B λ with c(t, x₀(θ), u, p) = 0. Its derivative at θ = 0 is S₀.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.variational.tangent_start import TangentStart
+from daedalus.errors import SolverError
+from daedalus.model.expressions import concatenate
+
+ITERATIONS = 50
+
+
+class StartChart:
+    """Cases near a case, as a function of the change θ of all directions."""
+
+    def __init__(self, case: Case, directions: Directions, start: TangentStart) -> None:
+        self._case, self._directions, self._start = case, directions, start
+        system = case.system
+        self._invariants: ca.Function | None = None
+        if system.invariants:
+            kept = case.form.applied(system, concatenate(system.invariants.values()))
+            arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+            v = ca.vertcat(*arguments[1:])
+            self._invariants = ca.Function("invariants", arguments, [kept, ca.densify(ca.jacobian(kept, v))])
+
+    def moved(self, change: np.ndarray) -> Case:
+        """The case with everything changed by θ, (m,)."""
+        case, d = self._case, self._directions
+        p = case.p.copy()
+        p[list(d.p)] += change[d.columns("p")]
+        blocks = change[d.columns("u")].reshape(max(d.intervals, 1), len(d.u))
+        du = np.zeros((len(blocks), case.system.sizes["u"]))
+        du[:, list(d.u)] = blocks
+        near = case.changed(case.x0 + self._start.S @ change, du if d.intervals else du[0], p)
+        return near if self._invariants is None else near.changed(self._put_back(near), 0 * du[0], p)
+
+    def _put_back(self, near: Case) -> np.ndarray:
+        assert self._invariants is not None
+        x, size = near.x0.copy(), 1.0 + np.abs(near.x0).max()
+        for _ in range(ITERATIONS):
+            left, slopes = (part.full() for part in self._invariants(near.t0, x, near.u0, near.p))
+            inverse = np.linalg.pinv(slopes[:, : len(x)] @ self._start.inverse, rcond=1e-10)
+            step = self._start.inverse @ (inverse @ left.ravel())
+            x = x - step
+            if np.abs(step).max() <= 4e-16 * size:
+                break
+        if not np.abs(left).max() <= 1e-9 * size:
+            raise SolverError(
+                "A start this far away cannot be put on the constraints.", f"{np.abs(left).max():.2g} off"
+            )
+        return x
+
+    def slopes(self, near: Case) -> np.ndarray:
+        """∂x₀/∂θ at a case that `moved` made, (n, m)."""
+        S, d, n = self._start.S, self._directions, len(near.x0)
+        if self._invariants is None:
+            return S
+        J = self._invariants(near.t0, near.x0, near.u0, near.p)[1].full()
+        V = np.zeros((J.shape[1], d.count))
+        V[:n] = S
+        first = d.columns("u").start
+        V[n + np.array(d.u, int), np.arange(first, first + len(d.u))] = 1.0
+        V[n + len(near.u0) + np.array(d.p, int), np.arange(d.columns("p").start, d.columns("p").stop)] = 1.0
+        B = self._start.inverse
+        return S - B @ (np.linalg.pinv(J[:, :n] @ B, rcond=1e-10) @ (J @ V))

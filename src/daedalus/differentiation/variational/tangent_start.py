@@ -1,0 +1,162 @@
+"""The start of the sensitivities: how consistent start values move with what the user varies.
+
+Start values obey c(t, x, u, p) = 0 (constraints left by a reduction, unit quaternions). With J = ∂c/∂x and a right
+inverse B of J that moves as little as possible,
+
+    P = I - B J           a start value is varied along the constraints: S = P
+    -B c_p                parameters (and inputs) carry the start along
+    -B c''[V_j, V_k]      the second derivative of the start that goes along the tangent and is put back by B
+
+Little is measured in the norm of the mass matrix where the model has one, in nominal values otherwise. Positions move
+first, by their own constraints; then velocities, with positions held. In that norm P is the orthogonal projector onto
+the tangent space of each (P.-A. Absil, J. Malick, Projection-like retractions on matrix manifolds, SIAM J. Optim. 22,
+2012, for the second derivative).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.directions import Directions
+from daedalus.errors import ModelError
+from daedalus.initialisation.mass_metric import MassMetric, mass_blocks
+from daedalus.model.expressions import concatenate
+from daedalus.model.mechanics.motion_functions import MotionFunctions
+from daedalus.model.model import Model
+from daedalus.model.system.system import System
+from daedalus.reduction.rewriting import level_name
+
+# What may be left of J P, in units of J, where positions first and then the rest gives a right inverse.
+INVERSE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class TangentStart:
+    """S and W at the start, the projector P (n, n), the right inverse B (n, invariants) and the norm in words."""
+
+    S: np.ndarray
+    W: np.ndarray
+    projector: np.ndarray
+    inverse: np.ndarray
+    metric: str
+
+
+def tangent_start(case: Case, directions: Directions, order: int) -> TangentStart:
+    """The sensitivities of the consistent start of a case."""
+    system, d, x0 = case.system, directions, case.x0
+    n, m = len(x0), d.count
+    pairs = np.triu_indices(m) if order == 2 else (np.zeros(0, int), np.zeros(0, int))
+    if not system.invariants:
+        S = np.zeros((n, m))
+        S[list(d.x), np.arange(len(d.x))] = 1.0
+        return TangentStart(S, np.zeros((n, len(pairs[0]))), np.eye(n), np.zeros((n, 0)), "no constraints")
+    kept = case.form.applied(system, concatenate(system.invariants.values()))
+    point = (case.t0, x0, case.u0, case.p)
+    slopes, bends = _derivatives(system, kept, point, order)
+    B, metric = _right_inverse(case.model, system, slopes[:, :n], kept, point)
+    projector = np.eye(n) - B @ slopes[:, :n]
+    V = np.zeros((slopes.shape[1], m))
+    first_inputs = slice(d.columns("u").start, d.columns("u").start + len(d.u))
+    V[n + np.array(d.u, dtype=int), np.arange(first_inputs.start, first_inputs.stop)] = 1.0
+    V[n + len(case.u0) + np.array(d.p, dtype=int), np.arange(d.columns("p").start, d.columns("p").stop)] = 1.0
+    V[:n] = -B @ (slopes @ V)
+    V[:n, d.columns("x")] = projector[:, list(d.x)]
+    W = np.zeros((n, len(pairs[0])))
+    if order == 2:
+        W = -B @ np.array([(V.T @ bend @ V)[pairs] for bend in bends]).reshape(len(bends), -1)
+    return TangentStart(V[:n].copy(), W, projector, B, metric)
+
+
+def _derivatives(
+    system: System, kept: ca.SX, point: tuple[float, np.ndarray, np.ndarray, np.ndarray], order: int
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """∂c/∂(x, u, p) and, at second order, the Hessian of every row of c."""
+    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    v = ca.vertcat(*arguments[1:])
+    hessians = [ca.hessian(kept[i], v)[0] for i in range(kept.numel())] if order == 2 else []
+    function = ca.Function("invariants", arguments, [ca.jacobian(kept, v), *hessians])
+    slopes, *bends = (part.full() for part in function.call([ca.DM(value) for value in point]))
+    return slopes, bends
+
+
+def _right_inverse(
+    model: Model | System,
+    system: System,
+    J: np.ndarray,
+    kept: ca.SX,
+    point: tuple[float, np.ndarray, np.ndarray, np.ndarray],
+) -> tuple[np.ndarray, str]:
+    """B with J B J = J that moves least: positions first, then the rest; all together where that does not work."""
+    t0, x0, u0, p = point
+    motion = _motion(model, system)
+    if motion is not None and motion.M.size1_in(3) != len(u0):
+        u0 = np.zeros(motion.M.size1_in(3))  # a closed loop has fewer inputs, and masses do not depend on them
+    vectors = {
+        "t": np.array([t0]),
+        "x": x0,
+        "u": u0,
+        "p": p,
+        "xdot": np.zeros(len(x0)),
+        "z": np.zeros(system.sizes["z"]),
+    }
+    blocks = mass_blocks(motion, system, vectors) if motion else []
+    metric = MassMetric(tuple(blocks))
+    words = "mass matrix" if blocks else "nominal values"
+    pattern = np.array(ca.DM(ca.jacobian_sparsity(kept, system.symbol("x")), 1).full(), dtype=bool)
+    B = _staged(J, _stages(system, motion, pattern), metric, system.nominal["x"])
+    if np.abs(J - J @ B @ J).max(initial=0.0) > INVERSE * np.abs(J).max(initial=0.0):
+        B = _staged(J, [(np.arange(len(J)), np.arange(len(x0)))], metric, system.nominal["x"])
+    return B, words
+
+
+def _motion(model: Model | System, system: System) -> MotionFunctions | None:
+    """The mechanics of the model where it has any, and its names are those of the system that runs."""
+    if isinstance(model, Model) and model._mechanics.positions:
+        try:
+            motion = model.mechanics()
+        except ModelError:
+            return None
+    else:
+        found = system.prepared.get("motion functions")
+        if found is None:
+            return None
+        motion = found
+    names = set(system.labels["x"])
+    fits = {*motion.positions, *motion.velocities, *motion.other_labels} <= names
+    same = motion.M.size1_in(3) == system.sizes["u"] or motion.M.jac_sparsity(0, 3).nnz() == 0
+    return motion if fits and same else None
+
+
+def _stages(system: System, motion: MotionFunctions | None, pattern: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(rows of c, columns of x) in the order in which they are satisfied."""
+    n = pattern.shape[1]
+    if motion is not None:
+        labels = system.labels["x"]
+        positions = np.array([labels.index(name) for name in motion.positions], dtype=int)
+    else:
+        # Constraints on positions are those whose derivative is kept as well.
+        names = [name for name, value in system.invariants.items() for _ in range(value.numel())]
+        above = [k for k, name in enumerate(names) if level_name(name, 1) in system.invariants]
+        positions = np.flatnonzero(pattern[above].any(axis=0))
+    others = np.setdiff1d(np.arange(n), positions)
+    on_positions = ~pattern[:, others].any(axis=1)
+    return [(np.flatnonzero(on_positions), positions), (np.flatnonzero(~on_positions), others)]
+
+
+def _staged(
+    J: np.ndarray, stages: list[tuple[np.ndarray, np.ndarray]], metric: MassMetric, sizes: np.ndarray
+) -> np.ndarray:
+    B = np.zeros((J.shape[1], J.shape[0]))
+    for rows, columns in stages:
+        if not len(rows) or not len(columns):
+            continue
+        spread = metric.spread(columns, sizes[columns])
+        spread = np.diag(spread) if spread.ndim == 1 else spread
+        own = spread @ np.linalg.pinv(J[np.ix_(rows, columns)] @ spread, rcond=1e-10)
+        wanted = np.eye(len(J))[rows] - J[rows] @ B
+        B[columns] += own @ wanted
+    return B

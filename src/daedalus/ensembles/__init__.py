@@ -1,0 +1,1 @@
+"""Many runs of one model, side by side."""

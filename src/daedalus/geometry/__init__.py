@@ -1,0 +1,1 @@
+"""Rotations, frames and inertia for numbers and symbols alike: what knows no model."""

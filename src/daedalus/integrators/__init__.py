@@ -1,0 +1,1 @@
+"""What a method is: the table of methods, tableaux, orders."""

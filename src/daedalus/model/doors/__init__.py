@@ -1,0 +1,1 @@
+"""The doors one writes a model through: equations, energies, bodies and joints."""

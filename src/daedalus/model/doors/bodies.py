@@ -1,0 +1,306 @@
+"""Door 3: a model made of rigid bodies (Newton–Euler), with gravity and forces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError, ModelError
+from daedalus.geometry.array_or_symbol import ArrayOrSymbol
+from daedalus.geometry.euler_angles import rpy_from_rotation, rpy_rate
+from daedalus.geometry.inertia_check import check as check_inertia
+from daedalus.geometry.quaternions import quaternion_from_rotation, quaternion_rate, rotation_from_quaternion
+from daedalus.geometry.rotations import read_rotation
+from daedalus.model.doors.body import ATTITUDES, Body
+from daedalus.model.doors.energies import EnergyDoor
+from daedalus.model.expressions import column
+from daedalus.model.mechanics.written_mechanics import Velocity, WrittenBody
+from daedalus.model.names import check_name, did_you_mean
+from daedalus.model.notebook import size_text
+from daedalus.model.variables import Variable, make_variable
+
+Orientation = Literal["quaternion", "rpy", "planar"]
+_ATTITUDE_SHAPES: dict[str, tuple[int, ...]] = {"quaternion": (4,), "rpy": (3,), "planar": ()}
+
+
+class BodyDoor(EnergyDoor):
+    """Declare rigid bodies and the gravity that acts on them."""
+
+    @property
+    def bodies(self) -> dict[str, Body]:
+        """The bodies by name, those of included parts too: `m.bodies["arm.link"]`."""
+        return {name: Body(self, written) for name, written in self._mechanics.bodies.items()}
+
+    def gravity(self, acceleration: object) -> None:
+        """Let gravity act on all bodies, those declared before as well; energies of door 2 it leaves alone.
+
+        A part that is included keeps the gravity that was written in it.
+
+        Parameters
+        ----------
+        acceleration: in the world frame, m/s²; three components, or two where all bodies are planar.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("ball")
+        >>> m.gravity([0.0, 0.0, -9.81])
+        >>> b = m.body("ball", mass=2.0, orientation=None)
+        >>> m.equations["motion of ball.position"][2]
+        '2*ball.velocity_dot[2] + 19.62 = 0'
+        """
+        value = column(self._expression(acceleration, "Gravity"))
+        if value.numel() not in (2, 3):
+            raise ModelError(
+                "Gravity is a vector.",
+                f"it is {size_text(value)}",
+                because="it points somewhere.",
+                remedy="m.gravity([0, 0, -9.81]), or m.gravity([0, -9.81]) in the plane",
+            )
+        for body in self._mechanics.bodies.values():
+            if body.gravity is None:
+                _check_gravity(value, body.name, body.size)
+        self._changed()
+        self._mechanics.gravity = value
+
+    def body(
+        self,
+        name: str,
+        mass: object,
+        inertia: object = None,
+        orientation: Orientation | None = "quaternion",
+        *,
+        position: object = None,
+        velocity: object = None,
+        rotation: object = None,
+        angular_velocity: object = None,
+        norm: Literal["invariant", "constraint"] = "invariant",
+    ) -> Body:
+        """Declare a rigid body; its equations are Newton's and Euler's about the centre of mass.
+
+            p' = v,  m v' = F,   q' = ½ q ⊗ (0, ω),  M ω' + ω × M ω = T
+
+        Variables: `name.position`, `name.velocity` (world frame), `name.quaternion` or `.rpy` or `.angle`, and
+        `name.angular_velocity` (body frame).
+
+        Parameters
+        ----------
+        mass: kg; a number or an expression of parameters.
+        inertia: about the centre of mass in the body frame, kg m²; 3×3, or three principal moments; one number for a
+            planar body; none for a point mass.
+        orientation: "quaternion", "rpy" (singular at pitch ±90°), "planar" (motion in the x-y plane) or None for a
+            point mass, which is in the plane where its position has two components.
+        position, velocity, angular_velocity: start values, given; left out they are free, with a guess of zero.
+        rotation: start of the orientation: a matrix, a quaternion, with "rpy" roll, pitch and yaw, in the plane the
+            angle; left out it is free, with no rotation as a guess.
+        norm: what becomes of |q| = 1 of a quaternion, which the equations keep: an "invariant" of the model, or a
+            "constraint" with a multiplier `name.norm` in q' = ½ q ⊗ (0, ω) + q norm, a DAE of index 2.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("spinning box")
+        >>> b = m.body("box", mass=12.0, inertia=dd.inertia.box(12.0, 1.0, 2.0, 3.0), position=[0, 0, 0],
+        ...            velocity=[1, 0, 0], rotation=dd.rot_z(0.3), angular_velocity=[0.1, 2.0, 0.0])
+        >>> tr = dd.simulate(m, 2.0)
+        >>> tr["box.position"][-1].round(6)
+        array([2., 0., 0.])
+        >>> list(m.freeze().invariants)
+        ['box.quaternion length']
+        """
+        check_name(name, "body")
+        if orientation not in (*ATTITUDES, None):
+            raise ModelError(
+                f"The body {name!r} has no orientation {orientation!r}.",
+                f"orientations: {', '.join(map(repr, ATTITUDES))}, None",
+                because="it decides which variables hold the attitude.",
+                remedy=did_you_mean(str(orientation), ATTITUDES),
+            )
+        if norm not in ("invariant", "constraint") or (norm == "constraint" and orientation != "quaternion"):
+            raise ModelError(
+                f"norm={norm!r} cannot be used for the body {name!r}.",
+                f"its orientation is {orientation!r}",
+                because='the length is that of a quaternion, an "invariant" or a "constraint".',
+                remedy='orientation="quaternion", norm="constraint"',
+            )
+        flat = orientation is None and isinstance(position, (list, tuple, np.ndarray)) and len(position) == 2
+        size = 2 if orientation == "planar" or flat else 3
+        written = WrittenBody(
+            name, orientation, size, self._mass(name, mass), self._inertia(name, inertia, orientation)
+        )
+        if self._mechanics.gravity is not None:
+            _check_gravity(self._mechanics.gravity, name, size)
+        variables = _variables(name, orientation, size, position, velocity, rotation, angular_velocity)
+        if norm == "constraint":
+            variables.append(make_variable(f"{name}.norm", "algebraic", ()))
+        for variable in variables:
+            self._check_free(variable.name, "body")
+        for variable in variables:
+            self._declare(variable)
+        self._write_body(written, norm)
+        return Body(self, written)
+
+    def _write_body(self, written: WrittenBody, norm: str) -> None:
+        """Kinematics and inertia forces of a body whose variables are declared."""
+        name, mechanics = written.name, self._mechanics
+        mechanics.bodies[name] = written
+        place, speed = f"{name}.position", f"{name}.velocity"
+        push = written.mass * self._derivative_symbol(speed, 1)
+        mechanics.velocities[place] = Velocity(place, speed, self._symbols[speed], push)
+        if written.orientation is None or written.inertia is None:
+            return
+        attitude, spinning = f"{name}.{ATTITUDES[written.orientation]}", f"{name}.angular_velocity"
+        q, spin, inertia = self._symbols[attitude], self._symbols[spinning], written.inertia
+        turn = inertia @ self._derivative_symbol(spinning, 1)
+        if written.size == 3:
+            turn += ca.cross(spin, inertia @ spin)
+        rates = {"quaternion": quaternion_rate, "rpy": rpy_rate}
+        rate = rates[written.orientation](q, spin) if written.size == 3 else spin
+        multiplier = f"{name}.norm" if norm == "constraint" else ""
+        mechanics.velocities[attitude] = Velocity(
+            attitude, spinning, ca.densify(rate), ca.densify(turn), written.size == 3, multiplier
+        )
+        if written.orientation == "quaternion" and norm == "invariant":
+            self._invariants[f"{attitude} length"] = ca.sumsqr(q) - 1
+
+    # -- checks ------------------------------------------------------------------------------------------------
+
+    def _mass(self, name: str, mass: object) -> ca.SX:
+        value = self._expression(mass, f"The mass of {name!r}")
+        number = self._number(value)
+        if not value.is_scalar() or (number is not None and not number > 0):
+            raise ModelError(
+                f"The mass of {name!r} is not a positive number.",
+                f"it is {size_text(value) if not value.is_scalar() else f'{float(number[0, 0]):g}'}",  # type: ignore[index]
+                because="a body resists a force along it.",
+                remedy="mass=1.0, in kg",
+            )
+        return value
+
+    def _inertia(self, name: str, inertia: object, orientation: str | None) -> ca.SX | None:
+        if inertia is None and orientation is not None:
+            raise ModelError(
+                f"The body {name!r} has no inertia.",
+                f"its orientation is {orientation!r}",
+                because="a body that turns resists a torque.",
+                remedy="inertia=dd.inertia.box(mass, a, b, c), or orientation=None for a point mass",
+            )
+        if inertia is None or orientation is None:
+            return None
+        value = self._expression(inertia, f"The inertia of {name!r}")
+        if orientation == "planar":
+            number = self._number(value)
+            if not value.is_scalar() or (number is not None and not number > 0):
+                raise ModelError(
+                    f"The inertia of {name!r} is not a positive number.",
+                    f"it is {size_text(value) if not value.is_scalar() else f'{float(number[0, 0]):g}'}",  # type: ignore[index]
+                    because="a planar body turns about one axis only.",
+                    remedy="inertia=0.1, in kg m²",
+                )
+            return value
+        if value.shape == (3, 1):
+            value = ca.diag(value)
+        value = ca.densify(value)
+        check_inertia(value, name)
+        # Parameters are checked with the values they were declared with.
+        number = self._number(value)
+        if number is not None:
+            check_inertia(number, name)
+        return value
+
+    def _number(self, value: ca.SX) -> np.ndarray | None:
+        """The value of an expression of parameters, or None where it depends on more or a value is missing."""
+        symbols = ca.symvar(value)
+        numbers: list[float] = []
+        for n, k, _ in self._check_symbols(value, "The value"):
+            variable = self._variables.get(n)
+            known = variable.start[k] if variable is not None and variable.kind == "parameter" else None
+            if known is None:
+                return None
+            numbers.append(known)
+        result: np.ndarray = ca.Function("value", symbols, [value]).call([ca.DM(n) for n in numbers])[0].full()
+        return result
+
+
+def _check_gravity(gravity: ca.SX, name: str, size: int) -> None:
+    """Refuse gravity that does not fit a body: across its plane, or of two components in space."""
+    if gravity.numel() < size:
+        raise ModelError(
+            f"Gravity has two components, and the body {name!r} moves in space.",
+            because="only planar bodies have two components.",
+            remedy="m.gravity([0, 0, -9.81])",
+        )
+    if gravity.numel() > size and not gravity[2].is_zero():
+        raise ModelError(
+            f"Gravity points out of the plane of the body {name!r}.",
+            "planar bodies move in the x-y plane",
+            because="it would have no effect on it.",
+            remedy="m.gravity([0, -9.81])",
+        )
+
+
+def _variables(
+    name: str,
+    orientation: str | None,
+    size: int,
+    position: object,
+    velocity: object,
+    rotation: object,
+    angular_velocity: object,
+) -> list[Variable]:
+    """The variables of a body with their start values."""
+    variables = [
+        make_variable(f"{name}.position", "state", (size,), start=position, unit="m"),
+        make_variable(f"{name}.velocity", "state", (size,), start=velocity, unit="m/s"),
+    ]
+    if orientation is None:
+        for what, value in (("rotation", rotation), ("angular_velocity", angular_velocity)):
+            if value is not None:
+                raise ModelError(
+                    f"The body {name!r} takes no {what}.",
+                    "it was declared with orientation=None, as a point mass",
+                    because="a point mass has a position and no orientation.",
+                    remedy='orientation="quaternion"',
+                )
+        return variables
+    shape = _ATTITUDE_SHAPES[orientation]
+    attitude = make_variable(
+        f"{name}.{ATTITUDES[orientation]}",
+        "state",
+        shape,
+        start=None if rotation is None else _attitude(name, orientation, rotation),
+        unit="" if orientation == "quaternion" else "rad",
+    )
+    if orientation == "quaternion":
+        attitude = replace(attitude, guess=(1.0, 0.0, 0.0, 0.0))
+    spin_shape = (3,) if size == 3 else ()
+    spin = make_variable(f"{name}.angular_velocity", "state", spin_shape, start=angular_velocity, unit="rad/s")
+    return [*variables, attitude, spin]
+
+
+def _attitude(name: str, orientation: str, rotation: Any) -> ArrayOrSymbol:
+    """The start of a quaternion, of roll, pitch and yaw, or of an angle, from any way to give a rotation."""
+    if orientation == "planar":
+        return rotation
+    shape = np.shape(rotation)
+    if orientation == "rpy" and shape == (3,):
+        return rotation
+    if shape == (4,):
+        matrix = rotation_from_quaternion(rotation)
+        if orientation == "quaternion":
+            return np.asarray(rotation, dtype=float) / np.linalg.norm(np.asarray(rotation, dtype=float))
+    elif shape == (3, 3):
+        matrix = read_rotation(rotation, f"rotation of {name}")
+    else:
+        raise InputError(
+            f"The rotation of {name!r} cannot be read.",
+            f"its shape is {shape}",
+            because="three numbers could be angles or a rotation vector."
+            if shape == (3,)
+            else "a rotation is a 3×3 matrix or a quaternion of four numbers.",
+            remedy="rotation=dd.rotation_from_rpy([roll, pitch, yaw]) or dd.rotation_exp(vector)",
+        )
+    return quaternion_from_rotation(matrix) if orientation == "quaternion" else rpy_from_rotation(matrix)

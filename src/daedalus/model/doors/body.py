@@ -1,0 +1,245 @@
+"""A rigid body in a model: its position, velocity and orientation as expressions, and forces that act on it."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from daedalus.errors import ModelError
+from daedalus.geometry.euler_angles import rotation_from_rpy
+from daedalus.geometry.quaternions import rotation_from_quaternion
+from daedalus.geometry.rotations import Frame, read_frame
+from daedalus.model.doors.energies import EnergyDoor
+from daedalus.model.expressions import column, elements
+from daedalus.model.mechanics.equations_of_motion import time_derivative
+from daedalus.model.mechanics.written_mechanics import WrittenBody
+from daedalus.model.names import counted
+
+# The variable that holds a body's attitude, by the kind of orientation.
+ATTITUDES = {"quaternion": "quaternion", "rpy": "rpy", "planar": "angle"}
+
+
+class Body:
+    """A rigid body; `m.body(...)` makes it, `m.bodies[name]` finds it again.
+
+    Vectors have three components, those of a planar body two; its angle and angular velocity are scalars.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("satellite")
+    >>> b = m.body("bus", mass=10.0, inertia=dd.inertia.box(10.0, 1.0, 1.0, 2.0))
+    >>> b
+    Body('bus', orientation='quaternion')
+    >>> b.position.shape, b.rotation.shape, b.point([0.0, 0.0, 1.0]).shape
+    ((3, 1), (3, 3), (3, 1))
+    """
+
+    def __init__(self, model: EnergyDoor, written: WrittenBody) -> None:
+        self._model, self._written = model, written
+        self.name, self.orientation, self.size = written.name, written.orientation, written.size
+
+    def __repr__(self) -> str:
+        return f"Body({self.name!r}, orientation={self.orientation!r})"
+
+    # -- what it is --------------------------------------------------------------------------------------------
+
+    @property
+    def mass(self) -> ca.SX:
+        """The mass, kg."""
+        return ca.SX(self._written.mass)
+
+    @property
+    def inertia(self) -> ca.SX:
+        """The inertia about the centre of mass in the body frame, kg m²; a scalar in the plane."""
+        if self._written.inertia is None:
+            raise self._no_orientation("inertia")
+        return ca.SX(self._written.inertia)
+
+    # -- where it is -------------------------------------------------------------------------------------------
+
+    @property
+    def position(self) -> ca.SX:
+        """The centre of mass in the world frame, variable `name.position`."""
+        return self._model[f"{self.name}.position"]
+
+    @property
+    def velocity(self) -> ca.SX:
+        """The velocity of the centre of mass in the world frame, variable `name.velocity`."""
+        return self._model[f"{self.name}.velocity"]
+
+    @property
+    def attitude(self) -> str:
+        """The name of the variable that holds the orientation: `name.quaternion`, `name.rpy` or `name.angle`."""
+        if self.orientation is None:
+            raise self._no_orientation("attitude")
+        return f"{self.name}.{ATTITUDES[self.orientation]}"
+
+    @property
+    def rotation(self) -> ca.SX:
+        """The rotation matrix, body to world; 2×2 in the plane."""
+        if self.orientation is None:
+            raise self._no_orientation("rotation")
+        attitude = self._model[self.attitude]
+        if self.orientation == "planar":
+            c, s = ca.cos(attitude), ca.sin(attitude)
+            return ca.blockcat([[c, -s], [s, c]])
+        return rotation_from_quaternion(attitude) if self.orientation == "quaternion" else rotation_from_rpy(attitude)
+
+    @property
+    def angular_velocity(self) -> ca.SX:
+        """The angular velocity in the body frame, variable `name.angular_velocity`."""
+        if self.orientation is None:
+            raise self._no_orientation("angular velocity")
+        return self._model[f"{self.name}.angular_velocity"]
+
+    def point(self, at: object) -> ca.SX:
+        """The world position of a point given in body coordinates: position + R at.
+
+        Example
+        -------
+        >>> import daedalus as dd, casadi as ca
+        >>> m = dd.Model("rod")
+        >>> rod = m.body("rod", mass=1.0, inertia=0.1, orientation="planar")
+        >>> tip = ca.Function("tip", [m["rod.position"], m["rod.angle"]], [rod.point([0.5, 0.0])])
+        >>> tip([1.0, 2.0], 0.0)
+        DM([1.5, 2])
+        """
+        offset = self._offset(at)
+        return self.position if offset is None else self.position + self.rotation @ offset
+
+    def point_velocity(self, at: object) -> ca.SX:
+        """The world velocity of a point given in body coordinates: velocity + R (ω × at).
+
+        Example
+        -------
+        >>> import daedalus as dd, casadi as ca
+        >>> m = dd.Model("rod")
+        >>> rod = m.body("rod", mass=1.0, inertia=0.1, orientation="planar")
+        >>> arguments = [m["rod.velocity"], m["rod.angle"], m["rod.angular_velocity"]]
+        >>> tip = ca.Function("tip", arguments, [rod.point_velocity([0.5, 0.0])])
+        >>> tip([1.0, 0.0], 0.0, 2.0)
+        DM([1, 1])
+        """
+        offset = self._offset(at)
+        if offset is None:
+            return self.velocity
+        # A point that wanders through the body has its own velocity on top.
+        own = time_derivative(self._model, self._model._mechanics, offset)
+        return self.velocity + self.rotation @ (cross(self.angular_velocity, offset) + own)
+
+    def velocity_at(self, place: ca.SX) -> ca.SX:
+        """The world velocity of the material that is at a place of the world."""
+        if self.orientation is None:
+            return self.velocity
+        arm = place - self.position
+        if self.size == 2:
+            return self.velocity + cross(self.angular_velocity, arm)
+        return self.velocity + ca.cross(self.rotation @ self.angular_velocity, arm)
+
+    @property
+    def kinetic_energy(self) -> ca.SX:
+        """½ m vᵀv + ½ ωᵀ M ω, J. The equations of motion contain it already."""
+        energy = self.mass * ca.sumsqr(self.velocity) / 2
+        if self.orientation is None:
+            return energy
+        spin = self.angular_velocity
+        return energy + (spin.T @ (self.inertia @ spin)) / 2
+
+    # -- what acts on it ---------------------------------------------------------------------------------------
+
+    def apply_force(self, force: object, at: object = None, frame: Frame = "world") -> None:
+        """Let a force act at a point of the body; calls add up.
+
+        Parameters
+        ----------
+        force: components in `frame`, N; an expression of anything in the model.
+        at: the point in body coordinates, m; the centre of mass by default.
+        frame: "world", or "body" for a force that turns with the body.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("thruster")
+        >>> b = m.body("hull", mass=2.0, inertia=0.5, orientation="planar")
+        >>> u = m.input("u")
+        >>> b.apply_force([u, 0.0], at=[0.0, 0.1], frame="body")
+        >>> m.equations["motion of hull.angle"]
+        ['0.5*hull.angular_velocity_dot + 0.1*u = 0']
+        """
+        given = self._vector(force, f"The force on {self.name!r}")
+        offset = self._offset(at) if at is not None else None
+        in_body = read_frame(frame) == "body"
+        if in_body and self.orientation is None:
+            raise self._no_orientation("body frame")
+        self._add(f"{self.name}.position", self.rotation @ given if in_body else given)
+        if offset is not None:
+            turned = given if in_body else self.rotation.T @ given
+            self._add(self.attitude, moment(offset, turned))
+
+    def apply_torque(self, torque: object, frame: Frame = "body") -> None:
+        """Let a torque act on the body, N m; calls add up.
+
+        Parameters
+        ----------
+        torque: three components in `frame`; one number for a planar body.
+        frame: "body" or "world".
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("flywheel")
+        >>> b = m.body("wheel", mass=2.0, inertia=0.5, orientation="planar")
+        >>> b.apply_torque(m.input("u"))
+        >>> m.equations["motion of wheel.angle"]
+        ['0.5*wheel.angular_velocity_dot - u = 0']
+        """
+        if self.orientation is None:
+            raise self._no_orientation("torque")
+        given = self._vector(torque, f"The torque on {self.name!r}", 1 if self.size == 2 else 3)
+        if read_frame(frame) == "world" and self.size == 3:
+            given = self.rotation.T @ given
+        self._add(self.attitude, given)
+
+    def _add(self, place: str, force: ca.SX) -> None:
+        for k, entry in enumerate(elements(column(force))):
+            self._model._add_force(place, k, entry)
+
+    # -- reading arguments -------------------------------------------------------------------------------------
+
+    def _vector(self, value: object, where: str, size: int | None = None) -> ca.SX:
+        given, wanted = column(self._model._expression(value, where)), size or self.size
+        if given.numel() != wanted:
+            raise ModelError(
+                f"{where} has {counted(given.numel(), 'component')}.",
+                f"{self.name!r} is a body in {'the plane' if self.size == 2 else 'space'}",
+                because=f"it takes {counted(wanted, 'component')} there.",
+                remedy=str([0.0] * wanted) if wanted > 1 else "one number",
+            )
+        return given
+
+    def _offset(self, at: object) -> ca.SX | None:
+        """Body coordinates of a point; None for the centre of mass."""
+        offset = self._vector(at, f"The point of {self.name!r}")
+        if offset.is_zero():
+            return None
+        if self.orientation is None:
+            raise self._no_orientation("point beside its centre")
+        return offset
+
+    def _no_orientation(self, what: str) -> ModelError:
+        return ModelError(
+            f"The body {self.name!r} has no {what}.",
+            "it was declared with orientation=None, as a point mass",
+            because="a point mass has a position and no orientation.",
+            remedy=f'm.body("{self.name}", ..., inertia=..., orientation="quaternion")',
+        )
+
+
+def cross(spin: ca.SX, arm: ca.SX) -> ca.SX:
+    """ω × r, in space or in the plane, where ω is a scalar."""
+    return ca.cross(spin, arm) if arm.numel() == 3 else ca.vertcat(-spin * arm[1], spin * arm[0])
+
+
+def moment(arm: ca.SX, force: ca.SX) -> ca.SX:
+    """r × F, in space or in the plane, where it is a scalar."""
+    return ca.cross(arm, force) if arm.numel() == 3 else arm[0] * force[1] - arm[1] * force[0]

@@ -1,0 +1,260 @@
+"""Joints between bodies, and between bodies and the ground, as ready constraints with named reactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError, ModelError
+from daedalus.geometry.array_or_symbol import is_symbol
+from daedalus.geometry.quaternions import rotation_from_quaternion
+from daedalus.geometry.rotations import read_rotation
+from daedalus.model.doors.bodies import BodyDoor
+from daedalus.model.doors.body import Body
+from daedalus.model.doors.joint_kinds import PLANAR, SPATIAL, Extras, Ground, Kind, Side, ground, height
+from daedalus.model.expressions import column, described
+from daedalus.model.names import check_name, counted, did_you_mean
+
+__all__ = ["Ground", "JointDoor", "ground"]
+
+
+class JointDoor(BodyDoor):
+    """Join bodies."""
+
+    def joint(
+        self,
+        name: str,
+        kind: str,
+        a: Body | Ground | str,
+        b: Body | Ground | str,
+        *,
+        at_a: object = None,
+        at_b: object = None,
+        axis_a: object = None,
+        axis_b: object = None,
+        rotation: object = None,
+        length: object = None,
+        radius: object = None,
+    ) -> ca.SX:
+        """Join two bodies, or a body and `dd.ground`; returns the reaction, the variable of the same name.
+
+        The reaction is what the joint exerts on b (the opposite on a): forces in the world frame, then torques in the
+        frame of a.
+
+        Parameters
+        ----------
+        kind: "fixed", "revolute", "prismatic", "spherical", "universal", "distance", "point_on_plane" or "rolling";
+            the first three, "distance", "point_on_plane" and "rolling" for planar bodies too.
+        a, b: bodies of this model or their names, or `dd.ground`.
+        at_a, at_b: where the joint sits, in the coordinates of either body (world for the ground), m; the centre of
+            mass by default. "rolling": at_a a point of the plane, at_b the centre of the sphere or disc.
+        axis_a, axis_b: directions in the coordinates of either body. "revolute": the common axis, axis_b as axis_a by
+            default. "prismatic": along which b slides. "universal": the two axes that stay at right angles.
+            "point_on_plane", "rolling": axis_a is the normal of the plane; with axis_b a disc rolls that is round about
+            it, else a sphere.
+        rotation: "fixed", "prismatic": the orientation of b seen from a, a matrix or a quaternion (an angle in the
+            plane); the default is none, or the smallest that takes axis_b to axis_a.
+        length: "distance": m. radius: "rolling": m.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("pendulum")
+        >>> m.gravity([0, 0, -9.81])
+        >>> bob = m.body("bob", mass=2.0, orientation=None, position=[0, 0, -1.0], velocity=[0, 0, 0])
+        >>> rod = m.joint("rod", "distance", dd.ground, bob, length=1.0)
+        >>> round(m.mechanics().accelerations()["rod"], 6)          # pulls the bob up: it is a tie
+        -19.62
+        """
+        check_name(name, "joint")
+        sides = [self._partner(name, partner) for partner in (a, b)]
+        size = self._check_partners(name, *sides)
+        given = {
+            "at_a": at_a, "at_b": at_b, "axis_a": axis_a, "axis_b": axis_b,
+            "rotation": rotation, "length": length, "radius": radius,
+        }  # fmt: skip
+        known = _find_kind(name, kind, size)
+        _check_arguments(name, kind, known, given)
+        one, two = (
+            Side(side, self._place(name, side, given[f"at_{letter}"], size), _axis(name, given, f"axis_{letter}", size))
+            for side, letter in zip(sides, "ab")
+        )
+        if kind == "revolute" and two.axis is None:
+            two = Side(two.partner, two.place, one.axis)
+        extras = Extras(
+            _rotation(name, rotation, one.axis, two.axis, size),
+            self._measure(name, "length", length),
+            self._measure(name, "radius", radius),
+        )
+        expression = ca.densify(known.write(one, two, extras))
+        if kind != "rolling":
+            return self.constraint(name, expression)
+        reaction = self.velocity_constraint(name, expression)
+        # What the velocities keep: the height above the plane.
+        self._invariants[f"{name} height"] = height(one, two, extras)
+        return reaction
+
+    # -- reading arguments -------------------------------------------------------------------------------------
+
+    def _partner(self, name: str, partner: object) -> Body | Ground:
+        if isinstance(partner, Ground):
+            return partner
+        if isinstance(partner, str):
+            if partner in self._mechanics.bodies:
+                return Body(self, self._mechanics.bodies[partner])
+            raise ModelError(
+                f"Joint {name!r} joins {partner!r}, which is no body of this model.",
+                f"bodies: {', '.join(list(self._mechanics.bodies)[:8]) or 'none yet'}",
+                because="a joint needs two bodies, or a body and the ground.",
+                remedy=did_you_mean(partner, self._mechanics.bodies),
+            )
+        if not isinstance(partner, Body):
+            raise ModelError(
+                f"Joint {name!r} joins something that is no body.",
+                f"got {described(partner)}",
+                because="a joint needs two bodies, or a body and the ground.",
+                remedy=f'm.joint("{name}", kind, dd.ground, body)',
+            )
+        place = f"{partner.name}.position"
+        if partner.name not in self._mechanics.bodies or not ca.is_equal(self._symbols[place], partner.position, 0):
+            raise ModelError(
+                f"Joint {name!r} joins {partner.name!r}, a body of another model.",
+                f"it belongs to the model {partner._model.name!r}, not to {self.name!r}",
+                because="every model has symbols of its own.",
+                remedy=f'm.include("part", other) and then m.bodies["part.{partner.name}"]',
+            )
+        return Body(self, self._mechanics.bodies[partner.name])
+
+    def _check_partners(self, name: str, a: Body | Ground, b: Body | Ground) -> int:
+        bodies = [side for side in (a, b) if isinstance(side, Body)]
+        if a.name == b.name or not bodies:
+            raise ModelError(
+                f"Joint {name!r} joins {a.name!r} with itself.",
+                because="a joint constrains the motion of one body relative to another.",
+                remedy="two different bodies, or a body and dd.ground",
+            )
+        sizes = {body.size for body in bodies}
+        if len(sizes) > 1:
+            planar, spatial = sorted(bodies, key=lambda body: body.size)
+            raise ModelError(
+                f"Joint {name!r} joins a planar body with one in space.",
+                f"{planar.name!r} is planar, {spatial.name!r} is not",
+                because="their positions have two and three components.",
+                remedy="the same kind of orientation for both bodies",
+            )
+        return sizes.pop()
+
+    def _place(self, name: str, side: Body | Ground, at: object, size: int) -> ca.SX:
+        if isinstance(side, Body):
+            return side.position if at is None else side.point(at)
+        value = ca.SX.zeros(size) if at is None else column(self._expression(at, f"The place of joint {name!r}"))
+        if value.numel() != size:
+            raise ModelError(
+                f"The place of joint {name!r} on the ground has {counted(value.numel(), 'component')}.",
+                because=f"the bodies of the joint have {size}.",
+                remedy=str([0.0] * size),
+            )
+        return value
+
+    def _measure(self, name: str, what: str, value: object) -> ca.SX | None:
+        """A length or radius: a positive number or an expression."""
+        if value is None:
+            return None
+        measure = self._expression(value, f"The {what} of joint {name!r}")
+        number = self._number(measure)
+        if not measure.is_scalar() or (number is not None and not number > 0):
+            raise ModelError(
+                f"The {what} of joint {name!r} is not a positive number.",
+                f"it is {'no scalar' if not measure.is_scalar() else f'{float(number[0, 0]):g}'}",  # type: ignore[index]
+                because="a force along it needs a direction.",
+                remedy=f"{what}=1.0, in m" + ('; "spherical" for a distance of zero' if what == "length" else ""),
+            )
+        return measure
+
+
+def _find_kind(name: str, kind: object, size: int) -> Kind:
+    kinds = SPATIAL if size == 3 else PLANAR
+    if isinstance(kind, str) and kind in kinds:
+        return kinds[kind]
+    planar = size == 2 and kind in SPATIAL
+    raise ModelError(
+        f"Joint {name!r} has a kind that {'planar bodies do not have' if planar else 'does not exist'}.",
+        f"got {kind!r}; kinds: {', '.join(kinds)}",
+        because="a planar body turns about one axis only." if planar else "every kind is a set of ready constraints.",
+        remedy="'revolute'" if planar else did_you_mean(str(kind), kinds),
+    )
+
+
+def _check_arguments(name: str, kind: str, known: Kind, given: Mapping[str, Any]) -> None:
+    for argument in known.needs:
+        if given[argument] is None:
+            raise ModelError(
+                f"Joint {name!r} has no {argument}.",
+                f"it is {kind!r}",
+                because=f"a {kind} joint needs {' and '.join(known.needs)}.",
+                remedy=f"{argument}={'[0, 0, 1]' if 'axis' in argument else '1.0'}",
+            )
+    for argument, value in given.items():
+        if value is not None and argument not in ("at_a", "at_b", *known.needs, *known.takes):
+            allowed = ["at_a", "at_b", *known.needs, *known.takes]
+            raise ModelError(
+                f"Joint {name!r} takes no {argument}.",
+                f"it is {kind!r} and takes {', '.join(allowed)}",
+                because="it would have no effect.",
+                remedy=f"leave {argument} out",
+            )
+
+
+def _axis(name: str, given: Mapping[str, Any], argument: str, size: int) -> np.ndarray | None:
+    value = given[argument]
+    if value is None:
+        return None
+    if is_symbol(value):
+        raise InputError(
+            f"{argument} of joint {name!r} is an expression.",
+            because="the directions across an axis are found for numbers.",
+            remedy=f"{argument}={[0.0] * (size - 1) + [1.0]}",
+        )
+    try:
+        axis = np.asarray(value.full().ravel() if isinstance(value, ca.DM) else value, dtype=float)
+    except (TypeError, ValueError):
+        axis = np.zeros(0)
+    if axis.shape != (size,) or not np.all(np.isfinite(axis)) or np.linalg.norm(axis) == 0:
+        raise InputError(
+            f"{argument} of joint {name!r} is no direction.",
+            f"got {described(value)}",
+            because=f"a direction has {size} components, not all zero.",
+            remedy=f"{argument}={[0.0] * (size - 1) + [1.0]}",
+        )
+    return axis / np.linalg.norm(axis)
+
+
+def _rotation(
+    name: str, rotation: Any, axis_a: np.ndarray | None, axis_b: np.ndarray | None, size: int
+) -> np.ndarray | float:
+    """The wanted orientation of b seen from a."""
+    if size == 2:
+        try:
+            return 0.0 if rotation is None else float(rotation)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"The rotation of joint {name!r} is not an angle.",
+                f"got {described(rotation)}",
+                because="planar bodies turn about one axis.",
+                remedy="rotation=0.0, in rad",
+            ) from None
+    if rotation is not None:
+        if np.shape(rotation) == (4,):
+            return rotation_from_quaternion(rotation)  # type: ignore[no-any-return]
+        return read_rotation(rotation, f"rotation of joint {name}")  # type: ignore[no-any-return]
+    if axis_a is None or axis_b is None:
+        return np.eye(3)
+    # The quaternion of the smallest rotation between two directions: (1 + b·a, b × a), half a turn where they oppose.
+    quaternion = np.array([1 + axis_b @ axis_a, *np.cross(axis_b, axis_a)])
+    if np.linalg.norm(quaternion) < 1e-12:
+        helper = np.cross(np.eye(3)[int(np.argmin(np.abs(axis_b)))], axis_b)
+        quaternion = np.array([0.0, *helper])
+    return rotation_from_quaternion(quaternion)  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""What interrupts a run: outputs aside, events with their guards and resets."""

@@ -1,0 +1,1 @@
+"""The frozen snapshot of a model, and how a notebook becomes one."""

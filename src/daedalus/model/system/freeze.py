@@ -1,0 +1,215 @@
+"""From a notebook to a System: equations counted, higher orders reduced to the first, everything put into vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import ModelError
+from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.names import counted, derivative_name, element_label
+from daedalus.model.notebook import Notebook
+from daedalus.model.system.system import System, state_order
+from daedalus.model.variables import Event, Variable
+
+
+def freeze(book: Notebook, *, square: bool = True) -> System:
+    """Take a snapshot of what is written; `square` refuses a count of equations that does not fit the unknowns."""
+    states = [v for v in book._variables.values() if v.kind == "state"]
+    equations = book._all_equations().values()
+    residual = concatenate(equation.residual for equation in equations)
+    labels = [
+        element_label(e.name, () if e.residual.numel() == 1 else (e.residual.numel(),), k)
+        for e in equations
+        for k in range(e.residual.numel())
+    ]
+    orders = highest_orders(book, states, residual)
+    if square:
+        _check_count(book, residual)
+    _check_orders(book, orders)
+
+    # The entries of x, and for each the symbol of its derivative.
+    entries = state_order(states, orders)
+    x = [book._derivative_scalar(name, k, order) for name, k, order in entries]
+    xdot, links = [], []
+    for (name, k, order), symbol in zip(entries, x):
+        next_symbol = book._derivative_scalar(name, k, order + 1)
+        if order + 1 < orders[name][k]:
+            # A state of its own: x' = x_dot is an equation of the first-order system.
+            own = ca.SX.sym(f"d({symbol.name()})/dt")
+            links.append(own - next_symbol)
+            labels.append(f"{next_symbol.name()} is the derivative of {symbol.name()}")
+            next_symbol = own
+        xdot.append(next_symbol)
+
+    symbols = {"t": book._time, "x": concatenate(x), "xdot": concatenate(xdot)}
+    for letter, kind in (("z", "algebraic"), ("u", "input"), ("p", "parameter")):
+        symbols[letter] = concatenate(book._symbols[v.name] for v in book._variables.values() if v.kind == kind)
+    guards = concatenate(event.guard for event in book._events.values())
+    return System(
+        book.name,
+        tuple(book._variables.values()),
+        orders,
+        symbols,
+        concatenate([residual, *links]),
+        labels,
+        book._outputs,
+        [Event(e.name, e.direction, e.terminal, tuple(e.resets)) for e in book._events.values()],
+        guards,
+        _reset_matrix(book, symbols["x"]),
+        book._invariants,
+        book._watched(),
+        book._choices,
+    )
+
+
+def highest_orders(book: Notebook, states: list[Variable], residual: ca.SX) -> dict[str, tuple[int, ...]]:
+    """For every element of every state, the highest derivative in the equations (at least 1)."""
+    orders = {v.name: np.ones(v.size, dtype=int) for v in states}
+    if any(len(chain) > 1 for chain in book._derivatives.values()):
+        for scalar in ca.symvar(residual):
+            name, k, order = book._known[symbol_key(scalar)]
+            if order > 1:
+                orders[name][k] = max(orders[name][k], order)
+    return {name: tuple(int(k) for k in order) for name, order in orders.items()}
+
+
+def _check_orders(book: Notebook, orders: dict[str, tuple[int, ...]]) -> None:
+    """Outputs and events may use the derivatives that the equations determine, and no higher ones."""
+    used = [(f"Output {name!r}", expression) for name, expression in book._outputs.items()]
+    for event in book._events.values():
+        used.append((f"The guard of event {event.name!r}", event.guard))
+        used += [(f"The reset of {target} in event {event.name!r}", new) for target, new in event.resets.items()]
+    for where, expression in used:
+        for scalar in ca.symvar(expression):
+            name, k, order = book._known[symbol_key(scalar)]
+            if name in orders and order > orders[name][k]:
+                highest = element_label(derivative_name(name, orders[name][k]), book._variables[name].shape, k)
+                raise ModelError(
+                    f"{where} contains {book._labels()[symbol_key(scalar)]}, which nothing determines.",
+                    f"the highest derivative in the equations is {highest}",
+                    because="outputs and events read what the equations determine.",
+                    remedy=f"m.der of the expression that the equations give for {highest}",
+                )
+
+
+def _reset_matrix(book: Notebook, x: ca.SX) -> ca.SX:
+    """Row i: the states after event i."""
+    position = {symbol_key(s): k for k, s in enumerate(elements(x))}
+    rows = []
+    for event in book._events.values():
+        after = elements(x)
+        for target, value in event.resets.items():
+            for symbol, new in zip(elements(book._lookup(target)), elements(column(value))):
+                if symbol_key(symbol) not in position:
+                    raise ModelError(
+                        f"Event {event.name!r} resets {target}, which is no state of this model.",
+                        f"{book._labels()[symbol_key(symbol)]} follows from the equations",
+                        because="the equations contain no higher derivative of it.",
+                        remedy="reset a state, or write the equations in second order",
+                    )
+                after[position[symbol_key(symbol)]] = new
+        rows.append(ca.vertcat(*after).T if after else ca.SX(1, 0))
+    return ca.densify(ca.vertcat(*rows)) if rows else ca.SX(0, x.numel())
+
+
+def _check_count(book: Notebook, residual: ca.SX) -> None:
+    unknowns = [v for v in book._variables.values() if v.kind in ("state", "algebraic")]
+    wanted, written = sum(v.size for v in unknowns), residual.numel()
+    if not unknowns:
+        raise ModelError(
+            f"The model {book.name!r} is empty.",
+            "no state and no algebraic variable is declared",
+            because="there is nothing to solve for.",
+            remedy='x = m.state("x", start=1.0); m.equation(m.der(x), -x)',
+        )
+    if wanted == written:
+        return
+    gap = abs(wanted - written)
+    count = {1: "one equation", 2: "two equations"}.get(gap, f"{gap} equations")
+    fact = f"{counted(wanted, 'unknown')}, {counted(written, 'equation')}"
+    if written < wanted:
+        culprits, absent, affected = _undetermined(book, unknowns, residual)
+        facts = [f"{fact}; undetermined: {_shortened(culprits)}"]
+        if affected:
+            facts.append(f"the motion is not determined: {_shortened(affected)} stand in too few equations")
+        reason = "the equations that contain them are used up by other unknowns."
+        if absent:
+            reason = f"no equation contains {' or '.join(absent[:4])}."
+        raise ModelError(
+            f"The model has {count} too few.",
+            facts,
+            because=reason,
+            remedy="m.equation(...) for each of them, or declare what comes from outside as m.input(...)",
+        )
+    raise ModelError(
+        f"The model has {count} too many.",
+        f"{fact}: {', '.join(_superfluous(book, unknowns, residual))} cannot all be obeyed",
+        because="there are more equations than unknowns to obey them.",
+        remedy="remove one, or declare an input or parameter in it as m.algebraic(...)",
+    )
+
+
+def _incidence(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tuple[Any, list[str]]:
+    """Which equation contains which unknown (at any order of derivative), and the labels of the unknowns."""
+    import scipy.sparse as sparse
+
+    column_of: dict[tuple[str, int], int] = {}
+    for v in unknowns:
+        for k in range(v.size):
+            column_of[v.name, k] = len(column_of)
+    rows, columns = [], []
+    for r, entry in enumerate(elements(residual)):
+        for scalar in ca.symvar(entry):
+            name, k, _ = book._known[symbol_key(scalar)]
+            if (name, k) in column_of:
+                rows.append(r)
+                columns.append(column_of[name, k])
+    shape = (residual.numel(), len(column_of))
+    matrix = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
+    return matrix, [v.label(k) for v in unknowns for k in range(v.size)]
+
+
+def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> tuple[list[str], list[str], list[str]]:
+    """Unknowns left over by a maximum matching, those among them that no equation mentions, and all that they affect.
+
+    Those that nothing mentions come first, and are all there is to say then; nothing is affected unless a state is.
+    """
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    matrix, labels = _incidence(book, unknowns, residual)
+    absent = [label for label, count in zip(labels, np.asarray(matrix.sum(axis=0)).ravel()) if count == 0]
+    partner = maximum_bipartite_matching(matrix, perm_type="column") if matrix.shape[0] else np.zeros(0, dtype=int)
+    matched = set(partner.tolist())
+    loose = [k for k, label in enumerate(labels) if k not in matched and label not in set(absent)]
+    # Alternating paths reach every unknown that could have been left over instead (Dulmage and Mendelsohn 1958).
+    reached, waiting, by_column = set(loose), list(loose), matrix.tocsc()
+    while waiting:
+        others = {int(partner[r]) for r in by_column[:, waiting.pop()].indices if partner[r] >= 0} - reached
+        reached |= others
+        waiting += others
+    states = {v.label(k) for v in unknowns if v.kind == "state" for k in range(v.size)}
+    affected = [labels[k] for k in sorted(reached)]
+    culprits = [*absent, *(labels[k] for k in loose)][: max(len(absent), len(labels) - residual.numel())]
+    told = not absent and len(affected) > len(loose) and bool(states & set(affected))
+    return culprits, absent, affected if told else []
+
+
+def _shortened(names: list[str]) -> str:
+    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+
+
+def _superfluous(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> list[str]:
+    """The equations among which at least one is superfluous: those a maximum matching leaves over, by name."""
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    matrix, _ = _incidence(book, unknowns, residual)
+    names = [e.name for e in book._all_equations().values() for _ in range(e.residual.numel())]
+    partner = maximum_bipartite_matching(matrix.T.tocsr(), perm_type="column")
+    loose = set(range(len(names))) - set(partner.tolist())
+    # Equations that share unknowns with a left-over one are candidates too.
+    touched = {c for k in loose for c in matrix[k].indices}
+    involved = loose | set(matrix.tocsc()[:, sorted(touched)].indices.tolist())
+    return sorted({names[k] for k in involved}, key=names.index)[:6]

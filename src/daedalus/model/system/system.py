@@ -1,0 +1,393 @@
+"""A frozen model: 0 = F(t, x', x, z, u, p) in first order, with every name's place in the vectors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.names import (
+    Shape,
+    counted,
+    derivative_name,
+    did_you_mean,
+    element_label,
+    flat_index,
+    shape_text,
+    split_derivative,
+    split_index,
+)
+from daedalus.model.system.state_choice import StateChoice
+from daedalus.model.variables import Event, Variable
+
+LETTERS = ("xdot", "x", "z", "u", "p")
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where the elements of a name live: a letter (xdot, x, z, u, p) and a position each."""
+
+    name: str
+    shape: Shape
+    letters: tuple[str, ...]
+    positions: np.ndarray
+
+    @cached_property
+    def letter(self) -> str | None:
+        """The letter shared by all elements, or None when a derivative is partly a state."""
+        return self.letters[0] if len(set(self.letters)) == 1 else None
+
+    @cached_property
+    def span(self) -> slice | np.ndarray:
+        """The positions as a slice where they follow each other, which is quicker to index with."""
+        first = int(self.positions[0])
+        together = np.array_equal(self.positions, np.arange(first, first + len(self.positions)))
+        return slice(first, first + len(self.positions)) if together else self.positions
+
+    def element(self, k: int) -> Place:
+        """The place of one element."""
+        return Place(element_label(self.name, self.shape, k), (), (self.letters[k],), self.positions[k : k + 1])
+
+
+class System:
+    """An immutable, hashable, picklable snapshot of a model; `m.freeze()` makes it and every result keeps it.
+
+    The unknown vectors are flattened column-major in order of declaration: x (the states, then the derivatives that are
+    states themselves because the equations are of higher order), xdot, z, u, p.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("oscillator")
+    >>> y = m.state("y", start=1.0)
+    >>> m.equation(m.der(m.der(y)), -y)
+    >>> s = m.freeze()
+    >>> s.labels["x"], s.labels["xdot"]
+    (('y', 'y_dot'), ('y_dot', 'y_ddot'))
+    >>> s == m.freeze(), hash(s) == hash(m.freeze())
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        variables: Sequence[Variable],
+        orders: Mapping[str, Sequence[int]],
+        symbols: Mapping[str, ca.SX],
+        residual: ca.SX,
+        equation_labels: Sequence[str],
+        outputs: Mapping[str, ca.SX],
+        events: Sequence[Event],
+        guards: ca.SX,
+        resets: ca.SX,
+        invariants: Mapping[str, ca.SX] | None = None,
+        watched: Mapping[str, ca.SX] | None = None,
+        choices: Sequence[StateChoice] = (),
+    ) -> None:
+        self.name = name
+        self.variables = tuple(variables)
+        self.orders = {key: tuple(value) for key, value in orders.items()}
+        self.equation_labels = tuple(equation_labels)
+        self.events = tuple(events)
+        self.choices = tuple(choices)  # of states, where parameters say which of them are integrated
+        self._symbols = dict(symbols)
+        self._residual = residual
+        self._outputs = dict(outputs)
+        self._guards = guards
+        self._resets = resets
+        self._invariants = dict(invariants or {})
+        self._watched = dict(watched or {})
+        # Prepared functions by stage, filled by the verbs; never part of identity or files.
+        self.prepared: dict[Any, Any] = {}
+        self.lock = threading.RLock()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if "lock" in self.__dict__:
+            raise AttributeError("a System is a frozen snapshot: change the Model and freeze it again")
+        super().__setattr__(name, value)
+
+    # -- expressions (copies: a user's in-place write changes nothing) -----------------------------------------
+
+    def symbol(self, letter: str) -> ca.SX:
+        """The column of symbols of t, xdot, x, z, u or p."""
+        return ca.SX(self._symbols[letter])
+
+    @property
+    def residual(self) -> ca.SX:
+        """F as an expression, one row an equation."""
+        return ca.SX(self._residual)
+
+    @property
+    def outputs(self) -> dict[str, ca.SX]:
+        """The output expressions by name."""
+        return {name: ca.SX(value) for name, value in self._outputs.items()}
+
+    @property
+    def guards(self) -> ca.SX:
+        """The guards of the events, one row an event."""
+        return ca.SX(self._guards)
+
+    @property
+    def resets(self) -> ca.SX:
+        """The states after each event: (number of events) rows of x, as a matrix."""
+        return ca.SX(self._resets)
+
+    @property
+    def invariants(self) -> dict[str, ca.SX]:
+        """What solutions keep at zero beside the equations, by name: the length of a unit quaternion less one."""
+        return {name: ca.SX(value) for name, value in self._invariants.items()}
+
+    @property
+    def has_invariants(self) -> bool:
+        """Whether solutions keep anything at zero; asked in every run, where a copy of all expressions would cost."""
+        return bool(self._invariants)
+
+    @property
+    def watched(self) -> dict[str, ca.SX]:
+        """What solutions keep at zero but nothing holds them to, by name: constraints of a reduction that may drift."""
+        return {name: ca.SX(value) for name, value in self._watched.items()}
+
+    @cached_property
+    def function(self) -> ca.Function:
+        """F(t, xdot, x, z, u, p) as a CasADi function."""
+        return ca.Function("F", self._arguments(), [self._residual], ["t", *LETTERS], ["F"])
+
+    def _arguments(self) -> list[ca.SX]:
+        return [self._symbols[letter] for letter in ("t", *LETTERS)]
+
+    # -- sizes and names ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Number of entries of each vector."""
+        return {letter: int(self._symbols[letter].numel()) for letter in LETTERS}
+
+    def of_kind(self, kind: str) -> list[Variable]:
+        """The declared variables of a kind."""
+        return [v for v in self.variables if v.kind == kind]
+
+    @cached_property
+    def places(self) -> dict[str, Place]:
+        """Where every name lives, derivatives included."""
+        places: dict[str, Place] = {}
+        for kind, letter in (("algebraic", "z"), ("input", "u"), ("parameter", "p")):
+            offset = 0
+            for v in self.of_kind(kind):
+                places[v.name] = Place(v.name, v.shape, (letter,) * v.size, np.arange(offset, offset + v.size))
+                offset += v.size
+        position = {entry: k for k, entry in enumerate(self._entries)}
+        for v in self.of_kind("state"):
+            for order in range(max(self.orders[v.name]) + 1):
+                entries = [
+                    ("x", position[v.name, k, order])
+                    if order < self.orders[v.name][k]
+                    else ("xdot", position.get((v.name, k, order - 1), -1))
+                    for k in range(v.size)
+                ]
+                if all(place >= 0 for _, place in entries):
+                    name = derivative_name(v.name, order)
+                    letters = tuple(letter for letter, _ in entries)
+                    places[name] = Place(name, v.shape, letters, np.array([place for _, place in entries]))
+        return places
+
+    @cached_property
+    def _entries(self) -> list[tuple[str, int, int]]:
+        """What stands in x: (name, element, order of derivative)."""
+        return state_order(self.of_kind("state"), self.orders)
+
+    def place(self, name: str) -> Place:
+        """Where a name lives; `"x[1]"` gives that element alone. Unknown names raise an InputError."""
+        known = self.places.get(name)
+        if known is not None:
+            return known
+        stem, index = split_index(name)
+        known = self.places.get(stem)
+        if index is None or (known is None and stem not in self._partial):
+            raise self.unknown_name(name)
+        shape = self._partial[stem] if known is None else known.shape
+        k = flat_index(shape, index)
+        if k is None:
+            raise InputError(
+                f"{name} does not exist.",
+                f"{stem} is {shape_text(shape)}",
+                because="elements count from 0, rows before columns.",
+                remedy=element_label(stem, shape, 0),
+            )
+        if known is not None:
+            return known.element(k)
+        label = element_label(stem, shape, k)
+        for letter in ("x", "xdot"):
+            if label in self.labels[letter]:
+                return Place(label, (), (letter,), np.array([self.labels[letter].index(label)]))
+        raise self.unknown_name(label)
+
+    @cached_property
+    def _partial(self) -> dict[str, Shape]:
+        """Derivatives that only some elements of a state have, with the shape of the state."""
+        return {
+            derivative_name(v.name, order): v.shape
+            for v in self.of_kind("state")
+            for order in range(min(self.orders[v.name]) + 1, max(self.orders[v.name]) + 1)
+        }
+
+    def unknown_name(self, name: str) -> InputError:
+        """The error for a name that the model does not have."""
+        names = [*self.places, *self._outputs]
+        origin, order = split_derivative(split_index(name)[0])
+        facts = f"it has {', '.join(names[:10])}{', …' if len(names) > 10 else ''}" if names else "it has no variables"
+        if order and origin in self.orders:
+            shape = self.places[origin].shape
+            highest = [element_label(derivative_name(origin, n), shape, k) for k, n in enumerate(self.orders[origin])]
+            if len(set(self.orders[origin])) == 1:
+                highest = [derivative_name(origin, self.orders[origin][0])]
+            facts = f"{origin} has derivatives up to {', '.join(highest[:8])}"
+        elif order and origin in self.places:
+            facts = f"{origin} has no derivative"
+        return InputError(
+            f"The model {self.name!r} has no variable {name!r}.",
+            facts,
+            because="only what was declared has a name.",
+            remedy=did_you_mean(name, names),
+        )
+
+    @cached_property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The name of every entry of every vector."""
+        shapes = {v.name: v.shape for v in self.variables}
+        labels = {
+            letter: tuple(v.label(k) for v in self.of_kind(kind) for k in range(v.size))
+            for letter, kind in (("z", "algebraic"), ("u", "input"), ("p", "parameter"))
+        }
+        for letter, step in (("x", 0), ("xdot", 1)):
+            labels[letter] = tuple(
+                element_label(derivative_name(name, order + step), shapes[name], k) for name, k, order in self._entries
+            )
+        return labels
+
+    # -- values that the model was written with ----------------------------------------------------------------
+
+    @cached_property
+    def start(self) -> dict[str, np.ndarray]:
+        """Written start values of x, z and values of p (read-only); NaN where nothing was written."""
+        written = {v.name: v for v in self.variables}
+        x = [{0: written[name].start, 1: written[name].rate}.get(order, ()) for name, _, order in self._entries]
+        values: dict[str, list[float | None]] = {
+            "x": [entries[k] if entries else None for entries, (_, k, _) in zip(x, self._entries)]
+        }
+        for letter, kind in (("z", "algebraic"), ("p", "parameter")):
+            values[letter] = [entry for v in self.of_kind(kind) for entry in v.start]
+        return {letter: _frozen_array(entries) for letter, entries in values.items()}
+
+    @cached_property
+    def default_start(self) -> np.ndarray:
+        """x where nothing but the model says where to begin: its written values, zero where there are none."""
+        values = np.nan_to_num(self.start["x"], nan=0.0)
+        values.setflags(write=False)
+        return values
+
+    @cached_property
+    def complete_parameters(self) -> bool:
+        """Whether every parameter was written with a value."""
+        return not bool(np.isnan(self.start["p"]).any())
+
+    @cached_property
+    def nominal(self) -> dict[str, np.ndarray]:
+        """The usual sizes of x, z and u (read-only); a derivative has that of its state."""
+        written = {v.name: v for v in self.variables}
+        values: dict[str, list[float | None]] = {"x": [written[name].nominal[k] for name, k, _ in self._entries]}
+        for letter, kind in (("z", "algebraic"), ("u", "input")):
+            values[letter] = [entry for v in self.of_kind(kind) for entry in v.nominal]
+        return {letter: _frozen_array(entries) for letter, entries in values.items()}
+
+    # -- identity and files ------------------------------------------------------------------------------------
+
+    def to_record(self) -> dict[str, Any]:
+        """The whole system as plain data (JSON), expressions serialised by CasADi."""
+        expressions = [
+            self._residual, self._guards, self._resets,
+            *self._outputs.values(), *self._invariants.values(), *self._watched.values(),
+        ]  # fmt: skip
+        function = ca.Function("system", self._arguments(), expressions)
+        return {
+            "name": self.name,
+            "variables": [v.to_record() for v in self.variables],
+            "orders": {name: list(order) for name, order in self.orders.items()},
+            "equations": list(self.equation_labels),
+            "outputs": list(self._outputs),
+            "invariants": list(self._invariants),
+            "watched": list(self._watched),
+            "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
+            "expressions": function.serialize(),
+            **({"choices": [choice.to_record() for choice in self.choices]} if self.choices else {}),
+        }
+
+    @staticmethod
+    def from_record(record: Mapping[str, Any]) -> System:
+        """The inverse of `to_record`, with fresh symbols."""
+        function = ca.Function.deserialize(record["expressions"])
+        symbols = function.sx_in()
+        residual, guards, resets, *rest = (ca.densify(e) for e in function.call(symbols))
+        outputs, rest = rest[: len(record["outputs"])], rest[len(record["outputs"]) :]
+        invariants, watched = rest[: len(record["invariants"])], rest[len(record["invariants"]) :]
+        return System(
+            record["name"],
+            [Variable.from_record(v) for v in record["variables"]],
+            record["orders"],
+            dict(zip(("t", *LETTERS), symbols)),
+            residual,
+            record["equations"],
+            dict(zip(record["outputs"], outputs)),
+            [
+                Event(name, direction, terminal, tuple(resets_of))
+                for name, direction, terminal, resets_of in record["events"]
+            ],
+            guards,
+            resets,
+            dict(zip(record["invariants"], invariants)),
+            dict(zip(record.get("watched", ()), watched)),
+            [StateChoice.from_record(choice) for choice in record.get("choices", ())],
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything that makes the system what it is."""
+        return hashlib.sha256(json.dumps(self.to_record(), sort_keys=True).encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, System) and self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return int(self.digest[:15], 16)
+
+    def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
+        return System.from_record, (self.to_record(),)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {letter}" for letter, n in self.sizes.items() if letter != "xdot")
+        return f"System({self.name!r}: {counted(len(self.equation_labels), 'equation')}, {counts})"
+
+
+def _frozen_array(entries: Sequence[float | None]) -> np.ndarray:
+    array = np.array([np.nan if entry is None else entry for entry in entries], dtype=float)
+    array.setflags(write=False)
+    return array
+
+
+def state_order(states: Sequence[Variable], orders: Mapping[str, Sequence[int]]) -> list[tuple[str, int, int]]:
+    """The entries of x in order: (name, element, order of derivative); all states first, then their derivatives."""
+    highest = max((max(orders[v.name]) for v in states), default=0)
+    return [
+        (v.name, k, order)
+        for order in range(highest)
+        for v in states
+        for k in range(v.size)
+        if order < orders[v.name][k]
+    ]

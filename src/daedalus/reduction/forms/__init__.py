@@ -1,0 +1,1 @@
+"""Other forms of a model: explicit, linear, torn, first order, semi-explicit."""

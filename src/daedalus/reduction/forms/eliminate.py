@@ -1,0 +1,255 @@
+"""`dd.eliminate(m, "z")`: algebraic variables solved for and put into all other equations, z = ξ(t, x, u, p).
+
+That is possible where the equations g without derivatives have a ∂g/∂z of full rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError, SingularModelError, SolverError
+from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.model import Model
+from daedalus.model.names import did_you_mean, with_article
+from daedalus.reduction.forms.linearity import is_linear
+from daedalus.reduction.forms.torn_solve import solve_linear, torn
+from daedalus.reduction.rewriting import (
+    ReducedModel,
+    check_model,
+    rewritten,
+    row_labels,
+    scalar_rows,
+    substituted,
+    write_rows,
+    written_out,
+)
+
+# Scaled matrices whose smallest singular value is below this share of the largest are singular.
+SINGULAR = 1e-10
+# A symbolic solve for n tearing variables costs about n³ operations.
+LARGEST_BLOCK = 16
+
+
+def eliminate(model: Model, names: str | Iterable[str] | None = None) -> ReducedModel:
+    """The model without some algebraic variables: each is an output of the same name from then on.
+
+    As many equations without derivatives as there are unknowns to eliminate are solved for them; where there is a
+    choice, those that are best conditioned at the start. They must be linear in the unknowns of each block that is
+    solved together.
+
+    Parameters
+    ----------
+    names: one name or several; without it all aliases x = y, x = -y, x = 2 y of algebraic variables.
+
+    Raises
+    ------
+    SingularModelError: ∂g/∂z has no full rank, in general or at the start. SolverError: only a nonlinear solve gives z.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("reciprocal"); x = m.state("x", start=2.0); z = m.algebraic("z")
+    >>> m.equation(m.der(x), z - x, name="balance"); m.equation(x * z, 1, name="product")
+    >>> n = dd.eliminate(m, "z")
+    >>> n.equations
+    {'balance': ['x_dot - (1/x - x) = 0']}
+    >>> float(dd.simulate(n, 1.0)["z"][0])
+    0.5
+    """
+    check_model(model, "eliminate")
+    model.freeze()
+    book = written_out(model)
+    labels, rows = row_labels(book), scalar_rows(book)
+    wanted = _aliases(book, rows) if names is None else _names(book, names)
+    z = concatenate(book._symbols[name] for name in wanted)
+    if not wanted:
+        return book
+    z_labels = [book._variables[name].label(k) for name in wanted for k in range(book._variables[name].size)]
+    candidates = [i for i, row in enumerate(rows) if not _has_derivative(book, row) and ca.depends_on(row, z)]
+    chosen = _chosen_rows(book, rows, candidates, z, z_labels, labels)
+    values = _solved(book, concatenate(rows[i] for i in chosen), z, z_labels, [labels[i] for i in chosen])
+    n = rewritten(book, dict.fromkeys(wanted))
+    rest = [i for i in range(len(rows)) if i not in set(chosen)]
+    write_rows(n, [labels[i] for i in rest], [rows[i] for i in rest])
+    substituted(n, z, values)
+    offset = 0
+    for name in wanted:
+        size = book._variables[name].size
+        n._outputs[name] = ca.reshape(values[offset : offset + size], *book._symbols[name].shape)
+        offset += size
+    return n
+
+
+def _names(book: Model, names: str | Iterable[str]) -> list[str]:
+    asked = [names] if isinstance(names, str) else list(names)
+    known = [v.name for v in book._variables.values() if v.kind == "algebraic"]
+    for name in asked:
+        if name not in known:
+            kind = book._variables[name].kind if name in book._variables else None
+            raise InputError(
+                f"{name} cannot be eliminated.",
+                f"{name} is {with_article(kind)}" if kind else f"the model {book.name!r} has no such variable",
+                because="whole algebraic variables are solved for and put into the other equations.",
+                remedy=did_you_mean(str(name), known) if known else "the model has no algebraic variables",
+            )
+    return list(dict.fromkeys(asked))
+
+
+def _has_derivative(book: Model, row: ca.SX) -> bool:
+    return any(book._known[symbol_key(s)][2] for s in ca.symvar(row))
+
+
+def _aliases(book: Model, rows: list[ca.SX]) -> list[str]:
+    """Algebraic variables all of whose elements are another unknown times a constant."""
+    chosen: dict[tuple[str, int], int] = {}
+    for i, row in enumerate(rows):
+        symbols = ca.symvar(row)
+        if len(symbols) != 2 or _has_derivative(book, row):
+            continue
+        slopes = ca.jacobian(row, concatenate(symbols))
+        constant = ca.substitute(row, concatenate(symbols), ca.SX.zeros(2))
+        if not slopes.is_constant() or not constant.is_zero() or not is_linear(row, concatenate(symbols), slopes):
+            continue
+        if slopes.nnz() < 2 or 0.0 in (float(slopes[0]), float(slopes[1])):
+            continue
+        owners = [book._known[symbol_key(s)][:2] for s in symbols]
+        if any(n == "t" or book._variables[n].kind == "parameter" for n, _ in owners):
+            continue
+        # The later declared of two algebraic variables goes.
+        for owner in sorted(owners, key=lambda o: -list(book._variables).index(o[0])):
+            if book._variables[owner[0]].kind == "algebraic" and owner not in chosen:
+                chosen[owner] = i
+                break
+    return [
+        v.name
+        for v in book._variables.values()
+        if v.kind == "algebraic" and all((v.name, k) in chosen for k in range(v.size))
+    ]
+
+
+# -- which equations -------------------------------------------------------------------------------------------
+
+
+def _chosen_rows(
+    book: Model, rows: list[ca.SX], candidates: list[int], z: ca.SX, z_labels: list[str], labels: list[str]
+) -> list[int]:
+    """As many equations as unknowns, with a regular matrix at random values, the best ones at the start."""
+    slopes = ca.jacobian(concatenate(rows[i] for i in candidates), z) if candidates else ca.SX(0, z.numel())
+    symbols = ca.symvar(slopes)
+    function = ca.Function("slopes", [concatenate(symbols)], [ca.densify(slopes)])
+    draw = np.random.default_rng(1965)
+    values = np.array([_start_value(book, s) for s in symbols])
+    random = draw.uniform(0.4, 1.6, len(symbols)) * draw.choice([-1.0, 1.0], len(symbols))
+    somewhere = _rank(function(random).full()) if candidates else 0
+    where = [labels[i] for i in candidates]
+    if somewhere < z.numel():
+        raise SingularModelError(
+            f"{', '.join(z_labels[:6])} cannot be eliminated.",
+            [
+                f"the slopes of the equations without derivatives by them have rank {somewhere} of {z.numel()}",
+                f"these equations contain them: {', '.join(where[:6])}" if where else "no such equation contains them",
+            ],
+            because="they are determined only together with derivatives, or by differentiated constraints.",
+            remedy="dd.reduce(m) first, which differentiates the constraints",
+        )
+    at_start = function(np.where(np.isnan(values), random, values)).full()
+    if not np.all(np.isfinite(at_start)) or _rank(at_start) < z.numel():
+        place = [f"{book._labels()[symbol_key(s)]} = {v:g}" for s, v in zip(symbols, values) if not np.isnan(v)]
+        raise SingularModelError(
+            f"{', '.join(z_labels[:6])} cannot be eliminated at the start.",
+            f"the matrix of {', '.join(where[:6])} is singular at {', '.join(place[:8])}",
+            because="the equations can be solved for them elsewhere, but not there.",
+            remedy="another start, or keep them as unknowns",
+        )
+    if len(candidates) == z.numel():
+        return candidates
+    from scipy.linalg import qr
+
+    # An equation is good for z where z counts much in it beside its other unknowns.
+    scaled = at_start / _slopes_of_all(book, [rows[i] for i in candidates])[:, None]
+    _, _, order = qr(scaled.T, pivoting=True)
+    return sorted(candidates[i] for i in order[: z.numel()])
+
+
+def _slopes_of_all(book: Model, rows: list[ca.SX]) -> np.ndarray:
+    """The largest slope of each equation by any unknown, at the start."""
+    expression = concatenate(rows)
+    symbols = ca.symvar(expression)
+    unknown = [s for s in symbols if _is_unknown(book, s)]
+    values = np.array([_start_value(book, s) for s in symbols])
+    function = ca.Function("all", [concatenate(symbols)], [ca.densify(ca.jacobian(expression, concatenate(unknown)))])
+    largest = np.abs(function(np.where(np.isnan(values), 1.0, values)).full()).max(axis=1)
+    return np.where(np.isfinite(largest) & (largest > 0), largest, 1.0)
+
+
+def _is_unknown(book: Model, symbol: ca.SX) -> bool:
+    name = book._known[symbol_key(symbol)][0]
+    return name != "t" and book._variables[name].kind in ("state", "algebraic")
+
+
+def _start_value(book: Model, symbol: ca.SX) -> float:
+    """The written value of a symbol; NaN where nothing is written."""
+    name, k, order = book._known[symbol_key(symbol)]
+    if name == "t":
+        return 0.0
+    variable = book._variables[name]
+    written = {0: variable.start, 1: variable.rate}.get(order) or (None,) * variable.size
+    return float("nan") if variable.kind == "input" or written[k] is None else float(written[k])  # type: ignore[arg-type]
+
+
+def _at_start(book: Model, matrix: ca.SX) -> np.ndarray:
+    """The nonzeros of a matrix at the written values, with ones where there are none: for its scales."""
+    symbols = ca.symvar(matrix)
+    values = np.array([_start_value(book, s) for s in symbols])
+    function = ca.Function("matrix", [concatenate(symbols)], [matrix.nz[:]])
+    return function(np.where(np.isnan(values), 1.0, values)).full().ravel()
+
+
+def _rank(matrix: np.ndarray) -> int:
+    """The rank after scaling rows and columns, so that units do not matter."""
+    if not matrix.size:
+        return 0
+    for axis in (1, 0):
+        largest = np.abs(matrix).max(axis=axis, keepdims=True)
+        matrix = matrix / np.where(largest == 0, 1, largest)
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return int(np.sum(values > SINGULAR * max(values[0], 1e-300)))
+
+
+# -- solving ---------------------------------------------------------------------------------------------------
+
+
+def _solved(book: Model, equations: ca.SX, z: ca.SX, z_labels: list[str], labels: list[str]) -> ca.SX:
+    """z as expressions, block by block in triangular order."""
+    count, row_order, column_order, row_start, column_start, *_ = ca.jacobian_sparsity(equations, z).btf()
+    rows, unknowns, found = elements(equations), elements(z), elements(ca.SX.zeros(z.shape))
+    done: list[int] = []
+    for b in range(count):
+        own_rows = list(row_order[row_start[b] : row_start[b + 1]])
+        own = list(column_order[column_start[b] : column_start[b + 1]])
+        block, symbols = concatenate(rows[i] for i in own_rows), concatenate(unknowns[j] for j in own)
+        matrix = ca.jacobian(block, symbols)
+        linear = is_linear(block, symbols, matrix)
+        sample = _at_start(book, matrix) if linear and len(own) > 1 else None
+        large = len(own) > LARGEST_BLOCK and torn(matrix, sample, LARGEST_BLOCK) is None
+        if not linear or large:
+            reason = f"{len(own)} equations to be solved together for" if linear else "nonlinear in"
+            raise SolverError(
+                f"{', '.join(z_labels[j] for j in own[:6])} cannot be written as an expression.",
+                f"{', '.join(labels[i] for i in own_rows[:6])} {'is' if len(own) == 1 else 'are'} {reason} "
+                f"{', '.join(z_labels[j] for j in own[:6])}",
+                because="elimination needs a closed form z = ξ(t, x, u, p).",
+                remedy="keep it as an unknown: an implicit method solves for it in every step",
+            )
+        rest = ca.substitute(block, symbols, ca.SX.zeros(symbols.shape))
+        values = column(-rest / matrix) if len(own) == 1 else -solve_linear(matrix, rest, sample)
+        if done:
+            old, new = concatenate(unknowns[j] for j in done), concatenate(found[j] for j in done)
+            values = ca.substitute(values, old, new)
+        for j, value in zip(own, elements(ca.densify(values))):
+            found[j] = value
+        done += own
+    return concatenate(found)

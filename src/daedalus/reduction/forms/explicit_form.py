@@ -1,0 +1,284 @@
+"""Solve 0 = F(t, x', x, z, u, p) for x' and z as expressions, block by block, where the equations allow it.
+
+The incidence of F in w = (x', z) is brought to block-triangular form (Duff and Reid 1978, through CasADi); each block
+is linear in its own unknowns or the system has no explicit form. Scalar blocks are divisions, larger ones a symbolic
+solve through the tearing variables of the block (`tearing`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import SingularModelError, SolverError
+from daedalus.model.expressions import column, concatenate, elements
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.linearity import is_linear
+from daedalus.reduction.forms.torn_solve import solve_linear, torn
+
+# A symbolic solve of a full block of size n costs about n³ operations: beyond this size an implicit method is cheaper.
+LARGEST_BLOCK = 24
+# A larger block has formulas where this many tearing variables do: a sparse solve by numbers is cheaper otherwise.
+MOST_TORN = 8
+# This many equations with one unknown each are solved in one go.
+MANY = 32
+
+Block = tuple[list[int], list[int]]  # equations and their unknowns
+
+
+class LargeBlock(SolverError):
+    """Too many coupled equations for a symbolic solve, though linear ones: `linear_form` has them as a matrix."""
+
+
+class Divisor(NamedTuple):
+    """What stands before the one unknown that an equation is solved for, where that is no number."""
+
+    equation: str
+    unknown: str
+    expression: ca.SX  # of (t, x, u, p)
+
+
+@dataclass(frozen=True)
+class ExplicitForm:
+    """x' = f(t, x, u, p) and z = g(t, x, u, p), and what was divided by on the way."""
+
+    xdot: ca.SX
+    z: ca.SX
+    divisors: tuple[Divisor, ...] = ()
+
+    def applied(self, system: System, expression: ca.SX) -> ca.SX:
+        """An expression of (t, x', x, z, u, p) in terms of (t, x, u, p)."""
+        old = [system.symbol("xdot"), system.symbol("z")]
+        return ca.densify(ca.substitute([expression], old, [self.xdot, self.z])[0])
+
+
+def explicit_form(system: System) -> ExplicitForm:
+    """The explicit form of a system; kept with it, so that the second call costs nothing.
+
+    Raises a SingularModelError when x' and z are not determined by the equations as they stand, and a SolverError
+    when they are, but only through a nonlinear solve; a LargeBlock when too many are coupled.
+    """
+    with system.lock:
+        if "explicit form" not in system.prepared:
+            system.prepared["explicit form"] = _solve(system)
+    return system.prepared["explicit form"]
+
+
+def _solve(system: System) -> ExplicitForm:
+    residual, w = system.residual, ca.vertcat(system.symbol("xdot"), system.symbol("z"))
+    labels = [*system.labels["xdot"], *system.labels["z"]]
+    pattern = ca.jacobian_sparsity(residual, w)
+    divisors: list[Divisor] = []
+    solution = _solve_diagonal(system, residual, w, pattern, labels, divisors)
+    if solution is None:
+        solution = _solve_blocks(system, residual, w, pattern, labels, divisors)
+    n = system.sizes["x"]
+    return ExplicitForm(column(solution[:n, 0]), column(solution[n:, 0]), tuple(divisors))
+
+
+def _solve_diagonal(
+    system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str], divisors: list[Divisor]
+) -> ca.SX | None:
+    """The common case, every equation with one unknown of its own, in one go; None when it is not that."""
+    rows, columns = (np.array(k) for k in pattern.get_triplet())
+    if len(rows) != w.numel() or len(set(rows)) != len(rows) or len(set(columns)) != len(columns):
+        return None
+    slope = ca.jtimes(residual, w, ca.SX.ones(w.shape))
+    if not is_linear(residual, w, slope):
+        return None
+    rest = ca.substitute(residual, w, ca.SX.zeros(w.shape))
+    by_equation = column(-rest / slope)
+    for row, unknown in zip(rows.tolist(), columns.tolist()):
+        if not slope[row].is_constant():
+            divisors.append(Divisor(system.equation_labels[row], labels[unknown], slope[row]))
+    equation_of = np.empty(len(rows), dtype=int)
+    equation_of[columns] = rows
+    return by_equation[equation_of.tolist()]
+
+
+def _solve_blocks(
+    system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str], divisors: list[Divisor]
+) -> ca.SX:
+    count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
+    if _structural_rank(pattern) < w.numel():
+        raise _singular(system, pattern, labels)
+    _refuse_large(system, residual, w, np.diff(row_start), row_order, column_order, row_start, labels)
+    equations, unknowns, solved = elements(residual), elements(w), elements(ca.SX.zeros(w.shape))
+    involved = _columns_by_row(pattern)
+    blocks = [
+        (list(row_order[row_start[k] : row_start[k + 1]]), list(column_order[column_start[k] : column_start[k + 1]]))
+        for k in range(count)
+    ]
+    for level in _levels(blocks, involved):
+        alone = [block for block in level if len(block[0]) == 1]
+        together = [alone] if len(alone) >= MANY else []
+        for chosen in together + [[block] for block in level if not together or len(block[0]) > 1]:
+            rows, columns = ([k for block in chosen for k in block[side]] for side in (0, 1))
+            own = ca.vertcat(*(unknowns[c] for c in columns))
+            block = ca.vertcat(*(equations[r] for r in rows))
+            scalar = len(rows) == len(chosen)
+            divided = _solve_scalars if scalar else _solve_block
+            values = divided(system, block, own, rows, columns, labels)
+            # Earlier results enter last, so that the work on a block does not grow with all that it stands on.
+            known = sorted({c for r in rows for c in involved[r]} - set(columns))
+            if known:
+                old, new = ([source[c] for c in known] for source in (unknowns, solved))
+                values = ca.substitute(values, ca.vertcat(*old), ca.vertcat(*new))
+            found = elements(ca.densify(values))
+            for k, (row, c) in enumerate(zip(rows, columns)):
+                solved[c] = found[k]
+                if scalar and not found[len(rows) + k].is_constant():
+                    divisors.append(Divisor(system.equation_labels[row], labels[c], found[len(rows) + k]))
+    return ca.vertcat(*solved)
+
+
+def _levels(blocks: list[Block], involved: list[list[int]]) -> list[list[Block]]:
+    """The blocks in the order of what they need: each one only blocks of earlier levels."""
+    level_of: dict[int, int] = {}
+    levels: list[list[Block]] = []
+    # Lower block-triangular: the first block stands alone, each later one may need the earlier ones.
+    for block in blocks:
+        rows, columns = block
+        own = 1 + max((level_of[c] for r in rows for c in involved[r] if c in level_of), default=-1)
+        level_of.update(dict.fromkeys(columns, own))
+        if own == len(levels):
+            levels.append([])
+        levels[own].append(block)
+    return levels
+
+
+def _solve_scalars(
+    system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str]
+) -> ca.SX:
+    """Equations with one of the unknowns each, solved for it; what they are divided by follows."""
+    slopes = ca.densify(ca.jtimes(equations, unknowns, ca.SX.ones(unknowns.shape)))
+    if not is_linear(equations, unknowns, slopes):
+        for k in range(len(rows)):
+            _check_linear(system, equations[k], unknowns[k], slopes[k], rows[k : k + 1], columns[k : k + 1], labels)
+    rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
+    return ca.vertcat(column(-rest / slopes), slopes)
+
+
+def _refuse_large(
+    system: System, residual: ca.SX, w: ca.SX, sizes: np.ndarray, row_order: list[int], column_order: list[int],
+    begins: list[int], labels: list[str],
+) -> None:  # fmt: skip
+    """Refuse a block that is too large, linear, and not torn to a few unknowns, before any work on the others."""
+    for block in np.flatnonzero(sizes > LARGEST_BLOCK).tolist():
+        span = slice(begins[block], begins[block + 1])
+        own = w[list(column_order[span])]
+        equations = residual[list(row_order[span])]
+        matrix = ca.jacobian(equations, own)
+        if is_linear(equations, own, matrix) and not _tears(system, matrix):
+            names = [labels[c] for c in column_order[span]]
+            fact = f"{len(names)} equations must be solved together for {_listed(names)}"
+            raise _not_explicit(fact, LargeBlock)
+
+
+def _tears(system: System, matrix: ca.SX) -> bool:
+    """Whether a few tearing variables are enough for a large block."""
+    return torn(matrix, _at_start(system, matrix), MOST_TORN) is not None
+
+
+def _solve_block(
+    system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str]
+) -> ca.SX:
+    """Solve a few equations that are linear in a few unknowns."""
+    matrix = ca.jacobian(equations, unknowns)
+    names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
+    _check_linear(system, equations, unknowns, matrix, rows, columns, labels)
+    rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
+    if _always_singular(matrix):
+        raise SingularModelError(
+            f"The equations do not determine {_listed(names)}.",
+            f"their matrix in {_listed(where)} is singular whatever the values are",
+            because="the model is a DAE of higher index, or two equations say the same.",
+            remedy="dd.analyse(m), which names hidden constraints",
+        )
+    return -solve_linear(matrix, rest, _at_start(system, matrix))
+
+
+def _check_linear(
+    system: System, equations: ca.SX, unknowns: ca.SX, slopes: ca.SX, rows: list[int], columns: list[int],
+    labels: list[str],
+) -> None:  # fmt: skip
+    """Refuse equations that are not linear in the unknowns they are to be solved for."""
+    if not is_linear(equations, unknowns, slopes):
+        names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
+        raise _not_explicit(f"{_listed(where)} {'is' if len(where) == 1 else 'are'} nonlinear in {_listed(names)}")
+
+
+def _at_start(system: System, matrix: ca.SX) -> np.ndarray:
+    """The nonzeros of a matrix at the start values of the model, with zeros where there are none: for its scales."""
+    letters = ("t", "xdot", "x", "z", "u", "p")
+    function = ca.Function("matrix", [system.symbol(letter) for letter in letters], [matrix.nz[:]])
+    values = {"x": system.default_start, "p": np.nan_to_num(system.start["p"], nan=1.0)}
+    return function(*(values.get(letter, 0) for letter in letters)).full().ravel()
+
+
+def _always_singular(matrix: ca.SX) -> bool:
+    """Whether a matrix is singular at three points drawn at random, hence everywhere but for bad luck."""
+    function = ca.Function("matrix", [concatenate(ca.symvar(matrix))], [ca.densify(matrix)])
+    draw = np.random.default_rng(1978)
+    samples = [function(draw.uniform(0.5, 1.5, function.size1_in(0))).full() for _ in range(3)]
+    return all(np.all(np.isfinite(sample)) and _rank(sample) < len(sample) for sample in samples)
+
+
+def _rank(matrix: np.ndarray) -> int:
+    """The rank after scaling rows and columns, so that units do not matter."""
+    for axis in (1, 0):
+        largest = np.abs(matrix).max(axis=axis, keepdims=True)
+        matrix = matrix / np.where(largest == 0, 1, largest)
+    return int(np.linalg.matrix_rank(matrix))
+
+
+def _not_explicit(fact: str, kind: type[SolverError] = SolverError) -> SolverError:
+    return kind(
+        "This model has no explicit form x' = f(t, x, u, p).",
+        fact,
+        because="explicit methods need every derivative and algebraic variable as an expression.",
+        remedy='method="auto" or "radau5", which solve it in every step, or the equation solved by hand',
+    )
+
+
+def _singular(system: System, pattern: ca.Sparsity, labels: list[str]) -> SingularModelError:
+    """Name the unknowns that no equation is left for, and the equations that no unknown is left for."""
+    matched = _matching(pattern)
+    determined = set(matched.values())
+    loose = [label for c, label in enumerate(labels) if c not in determined]
+    constraints = [system.equation_labels[r] for r in range(pattern.size1()) if r not in matched]
+    return SingularModelError(
+        "The equations as written do not determine all derivatives and algebraic variables.",
+        [f"left undetermined: {_listed(loose)}", f"equations without an unknown of their own: {_listed(constraints)}"],
+        because="the model is a DAE of index 2 or higher, or two equations constrain the same unknowns.",
+        remedy="dd.reduce(m), which differentiates the constraints, or a method for high-index systems",
+    )
+
+
+def _columns_by_row(pattern: ca.Sparsity) -> list[list[int]]:
+    rows: list[list[int]] = [[] for _ in range(pattern.size1())]
+    for r, c in zip(*pattern.get_triplet()):
+        rows[r].append(c)
+    return rows
+
+
+def _structural_rank(pattern: ca.Sparsity) -> int:
+    return len(_matching(pattern))
+
+
+def _matching(pattern: ca.Sparsity) -> dict[int, int]:
+    """Row -> column of a maximum matching."""
+    import scipy.sparse as sparse
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    rows, columns = pattern.get_triplet()
+    matrix = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=pattern.shape)
+    partner = maximum_bipartite_matching(matrix, perm_type="column")
+    return {r: int(c) for r, c in enumerate(partner) if c >= 0}
+
+
+def _listed(names: list[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

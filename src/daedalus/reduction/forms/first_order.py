@@ -1,0 +1,116 @@
+"""`dd.to_first_order(m)`: derivatives of higher order become states with names of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+
+from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.model import Model
+from daedalus.model.names import element_label
+from daedalus.model.notebook import Equation, WrittenEvent
+from daedalus.model.system.freeze import highest_orders
+from daedalus.model.variables import Variable
+from daedalus.reduction.rewriting import ReducedModel, check_model, substituted, written_out
+
+
+def to_first_order(model: Model) -> ReducedModel:
+    """The model with first derivatives only: `q_dot` becomes the state `q_rate`, `q_ddot` the state `q_rate2`.
+
+    Old expressions stay valid: `q_dot` still is the derivative of q. Equations "rate of q" say q' = q_rate. Where only
+    some elements of q have higher derivatives, q_rate is a column of those.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("oscillator")
+    >>> y = m.state("y", start=1.0, rate=0.5)
+    >>> m.equation(m.der(m.der(y)) + 4 * y, name="force")
+    >>> n = dd.to_first_order(m)
+    >>> n.equations
+    {'force': ['y_rate_dot + 4*y = 0'], 'rate of y': ['y_dot - y_rate = 0']}
+    >>> n.variables["y_rate"].start
+    (0.5,)
+    """
+    check_model(model, "to_first_order")
+    model.freeze()
+    n = written_out(model)
+    states = [v for v in n._variables.values() if v.kind == "state"]
+    orders = highest_orders(n, states, concatenate(e.residual for e in n._equations.values()))
+    # Derivative symbol -> what stands for it from now on.
+    stands: list[tuple[ca.SX, ca.SX]] = []
+    links: list[Equation] = []
+    for v in states:
+        before = {k: n._scalars[v.name, 0][k] for k in range(v.size)}
+        name = v.name
+        for order in range(1, max(orders[v.name])):
+            chosen = [k for k in range(v.size) if orders[v.name][k] > order]
+            last, name = name, _declare_rate(n, v, order, chosen)
+            rates = dict(zip(chosen, elements(column(n._symbols[name]))))
+            stands += [(n._derivative_scalar(v.name, k, order), rates[k]) for k in chosen]
+            links.append(_link(n, last, [n.der(before[k]) - rates[k] for k in chosen]))
+            before = rates
+        for k, symbol in before.items():
+            if orders[v.name][k] > 1:
+                stands.append((n._derivative_scalar(v.name, k, orders[v.name][k]), n.der(symbol)))
+    if stands:
+        substituted(n, *(concatenate(side) for side in zip(*stands)))
+        n._equations.update((link.name, link) for link in links)
+        n._events = {e.name: _reset_by_new_names(n, e, stands) for e in n._events.values()}
+    return n
+
+
+def _link(n: ReducedModel, name: str, rows: list[ca.SX]) -> Equation:
+    wanted = f"rate of {name}"
+    while wanted in n._equations:
+        wanted += ", again"
+    return Equation(wanted, concatenate(rows))
+
+
+def rate_name(n: Model, name: str, order: int) -> str:
+    """The name of the variable that stands for a derivative: `q_rate`, `q_rate2`."""
+    wanted = f"{name}_rate" if order == 1 else f"{name}_rate{order}"
+    while wanted in n._variables or wanted in n._outputs or wanted in n._events:
+        wanted += "_"
+    return wanted
+
+
+def rate_variable(n: Model, v: Variable, order: int, chosen: list[int], kind: str) -> Variable:
+    """A variable for the derivatives of some elements; it has the shape of the whole where all of them are meant."""
+    rates = [v.rate[k] for k in chosen] if order == 1 and v.rate else [None] * len(chosen)
+    infinite = (float("inf"),) * len(chosen)
+    return replace(
+        v,
+        name=rate_name(n, v.name, order),
+        kind=kind,
+        shape=v.shape if len(chosen) == v.size else (len(chosen),),
+        unit="" if not v.unit else f"{v.unit}/s" if order == 1 else f"{v.unit}/s^{order}",
+        start=tuple(rates),
+        rate=(None,) * len(chosen),
+        nominal=tuple(v.nominal[k] for k in chosen),
+        lower=tuple(-bound for bound in infinite),
+        upper=infinite,
+        guess=(),
+    )
+
+
+def _declare_rate(n: ReducedModel, v: Variable, order: int, chosen: list[int]) -> str:
+    variable = rate_variable(n, v, order, chosen, "state")
+    n._declare(variable)
+    return variable.name
+
+
+def _reset_by_new_names(n: ReducedModel, event: WrittenEvent, stands: list[tuple[ca.SX, ca.SX]]) -> WrittenEvent:
+    """The event with resets of derivatives written as resets of the states that stand for them."""
+    new = {symbol_key(old): symbol for old, symbol in stands if symbol_key(symbol) in n._known}
+    resets: dict[str, ca.SX] = {}
+    for target, value in event.resets.items():
+        scalars = elements(column(n._lookup(target)))
+        if not any(symbol_key(s) in new for s in scalars):
+            resets[target] = value
+            continue
+        for scalar, entry in zip(scalars, elements(column(value))):
+            name, k, _ = n._known[symbol_key(new.get(symbol_key(scalar), scalar))]
+            resets[element_label(name, n._variables[name].shape, k)] = entry
+    return replace(event, resets=resets)

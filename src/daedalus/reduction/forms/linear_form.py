@@ -1,0 +1,80 @@
+"""Write 0 = F(t, x', x, z, u, p) as a sparse linear system for x' and z, where the equations are linear in them.
+
+    A(t, x, u, p) (x'; z) = b(t, x, u, p)
+
+It is solved by numbers at every evaluation: nothing grows but the number of equations, where a symbolic solve of many
+coupled ones would (`explicit_form`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import SingularModelError, SolverError
+from daedalus.model.expressions import concatenate
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.linearity import is_linear
+from daedalus.reduction.index.regularity import singular_matrix
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """A (x'; z) = b with a sparse A; row i is equation i of the system."""
+
+    matrix: ca.SX
+    right: ca.SX
+
+
+def linear_form(system: System) -> LinearForm:
+    """The linear form of a system; kept with it, so that the second call costs nothing.
+
+    Raises a SolverError where an equation is not linear in x' and z, and a SingularModelError where A is singular
+    whatever the values are.
+    """
+    with system.lock:
+        if "linear form" not in system.prepared:
+            system.prepared["linear form"] = _written(system)
+    return system.prepared["linear form"]
+
+
+def _written(system: System) -> LinearForm:
+    w = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
+    matrix = ca.jacobian(system.residual, w)
+    if not is_linear(system.residual, w, matrix):
+        raise SolverError(
+            "This model has no linear form A (x'; z) = b.",
+            f"nonlinear in derivatives or algebraic variables: {_nonlinear_rows(system, matrix, w)}",
+            because="explicit methods need every derivative and algebraic variable from a linear solve.",
+            remedy="solve the equation by hand for the unknown",
+        )
+    if always_singular(matrix):
+        raise SingularModelError(
+            "The equations do not determine all derivatives and algebraic variables.",
+            "their matrix is singular whatever the values are",
+            because="the model is a DAE of higher index, or two equations say the same.",
+            remedy="dd.analyse(m), which names hidden constraints",
+        )
+    return LinearForm(matrix, ca.densify(-ca.substitute(system.residual, w, ca.SX.zeros(w.shape))))
+
+
+def _nonlinear_rows(system: System, matrix: ca.SX, w: ca.SX) -> str:
+    """The equations whose coefficients depend on the unknowns, or that jump with them."""
+    pattern = ca.jacobian_sparsity(ca.SX(matrix.sparsity(), 1) * matrix, w) if matrix.nnz() else ca.Sparsity(0, 0)
+    size = system.residual.numel()
+    rows = sorted({k % size for k in pattern.row()})
+    names = [system.equation_labels[r] for r in rows] or ["an equation that jumps with them"]
+    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+
+
+def always_singular(matrix: ca.SX) -> bool:
+    """Whether a matrix is singular at three points drawn at random, hence everywhere but for bad luck."""
+    function = ca.Function("matrix", [concatenate(ca.symvar(matrix))], [matrix])
+    draw = np.random.default_rng(1978)
+    for _ in range(3):
+        sample = function(draw.uniform(0.5, 1.5, function.size1_in(0))).sparse()
+        if not np.all(np.isfinite(sample.data)) or not singular_matrix(sample):
+            return False
+    return True

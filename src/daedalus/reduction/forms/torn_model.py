@@ -1,0 +1,138 @@
+"""A model with fewer algebraic unknowns: those that follow from others by a safe division become outputs.
+
+Aliases such as v1 = -2 v2 go first, then chains of equations that each give one unknown; of coupled equations only the
+torn unknowns stay (`tearing`). What is divided by is a constant, so that nothing can vanish, and a nonlinear equation
+stays as it is with the formulas put in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.names import counted
+from daedalus.model.variables import Variable
+from daedalus.reduction.forms.linearity import steps_with
+from daedalus.reduction.forms.tearing import Tearing, balanced, tear
+from daedalus.reduction.forms.torn_solve import constant_entries
+from daedalus.reduction.rewriting import ReducedModel, rewritten, row_labels, scalar_rows, substituted, write_rows
+
+Element = tuple[str, int]
+
+
+def torn_model(book: ReducedModel) -> tuple[ReducedModel, tuple[str, ...]]:
+    """The model with formulas in the place of all algebraic unknowns but the torn ones, and what was done."""
+    rows, labels = scalar_rows(book), row_labels(book)
+    unknowns = [(v.name, k) for v in book._variables.values() if v.kind == "algebraic" for k in range(v.size)]
+    symbols = [book._scalars[name, 0][k] for name, k in unknowns]
+    candidates = [i for i, row in enumerate(rows) if not _moves(book, row)]
+    if not unknowns or not candidates:
+        return book, ()
+    own = concatenate(rows[i] for i in candidates)
+    slopes = ca.jacobian(own, concatenate(symbols))
+    cut = _cut(book, own, slopes, concatenate(symbols))
+    if not cut.order:
+        return book, ()
+    formulas = _formulas(rows, candidates, symbols, slopes, cut)
+    n, new = _declared(book, unknowns, formulas)
+    used = {candidates[r] for r, _ in cut.order}
+    rest = [i for i in range(len(rows)) if i not in used]
+    write_rows(n, [labels[i] for i in rest], [rows[i] for i in rest])
+    old = [symbols[c] for c in new]
+    substituted(n, concatenate(old), concatenate(new.values()))
+    left = [unknowns[c] for c in range(len(unknowns)) if c not in formulas]
+    count = counted(len(unknowns), "algebraic unknown")
+    return n, (f"{count} torn to {len(left)}: {_listed(book, left)}" if left else f"{count} eliminated",)
+
+
+def _moves(book: ReducedModel, row: ca.SX) -> bool:
+    """Whether an equation contains a derivative."""
+    return any(book._known[symbol_key(s)][2] for s in ca.symvar(row))
+
+
+def _cut(book: ReducedModel, rows: ca.SX, slopes: ca.SX, unknowns: ca.SX) -> Tearing:
+    """A tearing in which constants are divided by alone."""
+    of_row, of_column = slopes.sparsity().get_triplet()
+    jumps: set[int] = set()
+    if steps_with(rows, unknowns):
+        jumps = {r for r, row in enumerate(elements(rows)) if steps_with(row, unknowns)}
+    safe = [flag and r not in jumps for r, flag in zip(of_row, constant_entries(slopes).tolist())]
+    symbols = ca.symvar(slopes)
+    sample = ca.Function("slopes", [concatenate(symbols)], [slopes])
+    values = np.array(sample(np.array([_start_value(book, s) for s in symbols])).nonzeros(), dtype=float)
+    known = len(values) == len(of_row) and bool(np.all(np.isfinite(values)))
+    places = np.array(of_row, dtype=int), np.array(of_column, dtype=int)
+    found = tear(of_row, of_column, safe, slopes.shape, balanced(values, *places, slopes.shape) if known else None)
+    assert found is not None
+    return found
+
+
+def _start_value(book: ReducedModel, symbol: ca.SX) -> float:
+    name, k, order = book._known[symbol_key(symbol)]
+    if name == "t":
+        return 0.0
+    written = book._variables[name].start if order == 0 else ()
+    value = written[k] if written else None
+    return 0.0 if value is None else float(value)
+
+
+def _formulas(
+    rows: list[ca.SX], candidates: list[int], symbols: list[ca.SX], slopes: ca.SX, cut: Tearing
+) -> dict[int, ca.SX]:
+    """Each unknown that follows, as an expression of the torn ones and of what is no unknown."""
+    place = {symbol_key(s): c for c, s in enumerate(symbols)}
+    found: dict[int, ca.SX] = {}
+    for r, c in cut.order:
+        row = rows[candidates[r]]
+        inside = ca.symvar(row)
+        values = [found.get(place.get(symbol_key(s), -1), s) for s in inside]
+        values = [ca.SX(0) if symbol_key(s) == symbol_key(symbols[c]) else v for s, v in zip(inside, values)]
+        # The equation is small and the values are graphs: they are joined, not copied.
+        rest = ca.Function("rest", inside, [row]).call(values)[0]
+        found[c] = ca.densify(-rest / slopes[r, c])
+    return found
+
+
+def _declared(
+    book: ReducedModel, unknowns: list[Element], formulas: dict[int, ca.SX]
+) -> tuple[ReducedModel, dict[int, ca.SX]]:
+    """The notebook without the unknowns that follow: they are outputs, and what is left of a vector has a new name."""
+    by_name: dict[str, list[int]] = {}
+    for c, (name, _) in enumerate(unknowns):
+        by_name.setdefault(name, []).append(c)
+    touched = [name for name, own in by_name.items() if any(c in formulas for c in own)]
+    n = rewritten(book, dict.fromkeys(touched))
+    new: dict[int, ca.SX] = dict(formulas)
+    for name in touched:
+        left = [c for c in by_name[name] if c not in formulas]
+        if left:
+            part = _torn_part(n, book._variables[name], [unknowns[c][1] for c in left])
+            new.update(zip(left, elements(n._declare(part))))
+    torn = [c for c in new if c not in formulas]
+    if torn:
+        old = concatenate(book._scalars[unknowns[c][0], 0][unknowns[c][1]] for c in torn)
+        put = concatenate(new[c] for c in torn)
+        new.update(zip(formulas, elements(ca.densify(ca.substitute(concatenate(formulas.values()), old, put)))))
+    for name in touched:
+        whole = concatenate(new[c] for c in by_name[name])
+        n._outputs[name] = ca.reshape(whole, *book._symbols[name].shape)
+    return n, new
+
+
+def _torn_part(n: ReducedModel, v: Variable, chosen: list[int]) -> Variable:
+    """The elements of a vector that stay unknowns."""
+    name = f"{v.name}_torn"
+    while name in n._variables or name in n._outputs or name in n._events:
+        name += "_"
+    kept = ("start", "rate", "nominal", "lower", "upper")
+    parts: dict[str, Any] = {key: tuple(getattr(v, key)[k] for k in chosen) for key in kept}
+    return replace(v, name=name, shape=(len(chosen),), guess=(), **parts)
+
+
+def _listed(book: ReducedModel, elements_of: list[Element], most: int = 6) -> str:
+    names = [book._variables[name].label(k) for name, k in elements_of]
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -1,0 +1,1 @@
+"""How often each equation is differentiated, and the derivatives themselves."""

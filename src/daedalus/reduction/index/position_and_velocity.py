@@ -1,0 +1,87 @@
+"""The formulation of index 2 that keeps constraints on positions and on velocities (Gear, Gupta, Leimkuhler 1985).
+
+    q' = v + G(q, t)ᵀ μ,    M v' = f + Gᵀ λ,    0 = c(q, t),    0 = G v + ∂c/∂t
+
+The multiplier μ of the constraint on velocities vanishes along solutions (J. Comput. Appl. Math. 12, 1985, p. 77).
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from daedalus.errors import ModelError
+from daedalus.model.expressions import column, concatenate, elements
+from daedalus.model.names import suggest_name
+from daedalus.model.system.system import System
+from daedalus.model.variables import make_variable
+from daedalus.reduction.plan import Plan
+from daedalus.reduction.reduced_form import record, reduced_notebook
+from daedalus.reduction.rewriting import ReducedModel, by_equation, level_name, times_text, write_rows
+
+
+def with_both_levels(plan: Plan, original: System) -> ReducedModel:
+    """The planned model with constraint and differentiated constraint as equations, and a multiplier for each."""
+    twice = _constraints_on_positions(plan)
+    n = reduced_notebook(plan)
+    names = [level_name(plan.labels[i], 1) for i in twice]
+    rows = {i: plan.levels[i, 0] for i in range(len(plan.labels))}
+    if twice:
+        solved = {i: j for j, i in plan.flow.row.items()}
+        positions = sorted({j for j in solved.values() if _moves(plan, twice, j)})
+        q = concatenate(plan.book._scalars[plan.unknowns[j][0], 0][plan.unknowns[j][1]] for j in positions)
+        c = concatenate(plan.levels[i, 0] for i in twice)
+        mu = concatenate(_declare_multipliers(n, by_equation([plan.labels[i] for i in twice], elements(c))))
+        push = elements(ca.densify(column(ca.jtimes(c, q, mu, True))))
+        for j, entry in zip(positions, push):
+            i = plan.flow.row[j]
+            # The equation says q' = v up to a factor: it stays what it is, with q' less the push in the place of q'.
+            rate = plan.book._derivative_scalar(*plan.unknowns[j], 1)
+            rows[i] = ca.substitute(rows[i], rate, rate - entry)
+    write_rows(n, [*plan.labels, *names], [*rows.values(), *(plan.levels[i, 1] for i in twice)])
+    for k in (0, 1):
+        n._kept.update(by_equation([level_name(plan.labels[i], k) for i in twice], [plan.levels[i, k] for i in twice]))
+    n._reduction = record(plan, n, original, "ggl", differentiated={plan.labels[i]: 1 for i in twice})
+    return n
+
+
+def _constraints_on_positions(plan: Plan) -> list[int]:
+    """The constraints that would be differentiated twice; refuses what this formulation is not made for."""
+    c = plan.signature.c
+    for i in plan.constraints:
+        if c[i] > 2:
+            raise ModelError(
+                'stabilise="ggl" does not fit this model.',
+                f"{plan.labels[i]} has to be differentiated {times_text(int(c[i]))}",
+                because="the formulation is made for constraints on positions, which are differentiated twice.",
+                remedy='stabilise="projection" or stabilise="baumgarte"',
+            )
+    twice = [i for i in plan.constraints if c[i] == 2]
+    s = plan.signature
+    for i in twice:
+        for j in s.columns[s.rows == i].tolist():
+            if plan.flow.order.get(j) != 1:
+                name, k = plan.unknowns[j]
+                raise ModelError(
+                    'stabilise="ggl" does not fit this model.',
+                    f"{plan.labels[i]} contains {plan.book._variables[name].label(k)}, whose rate no equation gives",
+                    because="the extra multiplier acts on the equations q' = v of the positions in a constraint.",
+                    remedy='stabilise="projection" or stabilise="baumgarte"',
+                )
+    return twice
+
+
+def _moves(plan: Plan, twice: list[int], j: int) -> bool:
+    s = plan.signature
+    return bool(set(s.rows[s.columns == j].tolist()) & set(twice))
+
+
+def _declare_multipliers(n: ReducedModel, constraints: dict[str, ca.SX]) -> list[ca.SX]:
+    """One algebraic variable for each constraint: `rod_mu`."""
+    symbols = []
+    for label, expression in constraints.items():
+        name = suggest_name(label.replace("[", "_").replace("]", "")) + "_mu"
+        while name in n._variables or name in n._outputs or name in n._events:
+            name += "_"
+        shape = () if expression.is_scalar() else (int(expression.numel()),)
+        symbols.append(n._declare(make_variable(name, "algebraic", shape, start=0.0)))
+    return symbols

@@ -1,0 +1,286 @@
+"""Whether the offsets of the signature method are right: the system Jacobian, at random values and at the start.
+
+Where it is singular whatever the values are, the equations are combined (`analysis.structure.structural_repair`); where
+it is singular at the start alone, that is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.points.operating_point import read_point
+from daedalus.analysis.structure.block_form import Block, blocks_in_order
+from daedalus.analysis.structure.jets.consistent_jet import Jet, consistent_jet, jet_start
+from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
+from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
+from daedalus.errors import DaedalusError, SingularModelError
+from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.model import Model
+from daedalus.model.names import split_derivative, split_index
+from daedalus.model.system.system import System
+from daedalus.reduction.index.differentiate import DifferentiatedInputError
+from daedalus.reduction.index.offsets import Unknown, jet_of, unknown_label
+
+# Scaled blocks whose smallest singular value is below this share of the largest are singular.
+SINGULAR = 1e-10
+# Blocks up to this size are judged by singular values, larger ones by the pivots of a sparse LU.
+DENSE = 120
+# Systems with more unknowns are not solved for all derivatives at their start, which costs too much.
+LARGEST_AT_START = 60
+# Where the structure has to be repaired, a point is worth more.
+LARGEST_REPAIRED = 300
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Values of symbols by key: the start with all derivatives that the equations give there."""
+
+    values: dict[int, float]
+
+
+class MisleadingStructureError(SingularModelError):
+    """The structure misleads, and no combination of the equations repairs it."""
+
+
+class SystemJacobian:
+    """J_ij = ∂f_i/∂x_j^(d_j - c_i) as a function of the symbols in it."""
+
+    def __init__(self, book: Model, residual: ca.SX, s: Signature, unknowns: list[Unknown]) -> None:
+        total = ca.SX(s.size, s.size)
+        jet = jet_of(book, unknowns, int(s.orders.max(initial=0)))
+        for order in sorted(set(s.orders[s.tight].tolist())):
+            chosen = s.tight & (s.orders == order)
+            pattern = ca.Sparsity.triplet(s.size, s.size, s.rows[chosen].tolist(), s.columns[chosen].tolist())
+            total += ca.project(ca.jacobian(residual, jet[order]), pattern)
+        self.symbols = ca.symvar(total)
+        self.blocks = blocks_in_order(s, tight=True)
+        self._pattern = total.sparsity()
+        self.matrix = total
+        self._function = ca.Function("J", [concatenate(self.symbols)], [total])
+
+    def singular_blocks(self, values: np.ndarray) -> set[int]:
+        """The blocks that are singular at these values; where the values mean nothing, none."""
+        from scipy.sparse import csc_matrix
+
+        entries = np.array(self._function(values).nonzeros(), dtype=float)
+        if not np.all(np.isfinite(entries)):
+            return set()
+        matrix = csc_matrix((entries, self._pattern.row(), self._pattern.colind()), shape=self._pattern.shape).tocsr()
+        single = [b for b, block in enumerate(self.blocks) if len(block.equations) == 1]
+        rows = np.array([self.blocks[b].equations[0] for b in single], dtype=int)
+        columns = np.array([self.blocks[b].unknowns[0] for b in single], dtype=int)
+        found = set()
+        if len(single):
+            found = {b for b, value in zip(single, np.asarray(matrix[rows, columns]).ravel()) if value == 0}
+        for b, block in enumerate(self.blocks):
+            if len(block.equations) > 1 and singular_matrix(matrix[block.equations][:, block.unknowns]):
+                found.add(b)
+        return found
+
+
+def singular_matrix(block: object) -> bool:
+    """Whether a sparse matrix, rows and columns scaled, is singular."""
+    from scipy.sparse import csc_matrix, diags
+
+    matrix = csc_matrix(block)
+    for axis in (1, 0):
+        largest = np.asarray(abs(matrix).max(axis=axis).todense()).ravel()
+        if np.any(largest == 0):
+            return True
+        matrix = diags(1 / largest) @ matrix if axis == 1 else matrix @ diags(1 / largest)
+    if matrix.shape[0] <= DENSE:
+        values = np.linalg.svd(matrix.toarray(), compute_uv=False)
+        return bool(values[-1] < SINGULAR * values[0])
+    from scipy.sparse.linalg import splu
+
+    try:
+        pivots = np.abs(splu(csc_matrix(matrix)).U.diagonal())
+    except RuntimeError:  # exactly singular
+        return True
+    return bool(pivots.min() < SINGULAR * pivots.max())
+
+
+def always_singular(book: Model, jacobian: SystemJacobian) -> list[Block]:
+    """The blocks that are singular at three draws of random values, hence everywhere but for bad luck."""
+    draw = np.random.default_rng(2001)
+    common: set[int] | None = None
+    for _ in range(3):
+        values = np.array([_drawn(book, symbol, draw) for symbol in jacobian.symbols])
+        found = jacobian.singular_blocks(values)
+        common = found if common is None else common & found
+        if not common:
+            return []
+    return [jacobian.blocks[b] for b in sorted(common or ())]
+
+
+def _drawn(book: Model, symbol: ca.SX, draw: np.random.Generator) -> float:
+    """A value for a symbol: parameters have their own, everything else is drawn."""
+    name, k, _ = book._known[symbol_key(symbol)]
+    random = float(draw.uniform(0.4, 1.6) * draw.choice([-1.0, 1.0]))
+    if name == "t" or book._variables[name].kind != "parameter":
+        return random
+    value = book._variables[name].start[k]
+    return abs(random) if value is None else float(value)
+
+
+# -- the start -------------------------------------------------------------------------------------------------
+
+
+def written_values(book: Model, symbols: list[ca.SX]) -> np.ndarray | None:
+    """The values that were written for these symbols; None where one was not."""
+    values = []
+    for symbol in symbols:
+        name, k, order = book._known[symbol_key(symbol)]
+        variable = book._variables.get(name)
+        given = {0: variable.start, 1: variable.rate}.get(order) if variable is not None else (0.0,)
+        if not given or given[k] is None or (variable is not None and variable.kind in ("input", "algebraic")):
+            return None
+        values.append(given[k])
+    return np.array(values, dtype=float)
+
+
+def start_point(book: Model, system: System, symbols: list[ca.SX], index: int) -> Point | None:
+    """Values of some symbols at the start: the written ones, or all that the equations give there."""
+    written = written_values(book, symbols)
+    if written is not None:
+        return Point(dict(zip(map(symbol_key, symbols), written.tolist())))
+    found = start_jet(system, index)
+    return point_of(book, system, found[1]) if found is not None and found[1].consistent else None
+
+
+def start_jet(system: System, index: int, largest: int = LARGEST_AT_START) -> tuple[DerivativeArray, Jet] | None:
+    """All unknowns and their derivatives at the start, as far as they follow; None where there is no such point."""
+    array = DerivativeArray(system)
+    if array.size > largest:
+        return None
+    try:
+        jet = consistent_jet(array, jet_start(system, read_point(system, None, None, None)), max(1, index))
+    except DaedalusError:  # a parameter without a value
+        return None
+    return array, jet
+
+
+def point_of(book: Model, system: System, jet: Jet) -> Point:
+    """The values of a jet by symbol."""
+    values = {symbol_key(system.symbol("t")): jet.t}
+    for letter, numbers in (("u", jet.u), ("p", jet.p)):
+        values.update(zip(map(symbol_key, elements(system.symbol(letter))), numbers.tolist()))
+    for j, (name, k, own) in enumerate(entries_of(system)):
+        for r in range(len(jet.y)):
+            key = symbol_key(book._derivative_scalar(name, k, own + r))
+            values.setdefault(key, float(jet.y[r, j]))
+    return Point(values)
+
+
+def entries_of(system: System) -> list[tuple[str, int, int]]:
+    """What stands in y = (x, z): name, element, order of derivative."""
+    return [*system._entries, *((v.name, k, 0) for v in system.of_kind("algebraic") for k in range(v.size))]
+
+
+def singular_at(jacobian: SystemJacobian, point: Point) -> list[Block]:
+    """The blocks that are singular at a point."""
+    values = np.array([point.values.get(symbol_key(s), 0.0) for s in jacobian.symbols])
+    return [jacobian.blocks[b] for b in sorted(jacobian.singular_blocks(values))]
+
+
+# -- repair ----------------------------------------------------------------------------------------------------
+
+
+def repaired_equations(
+    book: Model, system: System, unknowns: list[Unknown], singular: list[Block], labels: list[str], index: int
+) -> tuple[ca.SX, list[str]]:
+    """The equations combined until the structure tells the truth, in the notebook's symbols, and their names."""
+    found = start_jet(system, index, LARGEST_REPAIRED)
+    structure: Structure | None = repaired_structure(*found, substitute=False) if found else None
+    count = len(labels)
+    if structure is not None and structure.folded:
+        raise _repeated(system, structure)
+    broken = structure is None or not structure.signature.regular or bool(structure.singular)
+    if structure is None or broken or any(r.replaced >= count for r in structure.repairs):
+        raise _irreparable(book, unknowns, singular, labels)
+    assert found is not None
+    old, new = [], []
+    for r, symbols in enumerate(found[0].y):
+        for symbol, (name, k, own) in zip(elements(symbols), entries_of(system)):
+            old.append(symbol)
+            new.append(book._derivative_scalar(name, k, own + r))
+    equations = ca.substitute(structure.equations[:count], concatenate(old), concatenate(new))
+    _check_signals(book, found[0], equations)
+    names = list(labels)
+    for repair in structure.repairs:
+        others = [labels[i] for i in repair.involved if i != repair.replaced and i < count]
+        names[repair.replaced] = f"{labels[repair.replaced]} combined with {', '.join(others)}"
+    return ca.densify(equations), names
+
+
+def _check_signals(book: Model, array: DerivativeArray, equations: ca.SX) -> None:
+    """Refuse combinations that contain the derivative of an input."""
+    rates = [array.symbol_label(s) for s in ca.symvar(equations) if symbol_key(s) not in book._known]
+    if rates:
+        error = DifferentiatedInputError(
+            f"The derivative of an input would be needed: {', '.join(rates[:6])}.",
+            "the equations are combined so that derivatives of unknowns cancel, and this one stays",
+            because="a signal from outside may jump, and its derivative would be an impulse.",
+            remedy="dd.reduce(m, inputs={name: expression of m.time}), or make it a state with an equation for its "
+            "derivative",
+        )
+        origins = [split_derivative(split_index(rate)[0]) for rate in rates]
+        error.needed = {name: max(n for own, n in origins if own == name) for name, _ in origins}
+        raise error
+
+
+def _repeated(system: System, structure: Structure) -> SingularModelError:
+    repair = structure.folded[0]
+    names = [system.equation_labels[i] for i in repair.involved]
+    contradiction = bool(repair.constant)
+    facts = [f"{', '.join(names[:8])}: a combination of them says 0 = {repair.constant:g}"]
+    because = "two equations then constrain the same unknowns and leave others undetermined."
+    remedy = f"remove one of {', '.join(names[:4])}; dd.analyse(m) tells what is redundant"
+    loose, multipliers = ([], []) if contradiction else _left_open(system)
+    if multipliers:
+        facts.append(f"the motion is determined without one of them; not unique: {', '.join(multipliers[:8])}")
+    elif loose:
+        moving = set(loose) & set(system.labels["x"])
+        left = f"{', '.join(loose[:8])}{', …' if len(loose) > 8 else ''}"
+        facts.append(f"the motion is not determined: {left} are left open" if moving else f"left undetermined: {left}")
+        remedy = f"write something new in the place of one of {', '.join(names[:4])}"
+    return SingularModelError(
+        "The model cannot be reduced: "
+        + ("equations contradict each other." if contradiction else "an equation follows from the others."),
+        facts,
+        because=because,
+        remedy=remedy,
+    )
+
+
+def _left_open(system: System) -> tuple[list[str], list[str]]:
+    """What an analysis says is undetermined, and which multipliers are not unique; nothing for large systems."""
+    if system.sizes["x"] + system.sizes["z"] > LARGEST_AT_START:
+        return [], []
+    from daedalus.analysis.analyse import analyse
+
+    try:
+        report = analyse(system)
+    except DaedalusError:
+        return [], []
+    return list(report.undetermined), list(report.non_unique_multipliers)
+
+
+def _irreparable(
+    book: Model, unknowns: list[Unknown], singular: list[Block], labels: list[str]
+) -> MisleadingStructureError:
+    equations = [labels[i] for block in singular for i in block.equations]
+    names = [unknown_label(book, unknowns[j]) for block in singular for j in block.unknowns]
+    return MisleadingStructureError(
+        "The model cannot be reduced: its structure misleads.",
+        [
+            f"the equations {', '.join(equations[:8])} do not determine {', '.join(names[:8])}",
+            "their matrix is singular whatever the values are, and no combination of equations or of unknowns helps",
+        ],
+        because="how often each equation is differentiated is read from which unknowns stand in it.",
+        remedy="combine the equations by hand so that derivatives cancel; dd.analyse(m) names what is redundant",
+    )

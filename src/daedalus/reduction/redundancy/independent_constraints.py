@@ -1,0 +1,233 @@
+"""Constraints of a mechanism that follow from others: independent ones are chosen, the rest are watched.
+
+The forces of the independent rows alone are those of all of them; the multipliers that are shown are the smallest with
+these forces (`smallest_multipliers`). Which rows serve best changes along a motion: events end a run where the chosen
+ones become a bad choice, or where a dropped one no longer follows, and `Redundancy` chooses anew there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.points.motion_samples import MovingModel
+from daedalus.errors import DaedalusError
+from daedalus.model.expressions import column, concatenate, elements
+from daedalus.model.model import Model
+from daedalus.model.notebook import WrittenEvent
+from daedalus.model.variables import Variable
+from daedalus.reduction.redundancy.constraint_place import Place, jacobian_at, states_nearby
+from daedalus.reduction.redundancy.redundant_rows import RANK, Choice, chosen_rows, grouped, rank_of, scaled
+from daedalus.reduction.redundancy.smallest_multipliers import GroupForms, group_forms, smallest_multipliers
+from daedalus.reduction.rewriting import (
+    ReducedModel,
+    collected,
+    rewritten,
+    row_labels,
+    scalar_rows,
+    substituted,
+    write_rows,
+)
+
+# A dropped constraint that is violated by more, in units of length of its row, no longer follows from the others.
+FOLLOWS = 1e-5
+# The chosen rows no longer serve where the mean square of the shares exceeds this.
+BADLY_CHOSEN = 100.0
+# No rows serve where one over a pivot of their scaled products exceeds this: they are parallel to 1e-3.
+FLAT = 1e6
+EVENT, REPLACED, RANK_LOST = "constraints_no_longer_redundant", "constraints_badly_chosen", "constraints_lose_rank"
+EVENTS = (EVENT, REPLACED, RANK_LOST)
+
+
+@dataclass(eq=False)
+class Redundancy:
+    """Redundant constraints of a model, and its reduction for each choice of independent ones that was needed.
+
+    finish: turns the equations with independent constraints alone into a reduced model; it takes notes too.
+    """
+
+    moving: MovingModel
+    written: ReducedModel
+    first: Choice
+    finish: Callable[[ReducedModel, tuple[str, ...]], ReducedModel] | None = None
+    reduced: dict[Choice, ReducedModel] = field(default_factory=dict)
+    nearby: list[Place] = field(default_factory=list)  # where the last choice was looked at
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The multiplier of every row, by name."""
+        assert self.moving.mechanics is not None
+        return self.moving.mechanics.multipliers
+
+    def listed(self, rows: list[int] | tuple[int, ...]) -> str:
+        """Rows by name."""
+        return ", ".join(collected([self.names[k] for k in rows]))
+
+    def model(self, choice: Choice) -> ReducedModel:
+        """The reduced model for a choice, made once."""
+        if choice not in self.reduced:
+            assert self.finish is not None
+            self.reduced[choice] = self.finish(_rewritten(self, choice), self.notes(choice))
+            self.reduced[choice]._redundancy = self
+        return self.reduced[choice]
+
+    def notes(self, choice: Choice) -> tuple[str, ...]:
+        """What a run tells of a choice."""
+        count = len(collected([self.names[k] for k in choice.dependent]))
+        return (
+            f"redundant constraints: {self.listed(choice.dependent)} {'follows' if count == 1 else 'follow'} from the "
+            f"others ({len(choice.independent)} of {len(self.names)} are independent)",
+            f"the multipliers {self.listed(choice.involved)} are not unique: the smallest that give the same forces "
+            "are shown, each counted in the length of its row",
+        )
+
+    def choose(self, place: Place, rank: int | None = None) -> Choice | None:
+        """Independent rows at a place of the motion; None where all are, or where the rest do not follow nearby."""
+        matrix = scaled(jacobian_at(self.moving, place))
+        rank = rank_of(matrix) if rank is None else rank
+        if not 0 < rank < len(matrix):
+            return None
+        independent, dependent, shares = chosen_rows(matrix, rank)
+        states = states_nearby(self.moving, place, independent)
+        if states is None:
+            return None
+        self.nearby = states
+        # A share may vanish at one place.
+        used = np.abs(shares) > RANK
+        for state in states:
+            nearby = scaled(jacobian_at(self.moving, state))
+            used |= np.abs(np.linalg.lstsq(nearby[independent].T, nearby[dependent].T, rcond=None)[0].T) > RANK
+        return Choice(tuple(independent), tuple(dependent), grouped(independent, dependent, used))
+
+
+def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
+    """The redundant constraints of a model, with independent ones chosen at its start; None where there are none."""
+    try:
+        moving = MovingModel(model)
+        if moving.mechanics is None or not moving.mechanics.multipliers or np.isnan(moving.parameters).any():
+            return None
+        u = np.zeros(moving.system.sizes["u"])
+        place = Place(0.0, moving.sample(np.random.default_rng(2013), 0.0, 0.0, u), u, moving.parameters)
+        found = Redundancy(moving, written, Choice((), (), ()))
+        choice = found.choose(place)
+        if choice is None or not _forces_alone(moving, found.nearby, len(choice.independent)):
+            return None
+    except DaedalusError:  # no consistent state near the start
+        return None
+    found.first = choice
+    return found
+
+
+def _forces_alone(moving: MovingModel, states: list[Place], rank: int) -> bool:
+    """Whether the multipliers enter the equations as the forces of their constraints alone, so that these count."""
+    assert moving.mechanics is not None
+    system = moving.system
+    z, letters = system.symbol("z"), ("t", "xdot", "x", "z", "u", "p")
+    places = [system.labels["z"].index(label) for label in moving.mechanics.multipliers]
+    slope = ca.jacobian(system.residual, z[places])
+    function = ca.Function("forces", [system.symbol(k) for k in letters], [slope])
+    zero = {letter: np.zeros(system.sizes[letter]) for letter in ("xdot", "z")}
+    for state in states:
+        slopes = function(state.t, zero["xdot"], state.x, zero["z"], state.u, state.p).full()
+        size = max(np.abs(slopes).max(), 1e-300)
+        if not np.all(np.isfinite(slopes)) or rank_of(slopes[np.any(slopes, axis=1)] / size) > rank:
+            return False
+    return not ca.depends_on(slope, z)
+
+
+# -- writing a choice ------------------------------------------------------------------------------------------
+
+
+def _rewritten(redundancy: Redundancy, choice: Choice) -> ReducedModel:
+    """The equations with multipliers of the independent constraints alone; all multipliers are outputs."""
+    written, names = redundancy.written, redundancy.names
+    owners = {
+        name: [names.index(v.label(k)) for k in range(v.size)] for name, v in _multipliers(written, names).items()
+    }
+    touched = [name for name, rows in owners.items() if set(rows) & set(choice.involved)]
+    labels, rows = row_labels(written), scalar_rows(written)
+    dropped = [labels.index(names[k]) for k in choice.dependent]
+    n = rewritten(written, dict.fromkeys(touched))
+    alone: dict[int, ca.SX] = {}
+    for name in touched:
+        own = [k for k in owners[name] if k not in choice.dependent]
+        if own:
+            symbols = n._declare(_part(n, written._variables[name], [owners[name].index(k) for k in own]))
+            alone.update(zip(own, elements(column(symbols))))
+    kept = [i for i in range(len(rows)) if i not in dropped]
+    write_rows(n, [labels[i] for i in kept], [rows[i] for i in kept])
+    old = concatenate(column(written._symbols[name]) for name in touched)
+    order = [k for name in touched for k in owners[name]]
+    forms = group_forms(_jacobian(redundancy.moving), choice)
+    smallest = smallest_multipliers(forms, choice, alone)
+    # Forces follow from the independent rows; what else shows a multiplier shows the smallest.
+    forces = concatenate(alone.get(k, ca.SX(0)) for k in order)
+    equations = {
+        key: replace(e, residual=ca.densify(ca.substitute(e.residual, old, forces))) for key, e in n._equations.items()
+    }
+    n._equations = {}
+    substituted(n, old, concatenate(smallest[k] for k in order))
+    n._equations = equations
+    for name in touched:
+        n._outputs[name] = ca.reshape(concatenate(smallest[k] for k in owners[name]), *written._symbols[name].shape)
+    for i in dropped:
+        n._kept[labels[i]] = rows[i]
+    by_row = {k: rows[labels.index(names[k])] for k in choice.involved}
+    for name, guard in zip(EVENTS, (_follows(forms, choice, by_row), _well_chosen(forms), _apart(forms))):
+        n._events[name] = WrittenEvent(name, guard, -1, {}, True)
+    n._changed()
+    return n
+
+
+def _follows(forms: list[GroupForms], choice: Choice, rows: dict[int, ca.SX]) -> ca.SX:
+    """Positive while the dropped constraints are violated no more than the chosen ones explain."""
+    own, others, weight = ca.SX(0), ca.SX(0), ca.SX(1)
+    for form in forms:
+        lengths, group = form.lengths, form.group
+        own += sum((rows[k] / lengths[k]) ** 2 for k in group.independent)
+        others += sum((rows[k] / lengths[k]) ** 2 for k in group.dependent)
+        weight += len(group.independent) * len(group.dependent)
+    others += sum(rows[k] ** 2 for group in choice.groups if not group.independent for k in group.dependent)
+    return FOLLOWS**2 + 10 * BADLY_CHOSEN * weight * own - others
+
+
+def _well_chosen(forms: list[GroupForms]) -> ca.SX:
+    """Positive while the shares of the chosen rows in the others are moderate."""
+    return BADLY_CHOSEN * max(1, len(forms)) - sum((form.mean_share for form in forms), ca.SX(0))
+
+
+def _apart(forms: list[GroupForms]) -> ca.SX:
+    """Positive while the chosen rows are independent by more than a trace."""
+    return FLAT - sum((form.flatness for form in forms), ca.SX(0))
+
+
+def _jacobian(moving: MovingModel) -> ca.SX:
+    assert moving.mechanics is not None
+    t, x, u, p = (moving.system.symbol(letter) for letter in "txup")
+    return moving.mechanics.G.call([t, x[moving._q], x[moving._v], u, p, ca.SX(0, 1)])[0]
+
+
+def _multipliers(book: Model, names: tuple[str, ...]) -> dict[str, Variable]:
+    own = {name.partition("[")[0] for name in names}
+    return {name: v for name, v in book._variables.items() if name in own}
+
+
+def _part(n: Model, v: Variable, chosen: list[int]) -> Variable:
+    """A variable for the multipliers of some rows of a constraint."""
+    name = f"{v.name}_alone"
+    while name in n._variables or name in n._outputs or name in n._events:
+        name += "_"
+    return replace(
+        v,
+        name=name,
+        shape=v.shape if len(chosen) == v.size else (len(chosen),),
+        start=tuple(v.start[k] for k in chosen),
+        nominal=tuple(v.nominal[k] for k in chosen),
+        lower=tuple(v.lower[k] for k in chosen),
+        upper=tuple(v.upper[k] for k in chosen),
+        rate=(None,) * len(chosen),
+        guess=(),
+    )

@@ -1,0 +1,1 @@
+"""Which states are integrated where constraints leave a choice."""

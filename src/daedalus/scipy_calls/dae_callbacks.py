@@ -1,0 +1,129 @@
+"""A function F(t, y, y') that cannot be traced, as an implicit model of the core: Python callbacks and differences.
+
+Jacobians are the user's or forward differences with steps √ε of a component's size. Which derivatives occur in which
+equation, and so the structural index, is read off the Jacobians at the start and at points nearby.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.scipy_calls.dae_model import equation_levels
+from daedalus.tracing.trace import nearby
+
+Residual = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
+Jacobians = Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+_ROOT = np.sqrt(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class CallbackDae:
+    """F and (∂F/∂y, ∂F/∂y') on numbers, and what the structure of the Jacobians tells."""
+
+    residual: Residual
+    jacobians: Jacobians
+    dot: np.ndarray  # (n, n) whether y'_j occurs in F_i
+    whole: np.ndarray  # (n, n) whether y_j does
+    structure: Signature
+    constant_dot: bool = (
+        True  # whether ∂F/∂y' is the same at the points that were looked at, to the accuracy of differences
+    )
+
+    @property
+    def size(self) -> int:
+        """How many components y has."""
+        return len(self.dot)
+
+    def core(self, index: np.ndarray, numbers: int) -> Any:
+        """The implicit model of the core, for given indices of the components."""
+        n = self.size
+        sizes = [1, n, n, 0, 0, numbers]
+        dot_rows, dot_starts = _compressed(self.dot)
+        all_rows, all_starts = _compressed(np.ones((n, n), dtype=bool))
+        residual = _core.Function("F", sizes, [n], 0, 0, 0, 0)
+        residual.set_python(lambda t, yp, y, z, u, p: self.residual(float(t[0]), np.array(y), np.array(yp)))
+        jacobian = _core.Function("jacobian", sizes, [len(dot_rows), n * n], 0, 0, 0, 0)
+
+        def nonzeros(t: np.ndarray, yp: np.ndarray, y: np.ndarray, *_: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            whole, dot = self.jacobians(float(t[0]), np.array(y), np.array(yp))
+            return dot.T[self.dot.T], whole.T.ravel()
+
+        jacobian.set_python(nonzeros)
+        scales: tuple[list[int], list[int]] = ([], [])
+        if index.max() > 1:
+            scales = (index.tolist(), equation_levels(index, self.structure).tolist())
+        return _core.ImplicitModel(residual, jacobian, n, n, dot_starts, dot_rows, all_starts, all_rows, *scales)
+
+
+def callback_dae(
+    residual: Residual, jacobians: Jacobians | None, start: tuple[float, np.ndarray, np.ndarray], end: float
+) -> CallbackDae:
+    """The description of a function on numbers, its structure probed at the start and nearby."""
+    exact = jacobians or differences(residual)
+    dot, whole, constant_dot = _occurrences(exact, start, end)
+    return CallbackDae(residual, exact, dot, whole, _structure(dot, whole), constant_dot)
+
+
+def differences(residual: Residual) -> Jacobians:
+    """∂F/∂y and ∂F/∂y' by forward differences."""
+
+    def jacobians(t: float, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        base = residual(t, y, yp)
+        whole = forward_differences(lambda moved: residual(t, moved, yp), y, base)
+        return whole, forward_differences(lambda moved: residual(t, y, moved), yp, base)
+
+    return jacobians
+
+
+def forward_differences(function: Callable[[np.ndarray], np.ndarray], at: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """The Jacobian (m, n) of a function at a point where its value is `base`."""
+    found = np.empty((base.size, at.size))
+    for j in range(at.size):
+        moved = at.copy()
+        # A step that is exactly a difference of two numbers.
+        moved[j] += _ROOT * max(abs(at[j]), 1e-3)
+        found[:, j] = (function(moved) - base) / (moved[j] - at[j])
+    return found
+
+
+def _occurrences(
+    jacobians: Jacobians, start: tuple[float, np.ndarray, np.ndarray], end: float
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    t, y, yp = start
+    dot, whole = np.zeros((2, y.size, y.size), dtype=bool)
+    seen = []
+    points: Iterable[tuple[float, np.ndarray, np.ndarray]] = (
+        (time, near, near_rate) for (time, near), (_, near_rate) in zip(nearby(t, y, end), nearby(t, yp, end))
+    )
+    for k, point in enumerate([start, *points]):
+        if k > 4:
+            break
+        with np.errstate(all="ignore"):
+            by_y, by_rate = jacobians(*point)
+        whole |= np.isfinite(by_y) & (by_y != 0)
+        dot |= np.isfinite(by_rate) & (by_rate != 0)
+        seen.append(by_rate)
+    constant = all(np.allclose(by_rate, seen[0], rtol=1e-5, atol=1e-6 * np.abs(seen[0]).max()) for by_rate in seen)
+    return dot, whole, constant
+
+
+def _structure(dot: np.ndarray, whole: np.ndarray) -> Signature:
+    """The signature of equations in which these entries occur."""
+    n = len(dot)
+    y, rate = ca.SX.sym("y", n), ca.SX.sym("rate", n)
+    both, symbols = np.hstack([whole, dot]), ca.vertcat(y, rate)
+    rows = [ca.sum1(symbols[np.flatnonzero(occurs).tolist()]) for occurs in both]
+    return signature(ca.vertcat(*rows), [y, rate])
+
+
+def _compressed(occurs: np.ndarray) -> tuple[list[int], list[int]]:
+    """Rows and column starts of a pattern in compressed columns."""
+    starts = np.concatenate([[0], np.cumsum(occurs.sum(axis=0))])
+    return np.nonzero(occurs.T)[1].tolist(), starts.tolist()

@@ -1,0 +1,189 @@
+"""DAEs called as SciPy's users call `solve_ivp`: F(t, y, y') = 0, or M y' = f(t, y) with a constant mass matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daedalus.integrators.methods import METHODS
+from daedalus.scipy_calls.dae_arguments import (
+    Form,
+    check_constant_mass,
+    check_finite,
+    check_method,
+    check_size,
+    read_dae_settings,
+    read_index,
+    read_jacobian,
+    read_mass,
+    read_rate,
+)
+from daedalus.scipy_calls.dae_callbacks import CallbackDae, callback_dae
+from daedalus.scipy_calls.dae_index import callback_index, traced_index
+from daedalus.scipy_calls.dae_model import core_model, dae_model
+from daedalus.scipy_calls.dae_start import Wanted, callback_start, traced_start
+from daedalus.scipy_calls.ivp_arguments import Arguments
+from daedalus.scipy_calls.ivp_events import Guards, read_events
+from daedalus.scipy_calls.ivp_function import Formula, find_formula
+from daedalus.scipy_calls.ivp_result import IvpResult
+from daedalus.scipy_calls.ivp_run import Task, run_in_core
+from daedalus.scipy_calls.ivp_settings import Problem, read_problem
+from daedalus.simulation.plant.constant_mass import varying_mass
+
+# A formula has sparse Jacobians, a function that is called has dense ones.
+MOST_TRACED, MOST_CALLED = 20_000, 3000
+
+
+def solve_dae(
+    F: Callable[..., Any],
+    t_span: Any,
+    y0: Any,
+    yp0: Any = None,
+    method: str = "Radau",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    args: Any = None,
+    rtol: float = 1e-3,
+    atol: Any = 1e-6,
+    jac: Any = None,
+    mass: Any = None,
+    index: Any = None,
+    repair: bool = False,
+    **options: Any,
+) -> IvpResult:
+    """The solution of F(t, y, y') = 0, y(t0) = y0, with index 1, 2 or 3, called and returned as SciPy's `solve_ivp`.
+
+    The function is traced as in `dd.solve_ivp`: the formula counts only if it agrees with F itself at the start and at
+    two points nearby, and a function that cannot be followed is called as it is, with Jacobians by differences.
+    `result.traced` and `result.reason` say which.
+
+    Parameters
+    ----------
+    F: F(t, y, yp, *args) -> n values that are zero along the solution; with `mass` f(t, y, *args), and M y' = f.
+    t_span: (t0, t1), forwards or backwards.
+    y0, yp0: start values (n,). yp0=None computes y' from y0. A start that contradicts F, or a hidden constraint that
+        follows from it, by more than the tolerances is refused unless `repair`.
+    method: "Radau" (radau5), "BDF" (bdf), "auto" and "LSODA" (radau5, and radau9 below rtol = 1e-6), or an implicit
+        method of `dd.methods()`.
+    t_eval, dense_output, args: as in `dd.solve_ivp`.
+    events: one function or several: g(t, y, yp, *args) or g(t, y, *args); attributes `terminal` and `direction`.
+    rtol, atol: the local error of each component is kept below atol + rtol |y|; atol a number or (n,).
+    jac: jac(t, y, yp, *args) -> (dF/dy, dF/dy'); with `mass` jac(t, y, *args) -> df/dy. A traced F needs none.
+    mass: a constant matrix (n, n), dense or sparse, usually singular.
+    index: found where None. A number, or one for each component as RADAU5 counts them: 1 for differential variables and
+        those of index 1, 2, 3 for those determined by one or two further differentiations. Scales Newton and errors.
+    repair: whether y0 may move to the nearest consistent values, and yp0 is only a guess.
+    options: first_step, max_step, step (a fixed one).
+
+    Returns
+    -------
+    IvpResult with SciPy's t, y (n, nt), sol, t_events, y_events, nfev, njev, nlu, status, message, success; and yp
+    (n, nt), index (of the system, 0 for an ODE), variable_index (n,), traced, reason, method.
+
+    A traced F that loses its hold on y somewhere, as a mechanism does in a dead centre, has that in `reason` where the
+    run passes the place smoothly; where it does not, the run ends there.
+
+    What can go wrong: an InconsistentStartError gives the distance and the nearest start that fits; wrong arguments are
+    ValueErrors or TypeErrors; a run that stops early has status -1 and a message with the time and the component.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> def pendulum(t, y, yp):
+    ...     x, h, vx, vy, force = y
+    ...     return [yp[0] - vx, yp[1] - vy, yp[2] + force * x, yp[3] + force * h + 9.81, x**2 + h**2 - 1]
+    >>> result = dd.solve_dae(pendulum, (0, 2), [1.0, 0.0, 0.0, 0.0, 0.0], rtol=1e-8, atol=1e-8)
+    >>> result.success, result.index, result.variable_index.tolist()
+    (True, 3, [1, 1, 2, 2, 3])
+    >>> bool(abs(result.y[0, -1] ** 2 + result.y[1, -1] ** 2 - 1) < 1e-9)
+    True
+    """
+    problem = read_problem(F, t_span, y0, t_eval, args)
+    settings = read_dae_settings(method, problem, {"rtol": rtol, "atol": atol, **options})
+    n = problem.y0.size
+    form = Form(F, problem.args, n, read_mass(mass, n))
+    rate, indices = read_rate(yp0, n), read_index(index, n)
+    wanted = Wanted(problem.span[0], problem.y0, rate, settings.rtol, settings.atol, repair)
+    arguments = Arguments(problem.args)
+    # Whatever the function raises at the start is the user's, and passes through unchanged.
+    left = form.residual(problem.span[0], problem.y0, np.zeros(n) if rate is None else rate)
+    check_finite(left, form.mass is not None, rate is None)
+    formula, reason = _formula(form, problem, rate, arguments)
+    found = (
+        _traced(formula, form, wanted, indices, arguments, METHODS[settings.name].family == "rosenbrock")
+        if formula is not None
+        else _called(form, wanted, indices, arguments, problem, read_jacobian(jac, form), reason)
+    )
+    check_method(settings.name, int(found.variable_index.max()))
+    if METHODS[settings.name].family == "rosenbrock":
+        check_constant_mass(settings.name, found.moving)
+    kinked = formula is None or dae_model(formula, form.mass).kinked
+    plant = None if formula is None else dae_model(formula, form.mass).plant
+    task = Task(found.model, found.row, arguments.values, implicit=True, rates=True, kinked=kinked, plant=plant)
+    events_read = read_events(events)
+    guards = None if events_read is None else Guards(events_read, problem, arguments, found.row, form.mass is None)
+    reason = reason if formula is not None else f"called as a Python function: {reason}"
+    about = {
+        "index": found.index,
+        "variable_index": found.variable_index,
+        "traced": formula is not None,
+        "reason": "; ".join(part for part in (reason, *found.notes) if part),
+        "method": settings.name,
+    }
+    return run_in_core(task, problem, settings, guards, dense_output, about)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ready:
+    """A DAE ready to run: the core's model, a consistent row (y, y'), its index."""
+
+    model: Any
+    row: np.ndarray
+    index: int
+    variable_index: np.ndarray
+    notes: tuple[str, ...]
+    moving: list[str]  # what dF/dy' depends on
+
+
+def _formula(form: Form, problem: Problem, rate: np.ndarray | None, arguments: Arguments) -> tuple[Formula | None, str]:
+    t0, y0 = problem.start
+    end, n = problem.span[1], y0.size
+    if form.mass is not None:
+        return find_formula(form.function, form.right_side, n, (t0, y0), end, arguments, most=MOST_TRACED)
+    start = np.concatenate([y0, np.zeros(n) if rate is None else rate])
+    both = lambda t, row: form.residual(t, row[:n], row[n:])  # noqa: E731
+    return find_formula(form.function, both, n, (t0, start), end, arguments, parts=2, most=MOST_TRACED)
+
+
+def _traced(
+    formula: Formula, form: Form, wanted: Wanted, indices: np.ndarray | None, arguments: Arguments, drift: bool
+) -> _Ready:
+    found = dae_model(formula, form.mass)
+    row, moved = traced_start(found, wanted, arguments.values)
+    of_system, note = traced_index(found, wanted.t, row, arguments.values)
+    if indices is None:
+        own, model = found.plant.index.index, found.plant.model_with_drift if drift else found.plant.model
+    else:
+        own, model = indices, core_model(found, indices)
+        by_equations, of_system = of_system, int(indices.max())
+        note = "index as given" + (f"; by the equations it is {by_equations}" if by_equations > of_system else "")
+    labels = varying_mass(found.plant.system) if drift and form.mass is None else []
+    moving = [label.replace("y_dot", "yp") for label in labels]
+    return _Ready(model, row, of_system, own.copy(), (note, moved), moving)
+
+
+def _called(
+    form: Form, wanted: Wanted, indices: np.ndarray | None, arguments: Arguments, problem: Problem, jacobians: Any,
+    reason: str,
+) -> _Ready:  # fmt: skip
+    rate = np.zeros(wanted.y.size) if wanted.yp is None else wanted.yp
+    check_size(wanted.y.size, MOST_CALLED, reason)
+    found: CallbackDae = callback_dae(form.residual, jacobians, (wanted.t, wanted.y, rate), problem.span[1])
+    of_system, own, note = callback_index(found, wanted, indices)
+    row, moved = callback_start(found, wanted, own)
+    moving = [] if form.mass is not None or found.constant_dot else ["t, y or yp"]
+    return _Ready(found.core(own, arguments.values.size), row, of_system, own, (note, moved), moving)

@@ -1,0 +1,191 @@
+"""SciPy's `solve_ivp`, with the right-hand side turned into machine code where that can be done safely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from daedalus import _core
+from daedalus.integrators.methods import METHODS, is_implicit
+from daedalus.scipy_calls.dae_callbacks import callback_dae
+from daedalus.scipy_calls.dae_model import dae_model
+from daedalus.scipy_calls.ivp_arguments import Arguments
+from daedalus.scipy_calls.ivp_errors import IvpValueError
+from daedalus.scipy_calls.ivp_events import Guards, read_events
+from daedalus.scipy_calls.ivp_function import Formula, find_formula
+from daedalus.scipy_calls.ivp_result import IvpResult
+from daedalus.scipy_calls.ivp_run import Task, run_in_core
+from daedalus.scipy_calls.ivp_scipy import run_scipy, with_exact_jacobian
+from daedalus.scipy_calls.ivp_settings import IMPLICIT, Problem, read_problem, read_settings, why_scipy
+
+
+def solve_ivp(
+    fun: Callable[..., Any],
+    t_span: Any,
+    y0: Any,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    **options: Any,
+) -> IvpResult:
+    """The solution of y' = fun(t, y), y(t0) = y0, called and returned as in `scipy.integrate.solve_ivp`.
+
+    The function is traced: it runs once on symbols, and the formula it leaves behind is compiled. The formula counts
+    only if it agrees with the function at the start and at two points nearby; a function that cannot be followed (it
+    draws random numbers, has effects outside itself, calls into another library) is called as it is. `result.traced`
+    and `result.reason` say which. A repeated call with other `y0` or `args` neither traces nor compiles again.
+
+    Parameters
+    ----------
+    fun: fun(t, y, *args) -> n values; t a float, y an array (n,).
+    t_span: (t0, t1), forwards or backwards.
+    y0: start values (n,).
+    method: "RK45" (default), "RK23", "DOP853", "Radau"; any method of `dd.methods()` or a `dd.Tableau` (one without an
+        error estimate needs `step=`). "BDF" and "LSODA" are our "bdf" where `dd.methods()` has it, else SciPy's on the
+        compiled function. Implicit methods have the exact Jacobian of the formula; for a function that could not be
+        traced SciPy runs its own. Complex `y0` and solver classes are handed to SciPy as they are.
+    t_eval: times to return, sorted, inside the span; default: the steps.
+    dense_output: whether `result.sol(t)` is wanted.
+    events: one function g(t, y, *args) or several; with attributes `terminal` (True, or after how many crossings to
+        stop) and `direction` (+1, -1: only upwards, only downwards).
+    vectorized: whether fun takes y of shape (n, k).
+    args: further arguments of fun and of the events; numbers in them are parameters of the formula.
+    options: rtol (1e-3), atol (1e-6, number or (n,)), first_step, max_step; for implicit methods jac, jac_sparsity,
+        lband, uband, min_step; for fixed steps step.
+
+    Returns
+    -------
+    IvpResult with t (nt,), y (n, nt), sol, t_events, y_events, nfev, njev, nlu, status, message, success; and traced,
+    reason, method.
+
+    What can go wrong: a wrong argument raises an `InputError` that is a ValueError (or TypeError) too; what `fun`
+    itself raises passes through; a run that stops early has status -1 and a message with the time and the component.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> import daedalus as dd
+    >>> def fall(t, y, g):
+    ...     height, speed = y
+    ...     return [speed, -g]
+    >>> def ground(t, y, g):
+    ...     return y[0]
+    >>> ground.terminal = True
+    >>> result = dd.solve_ivp(fall, (0, 10), [5.0, 0.0], events=ground, args=(9.81,))
+    >>> result.message
+    'A termination event occurred.'
+    >>> bool(abs(result.t[-1] - np.sqrt(2 * 5 / 9.81)) < 1e-9), result.traced
+    (True, True)
+    """
+    problem = read_problem(fun, t_span, y0, t_eval, args)
+    call = {
+        "t_eval": t_eval, "dense_output": dense_output, "events": events, "vectorized": vectorized, "args": args,
+        "options": options,
+    }  # fmt: skip
+    aside = why_scipy(method, problem, options)
+    if aside:
+        return run_scipy(fun, problem.span, problem.y0, method, reason=aside, traced=False, **call)
+    settings = read_settings(method, problem, options)
+    original = _on_numbers(fun, problem, vectorized)
+    # Whatever the function raises at the start is the user's, and passes through unchanged.
+    original(*problem.start)
+    arguments = Arguments(problem.args)
+    formula, reason = find_formula(
+        fun, original, problem.y0.size, problem.start, problem.span[1], arguments, vectorized
+    )
+    if settings.core is None:
+        if formula is None or IMPLICIT[method] not in METHODS:
+            return _run_scipy(fun, problem, method, formula, reason, arguments, call)
+        method = IMPLICIT[method]
+        settings = read_settings(method, problem, options)
+    if is_implicit(method):
+        task = _implicit_task(formula, original, problem, arguments)
+    else:
+        core = _callback(original, problem, arguments) if formula is None else formula.compiled.core
+        task = Task(core, problem.y0, arguments.values)
+    wanted = read_events(events)
+    guards = None if wanted is None else Guards(wanted, problem, arguments, task.row, rates=False)
+    about = {
+        "traced": formula is not None,
+        "reason": f"called as a Python function: {reason}" if formula is None else reason,
+        "method": settings.name,
+    }
+    return run_in_core(task, problem, settings, guards, dense_output, about)
+
+
+def _on_numbers(
+    fun: Callable[..., Any], problem: Problem, vectorized: bool
+) -> Callable[[float, np.ndarray], np.ndarray]:
+    """The function on numbers, as SciPy calls it; y is a copy, so that a function may write into it."""
+    n = problem.y0.size
+
+    def original(t: float, y: np.ndarray) -> np.ndarray:
+        value = fun(t, y[:, None].copy() if vectorized else y.copy(), *problem.args)
+        numbers = np.asarray(value, dtype=float)
+        numbers = numbers.reshape(-1) if vectorized else numbers
+        column = np.empty(n)
+        try:
+            column[...] = numbers
+        except ValueError as error:
+            raise IvpValueError(
+                "`fun` returns the wrong number of values.",
+                f"y0 has {n} components, fun(t0, y0) has shape {numbers.shape}",
+                because="y' needs one value for each component of y.",
+                remedy="an array of shape (n,)" + (", .ravel() at the end" if numbers.ndim > 1 else ""),
+            ) from error
+        return column
+
+    return original
+
+
+def _callback(original: Callable[[float, np.ndarray], np.ndarray], problem: Problem, arguments: Arguments) -> Any:
+    n = problem.y0.size
+    core = _core.Function("fun", [1, n, 0, arguments.values.size], [n], 4, 1, 0, 0)
+    core.set_python(lambda t, y, u, p: original(float(t[0]), np.array(y)))
+    return core
+
+
+def _implicit_task(
+    formula: Formula | None, original: Callable[[float, np.ndarray], np.ndarray], problem: Problem, arguments: Arguments
+) -> Task:
+    """y' = f(t, y) as an implicit model, with its exact Jacobian where there is a formula."""
+    t0, y0 = problem.start
+    row = np.concatenate([y0, original(t0, y0)])
+    if formula is not None:
+        dae = dae_model(formula, explicit=True)
+        return Task(dae.plant.model, row, arguments.values, implicit=True, kinked=dae.kinked)
+
+    def residual(t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        return yp - original(t, y)
+
+    found = callback_dae(residual, None, (t0, y0, row[y0.size :]), problem.span[1])
+    model = found.core(np.ones(y0.size, dtype=int), arguments.values.size)
+    return Task(model, row, arguments.values, implicit=True, kinked=True)
+
+
+def _run_scipy(
+    fun: Callable[..., Any],
+    problem: Problem,
+    method: str,
+    formula: Formula | None,
+    reason: str,
+    arguments: Arguments,
+    call: dict[str, Any],
+) -> IvpResult:
+    """SciPy's implicit methods, on the compiled function and its exact Jacobian where there is a formula."""
+    read_events(call["events"])
+    if formula is None:
+        why = f"called as a Python function by SciPy's {method}: {reason}"
+        return run_scipy(fun, problem.span, problem.y0, method, reason=why, traced=False, **call)
+    compiled = formula.at(arguments.values)
+    options, jacobian = with_exact_jacobian(formula, arguments.values, method, call["options"])
+    why = f"traced; SciPy's {method} runs on the compiled function and {jacobian}"
+    call = {**call, "options": options, "vectorized": False}
+    return run_scipy(
+        lambda t, y, *args: compiled(t, y), problem.span, problem.y0, method, reason=why, traced=True, **call
+    )

@@ -1,0 +1,1 @@
+"""What drives a run: numbers, tables, functions and expressions, and derivatives of them."""

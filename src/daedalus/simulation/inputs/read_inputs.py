@@ -1,0 +1,255 @@
+"""What drives a run: inputs as numbers, tables, functions of time or expressions, put where the core reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.errors import InputError, ModelError
+from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.names import did_you_mean, shape_text
+from daedalus.model.signals import Signal, signal
+from daedalus.model.system.closed_loop import close_loop
+from daedalus.model.system.system import Place, System
+from daedalus.model.values import check_mapping, flat_values, write_plain, wrong_kind
+
+# Expressions are compared to this depth to recognise one that was seen before; deeper ones count as new.
+EQUAL_DEPTH = 20
+MOST_LOOPS = 32
+
+
+class Drive(NamedTuple):
+    """Values of u: constants, tables and Python functions, each with its slots."""
+
+    constants: np.ndarray
+    tables: tuple[tuple[Signal, tuple[int, ...]], ...] = ()
+    callbacks: tuple[tuple[Callable[[float], Any], tuple[int, ...]], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def core_tables(self) -> list[Any]:
+        """The tables as the core takes them."""
+        return [_core.Table(s.times, s.values, list(slots), s.kind == "linear") for s, slots in self.tables]
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """u at times (N,), as (N, nu)."""
+        values = np.tile(self.constants, (len(times), 1))
+        for table, slots in self.tables:
+            values[:, slots] = table.flat(times)
+        for function, slots in self.callbacks:
+            values[:, slots] = [np.asarray(function(float(t)), dtype=float).ravel(order="F") for t in times]
+        return values
+
+    def at_time(self, t: float) -> np.ndarray:
+        """u at one time, as (nu,)."""
+        return self.at(np.array([t]))[0] if self.tables or self.callbacks else self.constants
+
+    def fill(self, t: float, u: np.ndarray) -> np.ndarray:
+        """u with the Python functions evaluated at t; the rest as the core left it."""
+        out = np.array(u)
+        for function, slots in self.callbacks:
+            out[list(slots)] = np.asarray(function(t), dtype=float).ravel(order="F")
+        return out
+
+    def sampled(self, times: np.ndarray) -> Drive:
+        """The same without Python functions: they become tables over `times`, so that a result can travel."""
+        grid = np.unique(times)
+        tables = [
+            (signal(grid, np.array([np.ravel(f(float(t)), order="F") for t in grid]), "linear"), slots)
+            for f, slots in self.callbacks
+        ]
+        return self._replace(tables=(*self.tables, *tables), callbacks=())
+
+
+def read_inputs(system: System, values: Mapping[str, object], span: tuple[float, float]) -> tuple[System, Drive]:
+    """The system with expressions and traced functions put in for inputs, and the drive for what is left."""
+    constants = np.empty(system.sizes["u"])
+    if isinstance(values, dict) and write_plain(constants, system, "u", values) == len(constants):
+        return system, Drive(constants)
+    given = check_mapping(values, "inputs")
+    plain: dict[str, object] = {}
+    feedback: dict[str, ca.SX] = {}
+    notes: list[str] = []
+    for name, value in given.items():
+        place = input_place(system, name)
+        if isinstance(value, ca.SX) and not value.is_constant():
+            feedback[name] = _checked_expression(system, place, value)
+        elif callable(value) and not isinstance(value, Signal):
+            expression, reason = traced_input(system, place, value, span)
+            if expression is None:
+                plain[name] = value
+                notes.append(f"input {name} is called as a Python function: {reason}")
+            else:
+                feedback[name] = expression
+        else:
+            plain[name] = value
+    _check_whole(system, feedback)
+    closed = _closed(system, feedback)
+    return closed, _drive(closed, plain, span, tuple(notes))
+
+
+def input_place(system: System, name: str) -> Place:
+    """Where an input lives; other names are refused."""
+    names = [v.name for v in system.of_kind("input")]
+    try:
+        place = system.place(name)
+    except InputError:
+        raise InputError(
+            f"The model {system.name!r} has no input {name!r}.",
+            f"its inputs are {', '.join(names)}" if names else "it has no inputs",
+            remedy=did_you_mean(name, names),
+        ) from None
+    if place.letter != "u":
+        raise wrong_kind(system, name, place, "an input")
+    return place
+
+
+def _checked_expression(system: System, place: Place, value: ca.SX) -> ca.SX:
+    """An expression in the model's symbols, of the shape of the input."""
+    known = {symbol_key(s) for letter in ("t", "xdot", "x", "z", "u", "p") for s in elements(system.symbol(letter))}
+    for scalar in ca.symvar(value):
+        if symbol_key(scalar) not in known:
+            raise InputError(
+                f"The expression for input {place.name} contains a foreign symbol.",
+                f"it prints as {scalar.name()!r} and is not one of the model {system.name!r}",
+                remedy='symbols of this model, m["name"]',
+            )
+    flat = ca.densify(ca.vec(value))
+    if flat.numel() != len(place.positions):
+        raise InputError(
+            f"The expression for input {place.name} has the wrong shape.",
+            f"{place.name} is {shape_text(place.shape)}, the expression has shape {value.shape}",
+        )
+    if ca.depends_on(flat, system.symbol("u")[place.positions.tolist()]):
+        raise InputError(f"The expression for input {place.name} contains {place.name} itself.")
+    return flat
+
+
+def traced_input(
+    system: System, place: Place, function: Callable[..., Any], span: tuple[float, float]
+) -> tuple[ca.SX | None, str]:
+    """A function of time as an expression; the same code with the same captured values is traced once a system."""
+    from daedalus.tracing.captured import fingerprint
+    from daedalus.tracing.trace import trace_signal
+
+    print_of = fingerprint(function)
+    traces = system.prepared.setdefault("traced inputs", {})
+    key = (print_of, place.name)
+    if print_of is not None and key in traces:
+        return traces[key]
+    # Checked at the start and at two odd places of the run.
+    times = tuple(span[0] + fraction * (span[1] - span[0]) for fraction in (0.0, 0.381966, 0.864665))
+    found = trace_signal(function, system.symbol("t"), len(place.positions), times)
+    if print_of is not None:
+        traces[key] = found
+        if len(traces) > MOST_LOOPS:
+            traces.pop(next(iter(traces)))
+    return found
+
+
+def _check_whole(system: System, feedback: dict[str, ca.SX]) -> None:
+    for name in feedback:
+        if name not in system.places:
+            raise InputError(
+                f"An expression or function drives {name}, one element of an input.",
+                because="expressions take the place of a whole input.",
+                remedy=f"inputs={{{name.split('[')[0]!r}: ...}} with all elements",
+            )
+
+
+def _closed(system: System, feedback: dict[str, ca.SX]) -> System:
+    """The closed loop, kept with the system: equal expressions are closed and compiled once."""
+    if not feedback:
+        return system
+    with system.lock:
+        loops: list[tuple[dict[str, ca.SX], System]] = system.prepared.setdefault("closed loops", [])
+        for known, closed in loops:
+            if known.keys() == feedback.keys() and all(
+                ca.is_equal(known[name], feedback[name], EQUAL_DEPTH) for name in feedback
+            ):
+                return closed
+        closed = close_loop(system, feedback)
+        loops.insert(0, (feedback, closed))
+        del loops[MOST_LOOPS:]
+    return closed
+
+
+def _drive(system: System, plain: dict[str, object], span: tuple[float, float], notes: tuple[str, ...]) -> Drive:
+    constants = np.full(system.sizes["u"], np.nan)
+    tables: list[tuple[Signal, tuple[int, ...]]] = []
+    callbacks: list[tuple[Callable[[float], Any], tuple[int, ...]]] = []
+    for name, value in plain.items():
+        place = system.place(name)
+        if isinstance(value, Signal):
+            _check_table(place, value, span)
+            tables.append((value, tuple(place.positions.tolist())))
+            constants[place.positions] = 0.0
+        elif callable(value):
+            _check_callback(place, value, span[0])
+            callbacks.append((value, tuple(place.positions.tolist())))
+            constants[place.positions] = 0.0
+        else:
+            constants[place.positions] = flat_values(place, _as_numbers(value), "value")
+    if constants.size and math.isnan(constants.sum()):
+        missing = [system.labels["u"][k] for k in np.flatnonzero(np.isnan(constants))]
+        raise InputError(
+            f"{', '.join(missing[:6])} {'has' if len(missing) == 1 else 'have'} no value.",
+            because="an input comes from outside; the model holds no value for it.",
+            remedy=f"inputs={{{missing[0].split('[')[0]!r}: 0.0}}",
+        )
+    return Drive(constants, tuple(tables), tuple(callbacks), notes)
+
+
+def check_finite_inputs(system: System, drive: Drive, t: float) -> None:
+    """Refuse functions that give NaN or infinity where a run begins; called when the run failed there."""
+    u = drive.at_time(t)
+    wrong = np.flatnonzero(~np.isfinite(u))
+    if len(wrong):
+        names = [system.labels["u"][k] for k in wrong]
+        raise InputError(
+            f"The input {names[0]} is {u[wrong[0]]:g} at t = {t:g}.",
+            f"not finite either: {', '.join(names[1:6])}" if len(names) > 1 else (),
+            because="a run cannot begin with a value that is not finite.",
+            remedy="a function that has a value over the whole span",
+        )
+
+
+def _as_numbers(value: object) -> object:
+    return ca.DM(value) if isinstance(value, ca.SX) else value
+
+
+def _check_table(place: Place, table: Signal, span: tuple[float, float]) -> None:
+    if table.shape != place.shape and table.values.shape[1] != len(place.positions):
+        raise InputError(
+            f"The signal for input {place.name} has the wrong shape.",
+            f"{place.name} is {shape_text(place.shape)}, the signal gives {shape_text(table.shape)}",
+        )
+    low, high = min(span), max(span)
+    late = table.kind == "linear" and high > table.times[-1] * (1 + 1e-12) + 1e-300
+    if low < table.times[0] or late:
+        raise InputError(
+            f"The signal for input {place.name} does not cover the run.",
+            f"the run goes from t = {low:g} to {high:g}, the table from {table.times[0]:g} to {table.times[-1]:g}",
+            because="nothing is known outside the table" + (", and a line ends at its last point." if late else "."),
+            remedy='more points, or kind="hold", which keeps the last value',
+        )
+
+
+def _check_callback(place: Place, function: Callable[..., Any], t0: float) -> None:
+    try:
+        value = np.asarray(function(t0), dtype=float)
+    except (TypeError, ValueError, ModelError) as error:
+        raise InputError(
+            f"The function for input {place.name} cannot be evaluated.",
+            f"f({t0:g}) raised {type(error).__name__}: {error}",
+            remedy="a function of time alone: lambda t: ...",
+        ) from error
+    if value.size not in (1, len(place.positions)):
+        raise InputError(
+            f"The function for input {place.name} has the wrong shape.",
+            f"{place.name} is {shape_text(place.shape)}, f({t0:g}) has shape {value.shape}",
+        )

@@ -1,0 +1,88 @@
+"""Refuse tables that an implicit method would have to differentiate across their jumps: the impulse would be lost.
+
+An equation with offset c (signature method of Pryce) holds with its derivatives up to c. A held table in it jumps, and
+with c >= 1 its derivative is an impulse; a linear table has jumps in its slope, and impulses in the derivative of that.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.structure.signature import signature
+from daedalus.errors import InputError
+from daedalus.model.signals import Signal
+from daedalus.model.system.system import System
+from daedalus.reduction.index.given_inputs import smooth_instead
+from daedalus.reduction.rewriting import times_text
+from daedalus.simulation.inputs.read_inputs import Drive
+
+
+def check_tables(system: System, drive: Drive, span: tuple[float, float]) -> None:
+    """An InputError where the equations differentiate a held table, or a linear one twice, across its jumps in a span.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("capacitor")
+    >>> v = m.state("v"); current = m.algebraic("current"); u = m.input("u")
+    >>> m.equation(m.der(v), current); m.equation(v, u, name="source")
+    >>> dd.simulate(m, 1.0, inputs={"u": dd.signal([0, 0.5], [0, 1])}, method="radau5")
+    Traceback (most recent call last):
+    daedalus.errors.InputError: The input u is a held table, and the model differentiates it once.
+      signal(2 times from 0 to 0.5, hold)
+      it stands in source, which is differentiated
+      Because each step of the table would become an impulse.
+      Try: a smooth function of time, inputs={"u": lambda t: ...}, or a filter, m.equation(T * m.der(y) + y, u) with ...
+    """
+    for table, slots in drive.tables:
+        if not _jumps(table, span):
+            continue
+        times = _differentiations(system)[list(slots)]
+        worst = int(np.argmax(times))
+        if times[worst] >= (1 if table.kind == "hold" else 2):
+            raise _refused(system, table, int(slots[worst]), int(times[worst]))
+
+
+def _jumps(table: Signal, span: tuple[float, float]) -> bool:
+    """Whether a table, or the slope of a linear one, jumps inside of a span."""
+    low, high = min(span), max(span)
+    inside = (table.times > low) & (table.times < high)
+    if table.kind == "hold":
+        return bool(np.any(np.diff(table.values, axis=0)[inside[1:]]))
+    return bool(np.any(inside[1:-1]))
+
+
+def _differentiations(system: System) -> np.ndarray:
+    """How often each entry of u is differentiated: as often as the equations that contain it; kept with the system."""
+    if "differentiations of u" not in system.prepared:
+        x, z, xdot, u = (system.symbol(letter) for letter in ("x", "z", "xdot", "u"))
+        rates = ca.vertcat(xdot, ca.SX.sym("no rate", z.numel()))
+        found = signature(system.residual, [ca.vertcat(x, z), rates])
+        counts = np.zeros(u.numel(), dtype=int)
+        if found.regular:
+            rows, columns = (np.array(k, dtype=int) for k in ca.jacobian_sparsity(system.residual, u).get_triplet())
+            np.maximum.at(counts, columns, found.c[rows])
+            system.prepared["offsets of equations"] = found.c
+        system.prepared["differentiations of u"] = counts
+    return system.prepared["differentiations of u"]
+
+
+def _refused(system: System, table: Signal, slot: int, times: int) -> InputError:
+    name = system.labels["u"][slot]
+    stem = name.partition("[")[0]
+    rows = ca.jacobian_sparsity(system.residual, system.symbol("u")[slot]).row()
+    where = [system.equation_labels[i] for i in rows if system.prepared["offsets of equations"][i]]
+    held = table.kind == "hold"
+    return InputError(
+        f"The input {stem} is a {'held' if held else 'linear'} table, and the model differentiates it "
+        f"{times_text(times)}.",
+        [
+            f"{table!r}",
+            f"it stands in {', '.join(where[:6])}, which {'is' if len(where) == 1 else 'are'} differentiated",
+        ],
+        because="each step of the table would become an impulse."
+        if held
+        else "at each point of the table the slope jumps: the first derivative jumps and the second is an impulse.",
+        remedy=smooth_instead(stem, times),
+    )

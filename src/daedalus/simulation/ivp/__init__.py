@@ -1,1 +1,0 @@
-"""SciPy's `solve_ivp` call, answered by the core."""

@@ -1,0 +1,196 @@
+"""The machine code of a system that implicit methods take as it is written: 0 = F(t, x', x, z, u, p).
+
+A row of a run is y = (x, z, x'), so everything that a trajectory needs is a function of (t, y, u, p).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.compilation import Compiled, compile_function
+from daedalus.errors import SolverError
+from daedalus.model.expressions import concatenate
+from daedalus.model.system.system import System
+from daedalus.simulation.plant.plant import Plant, plant_of
+from daedalus.simulation.plant.projection import CORRECTIONS, correction
+from daedalus.simulation.plant.variable_index import variable_index
+
+ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
+
+
+class ImplicitPlant(Plant):
+    """Compiled residual and Jacobian of a system, and everything else as functions of (t, y, u, p)."""
+
+    is_implicit = True
+
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
+        n, nz = system.sizes["x"], system.sizes["z"]
+        self.row_parts = {"x": slice(0, n), "z": slice(n, n + nz), "xdot": slice(n + nz, 2 * n + nz)}
+        self.width = 2 * n + nz
+        self.index = variable_index(system)
+
+    @cached_property
+    def _y(self) -> ca.SX:
+        return ca.SX.sym("y", self.width)
+
+    def in_rows(self, expression: ca.SX) -> ca.SX:
+        """An expression of (t, x', x, z, u, p) in terms of (t, y, u, p)."""
+        letters = ("x", "z", "xdot")
+        parts = [self._y[self.row_parts[letter]] for letter in letters]
+        return ca.substitute([expression], [self.system.symbol(letter) for letter in letters], parts)[0]
+
+    def _compiled(self, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
+        arguments = [self.system.symbol("t"), self._y, self.system.symbol("u"), self.system.symbol("p"), *more]
+        return compile_function(ca.Function(name, arguments, [ca.densify(self.in_rows(expression))]))
+
+    @cached_property
+    def jacobians(self) -> tuple[ca.SX, ca.SX]:
+        """∂F/∂x' and ∂F/∂(x, z), sparse."""
+        residual = self.system.residual
+        unknowns = ca.vertcat(self.system.symbol("x"), self.system.symbol("z"))
+        return ca.jacobian(residual, self.system.symbol("xdot")), ca.jacobian(residual, unknowns)
+
+    @cached_property
+    def functions(self) -> tuple[Compiled, Compiled]:
+        """F and its Jacobians as functions of (t, x', x, z, u, p)."""
+        arguments = [self.system.symbol(letter) for letter in ARGUMENTS]
+        residual = ca.Function("residual", arguments, [ca.densify(self.system.residual)])
+        return compile_function(residual), compile_function(ca.Function("jacobian", arguments, list(self.jacobians)))
+
+    @cached_property
+    def drift(self) -> Compiled:
+        """∂F/∂t + ∂F/∂u u' as a function of (t, x', x, z, u, p, u')."""
+        residual, u = self.system.residual, self.system.symbol("u")
+        slopes = ca.SX.sym("udot", u.numel())
+        moved = ca.jacobian(residual, self.system.symbol("t")) + ca.mtimes(ca.jacobian(residual, u), slopes)
+        arguments = [self.system.symbol(letter) for letter in ARGUMENTS]
+        return compile_function(ca.Function("drift", [*arguments, slopes], [ca.densify(moved)]))
+
+    @cached_property
+    def model(self) -> Any:
+        """What the core integrates."""
+        residual, jacobian = self.functions
+        return self.core_model(residual.core, jacobian.core)
+
+    @cached_property
+    def model_with_drift(self) -> Any:
+        """The same for methods that need the time derivative of F."""
+        residual, jacobian = self.functions
+        return self.core_model(residual.core, jacobian.core, self.drift.core)
+
+    def core_model(
+        self, residual: Any, jacobian: Any, drift: Any = None, dependent: Sequence[int] = (), held: Sequence[int] = ()
+    ) -> Any:
+        """The description for the core around its functions; without a drift the core takes differences in t.
+
+        `dependent` are states whose derivative has the coefficient zero for the parameters of a run, `held` equations
+        that have no derivative then.
+        """
+        dot, whole = (matrix.sparsity() for matrix in self.jacobians)
+        n = self.system.sizes["x"]
+        patterns = (list(dot.colind()), list(dot.row()), list(whole.colind()), list(whole.row()))
+        index, level = self.index.index.tolist(), self.index.level.tolist()
+        if self.index.largest == 1:
+            index = level = []
+        sizes = (n, n + self.system.sizes["z"])
+        return _core.ImplicitModel(
+            residual, jacobian, *sizes, *patterns, index, level, drift, list(dependent), list(held),
+            autonomous=self.is_autonomous,
+        )  # fmt: skip
+
+    @cached_property
+    def is_autonomous(self) -> bool:
+        """Whether neither time nor an input stands in the equations."""
+        system = self.system
+        return not ca.depends_on(system.residual, ca.vertcat(system.symbol("t"), system.symbol("u")))
+
+    @cached_property
+    def without_derivative(self) -> np.ndarray:
+        """The states whose derivative occurs in no equation: algebraic variables by use."""
+        return np.flatnonzero(np.diff(np.array(self.jacobians[0].sparsity().colind())) == 0)
+
+    @cached_property
+    def rhs(self) -> Any:
+        """The implicit model itself: the core solves it."""
+        return SimpleNamespace(core=self.model)
+
+    @cached_property
+    def guards(self) -> Compiled:
+        """The guards of the events."""
+        return self._compiled("guards", self.system.guards)
+
+    @cached_property
+    def resets(self) -> Compiled:
+        """The rows after each event, one event after the other; z and x' are solved for by the core."""
+        after = self.system.resets
+        count = after.shape[0]
+        rest = ca.horzcat(self.system.symbol("z").T, self.system.symbol("xdot").T)
+        return self._compiled("resets", ca.vec(ca.horzcat(after, ca.repmat(rest, count, 1)).T))
+
+    @cached_property
+    def readout(self) -> Compiled:
+        """Algebraic variables, then the outputs below each other."""
+        return self._compiled("readout", ca.vertcat(self.system.symbol("z"), concatenate(self.system.outputs.values())))
+
+    @cached_property
+    def projection(self) -> Compiled | None:
+        """The row with its states moved onto the invariants; None where there are none, or too many to be kept so."""
+        if not self.system.invariants:
+            return None
+        x = self.system.symbol("x")
+        kept = concatenate(self.system.invariants.values())
+        others = [self.system.symbol(letter) for letter in ("xdot", "z", "t", "u", "p")]
+        try:
+            once = ca.Function("correct", [x, *others], [x - correction(kept, x, self.system.nominal["x"] ** 2)])
+        except SolverError as error:
+            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
+            return None
+        state = x
+        for _ in range(CORRECTIONS):
+            state = once(state, *others)
+        return self._compiled("projection", ca.vertcat(state, self.system.symbol("z"), self.system.symbol("xdot")))
+
+    @cached_property
+    def invariants(self) -> Compiled:
+        """What solutions keep at zero, below each other."""
+        return self._compiled("invariants", concatenate(self.system.invariants.values()))
+
+    @cached_property
+    def watched(self) -> Compiled:
+        """What solutions keep at zero without being held to it, below each other."""
+        return self._compiled("watched", concatenate(self.system.watched.values()))
+
+    @cached_property
+    def constraints(self) -> Compiled:
+        """The equations without a derivative."""
+        return self._compiled("constraints", self.system.residual[self.constraint_rows])
+
+
+def implicit_plant_of(system: System) -> ImplicitPlant:
+    """The implicit plant of a system, made once and kept with it."""
+    plant = system.prepared.get("implicit plant")
+    if plant is None:
+        with system.lock:
+            plant = system.prepared.setdefault("implicit plant", _plant(system))
+    return plant
+
+
+def _plant(system: System) -> ImplicitPlant:
+    if not system.choices:
+        return ImplicitPlant(system)
+    from daedalus.simulation.plant.selected_plant import SelectedPlant
+
+    return SelectedPlant(system)
+
+
+def plant_for_rows(system: System, rows: np.ndarray) -> Plant:
+    """The plant whose runs have rows of this width."""
+    return plant_of(system) if rows.shape[1] == system.sizes["x"] else implicit_plant_of(system)

@@ -1,0 +1,27 @@
+"""The linear form of a system as the core takes it: one compiled function for matrix, right side and what is known."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from daedalus import _core
+from daedalus.compilation import compile_function
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.condensed_form import condensed_form
+
+
+def linear_model(system: System) -> _core.LinearModel:
+    """A(t, x, u, p) (x'; z) = b(t, x, u, p) less the rows that need no solve, made once and kept with the system."""
+    with system.lock:
+        if "linear model" not in system.prepared:
+            form = condensed_form(system)
+            arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+            results = [ca.SX(form.matrix.nz[:]), form.right, *([form.values] if len(form.known) else [])]
+            function = compile_function(ca.Function("matrix", arguments, results))
+            pattern = form.matrix.sparsity()
+            system.prepared["linear model"] = _core.LinearModel(
+                function.core, system.sizes["x"], len(form.rows), pattern.colind(), pattern.row(),
+                form.solved.tolist(), form.known.tolist(),
+            )  # fmt: skip
+            system.prepared["linear model code"] = function
+    return system.prepared["linear model"]

@@ -1,0 +1,116 @@
+"""A system run by solves: x' and z from a sparse linear system at each evaluation, everything else after it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.compilation import Compiled
+from daedalus.errors import SolverError
+from daedalus.model.expressions import concatenate
+from daedalus.model.system.system import System
+from daedalus.simulation.plant.invariant_projection import invariant_projection
+from daedalus.simulation.plant.linear_model import linear_model
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.projection import projected_state
+from daedalus.simulation.plant.sparse_projection import check_states_only, projection_by_solves
+
+
+class AfterSolve:
+    """A function of (t, x, u, p, x', z) that is called with (t, x, u, p): the solve comes first."""
+
+    def __init__(self, model: _core.LinearModel, function: Compiled) -> None:
+        self._model = model
+        self._function = function
+
+    @property
+    def core(self) -> AfterSolve:
+        """What answers for many points, as a compiled function does."""
+        return self
+
+    def evaluate_many(self, t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The values at rows of t, x and u."""
+        solution = np.hstack(self._model.evaluate_many(t, x, u, p))
+        return self._function.core.evaluate_many(t, x, u, p, solution)
+
+    def __call__(self, t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The values at one point."""
+        found = self.evaluate_many(np.reshape(t, (1, 1)), np.reshape(x, (1, -1)), np.reshape(u, (1, -1)), p)
+        return tuple(values[0] for values in found)
+
+
+class LinearPlant(Plant):
+    """A system A(t, x, u, p) (x'; z) = b(t, x, u, p), solved with a sparse factorisation at each evaluation."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
+        self.model = linear_model(system)
+        self.notes += (f"{self.model.unknowns} equations are solved for x' and z at each evaluation",)
+
+    def _after(self, name: str, expression: ca.SX) -> Compiled:
+        """A function of (t, x, u, p), or of (t, x, u, p, (x'; z)) where it needs the solution."""
+        w = ca.vertcat(self.system.symbol("xdot"), self.system.symbol("z"))
+        return self._compiled(name, expression, *([w] if ca.depends_on(ca.densify(expression), w) else []))
+
+    def _at_points(self, name: str, expression: ca.SX) -> Compiled | AfterSolve:
+        function = self._after(name, expression)
+        return AfterSolve(self.model, function) if function.function.n_in() == 5 else function
+
+    @cached_property
+    def rhs(self) -> Any:
+        """The linear model itself: the core solves it."""
+        return SimpleNamespace(core=self.model)
+
+    @cached_property
+    def guards(self) -> Any:
+        """The guards of the events."""
+        return self._after("guards", self.system.guards)
+
+    @cached_property
+    def resets(self) -> Any:
+        """The states after each event, one event after the other."""
+        return self._after("resets", ca.vec(self.system.resets.T))
+
+    @cached_property
+    def readout(self) -> Any:
+        """Algebraic variables, then the outputs below each other."""
+        outputs = concatenate(self.system.outputs.values())
+        return self._at_points("readout", ca.vertcat(self.system.symbol("z"), outputs))
+
+    @cached_property
+    def projection(self) -> Any:
+        """The state moved onto the invariants by solves; None where there are none, or none that can be kept so."""
+        if not self.system.invariants:
+            return None
+        kept = concatenate(self.system.invariants.values())
+        try:
+            check_states_only(self.system, kept)
+            try:
+                found = projection_by_solves(self.system)
+                return found or self._compiled("projection", projected_state(self.system, kept))
+            except SolverError:
+                # Too many for a formula, or positions whose rates are coupled: by the shortest way.
+                return invariant_projection(self.system, kept)
+        except SolverError as error:
+            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
+            return None
+
+    @cached_property
+    def invariants(self) -> Any:
+        """What solutions keep at zero, below each other."""
+        return self._at_points("invariants", concatenate(self.system.invariants.values()))
+
+    @cached_property
+    def watched(self) -> Any:
+        """What solutions keep at zero without being held to it, below each other."""
+        return self._at_points("watched", concatenate(self.system.watched.values()))
+
+    @cached_property
+    def constraints(self) -> Any:
+        """The equations without a derivative, with x' and z from the solve."""
+        return self._at_points("constraints", self.system.residual[self.constraint_rows])

@@ -1,0 +1,244 @@
+"""The machine code of one system: right-hand side, readout, guards, resets, each made on first use."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation import Compiled, compile_function
+from daedalus.errors import InputError, SolverError
+from daedalus.model.expressions import concatenate
+from daedalus.model.names import element_label, flat_index, split_index
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.explicit_form import LargeBlock, explicit_form
+from daedalus.simulation.plant.invariant_projection import invariant_projection
+from daedalus.simulation.plant.projection import projection
+from daedalus.simulation.plant.sparse_projection import projection_by_solves
+
+if TYPE_CHECKING:
+    from daedalus.simulation.singular.independence import Independence
+
+
+class Plant(ABC):
+    """What a run needs of a system: functions of (t, x, u, p), each with the object that the core takes as `core`.
+
+    row_parts: which columns of a row of a run hold a vector; what is not there is computed from it.
+    is_implicit: whether a row is (x, z, x') and the core solves F(t, x', x, z, u, p) = 0 itself.
+    """
+
+    is_implicit = False
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.row_parts = {"x": slice(None)}
+        self.notes: tuple[str, ...] = system.prepared.get("notes", ())
+
+    @cached_property
+    def columns(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
+        """Names whose values stand side by side in a row of a run: where, and their shape."""
+        found = {}
+        for name, place in self.system.places.items():
+            part, span = self.row_parts.get(place.letter or ""), place.span
+            if part is not None and isinstance(span, slice) and name not in ("t", "time"):
+                offset = part.start or 0
+                found[name] = (slice(offset + span.start, offset + span.stop), place.shape)
+        return found
+
+    def _compiled(self, name: str, expression: ca.SX, *more: ca.SX) -> Compiled:
+        arguments = [*(self.system.symbol(letter) for letter in ("t", "x", "u", "p")), *more]
+        return compile_function(ca.Function(name, arguments, [ca.densify(expression)]))
+
+    @cached_property
+    @abstractmethod
+    def rhs(self) -> Any:
+        """x' = f(t, x, u, p)."""
+
+    @cached_property
+    @abstractmethod
+    def guards(self) -> Any:
+        """The guards of the events."""
+
+    @cached_property
+    @abstractmethod
+    def resets(self) -> Any:
+        """The states after each event, one event after the other."""
+
+    @cached_property
+    @abstractmethod
+    def readout(self) -> Any:
+        """Algebraic variables, then the outputs below each other."""
+
+    @cached_property
+    @abstractmethod
+    def projection(self) -> Any:
+        """The state moved onto the invariants; None where there are none, or none that can be kept so."""
+
+    @cached_property
+    @abstractmethod
+    def invariants(self) -> Any:
+        """What solutions keep at zero, below each other."""
+
+    @cached_property
+    @abstractmethod
+    def watched(self) -> Any:
+        """What solutions keep at zero without being held to it, below each other."""
+
+    @cached_property
+    @abstractmethod
+    def constraints(self) -> Any:
+        """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
+
+    @cached_property
+    def independence(self) -> Independence | None:
+        """How independent the constraints are along a run; None where that is not followed."""
+        from daedalus.simulation.singular.independence import independence_of
+
+        return independence_of(self)
+
+    @cached_property
+    def invariant_labels(self) -> list[str]:
+        """The name of every entry of `invariants`."""
+        return labels_of(self.system.invariants)
+
+    @cached_property
+    def constraint_rows(self) -> list[int]:
+        """Which equations contain no derivative."""
+        pattern = ca.jacobian_sparsity(self.system.residual, self.system.symbol("xdot"))
+        return sorted(set(range(pattern.size1())) - set(pattern.row()))
+
+    @cached_property
+    def output_slices(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
+        """Where each output lies in the readout, and its shape."""
+        places, offset = {}, self.system.sizes["z"]
+        for name, expression in self.system.outputs.items():
+            rows, columns = expression.shape
+            shape: tuple[int, ...] = () if expression.is_scalar() else (rows,) if columns == 1 else (rows, columns)
+            places[name] = (slice(offset, offset + rows * columns), shape)
+            offset += rows * columns
+        return places
+
+    def output_place(self, name: str) -> tuple[slice, tuple[int, ...]]:
+        """The place of an output or of one element of it in the readout."""
+        stem, index = split_index(name)
+        if stem not in self.output_slices:
+            raise self.system.unknown_name(name)
+        place, shape = self.output_slices[stem]
+        if index is None:
+            return place, shape
+        k = flat_index(shape, index)
+        if k is None:
+            raise InputError(f"{name} does not exist.", f"{stem} has shape {shape}")
+        return slice(place.start + k, place.start + k + 1), ()
+
+
+class ExplicitPlant(Plant):
+    """Compiled formulas x' = f(t, x, u, p), z = g(t, x, u, p)."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
+        self.form = explicit_form(system)
+
+    @cached_property
+    def rhs(self) -> Compiled:
+        """x' = f(t, x, u, p)."""
+        return self._compiled("rhs", self.form.xdot)
+
+    @cached_property
+    def guards(self) -> Compiled:
+        """The guards of the events."""
+        return self._compiled("guards", self.form.applied(self.system, self.system.guards))
+
+    @cached_property
+    def resets(self) -> Compiled:
+        """The states after each event, one event after the other."""
+        after = self.form.applied(self.system, self.system.resets)
+        return self._compiled("resets", ca.vec(after.T))
+
+    @cached_property
+    def readout(self) -> Compiled:
+        """Algebraic variables, then the outputs below each other."""
+        outputs = concatenate(self.system.outputs.values())
+        return self._compiled("readout", ca.vertcat(self.form.z, self.form.applied(self.system, outputs)))
+
+    @cached_property
+    def projection(self) -> Any:
+        """The state moved onto the invariants; None where there are none, or too many to be kept so."""
+        # A reset may lead far off the constraints: the way back is the impulse that the matrix of the model gives.
+        try:
+            if self.system.invariants and any(event.resets for event in self.system.events):
+                by_solves = projection_by_solves(self.system)
+                if by_solves is not None:
+                    return by_solves
+            return self._shortest_way()
+        except SolverError as error:
+            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
+            return None
+
+    def _shortest_way(self) -> Any:
+        """The projection as a formula, or by a sparse solve where it would be too long."""
+        try:
+            projected = projection(self.system, self.form)
+        except SolverError:
+            kept = self.form.applied(self.system, concatenate(self.system.invariants.values()))
+            return invariant_projection(self.system, kept)
+        return None if projected is None else self._compiled("projection", projected)
+
+    @cached_property
+    def invariants(self) -> Compiled:
+        """What solutions keep at zero, below each other."""
+        kept = concatenate(self.system.invariants.values())
+        return self._compiled("invariants", self.form.applied(self.system, kept))
+
+    @cached_property
+    def watched(self) -> Compiled:
+        """What solutions keep at zero without being held to it, below each other."""
+        kept = concatenate(self.system.watched.values())
+        return self._compiled("watched", self.form.applied(self.system, kept))
+
+    @cached_property
+    def constraints(self) -> Compiled:
+        """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
+        rows = self.constraint_rows
+        return self._compiled("constraints", self.form.applied(self.system, self.system.residual[rows]))
+
+
+def labels_of(expressions: Mapping[str, ca.SX]) -> list[str]:
+    """The name of every entry of expressions below each other."""
+    return [
+        element_label(name, () if value.is_scalar() else (value.numel(),), k)
+        for name, value in expressions.items()
+        for k in range(value.numel())
+    ]
+
+
+def plant_of(system: System) -> Plant:
+    """The plant of a system, made once and kept with it."""
+    plant = system.prepared.get("plant")
+    if plant is None:
+        with system.lock:
+            plant = system.prepared.setdefault("plant", _plant(system))
+    return plant
+
+
+def _plant(system: System) -> Plant:
+    """Formulas where x' and z have them, else a linear solve at each evaluation."""
+    try:
+        return ExplicitPlant(system)
+    except LargeBlock:
+        from daedalus.simulation.plant.linear_plant import LinearPlant
+
+        return LinearPlant(system)
+
+
+def by_shape(flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """(N, size) column-major to (N,), (N, n) or (N, rows, columns)."""
+    if shape == ():
+        return flat[:, 0]
+    if len(shape) == 1:
+        return flat
+    return flat.reshape(len(flat), shape[1], shape[0]).transpose(0, 2, 1)

@@ -1,0 +1,77 @@
+"""Make a model solvable before a run: as it stands where possible, else with its index reduced, and say so."""
+
+from __future__ import annotations
+
+from daedalus.errors import SingularModelError
+from daedalus.model.model import Model, as_system
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.explicit_form import LargeBlock, explicit_form
+from daedalus.reduction.forms.linear_form import linear_form
+from daedalus.reduction.index.differentiate import DifferentiatedInputError
+from daedalus.reduction.rewriting import ReducedModel, Reduction
+from daedalus.reduction.selection.selected_states import without_choice
+from daedalus.simulation.start.singular_mass import check_general_mass
+
+
+def solvable_system(model: Model | System) -> System:
+    """The system that is run for a model: its own, or that of `dd.reduce(model)`; found once and kept.
+
+    A System cannot be reduced, since it has no notebook to write the differentiated equations into. Of a model with a
+    choice of states all are integrated, and its constraints are invariants.
+    """
+    system = without_choice(as_system(model))
+    known = system.prepared.get("solvable")
+    if known is None:
+        with system.lock:
+            try:
+                known = _made_solvable(model, system)
+            except DifferentiatedInputError as error:
+                known = error
+            system.prepared["solvable"] = known
+    if isinstance(known, DifferentiatedInputError):
+        raise known
+    return known
+
+
+def notes_of(reduction: Reduction) -> tuple[str, ...]:
+    """What a run tells of the reduction it began with."""
+    lines = str(reduction).splitlines()[1:]
+    told = ("  input ", "  redundant constraints", "  the multipliers ", "  at the start ")
+    return (*lines[:1], *(line for line in lines[1:] if line.startswith(told)))
+
+
+def _made_solvable(model: Model | System, system: System) -> System:
+    # An input may close a loop that makes the system solvable, so only a failure without inputs is decisive.
+    try:
+        _check_determined(system)
+    except SingularModelError:
+        if not isinstance(model, Model):
+            raise
+        from daedalus.reduction.reduce import reduced_with
+
+        if not model._mechanics.constraints:
+            check_general_mass(model)
+        reduced = reduced_with(model, {})
+        _check_determined(reduced.freeze())
+        return reduced_system(reduced)
+    if isinstance(model, ReducedModel):
+        system.prepared["redundancy"] = model._redundancy
+    return system
+
+
+def reduced_system(reduced: ReducedModel) -> System:
+    """The system of a reduced model, with what a run of it needs to know."""
+    system = reduced.freeze()
+    # Unknowns that the reduction added have no start in the model itself.
+    system.prepared["reduced model"] = reduced
+    system.prepared["notes"] = notes_of(reduced.reduction)
+    system.prepared["redundancy"] = reduced._redundancy
+    return system
+
+
+def _check_determined(system: System) -> None:
+    """Raise where x' and z do not follow from the equations as they stand."""
+    try:
+        explicit_form(system)
+    except LargeBlock:
+        linear_form(system)

@@ -1,0 +1,90 @@
+"""Rows of an implicit run put on everything its model asks for: constraints, and the hidden ones that follow from them.
+
+Between its steps a run obeys them to its tolerance only. Positions move first, then velocities, both by the shortest
+way in the mass metric for mechanics, and z and x' follow: what `dd.initialise` does with every state free.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daedalus.initialisation.given_and_guessed import LETTERS
+from daedalus.initialisation.jet_equations import JetEquations
+from daedalus.initialisation.mass_metric import mass_metric
+from daedalus.initialisation.search import Search
+from daedalus.initialisation.start_equations import start_equations
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+
+# Tighter than any run asks for.
+RTOL, ATOL = 1e-13, 1e-15
+
+
+def consistent_rows(
+    plant: ImplicitPlant, drive: Drive, p: np.ndarray, times: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """The rows nearest to those of a run that obey its equations; one that no search leads to stays as it is.
+
+    Where a constraint differentiates an input that is a table or a Python function, whose slopes are not known, the
+    rows stay too.
+
+    Example
+    -------
+    >>> import daedalus as dd, casadi as ca
+    >>> m = dd.Model("pendulum")
+    >>> q = m.coordinate("q", 2, start=[1.0, 0.0]); m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    >>> m.potential_energy(9.81 * q[1]); _ = m.constraint("rod", ca.sumsqr(q) - 1)
+    >>> at = dd.simulate(m, 1.0, method="radau5").at(0.4321, project=True)
+    >>> bool(abs(at["q"] @ at["q"] - 1) < 1e-15), bool(abs(at["q"] @ at["q_dot"]) < 1e-14)
+    (True, True)
+    """
+    if plant.system.choices:
+        return rows
+    inputs = drive.at(times)
+    if plant.index.largest == 1:
+        return _solved(plant, p, times, rows, inputs)
+    equations = start_equations(plant.system, p)
+    if equations.input_order > 0 and (drive.tables or drive.callbacks):
+        return rows
+    found = np.array(rows)
+    for k, t in enumerate(times):
+        found[k] = _nearest(plant, equations, float(t), rows[k], inputs[k], p)
+    return found
+
+
+def _solved(plant: ImplicitPlant, p: np.ndarray, times: np.ndarray, rows: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """The rows with z and x' from x, where these follow at once."""
+    nominal = plant.system.nominal
+    scale = ATOL * np.concatenate([nominal["x"], nominal["z"], np.ones(plant.system.sizes["x"])])
+    found = np.array(rows)
+    for k, t in enumerate(times):
+        row = plant.model.consistent(float(t), rows[k], inputs[k], p, RTOL, scale)
+        found[k] = rows[k] if row is None else row
+    return found
+
+
+def _nearest(
+    plant: ImplicitPlant, equations: JetEquations, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray
+) -> np.ndarray:
+    """One row on the constraints and hidden constraints."""
+    system, parts = equations.system, plant.row_parts
+    places = {
+        letter: [equations.position(letter, k) for k in range(system.sizes["z" if letter == "z" else "x"])]
+        for letter in LETTERS
+    }
+    guess = np.zeros(len(equations.unknowns))
+    for letter in LETTERS:
+        guess[places[letter]] = row[parts[letter]]
+    nominal = np.concatenate([system.nominal["x"], system.nominal["z"]])
+    sizes = np.array([nominal[j] for j, _ in equations.unknowns])
+    slopes = np.zeros((equations.input_order + 1, len(u)))
+    slopes[0] = u
+    vectors = {letter: row[parts[letter]] for letter in LETTERS} | {"t": np.array([t]), "u": u, "p": p}
+    metric = mass_metric(plant.system, equations, vectors)
+    outcome = Search(equations, t, p, slopes.ravel(), guess, sizes, metric).run(np.zeros(len(guess), dtype=bool))
+    if not outcome.solved:
+        return row
+    found = np.array(row)
+    for letter in LETTERS:
+        found[parts[letter]] = outcome.values[places[letter]]
+    return found

@@ -1,0 +1,171 @@
+"""A run that consists of pieces, read as one: each piece is a trajectory with its own method, equations and rows.
+
+A piece begins where the one before it stopped. Their common moment is one sample, that of the later piece; where an
+event happened there too, the sample before the event stays. An event that ended a piece so that another could begin
+is no event of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, reduce
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.result.trajectory import EventRecord, Outcome, Trajectory, Work
+
+
+class Joined(Samples):
+    """Samples that consist of parts, in the order of the run unless `order` says which row of them comes when."""
+
+    _parts: Sequence[Samples]
+    _order: np.ndarray | None
+
+    def keys(self) -> list[str]:
+        """All names that every part has, in one shape."""
+        return self._common
+
+    @cached_property
+    def _common(self) -> list[str]:
+        first, *others = ({name: shape_of(part, name) for name in Samples.keys(part)} for part in self._parts)
+        return [name for name, shape in first.items() if all(other.get(name) == shape for other in others)]
+
+    def _values(self, name: str) -> np.ndarray:
+        if name in ("t", "time"):
+            return self._times
+        return self._stacked([part._values(name) for part in self._parts if len(part._times)])
+
+    def _vector(self, letter: str) -> np.ndarray:
+        return self._stacked([part._vector(letter) for part in self._parts if len(part._times)])
+
+    def _stacked(self, values: list[np.ndarray]) -> np.ndarray:
+        rows = np.concatenate(values)
+        return rows if self._order is None else rows[self._order]
+
+    def violations(self) -> dict[str, float]:
+        """The largest violation of each equation without derivatives, invariant or watched constraint."""
+        found: dict[str, float] = {}
+        for part in self._parts:
+            for name, value in part.violations().items() if len(part._times) else ():
+                found[name] = max(value, found.get(name, 0.0))
+        return found
+
+
+def shape_of(samples: Samples, name: str) -> tuple[int, ...]:
+    """The shape of a name at one time."""
+    plant = samples._plant
+    return plant.output_slices[name][1] if name in plant.output_slices else plant.system.place(name).shape
+
+
+class JoinedSamples(Joined):
+    """Values at times that lie in several pieces of a run."""
+
+    def __init__(self, parts: Sequence[Samples], order: np.ndarray, times: np.ndarray) -> None:
+        first = parts[0]
+        super().__init__(first._plant, first._drive, first._parameters, times, np.empty((len(times), 0)))
+        self._parts, self._order = parts, order
+
+
+class JoinedTrajectory(Joined, Trajectory):
+    """What `dd.simulate` returns where the method or the equations were changed on the way; `pieces` has the parts.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=1.0)
+    >>> m.equation(m.der(x), -x)
+    >>> first = dd.simulate(m, 1.0, method="tsit5")
+    >>> whole = JoinedTrajectory([first, dd.simulate(m, (1.0, 2.0), start=first.end, method="radau5")])
+    >>> whole.method, [round(float(x), 6) for x in whole.at([0.5, 1.5])["x"]]
+    ('tsit5, then radau5', [0.606531, 0.22313])
+    """
+
+    def __init__(self, pieces: Sequence[Trajectory]) -> None:
+        first, last = pieces[0], pieces[-1]
+        self._pieces, self._order = tuple(pieces), None
+        self._parts = [*(_before(*pair) for pair in pairwise(pieces)), last]
+        times = np.concatenate([part._times for part in self._parts])
+        arrays = (first._parameters, times, np.empty((len(times), 0)))
+        super().__init__(first._plant, first._drive, *arrays, last.status, self._told, None)
+
+    @property
+    def pieces(self) -> tuple[Trajectory, ...]:
+        """The runs that this one consists of."""
+        return self._pieces
+
+    def _told(self) -> Outcome:
+        outcomes = [piece.outcome for piece in self._pieces]
+        events = (e for piece in self._pieces[:-1] for e in piece.outcome.events[: _own_events(piece)])
+        return Outcome(
+            stop_reason=outcomes[-1].stop_reason,
+            method=", then ".join(name for name, _ in groupby(outcome.method for outcome in outcomes)),
+            work=reduce(_sum, (outcome.work for outcome in outcomes)),
+            notes=tuple(dict.fromkeys(note for outcome in outcomes for note in outcome.notes)),
+            events=(*events, *outcomes[-1].events),
+        )
+
+    @cached_property
+    def events(self) -> list[EventRecord]:
+        """The events in order of time; `.before["x"]` and `.after["x"]` give values by name."""
+        *earlier, last = self._pieces
+        return [*(event for piece in earlier for event in piece.events[: _own_events(piece)]), *last.events]
+
+    @property
+    def dense_spans(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where each polynomial of the dense output begins and ends."""
+        starts, ends = zip(*(piece.dense_spans for piece in self._pieces))
+        return np.concatenate(starts), np.concatenate(ends)
+
+    @property
+    def end(self) -> Samples:
+        """The last moment of the run."""
+        return self._pieces[-1].end
+
+    def _between(self, times: np.ndarray, inside: np.ndarray, scalar: bool, project: bool) -> Samples:
+        owner = self._owners(inside)
+        asked = np.unique(owner)
+        if len(asked) == 1:
+            return self._pieces[asked[0]]._between(times, inside, scalar, project)
+        places = [np.flatnonzero(owner == k) for k in asked]
+        parts = [self._pieces[k]._between(times[p], inside[p], False, project) for k, p in zip(asked, places)]
+        return JoinedSamples(parts, np.argsort(np.concatenate(places)), times)
+
+    def _owners(self, times: np.ndarray) -> np.ndarray:
+        """The piece that each time belongs to: the latest that has begun."""
+        joints = np.array([piece.dense_spans[0][0] for piece in self._pieces[1:]])
+        if len(self.dense_spans[0]) and self.dense_spans[1][-1] < self.dense_spans[0][0]:
+            return np.searchsorted(-joints, -times, side="right")
+        return np.searchsorted(joints, times, side="right")
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return JoinedTrajectory, (self._pieces,)
+
+
+def joined(pieces: Sequence[Trajectory]) -> Trajectory:
+    """One trajectory of several; a single one stays itself."""
+    return pieces[0] if len(pieces) == 1 else JoinedTrajectory(pieces)
+
+
+def _own_events(piece: Trajectory) -> int:
+    """How many events of a piece that another follows are events of the run: not the one that ended the piece."""
+    return len(piece.outcome.events) - (piece.status == "event")
+
+
+def _before(piece: Trajectory, later: Trajectory) -> Samples:
+    """The samples of a piece without the moment that the later one begins with."""
+    times, stop = piece._times, float(piece.end.time)
+    # Each time of save_at belongs to one piece already.
+    if not len(later._times) or later._times[0] != stop:
+        return piece
+    keep = len(times) - int(np.sum(times == stop))
+    if any(t == stop for _, t, *_ in piece.outcome.events[: _own_events(piece)]):
+        keep += 1
+    return Samples(piece._plant, piece._drive, piece._parameters, times[:keep], piece._x[:keep])
+
+
+def _sum(one: Work, other: Work) -> Work:
+    return Work(**{name: value + getattr(other, name) for name, value in vars(one).items()})

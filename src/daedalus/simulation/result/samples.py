@@ -1,0 +1,127 @@
+"""Values by name at a set of times: what a trajectory and its dense output read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from daedalus.compilation import Compiled
+from daedalus.errors import InputError
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.plant import Plant, by_shape, labels_of
+
+
+class Samples:
+    """States x at times t, and everything that follows from them: derivatives, algebraic variables, outputs, inputs.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=1.0)
+    >>> m.equation(m.der(x), -x)
+    >>> snapshot = dd.simulate(m, 1.0).at(0.5)
+    >>> float(snapshot["x_dot"]) == -float(snapshot["x"])
+    True
+    """
+
+    def __init__(
+        self, plant: Plant, drive: Drive, parameters: np.ndarray, times: np.ndarray, x: np.ndarray, scalar: bool = False
+    ) -> None:
+        self._plant = plant
+        self._drive = drive
+        self._parameters = parameters
+        self._scalar = scalar  # one time asked for: values without the time axis
+        self._times = times
+        self._x = x  # rows of the run: x, or (x, z, x') of an implicit method
+
+    @property
+    def time(self) -> np.ndarray:
+        """The times, (nt,)."""
+        return self._times[0] if self._scalar else self._times
+
+    def keys(self) -> list[str]:
+        """All names: states, derivatives, algebraic variables, inputs, outputs, parameters."""
+        return [*self._plant.system.places, *self._plant.output_slices]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self[str(name)]
+        except InputError:
+            return False
+        return True
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The values of a name, (nt, ...) in its shape; without the time axis for a single time."""
+        values = self._values(name)
+        return values[0] if self._scalar else values
+
+    def _values(self, name: str) -> np.ndarray:
+        known = self._plant.columns.get(name)
+        if known is not None:
+            return by_shape(self._x[:, known[0]].copy(), known[1])
+        if name in ("t", "time"):
+            return self._times
+        try:
+            place = self._plant.system.place(name)
+        except InputError:
+            position, shape = self._plant.output_place(name)
+            return by_shape(self._readout[:, position], shape)
+        if place.letter is not None:
+            return by_shape(self._vector(place.letter)[:, place.span].copy(), place.shape)
+        # A derivative that is a state in some elements only.
+        columns = [self._vector(letter)[:, k] for letter, k in zip(place.letters, place.positions)]
+        return by_shape(np.stack(columns, axis=1), place.shape)
+
+    def _vector(self, letter: str) -> np.ndarray:
+        part = self._plant.row_parts.get(letter)
+        if part is not None:
+            return self._x[:, part]
+        if letter == "u":
+            return self._inputs
+        if letter == "p":
+            return np.broadcast_to(self._parameters, (len(self._times), len(self._parameters)))
+        if letter == "z":
+            return self._readout[:, : self._plant.system.sizes["z"]]
+        return self._derivatives
+
+    @cached_property
+    def _inputs(self) -> np.ndarray:
+        return self._drive.at(self._times)
+
+    def _arguments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self._times[:, None], self._x, self._inputs, self._parameters
+
+    @cached_property
+    def _readout(self) -> np.ndarray:
+        return self._plant.readout.core.evaluate_many(*self._arguments())[0]
+
+    @cached_property
+    def _derivatives(self) -> np.ndarray:
+        return self._plant.rhs.core.evaluate_many(*self._arguments())[0]
+
+    def violations(self) -> dict[str, float]:
+        """The largest violation of each equation without derivatives, invariant or watched constraint."""
+        plant = self._plant
+        found: dict[str, float] = {}
+        if plant.constraint_rows:
+            labels = [plant.system.equation_labels[r] for r in plant.constraint_rows]
+            found.update(zip(labels, self._largest(plant.constraints)))
+        if plant.system.invariants:
+            found.update(zip(plant.invariant_labels, self._largest(plant.invariants)))
+        if plant.system.watched:
+            found.update(zip(labels_of(plant.system.watched), self._largest(plant.watched)))
+        return found
+
+    def _largest(self, function: Compiled) -> list[float]:
+        values = function.core.evaluate_many(*self._arguments())[0]
+        return np.abs(values).max(axis=0, initial=0.0).tolist()
+
+    def __repr__(self) -> str:
+        span = f"t = {self._times[0]:g}" if self._scalar else f"{len(self._times)} times"
+        return f"Samples({self._plant.system.name!r} at {span}: {', '.join(self.keys()[:8])})"

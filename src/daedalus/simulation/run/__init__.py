@@ -1,0 +1,1 @@
+"""The road of a run: settings, pieces, what comes next, how it ended."""

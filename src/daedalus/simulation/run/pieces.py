@@ -1,0 +1,194 @@
+"""Run a model in pieces: core runs one after the other, each with settings and equations of its own, read as one.
+
+A piece is `Piece(settings, drive, parameters, begin, row, why)`: a core run that may begin. `run_in_pieces(first,
+next_piece, t1, ...)` runs it; where it stops before t1 the rule `next_piece(done)` says how it goes on. The rule gets
+the piece that stopped as a `Trajectory`: `done.status` is why, `done.end` has every value by name at `done.end.time`,
+`done.system` is what was run. It returns
+
+- the next `Piece`, which begins at `done.end.time`; an event that ended `done` is then no event of the whole run,
+- a `Trajectory`, a piece that is there already, such as a way over a place where nothing can be integrated; the rule is
+  asked again for what follows it,
+- `Stuck(reason)`, where the run ought to go on and cannot: it ends there, without success, for that reason,
+- None, where the end of `done` is the end of the run, such as at a terminal event of the model.
+
+The limits max_steps and time_limit, the times of save_at, progress and cancellation are those of the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from daedalus import _core
+from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.switched_plant import sliding_text, turns_text
+from daedalus.simulation.result.joined_trajectory import joined
+from daedalus.simulation.result.trajectory import Outcome, Trajectory, Work
+from daedalus.simulation.run.settings import Settings
+from daedalus.simulation.run.stop_reason import stop_reason
+from daedalus.simulation.start.vanishing_divisor import passages
+
+# Ends that nothing follows.
+FINAL = ("finished", "interrupted", "cancelled", "step_limit", "time_limit", "memory_limit")
+# So many pieces in a row without a step lead nowhere.
+MOST_STILL = 3
+
+
+class Piece(NamedTuple):
+    """A core run that may begin: how, driven by what, when, and the row it begins with."""
+
+    settings: Settings
+    drive: Drive
+    parameters: np.ndarray
+    begin: float
+    row: np.ndarray  # x, or (x, z, x') for an implicit method
+    why: str = ""  # this method, where it was not asked for
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """Why a run cannot go on, in a sentence; what to try follows after "; try "."""
+
+    reason: str
+
+
+Next = Piece | Trajectory | Stuck | None
+Rule = Callable[[Trajectory], Next]
+
+
+def run_in_pieces(
+    first: Piece,
+    next_piece: Rule,
+    t1: float,
+    save_at: np.ndarray | None = None,
+    progress: Any = None,
+    cancel: Any = None,
+) -> Trajectory:
+    """The run from the first piece to t1, or to where it stops.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> import daedalus as dd
+    >>> from daedalus.simulation.inputs.read_inputs import Drive
+    >>> from daedalus.simulation.run.settings import settings_of
+    >>> m = dd.Model("ball")
+    >>> h = m.state("h", start=1.0); v = m.state("v", start=0.0)
+    >>> m.equation(m.der(h), v); m.equation(m.der(v), -9.81); m.event("floor", h, direction=-1, terminal=True)
+    >>> settings, none = settings_of(m.freeze(), "tsit5", 1e-8, 1e-9, *[None] * 5), np.zeros(0)
+    >>> def bounce(done):
+    ...     row = np.array([0.0, -0.5 * float(done.end["v"])])
+    ...     return Piece(settings, Drive(none), none, float(done.end.time), row) if len(done.time) > 3 else None
+    >>> tr = run_in_pieces(Piece(settings, Drive(none), none, 0.0, np.array([1.0, 0.0])), bounce, 0.8)
+    >>> len(tr.pieces), tr.stop_reason
+    (2, 'reached t = 0.8')
+    """
+    begun = run_piece(first, t1, save_at, progress, cancel)
+    return begun if begun.status in FINAL else go_on(begun, next_piece, t1, save_at, progress, cancel)
+
+
+def go_on(
+    begun: Trajectory, next_piece: Rule, t1: float, save_at: np.ndarray | None = None, progress: Any = None,
+    cancel: Any = None,
+) -> Trajectory:  # fmt: skip
+    """The rest of a run whose first piece is there, joined to it."""
+    done = [begun]
+    while done[-1].status not in FINAL:
+        following = next_piece(done[-1])
+        if following is None:
+            break
+        if len(done) >= MOST_STILL and not any(piece.work.steps for piece in done[-MOST_STILL:]):
+            following = Stuck(f"the equations were changed {MOST_STILL} times without a step at {_time_of(done[-1])}")
+        if isinstance(following, Stuck):
+            done[-1] = _stuck(done[-1], following)
+            break
+        if save_at is not None:
+            save_at = save_at[len(done[-1]._times) :]
+        if isinstance(following, Trajectory):
+            done.append(following if save_at is None else _sampled(following, save_at))
+        else:
+            done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done)))
+    return joined(done)
+
+
+def _sampled(piece: Trajectory, save_at: np.ndarray) -> Trajectory:
+    """A piece that is there already with the times of save_at that it covers as its samples."""
+    begin, end = (float(ends[k]) for ends, k in zip(piece.dense_spans, (0, -1)))
+    inside = save_at[(save_at - begin) * (save_at - end) <= 0]
+    x = piece.at(inside)._x if len(inside) else piece._x[:0]
+    arrays = (piece._parameters, inside, x)
+    return Trajectory(piece._plant, piece._drive, *arrays, piece.status, piece.outcome, piece._source)
+
+
+def run_piece(
+    piece: Piece,
+    t1: float,
+    save_at: np.ndarray | None,
+    progress: Any,
+    cancel: Any,
+    limits: dict[str, Any] | None = None,
+) -> Trajectory:
+    """One core run; `limits` take the place of those in the settings."""
+    settings, drive, p = piece.settings, piece.drive, piece.parameters
+    plan = settings.plan
+    if drive.callbacks or limits:
+        rhs = rhs_with_callbacks(settings, drive) if drive.callbacks else settings.rhs
+        kinked = {"kinked": True} if drive.callbacks and settings.plant.is_implicit else {}
+        plan = _core.Plan(rhs, settings.core_method, **{**settings.call, **kinked, **(limits or {})})
+    tables = drive.core_tables() if drive.tables else None
+    core_p, u = p, drive.constants
+    if settings.switches is not None or settings.stops is not None:
+        core_p = settings.core_parameters(p)
+        u, tables = settings.core_inputs(u, tables, p, (piece.begin, t1))
+    run = plan.run(piece.begin, t1, piece.row, u, core_p, save_at, tables, progress, cancel)
+    return Trajectory(
+        settings.plant, drive, p, run.t, run.x, run.status,
+        lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why), run,
+    )  # fmt: skip
+
+
+def _left(settings: Settings, done: list[Trajectory]) -> dict[str, Any]:
+    """What earlier pieces left of the limits of the run; its first step is taken already."""
+    limits: dict[str, Any] = {"first_step": None}
+    if settings.max_steps is not None:
+        limits["max_steps"] = max(0, settings.max_steps - sum(piece.work.steps for piece in done))
+    if settings.time_limit is not None:
+        limits["time_limit"] = max(1e-9, settings.time_limit - sum(piece.work.seconds for piece in done))
+    return limits
+
+
+def _stuck(piece: Trajectory, end: Stuck) -> Trajectory:
+    """A piece with another end: what stopped it was meant to be passed."""
+    events = piece.outcome.events[: -1 if piece.status == "event" else None]
+    outcome = replace(piece.outcome, stop_reason=end.reason, events=events)
+    arrays = (piece._parameters, piece._times, piece._x)
+    return Trajectory(piece._plant, piece._drive, *arrays, "stuck", outcome, piece._source)
+
+
+def _time_of(piece: Trajectory) -> str:
+    return f"t = {float(piece.end.time):.6g}"
+
+
+def explain(
+    run: Any, settings: Settings, drive: Drive, p: np.ndarray, span: tuple[float, float], why: str = ""
+) -> Outcome:
+    """What the core reports, in words; `why` this method was taken where it was not asked for."""
+    limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
+    reason = stop_reason(run, settings.plant.system, *limits)
+    told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
+    if settings.switches is not None:
+        changes = settings.changes_in_time(p, span, run.stop_time)
+        told += (turns_text(run.turns + changes, settings.switches),)
+        if run.status == "chattering" and run.last_turned >= 0:
+            reason = sliding_text(run.stop_time, settings.switches.conditions[run.last_turned])
+    return Outcome(
+        stop_reason=reason,
+        method=settings.method,
+        work=Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds),
+        notes=(why or settings.reason, *drive.notes, *settings.plant.notes, *told),
+        events=tuple(run.events),
+    )

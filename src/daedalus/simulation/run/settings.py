@@ -1,0 +1,247 @@
+"""What does not change from call to call: method, tolerances, limits and compiled functions, checked once and kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.errors import InputError
+from daedalus.integrators.methods import LOOSE_EXPLICIT, METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.model.system.system import System
+from daedalus.reduction.switches import switches_of
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_plant_of
+from daedalus.simulation.plant.plant import Plant, plant_of
+from daedalus.simulation.plant.switched_plant import switched_plant
+from daedalus.simulation.run.fitting_method import caveats, check_fits
+from daedalus.simulation.switching.condition_times import condition_times
+
+if TYPE_CHECKING:
+    from daedalus.integrators.tableaux.tableau import Tableau
+    from daedalus.reduction.switches import Switches
+
+# Constrained mechanisms pass local errors on much enlarged: on the car axis a component ends up to 560 rtol away from
+# what is published, with SciPy's DOP853 as with ours. With a tenth of the tolerance in the error test each component is
+# within 100 rtol (18 at rtol = 1e-4, 72 at 1e-6, 33 at 1e-8), for 20 to 35 % more evaluations.
+CONSTRAINED, FLOOR = 0.1, 1e-12
+TIGHTENED = "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged"
+# A System keeps this many settings; beyond that it begins anew.
+MOST_KEPT = 64
+NUMBERS = ("rtol", "step", "max_step", "first_step", "max_steps", "time_limit")
+# Errors of a variable that is zero are divided by its tolerance, which is not zero for that; squares of it still count.
+SMALLEST = 1e-150
+# Of these infinity means nothing; of the others it means no limit.
+FINITE = ("rtol", "step")
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """One way to run one system."""
+
+    plant: Plant
+    rhs: Any  # the compiled right-hand side, as the core takes it
+    core_method: Any  # a name or a tableau, as the core takes it
+    method: str
+    reason: str
+    rtol: float  # as asked for
+    max_steps: int | None
+    time_limit: float | None
+    call: dict[str, Any]  # what the core's plan takes beside these, where it differs from its own defaults
+    core_plant: Plant  # whose functions the core calls: the plant itself, or one with modes
+    switches: Switches | None = None
+    notes: tuple[str, ...] = ()
+    # Conditions on time that steps end at although the equations keep them as they are.
+    stops: ca.Function | None = None
+    # Dependent states and the equations in their place, where parameters choose the states.
+    choice: tuple[Sequence[int], Sequence[int]] = ((), ())
+
+    @cached_property
+    def plan(self) -> _core.Plan:
+        """All this as the core takes it: a run adds its span and its numbers."""
+        return _core.Plan(self.rhs, self.core_method, **self.call)
+
+    def core_parameters(self, p: np.ndarray) -> np.ndarray:
+        """p as the core takes it: the modes of switches follow, which it finds itself."""
+        return p if self.switches is None else np.concatenate([p, np.zeros(self.switches.count)])
+
+    def core_inputs(
+        self, u: np.ndarray, tables: list[Any] | None, p: np.ndarray, span: tuple[float, float]
+    ) -> tuple[np.ndarray, list[Any] | None]:
+        """u and its tables as the core takes them: conditions on time follow, held until they change."""
+        if self.stops is not None:
+            times, _ = condition_times(self.plant.system, self.stops, p, span)
+            return u, [*(tables or []), _core.Table(times, np.zeros((len(times), 0)), [], False)]
+        if self.switches is None or self.switches.clock is None:
+            return u, tables
+        times, values = condition_times(self.core_plant.system, self.switches.clock, p, span)
+        first, slots = values[0 if span[1] >= span[0] else -1], list(range(len(u), len(u) + values.shape[1]))
+        own = [_core.Table(times, values, slots, False)] if len(times) > 1 else []
+        return np.concatenate([u, first]), [*(tables or []), *own] or None
+
+    def changes_in_time(self, p: np.ndarray, span: tuple[float, float], end: float) -> int:
+        """How many conditions on time change in a run over a span that came to an end."""
+        if self.switches is None or self.switches.clock is None:
+            return 0
+        times, values = condition_times(self.core_plant.system, self.switches.clock, p, span)
+        passed = (times[1:] <= max(span[0], end)) & (times[1:] >= min(span[0], end))
+        return int(np.count_nonzero(values[1:] != values[:-1], axis=1)[passed].sum())
+
+
+def settings_of(
+    system: System, method: str | Tableau, rtol: float, atol: object, *limits: Any, locate_switches: bool = False
+) -> Settings:
+    """The settings of a run, from memory where they were used before; what means nothing is refused.
+
+    `limits` are step, max_step, first_step, max_steps and time_limit.
+    """
+    kept = system.prepared.setdefault("settings", {})
+    key = (method, rtol, atol, limits, locate_switches)
+    try:
+        known = kept.get(key)
+    except TypeError:  # atol by name cannot be looked up
+        return _checked(system, method, rtol, atol, limits, locate_switches)
+    if known is None:
+        known = _checked(system, method, rtol, atol, limits, locate_switches)
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[key] = known
+    return known
+
+
+def _checked(
+    system: System, method: str | Tableau, rtol: float, atol: object, limits: tuple[Any, ...], locate: bool
+) -> Settings:
+    numbers = checked_numbers(rtol, limits)
+    choice = choose_method(method, rtol, numbers["step"])
+    implicit = is_implicit(method)
+    plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
+    if isinstance(plant, ImplicitPlant):
+        check_fits(plant, method)
+    tolerance = row_tolerance(system, atol) if implicit else absolute_tolerance(system, atol)
+    call = {"atol": tolerance, **{k: v for k, v in numbers.items() if v is not None}}
+    core_plant, switches, notes = switched_plant(plant) if locate and not takes_momenta(method) else (plant, None, ())
+    if system.has_invariants and core_plant.projection is not None:
+        call["projection"] = core_plant.projection.core
+        if method == "auto" and FLOOR < rtol <= LOOSE_EXPLICIT:
+            call["rtol"], call["atol"] = CONSTRAINED * rtol, CONSTRAINED * tolerance
+            notes = (*notes, TIGHTENED)
+    if method == "auto":
+        call["watch_stiffness"] = True
+    if system.events or (switches is not None and switches.count):
+        call.update(_events(core_plant, 0 if switches is None else switches.count))
+    if isinstance(plant, ImplicitPlant):
+        notes += caveats(plant, method)
+        if switches_of(system) is not None:
+            call["kinked"] = True
+    core_method, reason = choice.core, choice.reason
+    if takes_momenta(method):
+        core_method, reason = _momentum_step(system, choice.name)
+    chosen = (core_method, choice.name, reason)
+    core = _core_model(core_plant, choice.name)
+    ends = numbers["max_steps"], numbers["time_limit"]
+    return Settings(plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes)
+
+
+def checked_numbers(rtol: object, limits: tuple[Any, ...]) -> dict[str, Any]:
+    """rtol and the limits of a run by name; what is no positive number is refused."""
+    numbers = dict(zip(NUMBERS, (rtol, *limits)))
+    numbers["max_steps"] = _whole(numbers["max_steps"])
+    for name, value in numbers.items():
+        if value is None and name != "rtol":
+            continue
+        positive = isinstance(value, (int, float, np.integer, np.floating)) and value > 0
+        if not positive or (name in FINITE and not math.isfinite(value)):
+            usual = "rtol=1e-6" if name == "rtol" else f"{name}=None or a number > 0"
+            raise InputError(f"{name} must be a positive number.", f"got {value!r}", remedy=usual)
+    return numbers
+
+
+def _whole(max_steps: Any) -> Any:
+    """A number of steps; 1e6 is one, 1.5 is none. What is no number at all is refused with the others."""
+    if not isinstance(max_steps, (float, np.floating)) or not max_steps > 0 or max_steps == math.inf:
+        return None if max_steps == math.inf else max_steps
+    if max_steps != int(max_steps):
+        raise InputError("max_steps must be a whole number.", f"got {max_steps!r}", remedy="max_steps=1000")
+    return int(max_steps)
+
+
+def _core_model(plant: Plant, method: str) -> Any:
+    if not isinstance(plant, ImplicitPlant):
+        return plant.rhs.core
+    needs_drift = method in METHODS and METHODS[method].family == "rosenbrock"
+    return plant.model_with_drift if needs_drift else plant.model
+
+
+def _momentum_step(system: System, method: str) -> tuple[Any, str]:
+    """The step of a method of momenta, and whether it is symplectic for this system."""
+    from daedalus.simulation.plant.lobatto_step import NOT_SYMPLECTIC, lobatto_step
+
+    step = lobatto_step(system, METHODS[method].order // 2 + 1)
+    return step, "as asked" if system.prepared["momentum form"].symplectic else f"as asked; {NOT_SYMPLECTIC}"
+
+
+def row_tolerance(system: System, atol: object) -> np.ndarray:
+    """atol over the rows (x, z, x') of an implicit run; algebraic variables have an error of their own here."""
+    sizes, of_z, of_x = system.sizes, 1e-9, atol
+    if isinstance(atol, Mapping):
+        of_x = {name: value for name, value in atol.items() if system.place(name).letter != "z"}
+    elif isinstance(atol, (int, float, np.integer, np.floating)):
+        of_z = float(atol)
+    z = np.maximum(of_z * system.nominal["z"], SMALLEST)
+    for name, value in atol.items() if isinstance(atol, Mapping) else ():
+        place = system.place(name)
+        if place.letter == "z":
+            z[place.positions] = np.maximum(_absolute(name, value, len(place.positions)), SMALLEST)
+    return np.concatenate([absolute_tolerance(system, of_x), z, np.ones(sizes["x"])])
+
+
+def _absolute(name: str, value: object, count: int) -> np.ndarray:
+    try:
+        entries = np.asarray(value, dtype=float).ravel(order="F")
+    except (TypeError, ValueError):
+        entries = np.array([np.nan])
+    if entries.size not in (1, count) or not np.all(entries >= 0):
+        raise InputError(f"atol of {name} does not fit.", f"got {value!r}", remedy=f'atol={{"{name}": 1e-9}}')
+    return entries
+
+
+def absolute_tolerance(system: System, atol: object) -> np.ndarray:
+    """atol as a vector over x: a number counts in nominal values, values by name are absolute."""
+    if not isinstance(atol, Mapping):
+        if not isinstance(atol, (int, float, np.integer, np.floating)) or not atol >= 0:
+            raise InputError("atol must be a number >= 0, or numbers by name.", f"got {atol!r}", remedy="atol=1e-9")
+        vector = float(atol) * system.nominal["x"]
+    else:
+        vector = 1e-9 * system.nominal["x"]
+        for name, value in atol.items():
+            place = system.place(name)
+            if place.letter == "z":
+                # It follows from x without an error of its own.
+                _absolute(name, value, len(place.positions))
+                continue
+            if place.letter != "x":
+                raise InputError(
+                    f"atol of {name} means nothing.", "only states have an error of their own with an explicit method"
+                )
+            vector[place.positions] = _absolute(name, value, len(place.positions))
+    return np.maximum(vector, SMALLEST)
+
+
+def _events(plant: Plant, switches: int) -> dict[str, Any]:
+    """Guards and resets for the core: every event cuts the step, terminal ones end the run; switches come last."""
+    events = plant.system.events
+    call = {
+        "guards": plant.guards.core,
+        "directions": [e.direction for e in events] + [0] * switches,
+        "actions": [2 if e.terminal else 1 for e in events] + [1] * switches,
+        "occurrences": [1] * (len(events) + switches),
+    }
+    if events:
+        call["resets"] = plant.resets.core
+    return {**call, "switches": switches} if switches else call

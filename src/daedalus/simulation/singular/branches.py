@@ -1,0 +1,87 @@
+"""Tell of the singular configurations that a run passed, and end it at the first where it did not stay on its branch.
+
+There branches of the motion cross. The equations alone let it go on along any of them; a velocity that does not jump
+belongs to one, and a run that keeps it goes on as far as its equations say. One that is led onto another branch, by
+errors below its tolerance, does not: what follows depends on them, and every method finds something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from daedalus.simulation.result.joined_trajectory import joined
+from daedalus.simulation.result.trajectory import Dense, Outcome, Trajectory
+from daedalus.simulation.singular.singular_configuration import ADVICE, came_near, weak_constraints
+from daedalus.simulation.singular.singular_passage import NOTE
+from daedalus.simulation.singular.singular_places import Passed, singular_places
+
+# How many times one note lists.
+MOST_TIMES = 4
+
+
+def told_of_branches(whole: Trajectory, rtol: float, has_steps: bool) -> Trajectory:
+    """The run with a note on the singular configurations that it passed, or up to where it left its branch.
+
+    `has_steps`: its samples are all steps, not what save_at asks for.
+    """
+    given = pieces = whole.pieces
+    for k, piece in enumerate(pieces):
+        measure = piece._plant.independence
+        places = [] if measure is None else singular_places(measure, piece, rtol, has_steps)
+        if not places:
+            continue
+        assert measure is not None
+        passed = [place.time for place in places[: _first_kink(places)]]
+        told = _told(piece, passed)
+        if len(passed) < len(places):
+            return joined([*pieces[:k], _ended(told, measure.labels, places[len(passed)], has_steps)])
+        pieces = (*pieces[:k], told, *pieces[k + 1 :])
+    return whole if pieces is given else joined(pieces)
+
+
+def _first_kink(places: list[Passed]) -> int:
+    return next((k for k, place in enumerate(places) if place.has_kink), len(places))
+
+
+def _told(piece: Trajectory, times: list[float]) -> Trajectory:
+    """The piece with a note."""
+    if not times:
+        return piece
+    listed = ", ".join(f"{t:.6g}" for t in times[:MOST_TIMES]) + (", …" if len(times) > MOST_TIMES else "")
+    arrays = (piece._parameters, piece._times, piece._x)
+    outcome = partial(_with_note, piece, f"{NOTE}: t = {listed}")
+    return Trajectory(piece._plant, piece._drive, *arrays, piece.status, outcome, piece._source)
+
+
+def _with_note(piece: Trajectory, note: str) -> Outcome:
+    return replace(piece.outcome, notes=(*piece.outcome.notes, note))
+
+
+def _ended(piece: Trajectory, labels: Sequence[str], place: Passed, has_steps: bool) -> Trajectory:
+    """The piece up to where it left its branch."""
+    t, dense = place.time, piece.dense
+    forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
+    reason = f"{came_near(t, weak_constraints(labels, place.shares))}; the run has a kink there; {ADVICE}"
+    events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) > 0)
+    outcome = replace(piece.outcome, stop_reason=reason, events=events)
+    before = forward * (t - piece._times) > 0
+    times, rows = piece._times[before], piece._x[before]
+    if has_steps:
+        times, rows = np.append(times, t), np.vstack([rows, piece.at([t])._x])
+    arrays = (piece._parameters, times, rows)
+    return Trajectory(piece._plant, piece._drive, *arrays, "stuck", outcome, dense_until(dense, t))
+
+
+def dense_until(dense: Dense, t: float) -> Dense:
+    """The dense output up to a time inside."""
+    forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
+    count = int(np.sum(forward * (t - dense.starts) > 0))
+    starts, ends, coefficients = (np.array(part[:count]) for part in (dense.starts, dense.ends, dense.coefficients))
+    part = (t - starts[-1]) / (ends[-1] - starts[-1])
+    coefficients[-1] *= part ** np.arange(coefficients.shape[1])[:, None]
+    ends[-1] = t
+    return Dense(starts, ends, coefficients)

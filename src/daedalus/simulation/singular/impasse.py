@@ -1,0 +1,63 @@
+"""Tell a run that stopped where its algebraic equations fold from one with another fault.
+
+With 0 = g(x, z) such a point has ∂g/∂z singular and ∂g/∂x x' outside its range: z moves like √(t* - t) and no solution
+goes on behind t* (an impasse point: L. O. Chua, A.-C. Deng, IEEE Trans. Circuits and Systems 36, 1989). The smallest
+singular value of the system Jacobian falls at the very end of the run there, and steps shrink with it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.pieces import Stuck
+from daedalus.simulation.run.stop_reason import without_advice
+from daedalus.simulation.singular.independence import scales, structure_of, system_jacobian
+from daedalus.simulation.singular.singular_configuration import LARGEST, SHARE, listed, matrix_at
+
+# Ends that a fold may have led to; a matrix that is singular names its unknown already.
+SUSPECT = ("newton_failed", "rounding", "step_too_small")
+# Before the end: this part of the run; what the smallest singular value was there falls by this at least.
+BEFORE, FALL = 0.01, 0.01
+
+
+def impasse_end(done: Trajectory) -> Stuck | None:
+    """The reason where an implicit run stopped at a fold of its algebraic equations; None for other ends."""
+    plant = done._plant
+    if not isinstance(plant, ImplicitPlant) or done.status not in SUSPECT or len(done._times) < 2:
+        return None
+    system, end = plant.system, float(done.end.time)
+    if not plant.constraint_rows or sum(system.sizes[letter] for letter in ("x", "z")) > LARGEST:
+        return None
+    structure = structure_of(system)
+    jacobian = system_jacobian(system, structure)
+    earlier = done.at(end - BEFORE * (end - float(done.dense_spans[0][0])))
+    before, now = (matrix_at(plant, jacobian, moment) for moment in (earlier, done.end))
+    if not (np.all(np.isfinite(before)) and np.all(np.isfinite(now))):
+        return None
+    rows, columns = scales(before)
+    left, values, right = np.linalg.svd(rows[:, None] * now * columns)
+    usual = np.linalg.svd(rows[:, None] * before * columns, compute_uv=False)[-1]
+    if not values[-1] < FALL * usual:
+        return None
+    # Algebraic equations that nothing differentiates, and the algebraic variables that they give.
+    folds = np.zeros(len(left))
+    folds[plant.constraint_rows] = np.abs(left[plant.constraint_rows, -1])
+    folds *= structure.c == 0
+    own = np.isin(structure.rows, np.flatnonzero(folds >= SHARE * folds.max()))
+    moved = np.abs(right[-1]) * (structure.d == 0) * np.isin(np.arange(structure.size), structure.columns[own])
+    if folds.max() < np.abs(left[:, -1]).max() or moved.max() < SHARE:
+        return None
+    labels = [*system.labels["x"], *system.labels["z"]]
+    equations, variables = (
+        [names[int(k)] for k in np.flatnonzero(share >= SHARE * share.max())]
+        for names, share in ((system.equation_labels, folds), (labels, moved))
+    )
+    determine = "determines" if len(equations) == 1 else "determine"
+    return Stuck(
+        f"the algebraic equations become singular at t = {end:.6g} (an impasse): {listed(equations)} no longer "
+        f"{determine} {listed(variables)} there, and the solution may not go on; "
+        f"{without_advice(done.stop_reason)}; try an event that ends the run before it, or what was neglected and "
+        f"makes {variables[0]} a state"
+    )

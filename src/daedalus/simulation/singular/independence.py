@@ -1,0 +1,159 @@
+"""How independent the constraints of a system are along a run: the determinant of what they and their forces act on.
+
+The system Jacobian, ∂F_i/∂w_j^(σ_ij) where d_j - c_i = σ_ij with the offsets c and d of the structure (J. D. Pryce,
+BIT 41, 2001), is regular where the equations and their derivatives determine a motion. Of its irreducible blocks those
+count that hold constraints; with masses M and directions G of constraints that is M G' over G 0, whose determinant
+vanishes where the rows of G become dependent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.compilation import Compiled
+from daedalus.model.system.system import System
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import ExplicitPlant, Plant
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.singular.log_determinant import entries_of, log_determinant
+
+# Larger systems, larger blocks and longer formulas are not followed along a run.
+MOST, LARGEST, LONGEST = 400, 100, 3000
+# What a reduction adds to the name of an equation that it differentiates.
+DIFFERENTIATED = re.compile(r", differentiated (once|twice|\d+ times)")
+
+
+class Independence:
+    """The blocks of the system Jacobian that hold constraints, along the runs of a plant.
+
+    labels: the equations of the blocks. constrains: which of them are constraints.
+    moving: the columns of a row of a run with what moves by derivatives, without forces among the states.
+    """
+
+    def __init__(
+        self, plant: Plant, block: ca.SX, logarithm: ca.SX, labels: Sequence[str], constrains: np.ndarray,
+        moving: np.ndarray,
+    ) -> None:  # fmt: skip
+        self.labels, self.constrains, self.moving = tuple(labels), constrains, moving
+        self._plant, self._block = plant, block
+        self._logarithm = plant._compiled("logarithm", _as_read(plant, logarithm))
+
+    @cached_property
+    def _matrix(self) -> Compiled:
+        return self._plant._compiled("matrix", _as_read(self._plant, ca.vec(ca.densify(self._block))))
+
+    def logarithms(self, samples: Samples) -> np.ndarray:
+        """log |det| at the times of samples, up to a constant; not a number where it cannot be computed."""
+        return np.asarray(self._logarithm.core.evaluate_many(*_arguments(samples))[0][:, 0])
+
+    def extremes(self, samples: Samples) -> tuple[float, float]:
+        """The lowest and the highest of these logarithms, of those that are numbers."""
+        return self._logarithm.core.extremes(*_arguments(samples))
+
+    def matrices(self, samples: Samples) -> np.ndarray:
+        """The matrix at the times of samples, (nt, n, n)."""
+        n = len(self.labels)
+        flat = self._matrix.core.evaluate_many(*samples._arguments())[0]
+        return np.asarray(flat).reshape(len(flat), n, n).transpose(0, 2, 1)
+
+
+def _arguments(samples: Samples) -> tuple[np.ndarray, ...]:
+    """t, the rows, u and p; constant inputs need not be written out for every time."""
+    drive = samples._drive
+    u = samples._inputs if drive.tables or drive.callbacks else drive.constants
+    return samples._times[:, None], samples._x, u, samples._parameters
+
+
+def independence_of(plant: Plant) -> Independence | None:
+    """The measure for a plant; None where nothing constrains, where it never changes, or where it would be too long."""
+    system = plant.system
+    differentiated = np.array([DIFFERENTIATED.search(label) is not None for label in system.equation_labels])
+    hidden = isinstance(plant, ImplicitPlant) and plant.index.largest > 1
+    if system.choices or len(differentiated) > MOST or not (hidden or differentiated.any()):
+        return None
+    structure = structure_of(system)
+    if not structure.regular:
+        return None
+    constrains = differentiated | (structure.c > 0)
+    rows, columns = _blocks(whole := system_jacobian(system, structure), constrains)
+    if not 0 < len(rows) <= LARGEST:
+        return None
+    block = whole[rows, columns]
+    logarithm = log_determinant(block)
+    if not _is_followed(plant, block, logarithm):
+        return None
+    labels = [DIFFERENTIATED.sub("", system.equation_labels[k]) for k in rows]
+    moving = np.flatnonzero(structure.d[: system.sizes["x"]] > 0)
+    return Independence(plant, block, logarithm, labels, constrains[rows], moving)
+
+
+def structure_of(system: System) -> Signature:
+    """The structure of a system in its unknowns (x, z)."""
+    unknowns = ca.vertcat(system.symbol("x"), system.symbol("z"))
+    rates = ca.vertcat(system.symbol("xdot"), ca.SX.sym("no rate", system.sizes["z"]))
+    return signature(system.residual, [unknowns, rates])
+
+
+def system_jacobian(system: System, structure: Signature) -> ca.SX:
+    """∂F_i/∂w_j^(σ_ij) where d_j - c_i = σ_ij, sparse."""
+    unknowns = ca.vertcat(system.symbol("x"), system.symbol("z"))
+    dot, whole = (ca.jacobian(system.residual, by) for by in (system.symbol("xdot"), unknowns))
+    rows, columns, orders = (
+        part[structure.tight].tolist() for part in (structure.rows, structure.columns, structure.orders)
+    )
+    entries = [_entries(whole), _entries(dot)]
+    pattern = ca.Sparsity.triplet(structure.count, structure.size, rows, columns)
+    order = dict(zip(zip(rows, columns), orders))
+    places = list(zip(pattern.row(), pattern.get_col(), strict=True))
+    return ca.SX(pattern, ca.vertcat(*(entries[order[place]][place] for place in places)))
+
+
+def _entries(matrix: ca.SX) -> dict[tuple[int, int], ca.SX]:
+    places = zip(matrix.sparsity().row(), matrix.sparsity().get_col(), strict=True)
+    return dict(zip(places, entries_of(matrix), strict=True))
+
+
+def _blocks(matrix: ca.SX, wanted: np.ndarray) -> tuple[list[int], list[int]]:
+    """Rows and columns of the irreducible blocks that hold a wanted row."""
+    count, row_order, column_order, row_ends, column_ends, *_ = matrix.sparsity().btf()
+    rows: list[int] = []
+    columns: list[int] = []
+    for k in range(count):
+        own = row_order[row_ends[k] : row_ends[k + 1]]
+        if wanted[own].any():
+            rows += own
+            columns += column_order[column_ends[k] : column_ends[k + 1]]
+    return rows, columns
+
+
+def _is_followed(plant: Plant, block: ca.SX, logarithm: ca.SX) -> bool:
+    """Whether the measure changes along a run, is short enough, and can be read from a row of the run."""
+    symbols = [plant.system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    if not ca.depends_on(logarithm, ca.vertcat(*symbols[:-1])):
+        return False
+    if ca.Function("length", symbols, [logarithm]).n_instructions() > LONGEST:
+        return False
+    readable = plant.is_implicit or isinstance(plant, ExplicitPlant)
+    return readable or not ca.depends_on(block, ca.vertcat(symbols[1], symbols[3]))
+
+
+def _as_read(plant: Plant, expression: ca.SX) -> ca.SX:
+    """The expression with x' and z as formulas of the rest, where a row of the run does not hold them."""
+    return plant.form.applied(plant.system, expression) if isinstance(plant, ExplicitPlant) else expression
+
+
+def scales(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scales of rows and columns that make the largest entry of each about one (D. Ruiz, RAL-TR-2001-034)."""
+    rows, columns = np.ones(matrix.shape[0]), np.ones(matrix.shape[1])
+    for _ in range(10):
+        scaled = np.abs(rows[:, None] * matrix * columns)
+        across, along = scaled.max(axis=1), scaled.max(axis=0)
+        rows /= np.sqrt(np.where(across > 0, across, 1.0))
+        columns /= np.sqrt(np.where(along > 0, along, 1.0))
+    return rows, columns

@@ -1,0 +1,103 @@
+"""Tell a run that stopped at a singular configuration, such as a dead centre, from one with another fault.
+
+There the constraints act in fewer directions than elsewhere: the system Jacobian, ∂F_i/∂w_j^(σ_ij) where
+d_j - c_i = σ_ij with the offsets c and d of the structure (J. D. Pryce, BIT 41, 2001), which is regular where the
+equations and their derivatives determine a motion, loses a rank. Its smallest singular value, with rows and columns
+scaled as at the beginning of the run, measures how near that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.pieces import Stuck
+from daedalus.simulation.run.stop_reason import without_advice
+from daedalus.simulation.singular.independence import scales, structure_of, system_jacobian
+
+# Ends that a singular configuration may have led to.
+SUSPECT = ("newton_failed", "rounding", "step_too_small", "singular")
+# Near: so much of what the smallest singular value was at the beginning of the run, or less.
+NEAR = 0.05
+# Larger systems are not judged, since the singular values of a full matrix would take too long.
+LARGEST = 400
+# How many equations are named, and which part of the largest share counts.
+MOST_NAMES, SHARE = 6, 0.1
+ADVICE = "try another start, or a constraint that leads it through"
+
+
+def singular_end(done: Trajectory) -> Stuck | None:
+    """The reason where a run of index 2 or 3, or reduced from that, stopped near a singular configuration, or None."""
+    if done.status not in SUSPECT or len(done._times) < 2:
+        return None
+    found = _constraints_at_both_ends(done)
+    if found is None or not all(np.all(np.isfinite(matrix)) for matrix in found[:2]):
+        return None
+    begin, now, labels, constrains = found
+    rows, columns = scales(begin)
+    left, values, _ = np.linalg.svd(rows[:, None] * now * columns)
+    usual = np.linalg.svd(rows[:, None] * begin * columns, compute_uv=False)[-1]
+    if not values[-1] < NEAR * usual:
+        return None
+    # A combination of constraints vanishes; a fold of other equations is no place of the mechanism.
+    share = np.abs(left[:, -1])
+    of_constraints = share * constrains
+    if of_constraints.max() < SHARE * share.max():
+        return None
+    weak = weak_constraints(labels, of_constraints)
+    return Stuck(f"{came_near(float(done.end.time), weak)}; {without_advice(done.stop_reason)}; {ADVICE}")
+
+
+def _constraints_at_both_ends(done: Trajectory) -> tuple[np.ndarray, np.ndarray, Sequence[str], np.ndarray] | None:
+    """What the constraints and their forces act on at the beginning and at the end, its equations, which constrain."""
+    plant, system, begin = done._plant, done.system, float(done._times[0])
+    if not isinstance(plant, ImplicitPlant):
+        measure = plant.independence
+        if measure is None:
+            return None
+        return *measure.matrices(done.at([begin, float(done.end.time)])), measure.labels, measure.constrains
+    if plant.index.largest < 2 or sum(system.sizes[letter] for letter in ("x", "z")) > LARGEST:
+        return None
+    structure = structure_of(system)
+    jacobian = system_jacobian(system, structure)
+    first, last = (matrix_at(plant, jacobian, moment) for moment in (done.at(begin), done.end))
+    return first, last, system.equation_labels, structure.c > 0
+
+
+def came_near(t: float, weak: str) -> str:
+    """That a run came near a singular configuration, and what that means."""
+    return (
+        f"the run comes near a singular configuration (a dead centre) at t = {t:.6g}: {weak} there, and the motion may "
+        "go on in more than one way"
+    )
+
+
+def matrix_at(plant: ImplicitPlant, jacobian: ca.SX, moment: Samples) -> np.ndarray:
+    """The system Jacobian at a moment of the run."""
+    arguments = [plant.system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    row = moment._x[0]
+    values = [
+        moment._times[0],
+        *(row[plant.row_parts[k]] for k in ("xdot", "x", "z")),
+        moment._inputs[0],
+        moment._parameters,
+    ]
+    return np.array(ca.DM(ca.Function("jacobian", arguments, [jacobian])(*values)).full())
+
+
+def weak_constraints(labels: Sequence[str], share: np.ndarray) -> str:
+    """The equations whose combination vanishes there, and that it does."""
+    names = [labels[int(k)] for k in np.flatnonzero(share >= SHARE * share.max())]
+    if len(names) == 1:
+        return f"{names[0]} hardly acts on the motion"
+    return f"{listed(names)} hardly act in different directions"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a row, not too many."""
+    return ", ".join(names[:MOST_NAMES]) + (", …" if len(names) > MOST_NAMES else "")

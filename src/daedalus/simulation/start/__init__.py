@@ -1,0 +1,1 @@
+"""The row that a run begins with: read, completed, or refused in words."""

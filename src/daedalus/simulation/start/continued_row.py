@@ -1,0 +1,68 @@
+"""The first row (x, z, x') of a run that goes on where another one was: its values as they are, if they are consistent.
+
+A run of the reduced model has all of x, z and x' by name, and keeps the hidden constraints. So nothing needs solving;
+what is checked is F = 0, and for equations in x and t alone that their derivative (dF/dx) x' + dF/dt is zero too.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation import Compiled, compile_function
+from daedalus.errors import InputError
+from daedalus.model.system.system import System
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.result.samples import Samples
+
+# What may be left of an equation, as a share of its terms.
+CONSISTENT = 1e-8
+
+
+def continued_row(system: System, start: Samples, drive: Drive, t0: float, p: np.ndarray) -> np.ndarray | None:
+    """The row from samples at one time; None where a name is missing or the values do not fit the equations.
+
+    Example
+    -------
+    >>> import numpy as np, daedalus as dd
+    >>> from daedalus.simulation.inputs.read_inputs import Drive
+    >>> m = dd.Model("circle")
+    >>> x = m.state("x", 2, start=[1.0, 0.0]); z = m.algebraic("z")
+    >>> m.equation(m.der(x), [-z * x[1], z * x[0]]); m.equation(x[0] * m.der(x)[1] - x[1] * m.der(x)[0], 1.0)
+    >>> end = dd.simulate(m, 1.0, rtol=1e-10).end
+    >>> continued_row(m.freeze(), end, Drive(np.zeros(0)), 1.0, np.zeros(0)).round(6).tolist()
+    [0.540302, 0.841471, 1.0, -0.841471, 0.540302]
+    """
+    if start._times.size != 1:
+        return None
+    own = start._plant.system.labels
+    try:
+        x, z, xdot = (
+            start._vector(k)[0] if own[k] == system.labels[k] else np.array([float(start[n]) for n in system.labels[k]])
+            for k in ("x", "z", "xdot")
+        )
+    except InputError:
+        return None
+    u = drive.at_time(t0)
+    left, size = _checks(system)(np.array([t0]), xdot, x, z, u, p)
+    fits = np.all(np.isfinite(left)) and np.all(np.abs(left) <= CONSISTENT * size)
+    return np.concatenate([x, z, xdot]) if fits else None
+
+
+def _checks(system: System) -> Compiled:
+    """What is left of all checks, and the size of their terms."""
+    if "checks of a row" not in system.prepared:
+        t, xdot, x, z, u, p = (system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p"))
+        sizes = [ca.fmax(ca.fabs(s), ca.DM(system.nominal[k])) for s, k in ((x, "x"), (z, "z"))]
+        sizes.append(ca.fabs(xdot))
+        slopes = [ca.jacobian(system.residual, symbol) for symbol in (x, z, xdot)]
+        others = ca.jacobian_sparsity(system.residual, ca.vertcat(xdot, z, u)).T
+        alone = [row for row in range(system.residual.numel()) if not others.colind(row + 1) - others.colind(row)]
+        along = ca.mtimes(slopes[0][alone, :], xdot) + ca.jacobian(system.residual[alone], t)
+        terms = ca.vertcat(
+            sum((ca.mtimes(ca.fabs(slope), size) for slope, size in zip(slopes, sizes)), ca.SX(0)),
+            ca.mtimes(ca.fabs(slopes[0][alone, :]), ca.fmax(ca.fabs(xdot), ca.DM(system.nominal["x"]))),
+        )
+        outputs = [ca.densify(ca.vertcat(system.residual, along)), ca.densify(terms)]
+        system.prepared["checks of a row"] = compile_function(ca.Function("checks", [t, xdot, x, z, u, p], outputs))
+    return system.prepared["checks of a row"]

@@ -1,0 +1,123 @@
+"""Refuse a start at which an equation cannot be solved for its unknown, because what stands before that is zero there.
+
+`u x' + x = 0` is an ODE while u ≠ 0; at u = 0 a division would give an infinite x', or where a factor cancels, one of
+many solutions. A divisor d counts as zero within its rounding error, which is eps Σ |∂d/∂y y| over its arguments y.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation import Compiled, compile_function
+from daedalus.errors import SingularModelError
+from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.model import Model
+from daedalus.model.printing import expression_text
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.explicit_form import Divisor
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.plant import ExplicitPlant, Plant
+from daedalus.simulation.start.singular_mass import check_start_mass
+
+ROUNDING = 8 * np.finfo(float).eps
+LETTERS = ("t", "x", "u", "p")
+# Names in one sentence.
+MOST_NAMES = 6
+
+
+class VanishingDivisor(SingularModelError):
+    """An equation loses its unknown at the start; `of_states` tells whether another state would have kept it."""
+
+    of_states = True
+
+
+def check_divisors(model: Model | System, plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray) -> None:
+    """Raise a VanishingDivisor where a divisor of the formulas for x' and z is zero at the start.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("valve")
+    >>> x = m.state("x", start=1.0); u = m.input("u")
+    >>> m.equation(u * m.der(x) + x)
+    >>> dd.simulate(m, 1.0, inputs={"u": 0}, method="tsit5")
+    Traceback (most recent call last):
+    daedalus.simulation.start.vanishing_divisor.VanishingDivisor: equation_1 cannot be solved for x_dot at the start.
+      u, which stands before x_dot, is zero at u = 0
+      Because there the model is another one: an equation loses the unknown that it is solved for.
+      Try: another value of u, or dd.analyse(m, at={"u": 0}), which says what the model is there
+    """
+    if not isinstance(plant, ExplicitPlant) or not plant.form.divisors:
+        return
+    function, needs_inputs = _function(plant.system, plant.form.divisors)
+    u = drive.at_time(t0) if needs_inputs else drive.constants
+    value, size = function.core(np.array([t0]), x0, u, p)
+    vanished = np.flatnonzero(np.abs(value) <= ROUNDING * size)
+    if len(vanished):
+        check_start_mass(model, plant.system, t0, x0, p)
+        known = {"t": [t0], "x": x0, "u": u, "p": p}
+        raise _refused(plant.system, plant.form.divisors[int(vanished[0])], known)
+
+
+def passages(plant: Plant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np.ndarray) -> tuple[str, ...]:
+    """Notes on divisors that change their sign along a run, where the solution may end or go on in several ways."""
+    if not isinstance(plant, ExplicitPlant) or not plant.form.divisors or len(times) < 2:
+        return ()
+    system = plant.system
+    moving = ca.vertcat(system.symbol("t"), system.symbol("x"), system.symbol("u"))
+    if not ca.depends_on(concatenate(divisor.expression for divisor in plant.form.divisors), moving):
+        return ()
+    function, needs_inputs = _function(system, plant.form.divisors)
+    if needs_inputs and drive.callbacks:
+        return ()
+    u = drive.at(times) if needs_inputs else drive.constants
+    signs = np.sign(function.core.evaluate_many(times[:, None], x, u, p)[0]).T
+    notes = []
+    for divisor, row in zip(plant.form.divisors, signs):
+        places = np.flatnonzero(row[1:] * row[:-1] <= 0)
+        if len(places):
+            text = expression_text(divisor.expression, _labels(system), 80)
+            notes.append(
+                f"{text}, which stands before {divisor.unknown} in {divisor.equation}, passes through zero between "
+                f"t = {times[places[0]]:.6g} and {times[places[0] + 1]:.6g}: dd.analyse says what the model is there"
+            )
+    return tuple(notes[:MOST_NAMES])
+
+
+def _labels(system: System) -> dict[int, str]:
+    """The names of the symbols that divisors consist of."""
+    names = {letter: ("t",) if letter == "t" else system.labels[letter] for letter in LETTERS}
+    return {
+        symbol_key(s): name for letter in LETTERS for name, s in zip(names[letter], elements(system.symbol(letter)))
+    }
+
+
+def _function(system: System, divisors: tuple[Divisor, ...]) -> tuple[Compiled, bool]:
+    """The divisors and the sizes of their terms, as numbers of (t, x, u, p); kept with the system."""
+    if "divisors" not in system.prepared:
+        symbols = [system.symbol(letter) for letter in LETTERS]
+        expressions = concatenate(divisor.expression for divisor in divisors)
+        arguments = ca.vertcat(*symbols)
+        terms = ca.mtimes(ca.fabs(ca.jacobian(expressions, arguments)), ca.fabs(arguments))
+        function = ca.Function("divisors", symbols, [ca.densify(expressions), ca.densify(terms)])
+        system.prepared["divisors"] = compile_function(function), bool(ca.depends_on(expressions, system.symbol("u")))
+    return system.prepared["divisors"]
+
+
+def _refused(system: System, divisor: Divisor, known: dict[str, object]) -> VanishingDivisor:
+    labels = _labels(system)
+    flat = np.concatenate([np.asarray(known[letter], dtype=float) for letter in LETTERS])
+    values = {name: float(value) + 0.0 for name, value in zip(labels.values(), flat)}
+    inside = [labels[symbol_key(symbol)] for symbol in ca.symvar(divisor.expression)][:MOST_NAMES]
+    at = ", ".join(f"{name} = {values[name]:g}" for name in inside)
+    point = ", ".join(f'"{name}": {values[name]:g}' for name in inside if name != "t")
+    choice = f"another value of {', '.join(inside)}" if inside != ["t"] else "another time to begin at"
+    error = VanishingDivisor(
+        f"{divisor.equation} cannot be solved for {divisor.unknown} at the start.",
+        f"{expression_text(divisor.expression, labels, 80)}, which stands before {divisor.unknown}, is zero at {at}",
+        because="there the model is another one: an equation loses the unknown that it is solved for.",
+        remedy=f"{choice}, or dd.analyse(m, at={{{point}}}), which says what the model is there",
+    )
+    error.of_states = bool(ca.depends_on(divisor.expression, system.symbol("x")))
+    return error

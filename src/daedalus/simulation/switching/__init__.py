@@ -1,0 +1,1 @@
+"""Conditions in equations along a run: when they change, and steps over them."""

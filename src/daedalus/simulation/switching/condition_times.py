@@ -1,0 +1,99 @@
+"""The times at which conditions on time alone change: a run ends a step at each of them, however long its steps are.
+
+Those that straight lines in t decide are solved for. Others are looked for on a grid over the span, then on a finer
+one between each two times found, and so on until no more appear. Each is narrowed down to the first number of t at
+which the new values hold.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.system.system import System
+from daedalus.simulation.switching.affine_times import MOST_TIMES, affine_times, too_often
+
+# Looks in the whole span, and between two changes that were found.
+FIRST, BETWEEN = 4096, 48
+MOST_ROUNDS, MOST_KEPT = 6, 16
+
+
+def condition_times(
+    system: System, clock: ca.Function, p: np.ndarray, span: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The beginning of the span and every change in it, (times,), with the values from there on, (times, conditions).
+
+    Example
+    -------
+    >>> import casadi as ca, numpy as np, daedalus as dd
+    >>> t, p = ca.SX.sym("t"), ca.SX.sym("p", 0)
+    >>> m = dd.Model("nothing"); x = m.state("x", start=0.0); m.equation(m.der(x), 1)
+    >>> clock = ca.Function("clock", [t, p], [ca.fmod(t, 1.0) > 0.5])
+    >>> times, values = condition_times(m.freeze(), clock, np.zeros(0), (0.0, 2.0))
+    >>> times.round(9).tolist(), values.ravel().tolist()
+    ([0.0, 0.5, 1.0, 1.5, 2.0], [0.0, 1.0, 0.0, 1.0, 0.0])
+    """
+    low, high = min(span), max(span)
+    kept = system.prepared.setdefault("condition times", {})
+    key = (low, high, p.tobytes())
+    if key not in kept:
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[key] = _found(clock, p, low, high)
+    return kept[key]
+
+
+def _found(clock: ca.Function, p: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    def at(times: np.ndarray) -> np.ndarray:
+        """(times, conditions)"""
+        return np.atleast_2d(clock(times[None, :], np.tile(p[:, None], (1, len(times)))).full()).T
+
+    known = affine_times(clock, p, low, high)
+    # One look between each two times that may be changes.
+    ends = np.unique(np.concatenate([[low], known.times, [high]]))
+    between = np.concatenate([ends, 0.5 * (ends[1:] + ends[:-1])])
+    first = np.zeros(0) if known.all_of_them else np.linspace(low, high, FIRST + 1)
+    grid = np.unique(np.concatenate([between, first]))
+    times = _changes(at, grid)
+    for _ in range(0 if known.all_of_them else MOST_ROUNDS):
+        if len(times) > MOST_TIMES:
+            raise too_often(low, high)
+        ends = np.unique(np.concatenate([[low], times, [high]]))
+        finer = np.unique(np.concatenate([np.linspace(ends[:-1], ends[1:], BETWEEN).ravel(), between]))
+        more = _changes(at, finer)
+        settled = len(more) == len(times)
+        times = more
+        if settled:
+            break
+    # Of times that differ by rounding only, such as those of sign(t) before and behind zero, the last one counts.
+    closest = 8 * np.finfo(float).eps * max(abs(low), abs(high))
+    times = times[np.append(np.diff(times) > closest, True)] if len(times) else times
+    begin = times[times <= low + closest]
+    times = np.concatenate([begin[-1:] if len(begin) else [low], times[times > low + closest]])
+    values = at(times)
+    times[0] = low
+    return times, values
+
+
+def _changes(at: object, grid: np.ndarray) -> np.ndarray:
+    """Where values change between neighbours of a grid: the first number of t with the later values, by bisection."""
+    values = at(grid)  # type: ignore[operator]
+    places = np.flatnonzero(np.any(values[1:] != values[:-1], axis=1))
+    left, right = grid[places], grid[places + 1]
+    before, after = values[places], values[places + 1]
+    found: list[np.ndarray] = []
+    while len(left) and sum(map(len, found)) <= MOST_TIMES:
+        begin, end = left.copy(), right.copy()
+        while True:
+            middle = begin + 0.5 * (end - begin)
+            inside = (middle > begin) & (middle < end)
+            if not inside.any():
+                break
+            still = np.all(at(middle) == before, axis=1)  # type: ignore[operator]
+            begin, end = np.where(inside & still, middle, begin), np.where(inside & ~still, middle, end)
+        found.append(end)
+        # Another condition may change between this time and the next of the grid.
+        here = at(end)  # type: ignore[operator]
+        rest = np.any(here != after, axis=1) & (end < right)
+        left, right, before, after = end[rest], right[rest], here[rest], after[rest]
+    return np.unique(np.concatenate(found)) if found else np.zeros(0)

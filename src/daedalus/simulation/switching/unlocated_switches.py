@@ -1,0 +1,95 @@
+"""Go on without cutting steps where cutting them leads nowhere.
+
+Steps end where a condition of the equations changes. At a kink, where both branches say the same, such as |v| where v
+comes to rest, rounding turns the condition to and fro, and nothing would be gained by meeting it: a step across keeps
+its error by its length. A jump that leads back to itself from both sides is another matter: see `sliding_text`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.integrators.methods import METHODS
+from daedalus.model.expressions import elements
+from daedalus.reduction.switches import LETTERS, Switches, switches_of
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.pieces import Piece
+from daedalus.simulation.run.settings import settings_of
+
+# Branches that differ by less than this share of the terms of their equations are one at a condition that just changes.
+SAME = 1e-6
+CROSSING = "steps cross switches"
+# Ends of runs that a step across the condition may pass.
+STALLED = ("newton_failed", "rounding", "step_too_small", "inconsistent")
+
+
+def piece_without_cuts(done: Trajectory, rtol: float, atol: object, limits: tuple[object, ...]) -> Piece | None:
+    """The rest of a run that stopped at a switch, by the same method without locating switches; None where it is over.
+
+    limits: step, max_step, first_step, max_steps and time_limit of the run.
+    """
+    run = done._source
+    # A piece over a dead centre has no core run behind it.
+    if not hasattr(run, "turns") or done.method not in METHODS:
+        return None
+    switches = switches_of(done.system)
+    if switches is None or switches.count == 0 or CROSSING in done.notes[0]:
+        return None
+    if done.status == "chattering" and run.last_turned >= 0 and is_kink(done, switches, run.last_turned):
+        why = f"{switches.conditions[run.last_turned]} changes to and fro, and both branches agree there"
+    elif done.status in STALLED:
+        last = f"behind the switch of {switches.conditions[run.last_turned]}" if run.last_turned >= 0 else "to a switch"
+        why = f"no step was possible {last}"
+    else:
+        return None
+    # What time alone decides is still known.
+    settings = replace(settings_of(done.system, done.method, rtol, atol, *limits), stops=switches.clock)
+    told = f"{done.notes[0]}; from t = {float(done.end.time):.6g} on {CROSSING}: {why}"
+    return Piece(settings, done._drive, done._parameters, run.stop_time, np.array(run.end), told)
+
+
+def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:
+    """Whether the equations say the same on both sides of a condition at the end of a piece.
+
+    Example
+    -------
+    >>> import casadi as ca, daedalus as dd
+    >>> from daedalus.reduction.switches import switches_of
+    >>> m = dd.Model("valve")
+    >>> x = m.state("x", start=0.0)
+    >>> m.equation(m.der(x), ca.fabs(x) - ca.sign(x))
+    >>> tr = dd.simulate(m, 1.0)
+    >>> found = switches_of(tr.system)
+    >>> found.conditions, [is_kink(tr, found, k) for k in range(found.count)]
+    (('x > 0', 'x < 0'), [False, False])
+    """
+    twin, end = switches.system, done.end
+    symbols = [twin.symbol(letter) for letter in LETTERS]
+    modes = ca.vertcat(*elements(twin.symbol("p"))[-switches.count :])
+    guards = ca.vertcat(*elements(twin.guards)[-switches.count :])
+    labels = done.system.labels
+    values: list[Any] = [float(end.time)]
+    values += [np.array([float(end[name]) for name in labels[letter]]) for letter in LETTERS[1:-1]]
+    if switches.clock is not None:
+        hidden = switches.clock(float(end.time), done._parameters).full().ravel()
+        values[4] = np.concatenate([values[4], hidden])
+    guard = ca.Function("guards", symbols, [guards])
+    p = np.concatenate([done._parameters, np.zeros(switches.count)])
+    for _ in range(switches.count + 1):  # a condition inside another one needs a round more
+        on = guard(*values, p).full().ravel() > 0
+        if np.array_equal(on, p[-switches.count :] > 0):
+            break
+        p[-switches.count :] = on
+    # What the mode changes in each equation, beside the largest of its terms.
+    unknowns = ca.vertcat(*symbols[1:4])
+    slopes = ca.jacobian(twin.residual, unknowns)
+    jump = ca.jacobian(twin.residual, modes[which])
+    change, terms = (m.full() for m in ca.Function("sides", symbols, [jump, slopes])(*values, p))
+    nominal = np.concatenate([np.zeros(twin.sizes["x"]), twin.nominal["x"], twin.nominal["z"]])
+    flat = np.concatenate([np.asarray(v, dtype=float) for v in values[1:4]])
+    scale = np.max(np.abs(terms) * np.maximum(np.abs(flat), nominal), axis=1, initial=0.0)
+    return bool(np.all(np.abs(change[:, 0]) <= SAME * np.maximum(scale, np.finfo(float).tiny)))

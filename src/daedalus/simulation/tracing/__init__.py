@@ -1,1 +1,0 @@
-"""A Python function turned into a formula by running it on recording numbers."""

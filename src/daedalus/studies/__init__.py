@@ -1,0 +1,1 @@
+"""Questions asked with several runs: convergence, singular limits."""

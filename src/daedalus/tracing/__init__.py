@@ -1,0 +1,1 @@
+"""A Python function read as a formula."""

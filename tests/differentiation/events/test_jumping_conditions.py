@@ -1,0 +1,164 @@
+"""Conditions across which equations jump: which they are, and derivatives carried over them, four ways."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+from daedalus.differentiation.events.jumping_conditions import jumping_conditions
+
+ALL = ("start", "inputs", "parameters")
+
+
+@pytest.fixture(autouse=True)
+def few_calls(monkeypatch):
+    """Each function is called some thousand times at most: compiling would take longer."""
+    monkeypatch.setenv("DAEDALUS_COMPILER", "interpreter")
+
+
+def ramp():
+    """x grows by 1 below k and by 3 above it: x(2) = 6 - 2 k + 3 x₀ from x₀ near 0."""
+    m = dd.Model("ramp")
+    x, k = m.state("x", start=0.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), ca.if_else(x < k, 1.0, 3.0))
+    return m
+
+
+def friction(mu=0.3):
+    """A mass on a spring with dry friction, over turning points at which it does not stick."""
+    m = dd.Model("friction")
+    x, v = m.state("x", start=1.0), m.state("v", start=0.2)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -4 * x - m.parameter("mu", mu) * ca.sign(v))
+    return m
+
+
+def supply():
+    """A supply that is switched off at a time that is a parameter."""
+    m = dd.Model("supply")
+    x, end, u = m.state("x", start=1.0), m.parameter("end", 0.3), m.input("u")
+    m.equation(m.der(x), ca.if_else(m.time < end, 1.0, u - x))
+    return m
+
+
+def valve():
+    """A tank behind an equation without formula, whose drain opens further below a level."""
+    m = dd.Model("valve")
+    x, z, k = m.state("x", start=1.0), m.algebraic("z", start=0.6), m.parameter("k", 0.5)
+    m.equation(m.der(x), -z * ca.if_else(z > k, 1.0, 3.0))
+    m.equation(z + z**3, x)
+    return m
+
+
+def mud():
+    """A ball that bounces in a layer of mud."""
+    m = dd.Model("mud")
+    h, v, e = m.state("h", start=1.0), m.state("v", start=0.0), m.parameter("e", 0.8)
+    m.equation(m.der(h), v)
+    m.equation(m.der(v), -9.81 - ca.if_else(h > 0.5, 0.0, 2.0 * v))
+    m.event("bounce", h, direction=-1, reset={"v": -e * v})
+    return m
+
+
+def test_jumps_are_told_from_corners():
+    m = dd.Model("many")
+    x, y, k = m.state("x", start=1.0), m.state("y", start=1.0), m.parameter("k", 0.3)
+    smooth = ca.fabs(x) + ca.fmax(x, y) + ca.if_else(x > k, x - k, 0.0) + ca.if_else(m.time > 1, 2.0, 0.0)
+    m.equation(m.der(x), smooth - ca.sign(y))
+    m.equation(m.der(y), ca.if_else(x * y > 2, 1.0, x) + ca.if_else(m.time > k, 1.0, 0.0))
+    assert jumping_conditions(m.freeze()).texts == ("y > 0", "y < 0", "x*y > 2", "k < t")
+    assert jumping_conditions(catalogue.load("nand_gate").model.freeze()) is None
+    assert jumping_conditions(catalogue.load("medical_akzo").model.freeze()) is None
+
+
+@pytest.mark.parametrize("by", ["variational", "discrete"])
+@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "rodas5p"])
+def test_a_ramp_with_a_bend_has_known_derivatives(method, by):
+    sens = dd.sensitivities(ramp(), 2.0, method=method, by=by)
+    np.testing.assert_allclose(sens.value, 4.0, rtol=1e-9)
+    np.testing.assert_allclose(sens.M, [[3.0]], rtol=1e-9)
+    np.testing.assert_allclose(sens.d("x", "k"), -2.0, rtol=1e-9)
+    assert "the equations jump at t = 1, where k > x changes" in sens.notes
+    np.testing.assert_allclose(sens.at([0.5, 1.5]).d("x", "k"), [0.0, -2.0], atol=1e-9)
+    assert (sens.events, sens.states.events, sens.states.success) == ([], [], True)
+    assert np.all(np.diff(sens.states.time) > 0)
+    g = dd.gradient(ramp(), 2.0, final="x", wrt=ALL, method=method)
+    np.testing.assert_allclose(g._columns, [3.0, -2.0], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (friction, {}),
+        (friction, {"method": "radau5"}),
+        (supply, {"inputs": {"u": 0.3}, "grid": 3}),
+        (valve, {}),
+        (mud, {}),
+        (mud, {"method": "rodas5p"}),
+    ],
+    ids=["friction", "friction, radau5", "time of a parameter", "no formulas", "with an event", "event, rodas5p"],
+)
+def test_four_ways_across_jumps(model, options):
+    options = {"rtol": 1e-7, "atol": 1e-10, **options}
+    sens = dd.sensitivities(model(), 1.2, **options)
+    report = sens.verify()
+    assert report.passed, report
+    assert report["differences"].error < 1e-6
+    assert report["the adjoint"].error < 1e-12
+    g = dd.gradient(model(), 1.2, final=sens.system.labels["x"][0], wrt=ALL, **options)
+    np.testing.assert_allclose(g._columns, sens._slopes[0, 0], atol=1e-5)
+
+
+def test_differences_of_simulate_agree():
+    """Three turning points: sign(v) is two conditions, which change together."""
+    options = {"rtol": 1e-11, "atol": 1e-13}
+    sens = dd.sensitivities(friction(), 4.0, rtol=1e-9, atol=1e-12)
+    near = [dd.simulate(friction(), 4.0, parameters={"mu": 0.3 + s * 1e-5}, **options) for s in (1, -1)]
+    np.testing.assert_allclose(sens.d("x", "mu"), (near[0]["x"][-1] - near[1]["x"][-1]) / 2e-5, rtol=1e-5)
+    assert sum(note.startswith("the equations jump") for note in sens.notes) == 3
+
+
+def test_sliding_along_a_condition_is_refused():
+    for call in (dd.sensitivities, lambda *a: dd.gradient(*a, final="x")):
+        with pytest.raises(dd.SolverError) as refused:
+            call(friction(mu=3.0), 5.0)
+        assert str(refused.value) == (
+            "The derivatives of 'friction' do not go on from here.\n"
+            "  the condition v < 0 switches to and fro at t = 1.59934: both branches lead back to it\n"
+            "  Because a run that slides along a condition has other equations there, and its derivative with it.\n"
+            "  Try: events that begin and end sticking, or a smooth law such as tanh(v/0.001) for sign(v)"
+        )
+
+
+def test_what_cannot_be_located_is_noted():
+    m = dd.Model("stairs")
+    x = m.state("x", start=0.2)
+    m.equation(m.der(x), 1.0 + ca.sqrt(3 * x - ca.floor(3 * x)))
+    assert (
+        "floor(...) in the equations may jump, and the derivative does not know of it" in dd.sensitivities(m, 0.1).notes
+    )
+
+
+def test_backwards_in_time():
+    m = dd.Model("ramp")
+    x, k = m.state("x", start=4.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), ca.if_else(x < k, 1.0, 3.0))
+    sens = dd.sensitivities(m, (2.0, 0.0))
+    np.testing.assert_allclose([sens.value[0], sens.M[0, 0], sens.d("x", "k")], [0.0, 1 / 3, 2 / 3], atol=1e-9)
+    assert sens.verify().passed
+
+
+def test_conditions_inside_each_other_and_at_one_time():
+    """x(2) = k + 2 (t₂ - k + x₀) + 4 (2 - t₂) with t₂ = 1.3 - y₀."""
+    m = dd.Model("inside")
+    x, y, k = m.state("x", start=0.0), m.state("y", start=0.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), ca.if_else(x > k, ca.if_else(y > 1.3, 4.0, 2.0), 1.0))
+    m.equation(m.der(y), 1.0)
+    sens = dd.sensitivities(m, 2.0)
+    np.testing.assert_allclose(sens.d("x", "start"), [2.0, 2.0], rtol=1e-9)
+    np.testing.assert_allclose(sens.d("x", "k"), -1.0, rtol=1e-9)
+    both = dd.Model("both")
+    x, k = both.state("x", start=0.0), both.parameter("k", 1.0)
+    both.equation(both.der(x), 1 + ca.if_else(x > k, 1.0, 0.0) + ca.if_else(x > 1.0, 1.0, 0.0))
+    assert any("the derivative depends on which comes first" in note for note in dd.sensitivities(both, 2.0).notes)

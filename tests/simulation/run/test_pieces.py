@@ -1,0 +1,107 @@
+"""Pieces of a run follow each other by a rule; limits, samples and cancellation are those of the whole."""
+
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus import _core
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.run.pieces import Piece, Stuck, run_in_pieces
+from daedalus.simulation.run.settings import settings_of
+
+NONE = np.zeros(0)
+
+
+def sawtooth():
+    """x grows until it meets 1."""
+    m = dd.Model("sawtooth")
+    x, n = m.state("x", start=0.0), m.state("n", start=0.0)
+    m.equation(m.der(x), 1.0)
+    m.equation(m.der(n), 0.0)
+    m.event("top", x - 1, direction=1, terminal=True)
+    m.event("middle", x - 0.5, direction=1)
+    return m.freeze()
+
+
+def piece(begin, row, max_steps=None, time_limit=None, system=None):
+    settings = settings_of(system or sawtooth(), "tsit5", 1e-6, 1e-9, None, None, None, max_steps, time_limit)
+    return Piece(settings, Drive(NONE), NONE, begin, np.array(row))
+
+
+def falls(**limits):
+    def rule(done):
+        return piece(float(done.end.time), [0.0, float(done.end["n"]) + 1], **limits)
+
+    return rule
+
+
+def test_an_event_that_ends_a_piece_is_no_event_of_the_run():
+    tr = run_in_pieces(piece(0.0, [0.0, 0.0]), falls(), 3.25)
+    assert tr.success
+    assert len(tr.pieces) == 4
+    assert [e.name for e in tr.events] == ["middle"] * 3
+    assert tr["n"][-1] == 3
+    # The end of a piece is located to rounding.
+    assert tr.at([0.5, 1.5, 2.0 + 1e-12, 2.5])["x"] == pytest.approx([0.5, 0.5, 0.0, 0.5], abs=1e-11)
+    # Two samples share the time of an event, one the end of a piece.
+    assert tr.time[1:][np.diff(tr.time) == 0].tolist() == [e.time for e in tr.events]
+
+
+def test_none_ends_the_run_with_its_event():
+    tr = run_in_pieces(piece(0.0, [0.0, 0.0]), lambda done: None, 3.25)
+    assert (tr.status, [e.name for e in tr.events]) == ("event", ["middle", "top"])
+
+
+def test_stuck_says_why_and_is_no_success():
+    def rule(done):
+        return falls()(done) if done.end.time < 1.5 else Stuck("no tooth follows; try a file")
+
+    tr = run_in_pieces(piece(0.0, [0.0, 0.0]), rule, 3.25)
+    assert (tr.success, tr.stop_reason) == (False, "no tooth follows; try a file")
+    assert tr.time[-1] == pytest.approx(2.0, rel=1e-15)
+    assert [e.name for e in tr.events] == ["middle"] * 2
+
+
+def test_pieces_without_a_step_end_the_run():
+    m = dd.Model("wall")
+    x = m.state("x", start=0.0)
+    m.equation(m.der(x), 1.0 / (m.time - 1))
+    tr = run_in_pieces(piece(1.0, [0.0], system=m.freeze()), lambda done: piece(1.0, [0.0], system=m.freeze()), 2.0)
+    assert (tr.status, len(tr.pieces)) == ("stuck", 3)
+    assert tr.stop_reason == "the equations were changed 3 times without a step at t = 1"
+
+
+def test_limits_count_over_all_pieces():
+    whole = run_in_pieces(piece(0.0, [0.0, 0.0]), falls(), 3.25).work.steps
+    most = whole - 2
+    tr = run_in_pieces(piece(0.0, [0.0, 0.0], max_steps=most), falls(max_steps=most), 3.25)
+    assert (tr.status, tr.work.steps) == ("step_limit", most)
+    assert tr.stop_reason.startswith(f"took max_steps = {most} steps")
+    late = run_in_pieces(piece(0.0, [0.0, 0.0], time_limit=1e-9), falls(time_limit=1e-9), 3.25)
+    assert late.status in ("time_limit", "finished")
+
+
+def test_samples_are_taken_once():
+    times = np.array([0.0, 0.5, 1.0, 1.25, 2.0, 3.0, 3.25])
+    tr = run_in_pieces(piece(0.0, [0.0, 0.0]), falls(), 3.25, save_at=times)
+    assert tr.time.tolist() == times.tolist()
+    assert tr["x"][[1, 3, 6]] == pytest.approx([0.5, 0.25, 0.25])
+
+
+def test_cancelling_ends_all_pieces():
+    cancel, seen = _core.Cancel(), []
+
+    def rule(done):
+        seen.append(float(done.end.time))
+        cancel.set()
+        return falls()(done)
+
+    tr = run_in_pieces(piece(0.0, [0.0, 0.0]), rule, 3.25, cancel=cancel)
+    assert (tr.status, len(seen)) == ("cancelled", 1)
+
+
+def test_progress_is_reported_over_the_whole_run():
+    reached = []
+    run_in_pieces(piece(0.0, [0.0, 0.0]), falls(), 3.25, progress=reached.append)
+    assert reached == sorted(reached)
+    assert reached[-1] == 3.25

@@ -1,0 +1,50 @@
+"""Implicit runs that stop at a dead centre say so; those that stop for something else do not."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from tests.support.slider_cranks import slider_crank
+
+import daedalus as dd
+from daedalus.simulation.singular import singular_configuration
+
+
+@pytest.mark.parametrize("method", ["radau5", "radau9"])
+def test_a_dead_centre_is_named(method):
+    tr = dd.simulate(slider_crank(), 5.0, method=method, rtol=1e-8, atol=1e-10)
+    assert (tr.success, tr.status) == (False, "stuck")
+    # Upright means an angle of an odd number of right angles.
+    assert abs(np.cos(tr["q"][-1, 0])) < 1e-3
+    head, why, *_, advice = tr.stop_reason.split("; ")
+    assert head == (
+        f"the run comes near a singular configuration (a dead centre) at t = {tr.time[-1]:.6g}: closure[0] hardly acts "
+        "on the motion there, and the motion may go on in more than one way"
+    )
+    assert why.startswith(("Newton's method does not converge", "step size fell below", "rounding errors of"))
+    assert advice == "try another start, or a constraint that leads it through"
+
+
+@pytest.mark.parametrize("method", ["radau5", "radau9"])
+def test_a_longer_rod_has_no_dead_centre(method):
+    assert dd.simulate(slider_crank(rod=1.5), 5.0, method=method, rtol=1e-8, atol=1e-10).success
+
+
+def test_another_fault_of_a_mechanism_is_left_as_it_is():
+    """A force that has no value behind t = 0.2, where the mechanism is in good order."""
+    m = dd.Model("pendulum")
+    q, v = m.state("q", 2, start=[1.0, 0.0]), m.state("v", 2, start=[0.0, 0.0])
+    pull, wind = m.algebraic("pull"), m.algebraic("wind", start=0.4)
+    m.equation(m.der(q), v)
+    m.equation(m.der(v), -pull * q + ca.vertcat(wind, -9.81))
+    m.equation(wind**2 + m.time, 0.2, name="gust")
+    m.equation(ca.sumsqr(q), 1.0)
+    tr = dd.simulate(m, 1.0, method="radau5", locate_switches=False)
+    assert not tr.success
+    assert "singular configuration" not in tr.stop_reason
+    assert tr.time[-1] == pytest.approx(0.2, abs=1e-6)
+
+
+def test_large_systems_are_not_judged(monkeypatch):
+    monkeypatch.setattr(singular_configuration, "LARGEST", 3)
+    tr = dd.simulate(slider_crank(), 5.0, method="radau5", rtol=1e-8, atol=1e-10)
+    assert tr.status in singular_configuration.SUSPECT
