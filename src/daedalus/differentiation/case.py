@@ -14,7 +14,7 @@ from daedalus.differentiation.differentiable_system import differentiable_system
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.variational.implicit_slopes import consistent_row
 from daedalus.errors import InputError, SolverError
-from daedalus.integrators.methods import choose_method, is_implicit, takes_momenta
+from daedalus.integrators.methods import check_known, choose_method, is_implicit, takes_momenta
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.model.system.system import System
@@ -24,14 +24,14 @@ from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_plant_of
 from daedalus.simulation.plant.plant import ExplicitPlant, plant_of
+from daedalus.simulation.plant.solvable import Unsolved, solvable
+from daedalus.simulation.run.method_choice import implicit_choice
+from daedalus.simulation.run.request import LIMITS, Request, check_step, read_request
+from daedalus.simulation.run.road import Road, with_whole_inputs
 from daedalus.simulation.run.settings import Settings, settings_of
-from daedalus.simulation.run.system_to_run import implicit_choice
-from daedalus.simulation.simulate import read_span
-from daedalus.simulation.start.consistent_start import check_on_invariants, consistent_start
-from daedalus.simulation.start.implicit_start import first_row
-from daedalus.simulation.start.start_row import read_start
+from daedalus.simulation.start.start_row import start_row
+from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
-LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
 OPTIONS = ("start", "inputs", "parameters", "method", "rtol", "atol", *LIMITS, "on_stop")
 
 
@@ -183,10 +183,38 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
             because="those of a run that stops early are those of another end.",
             remedy='on_stop="raise", which holds anyway, or a span that the run gets through',
         )
-    t0, t1 = read_span(span)
-    system, left = differentiable_system(model, options.get("inputs"), (t0, t1))
-    p, redundancy = parameter_values(system, options.get("parameters")), system.prepared.get("redundancy")
-    system, drive = read_inputs(system, left, (t0, t1))
+    road, formulas = _road(read_case_request(model, span, options))
+    request, plant = road.request, road.settings.plant
+    p = np.array(parameter_values(road.system, request.parameters))
+    row, drive = start_row(road, request.t0, p, request.start)
+    lost = vanishing_divisor(model, plant, drive, request.t0, row, p)
+    if lost is not None:
+        raise lost.error
+    return Case(
+        model=model, system=road.system, drive=drive, p=p, t0=request.t0, t1=request.t1,
+        x0=row[plant.row_parts["x"]].copy(), settings=road.settings, method=road.method,
+        grid=read_grid(grid, *request.span), limits=dict(zip(LIMITS, request.limits)), atol=request.atol,
+        guess=None if formulas else row, inputs=road.inputs, redundancy=road.solved.prepared.get("redundancy"),
+    )  # fmt: skip
+
+
+def read_case_request(model: Model | System, span: Any, options: Mapping[str, Any]) -> Request:
+    """The request of a run with derivatives, which meets conditions in steps of its own."""
+    way = {name: value for name, value in options.items() if name not in ("start", "inputs", "parameters", "on_stop")}
+    start, inputs, parameters = (options.get(name) for name in ("start", "inputs", "parameters"))
+    way["locate_switches"] = False
+    request = read_request(model, span, start, inputs, parameters, None, way, "dd.sensitivities")
+    check_known(request.method)
+    if takes_momenta(request.method):
+        raise _no_momenta(request.method)
+    check_step(request)
+    return with_whole_inputs(request)
+
+
+def _road(request: Request) -> tuple[Road, bool]:
+    """The road of a run with derivatives, and whether x' and z have formulas on it."""
+    solved, left = differentiable_system(request.model, request.inputs, request.span)
+    system, drive = read_inputs(solved, left, request.span)
     if drive.callbacks:
         raise InputError(
             "A run with derivatives takes no Python functions.",
@@ -194,40 +222,24 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
             because="the function cannot be differentiated.",
             remedy="an expression in m.time, or dd.signal(times, values)",
         )
-    numbers = (options.get("rtol", 1e-6), options.get("atol", 1e-9))
-    asked, limits = options.get("method", "auto"), {name: options.get(name) for name in LIMITS}
-    if takes_momenta(asked):
-        raise _no_momenta(asked)
-    method, formulas, why = _method_for(system, asked, numbers[0])
-    settings = _settings(system, method, *numbers, limits, formulas)
+    method, formulas, why = _method_for(system, request.method, request.rtol)
+    limits = dict(zip(LIMITS, request.limits))
+    settings = _settings(system, method, request.rtol, request.atol, limits, formulas)
     settings = replace(settings, reason=why) if why else settings
-    start, whole, guess = options.get("start"), read_grid(grid, t0, t1), None
-    if formulas:
-        x0 = np.array(system.default_start)
-        if start is not None:
-            x0 = np.array(read_start(settings.plant, drive, start, t0, p, settings))
-        if system.invariants:
-            given = (start, options.get("inputs"), options.get("parameters"))
-            x0, done = consistent_start(model, settings.plant, drive, t0, x0, p, numbers[0], given)
-            x0, drive = np.array(x0), drive._replace(notes=(*drive.notes, *done)) if done else drive
-    else:
-        assert isinstance(settings.plant, ImplicitPlant)
-        row = first_row(model, settings.plant, drive, start, left, t0, p)
-        x0, guess = row[: system.sizes["x"]].copy(), row
-        if system.invariants:
-            check_on_invariants(settings.plant, drive, t0, row, p, numbers[0])
-    rest = (whole, limits, numbers[1], guess, left, redundancy)
-    return Case(model, system, drive, np.array(p), t0, t1, x0, settings, method, *rest)
+    return Road(request, solved, system, method, settings, drive, left, why), formulas
 
 
 def _method_for(system: System, method: Any, rtol: float) -> tuple[Any, bool, str]:
     """The method of the run, whether x' and z have formulas, and why an implicit method was chosen without them."""
-    try:
-        if isinstance(plant_of(system), ExplicitPlant):
-            return method, True, ""
+    solved = solvable(system)
+    if isinstance(solved, Unsolved):
+        if not isinstance(solved.error, SolverError):
+            raise solved.error
+        why = solved.reason
+    elif isinstance(plant_of(system), ExplicitPlant):
+        return method, True, ""
+    else:
         why = "x' and z follow from a large linear solve"
-    except SolverError as error:
-        why = "; ".join(error.facts)
     if method == "auto":
         name, reason = implicit_choice(system, why, rtol)
         return name, False, reason
@@ -241,7 +253,7 @@ def _method_for(system: System, method: Any, rtol: float) -> tuple[Any, bool, st
     )
 
 
-def _no_momenta(method: str) -> InputError:
+def _no_momenta(method: object) -> InputError:
     return InputError(
         f"The method {method!r} has no derivatives.",
         because="its steps are of positions and momenta, and sensitivities are of the states.",

@@ -12,7 +12,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.reduction.redundancy.independent_constraints import EVENTS
 from daedalus.simulation.inputs.differentiated_inputs import driven_system
-from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.plant.solvable import Unsolved, solvable
 from daedalus.simulation.plant.variable_index import variable_index
 
 
@@ -23,19 +23,18 @@ def differentiable_system(
 
     Where x' and z follow from a nonlinear solve the system is the model itself at index 1, and its reduced form above.
     """
-    given = {} if inputs is None else inputs
-    try:
-        return driven_system(model, given, span)
-    except SolverError:
-        return system_without_formulas(model), given
+    found, left = driven_system(model, inputs, span)
+    return (system_without_formulas(model), left) if isinstance(found, Unsolved) else (found, left)
 
 
 def flowing_system(model: Model | System) -> System:
     """The system whose inputs are given step by step, so that none can be differentiated."""
-    try:
-        return _without_choices(solvable_system(model))
-    except SolverError:
+    found = solvable(model)
+    if not isinstance(found, Unsolved):
+        return _without_choices(found)
+    if isinstance(found.error, SolverError):
         return system_without_formulas(model)
+    raise found.error
 
 
 def _without_choices(system: System) -> System:

@@ -26,7 +26,7 @@ from daedalus.errors import InputError
 from daedalus.integrators.methods import is_implicit
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
-from daedalus.simulation.run.system_to_run import implicit_choice
+from daedalus.simulation.run.method_choice import implicit_choice
 
 WAYS = {"variational": run_error_controlled, "discrete": run_discrete}
 

@@ -13,15 +13,14 @@ import numpy as np
 from daedalus import _core
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.errors import DaedalusError, InputError
-from daedalus.integrators.methods import takes_momenta
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
-from daedalus.simulation.plant.lobatto_step import attach_momentum_form
 from daedalus.simulation.result.files import recorded_names, unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.progress import wants_progress
-from daedalus.simulation.run.system_to_run import system_to_run
-from daedalus.simulation.simulate import read_span, simulate
+from daedalus.simulation.run.request import Request, check_on_stop, check_step, read_request, read_span
+from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.simulate import travel
 
 # Times kept when save_at is not given: enough for a smooth plot.
 DEFAULT_SAMPLES = 201
@@ -61,29 +60,31 @@ def sweep(
     >>> en["x"].dims
     ('k', 'x_start', 'time')
     """
+    on_stop = options.pop("on_stop", "return")
+    check_on_stop(on_stop)
+    start, inputs, parameters = (options.pop(name, None) for name in ("start", "inputs", "parameters"))
     t0, t1 = read_span(span)
-    asked = options.get("method", "auto"), options.get("rtol", 1e-6)
-    system, left, method, _ = system_to_run(model, options.get("inputs"), (t0, t1), *asked)
-    if takes_momenta(method):
-        attach_momentum_form(model, system)
-    options = {**options, "method": method}
-    axes = _read_axes(system, over, combine)
-    grid = _case_grid(axes, combine)
     save_at = options.pop("save_at", None)
-    times = np.linspace(t0, t1, DEFAULT_SAMPLES) if save_at is None else np.asarray(save_at, dtype=float)
-    options = {**options, "inputs": left, "save_at": times, "progress": False}
+    save_at = np.linspace(t0, t1, DEFAULT_SAMPLES) if save_at is None else save_at
+    request = read_request(model, (t0, t1), start, inputs, parameters, save_at, options, "dd.sweep")
+    axes = _read_axes(as_system(model), over, combine)
+    grid = _case_grid(axes, combine)
+    road = find_road(_of_case(request, grid[0]))
+    check_step(road.request)
     cancel = _core.Cancel()
 
     def run(case: dict[str, float]) -> Trajectory | str:
         try:
-            return simulate(system, (t0, t1), cancel=cancel, **_with_case(system, case, options))
+            whole = travel(_road_of_case(road, request, case), cancel=cancel)
+            return whole if whole.success or on_stop == "return" else whole.stop_reason
         except DaedalusError as error:
             if isinstance(error, InputError):
                 raise
             return str(error).replace("\n", " ")
 
     results = _run_all(run, grid, workers or os.cpu_count() or 1, wants_progress(progress), cancel)
-    return Ensemble(_collect(system, axes, combine, times, results))
+    assert request.save_at is not None
+    return Ensemble(_collect(road.system, axes, combine, request.save_at, results))
 
 
 def _read_axes(system: System, over: Mapping[str, Sequence[float] | np.ndarray], combine: str) -> dict[str, np.ndarray]:
@@ -116,14 +117,23 @@ def _case_grid(axes: dict[str, np.ndarray], combine: str) -> list[dict[str, floa
     return [dict(zip(axes, row)) for row in rows]
 
 
-def _with_case(system: System, case: dict[str, float], options: dict[str, Any]) -> dict[str, Any]:
-    """The options of one case: its values written over those given for all."""
+def _of_case(request: Request, case: dict[str, float]) -> Request:
+    """The request of one case: its values written over those given for all."""
     argument = {"p": "parameters", "x": "start", "u": "inputs"}
-    result = dict(options)
+    changed: dict[str, Any] = {}
     for name, value in case.items():
-        key = argument[str(system.place(name).letter)]
-        result[key] = {**(result.get(key) or {}), name: value}
-    return result
+        key = argument[str(request.system.place(name).letter)]
+        given = changed.get(key, getattr(request, key))
+        changed[key] = {**(given or {}), name: value}
+    return request._replace(**changed)
+
+
+def _road_of_case(road: Road, request: Request, case: dict[str, float]) -> Road:
+    """The road of all cases with the numbers of one."""
+    own = _of_case(request, case)
+    if own.inputs is request.inputs:
+        return road._replace(request=own._replace(inputs=road.request.inputs))
+    return find_road(own)
 
 
 def _run_all(

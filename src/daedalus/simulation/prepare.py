@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.integrators.methods import is_implicit, takes_momenta
 from daedalus.model.model import Model, as_system
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.selection.selected_states import without_choice
-from daedalus.simulation.inputs.read_inputs import read_inputs
-from daedalus.simulation.inputs.tables_in_constraints import check_tables
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.lobatto_step import attach_momentum_form
+from daedalus.simulation.plant.plant import ExplicitPlant
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.next_piece import Asked, next_piece
-from daedalus.simulation.run.pieces import explain, go_on
-from daedalus.simulation.run.settings import settings_of
-from daedalus.simulation.run.system_to_run import system_to_run
-from daedalus.simulation.simulate import raise_stopped, read_save_at, read_span
-from daedalus.simulation.singular.branches import told_of_branches
-from daedalus.simulation.start.implicit_start import first_row
-from daedalus.simulation.start.start_row import read_start
+from daedalus.simulation.run.begin import begin
+from daedalus.simulation.run.judge import judged, raise_stopped
+from daedalus.simulation.run.next_piece import next_piece
+from daedalus.simulation.run.pieces import Piece, go_on, read_piece
+from daedalus.simulation.run.request import check_step, read_request
+from daedalus.simulation.run.road import Road, find_road
 
-LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
+Numbers = np.ndarray | None
 
 
 class PreparedRun:
@@ -61,42 +55,32 @@ class PreparedRun:
         save_at: Any,
         options: dict[str, Any],
     ) -> None:
-        limits = [options.pop(name, None) for name in LIMITS]
-        method, rtol, atol = options.pop("method", "auto"), options.pop("rtol", 1e-6), options.pop("atol", 1e-9)
-        locate = options.pop("locate_switches", True)
-        if options:
-            raise InputError(f"dd.prepare takes no {', '.join(options)}.", remedy="the options of dd.simulate")
-        self._t0, self._t1 = read_span(span)
-        span = self._t0, self._t1
-        asked = method
         # The same steps whatever the numbers are: all states are integrated, none is selected.
         model = without_choice(as_system(model)) if as_system(model).choices else model
-        system, left, method, self._why = system_to_run(model, inputs, span, method, rtol, atol)
-        self._p = parameter_values(system, parameters)
-        self.system, self._drive = read_inputs(system, left, span)
-        if self._drive.callbacks:
+        road = find_road(read_request(model, span, start, inputs, parameters, save_at, options, "dd.prepare"))
+        check_step(road.request)
+        if road.drive.callbacks:
             raise InputError(
                 "A prepared run takes no Python functions.",
-                list(self._drive.notes),
+                list(road.drive.notes),
                 because="each call would go back to Python thousands of times.",
                 remedy="dd.signal(times, values), an expression, or dd.simulate",
             )
-        if self._drive.tables and is_implicit(method):
-            check_tables(self.system, self._drive, span)
-        if takes_momenta(method):
-            attach_momentum_form(model, self.system)
-        self._settings = settings_of(self.system, method, rtol, atol, *limits, locate_switches=locate)
-        plant = self._settings.plant
-        self._x0 = self.system.default_start
-        self._rows = partial(first_row, model, plant, self._drive) if isinstance(plant, ImplicitPlant) else None
-        if self._rows is not None:
-            self._x0 = self._rows(start, left, self._t0, self._p)
-        elif start is not None:
-            self._x0 = read_start(plant, self._drive, start, self._t0, self._p, self._settings)
-        self._saves = read_save_at(save_at, self._t0, self._t1)
-        self._tables = self._drive.core_tables() if self._drive.tables else None
-        self._plan, self._states = self._settings.plan, plant.row_parts["x"]
-        self._asked = Asked(model, self._t1, asked, inputs, parameters, rtol, atol, tuple(limits), locate)
+        self._road, self._p = road, parameter_values(road.system, parameters)
+        self._tables = road.drive.core_tables() if road.drive.tables else None
+        self._plan, self._states = road.settings.plan, road.settings.plant.row_parts["x"]
+        if start is not None:
+            _ = self._first  # a start that nothing can begin with is refused at once
+
+    @property
+    def system(self) -> System:
+        """The system that is run."""
+        return self._road.system
+
+    @cached_property
+    def _first(self) -> Piece:
+        """The piece that a call without numbers of its own begins with."""
+        return begin(self._road, self._road.request.t0, self._road.request.start, may_turn=False)
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
@@ -110,11 +94,11 @@ class PreparedRun:
 
         Raises a SolverError that carries the trajectory when the run stops early.
         """
-        run = self._run(x0, u, p)
+        run, numbers = self._run(x0, u, p)
         finished = run.status == "finished"
-        if finished and self._settings.plant.independence is None:
+        if finished and self._road.settings.plant.independence is None:
             return run.x[:, self._states]
-        whole = self._trajectory(run, u, p)
+        whole = self._whole(run, *numbers)
         if not whole.success:
             raise_stopped(whole)
         if finished:
@@ -125,41 +109,66 @@ class PreparedRun:
         self, x0: np.ndarray | None = None, u: np.ndarray | None = None, p: np.ndarray | None = None
     ) -> Trajectory:
         """The same run with everything that `dd.simulate` returns."""
-        return self._trajectory(self._run(x0, u, p), u, p)
+        run, numbers = self._run(x0, u, p)
+        return self._whole(run, *numbers)
 
-    def _begin(self, x0: np.ndarray | None, p: np.ndarray | None) -> np.ndarray:
-        """The first row: x0 itself, or what makes it consistent for an implicit method."""
-        if self._rows is None or (x0 is None and p is None):
-            return self._x0 if x0 is None else x0
-        states = self._x0[: self.system.sizes["x"]] if x0 is None else np.asarray(x0, dtype=float)
-        start = dict(zip(self.system.labels["x"], states.tolist()))
-        return self._rows(start, {}, self._t0, self._p if p is None else np.array(p, dtype=float))
-
-    def _run(self, x0: np.ndarray | None, u: np.ndarray | None, p: np.ndarray | None) -> Any:
-        settings, span = self._settings, (self._t0, self._t1)
+    def _run(self, x0: Numbers, u: Numbers, p: Numbers) -> tuple[Any, tuple[np.ndarray, Numbers, Numbers]]:
+        """The first piece in the core, and the numbers it was run with."""
+        request, settings = self._road.request, self._road.settings
+        row = self._row(x0, u, p)
         parameters = self._p if p is None else p
-        inputs, tables = settings.core_inputs(self._drive.constants if u is None else u, self._tables, parameters, span)
+        constants = self._road.drive.constants if u is None else u
+        inputs, tables = settings.core_inputs(constants, self._tables, parameters, request.span)
         core_p = settings.core_parameters(parameters)
-        return self._plan.run(*span, self._begin(x0, p), inputs, core_p, self._saves, tables)
+        return self._plan.run(*request.span, row, inputs, core_p, request.save_at, tables), (row, u, p)
 
-    def _trajectory(self, run: Any, u: np.ndarray | None, p: np.ndarray | None) -> Trajectory:
-        drive = self._drive if u is None else self._drive._replace(constants=np.array(u, dtype=float))
-        parameters = self._p if p is None else np.array(p, dtype=float)
-        words = partial(explain, run, self._settings, drive, parameters, (self._t0, self._t1), self._why)
-        first = Trajectory(self._settings.plant, drive, parameters, run.t, run.x, run.status, words, run)
-        asked = self._asked
-        if u is not None:
-            # Constants by the element; tables and expressions stay as they are.
-            tabled = {k for _, slots in drive.tables for k in slots}
-            kept = {
-                n: v for n, v in (asked.inputs or {}).items() if isinstance(v, Signal) or n not in self.system.places
-            }
-            labels = enumerate(self.labels["u"])
-            asked = asked._replace(inputs={**kept, **{n: drive.constants[k] for k, n in labels if k not in tabled}})
+    def _row(self, x0: Numbers, u: Numbers, p: Numbers) -> np.ndarray:
+        """The row that a call begins with: made consistent or refused as `dd.simulate` does."""
+        if x0 is None and u is None and p is None:
+            return self._first.row
+        if self._begins_anywhere:
+            return self._first.row if x0 is None else x0
+        road, t0 = self._road_with(u, p), self._road.request.t0
+        start = road.request.start
+        if x0 is not None:
+            start = dict(zip(self.labels["x"], np.asarray(x0, dtype=float).tolist()))
+        return begin(road, t0, start, may_turn=False).row
+
+    @cached_property
+    def _begins_anywhere(self) -> bool:
+        """Whether every state is a start: nothing constrains it, and no formula divides by what may vanish."""
+        plant = self._road.settings.plant
+        if plant.is_implicit or plant.system.has_invariants:
+            return False
+        return not isinstance(plant, ExplicitPlant) or not plant.form.divisors
+
+    def _whole(self, run: Any, row: np.ndarray, u: Numbers, p: Numbers) -> Trajectory:
+        """The run as `dd.simulate` returns it, gone on with where the first piece stopped."""
+        road = self._road_with(u, p)
+        request, parameters = road.request, self._p if p is None else np.array(p, dtype=float)
+        piece = Piece(road.settings, road.drive, parameters, request.t0, row, road.why)
+        begun = read_piece(piece, run, request.t1)
+        whole = go_on(begun, partial(next_piece, road, piece), request.t1, request.save_at)
+        return judged(whole, request, piece)
+
+    def _road_with(self, u: Numbers, p: Numbers) -> Road:
+        """The road with other numbers, by name too, as pieces that follow read them."""
+        road, request, labels = self._road, self._road.request, self.labels
         if p is not None:
-            asked = asked._replace(parameters=dict(zip(self.labels["p"], parameters.tolist())))
-        whole = go_on(first, partial(next_piece, asked), self._t1, self._saves)
-        return told_of_branches(whole, asked.rtol, self._saves is None)
+            request = request._replace(parameters=dict(zip(labels["p"], np.asarray(p, dtype=float).tolist())))
+        if u is None:
+            return road._replace(request=request)
+        # Constants by the element; tables and expressions stay as they are.
+        drive = road.drive._replace(constants=np.array(u, dtype=float))
+        tabled = {k for _, slots in drive.tables for k in slots}
+        constants = {n: float(drive.constants[k]) for k, n in enumerate(labels["u"]) if k not in tabled}
+
+        def renewed(inputs: Mapping[str, object] | None) -> dict[str, object]:
+            kept = {n: v for n, v in (inputs or {}).items() if isinstance(v, Signal) or n not in self.system.places}
+            return {**kept, **constants}
+
+        request = request._replace(inputs=renewed(request.inputs))
+        return road._replace(request=request, drive=drive, inputs=renewed(road.inputs))
 
 
 def prepare(

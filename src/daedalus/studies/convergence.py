@@ -23,8 +23,9 @@ from daedalus.model.system.system import System
 from daedalus.simulation.plant.variable_index import variable_index
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.request import read_span
 from daedalus.simulation.run.stop_reason import remedy
-from daedalus.simulation.simulate import read_span, simulate
+from daedalus.simulation.simulate import simulate
 from daedalus.studies.measured_order import (
     FAILED,
     ROUNDING,

@@ -23,7 +23,8 @@ from daedalus.reduction.index.given_inputs import with_inputs
 from daedalus.reduction.reduce import reduce
 from daedalus.reduction.rewriting import ReducedModel, check_model, rewritten, written_out
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.simulate import read_span, simulate
+from daedalus.simulation.run.request import read_span
+from daedalus.simulation.simulate import simulate
 from daedalus.studies.boundary_layer import (
     FastPart,
     Layer,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from daedalus.differentiation.case import Case
 from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS, is_implicit
-from daedalus.simulation.run.system_to_run import TIGHT
+from daedalus.simulation.run.method_choice import TIGHT
 
 
 def family_of(case: Case) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import casadi as ca
 
-from daedalus.errors import InputError
+from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import split_index
@@ -25,26 +25,29 @@ from daedalus.reduction.index.given_inputs import check_smooth, smooth_instead
 from daedalus.reduction.reduce import reduced_with
 from daedalus.reduction.rewriting import times_text
 from daedalus.simulation.inputs.read_inputs import EQUAL_DEPTH, MOST_LOOPS, input_place, traced_input
-from daedalus.simulation.plant.solvable import reduced_system, solvable_system
+from daedalus.simulation.plant.solvable import Unsolved, reduced_system, solvable
 
 
 def driven_system(
     model: Model | System, inputs: Mapping[str, object] | None, span: tuple[float, float]
-) -> tuple[System, Mapping[str, object]]:
-    """The system that is run for a model, and the inputs that are left: those that it differentiates are put in."""
-    inputs = with_input_derivatives(model, inputs, span)
+) -> tuple[System | Unsolved, Mapping[str, object]]:
+    """The system that is run for a model, and the inputs that are left: those that it differentiates are put in.
+
+    Where x' and z follow from nonlinear equations there is none, which is an answer; what no method can run is refused.
+    """
     given = {} if inputs is None else inputs
-    try:
-        return solvable_system(model), given
-    except DifferentiatedInputError as error:
-        if not isinstance(model, Model):
-            raise
-        values = dict(check_mapping(given, "inputs"))
-        for name in values:
-            input_place(as_system(model), name)
-        smooth = {name: _with_derivatives(model, name, values, span, error) for name in error.needed}
-        rest = {name: value for name, value in values.items() if name not in smooth}
-        return _reduced(model, smooth), rest
+    found = solvable(model)
+    if isinstance(found, System) or isinstance(found.error, SolverError):
+        return found, given
+    if not isinstance(found.error, DifferentiatedInputError) or not isinstance(model, Model):
+        raise found.error
+    error = found.error
+    values = dict(check_mapping(given, "inputs"))
+    for name in values:
+        input_place(as_system(model), name)
+    smooth = {name: _with_derivatives(model, name, values, span, error) for name in error.needed}
+    rest = {name: value for name, value in values.items() if name not in smooth}
+    return _reduced(model, smooth), rest
 
 
 def with_input_derivatives(

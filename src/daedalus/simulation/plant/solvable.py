@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from daedalus.errors import SingularModelError
+from dataclasses import dataclass
+
+from daedalus.errors import DaedalusError, SingularModelError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import LargeBlock, explicit_form
 from daedalus.reduction.forms.linear_form import linear_form
-from daedalus.reduction.index.differentiate import DifferentiatedInputError
 from daedalus.reduction.rewriting import ReducedModel, Reduction
 from daedalus.reduction.selection.selected_states import without_choice
 from daedalus.simulation.start.singular_mass import check_general_mass
 
 
-def solvable_system(model: Model | System) -> System:
+@dataclass(frozen=True)
+class Unsolved:
+    """Why a model has no system that gives x' and z by formulas or linear solves: the error that says so."""
+
+    error: DaedalusError
+
+    @property
+    def reason(self) -> str:
+        """The facts in one line."""
+        return "; ".join(self.error.facts)
+
+
+def solvable(model: Model | System) -> System | Unsolved:
     """The system that is run for a model: its own, or that of `dd.reduce(model)`; found once and kept.
 
     A System cannot be reduced, since it has no notebook to write the differentiated equations into. Of a model with a
@@ -25,12 +38,19 @@ def solvable_system(model: Model | System) -> System:
         with system.lock:
             try:
                 known = _made_solvable(model, system)
-            except DifferentiatedInputError as error:
-                known = error
-            system.prepared["solvable"] = known
-    if isinstance(known, DifferentiatedInputError):
-        raise known
+            except DaedalusError as error:
+                known = Unsolved(error.with_traceback(None))
+            if isinstance(known, System) or isinstance(model, Model):  # a Model may be reduced where a System is not
+                system.prepared["solvable"] = known
     return known
+
+
+def solvable_system(model: Model | System) -> System:
+    """The system that is run for a model; raises where x' and z follow from neither formulas nor linear solves."""
+    found = solvable(model)
+    if isinstance(found, Unsolved):
+        raise found.error
+    return found
 
 
 def notes_of(reduction: Reduction) -> tuple[str, ...]:

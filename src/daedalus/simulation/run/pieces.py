@@ -144,7 +144,12 @@ def run_piece(
     if settings.switches is not None or settings.stops is not None:
         core_p = settings.core_parameters(p)
         u, tables = settings.core_inputs(u, tables, p, (piece.begin, t1))
-    run = plan.run(piece.begin, t1, piece.row, u, core_p, save_at, tables, progress, cancel)
+    return read_piece(piece, plan.run(piece.begin, t1, piece.row, u, core_p, save_at, tables, progress, cancel), t1)
+
+
+def read_piece(piece: Piece, run: Any, t1: float) -> Trajectory:
+    """A core run of a piece as a trajectory; words are found when somebody asks for them."""
+    settings, drive, p = piece.settings, piece.drive, piece.parameters
     return Trajectory(
         settings.plant, drive, p, run.t, run.x, run.status,
         lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why), run,

@@ -40,3 +40,10 @@ class ProgressBar:
 def wants_progress(progress: bool | Callable[[float], None] | None) -> bool:
     """Whether a bar is to be shown: as asked, or when standard error is a terminal."""
     return sys.stderr.isatty() if progress is None else bool(progress)
+
+
+def progress_of(progress: Any, t0: float, t1: float, title: str) -> Callable[[float], None] | None:
+    """What the core calls with the time reached: the caller's function, a bar, or nothing."""
+    if callable(progress):
+        return progress
+    return ProgressBar(t0, t1, title) if wants_progress(progress) else None

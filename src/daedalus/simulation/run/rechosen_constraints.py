@@ -11,10 +11,13 @@ from daedalus.reduction.redundancy.constraint_place import Place, constraints_at
 from daedalus.reduction.redundancy.independent_constraints import EVENT, EVENTS, Redundancy
 from daedalus.reduction.redundancy.redundant_rows import Choice, chosen_rows, rank_of, scaled
 from daedalus.reduction.rewriting import ReducedModel
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.solvable import reduced_system
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.pieces import Stuck
+from daedalus.simulation.run.begin import begin
+from daedalus.simulation.run.pieces import Next, Piece, Stuck
+from daedalus.simulation.run.road import Road, road_through
 from daedalus.simulation.singular.singular_passage import PASSED, passage
 
 # Ends of a run that a bad choice may have led to.
@@ -35,6 +38,18 @@ class Rechosen:
 
     reduced: ReducedModel
     start: Samples | dict[str, float]
+
+
+def with_other_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
+    """The rest of a run whose redundant constraints had to be chosen anew, by the method it had."""
+    request, t = road.request, float(done.end.time)
+    redundancy = road.solved.prepared.get("redundancy") or getattr(request.model, "_redundancy", None)
+    found = None if redundancy is None else rechosen(redundancy, done, request.t1)
+    if not isinstance(found, Rechosen):
+        return found
+    method = done.method if isinstance(done._plant, ImplicitPlant) else request.method
+    way = road_through(request, reduced_system(found.reduced), road.inputs, method, done.notes[0], t)
+    return begin(way, t, found.start)
 
 
 def rechosen(redundancy: Redundancy, done: Trajectory, t1: float) -> Rechosen | Trajectory | Stuck | None:

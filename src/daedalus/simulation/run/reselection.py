@@ -16,6 +16,7 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece, Stuck
+from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.stop_reason import without_advice
 
 # Names in one note.
@@ -54,7 +55,7 @@ def _told(plant: SelectedPlant, piece: Piece, p: np.ndarray, event: str) -> str:
     return f"{TOLD}{when}: {_listed(selected)}; dependent: {_listed(dependent)}"
 
 
-def another_choice(first: Piece, done: Trajectory) -> Piece | Stuck | None:
+def with_another_choice(road: Road, first: Piece, done: Trajectory) -> Piece | Stuck | None:
     """What follows a piece that stopped; None where it ended at an event of the model, or for no reason of the choice.
 
     `first` is the piece that the run began with: all of them run the same equations.

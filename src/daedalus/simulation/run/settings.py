@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +19,7 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_pla
 from daedalus.simulation.plant.plant import Plant, plant_of
 from daedalus.simulation.plant.switched_plant import switched_plant
 from daedalus.simulation.run.fitting_method import caveats, check_fits
+from daedalus.simulation.run.request import checked_numbers
 from daedalus.simulation.switching.condition_times import condition_times
 
 if TYPE_CHECKING:
@@ -33,11 +33,8 @@ CONSTRAINED, FLOOR = 0.1, 1e-12
 TIGHTENED = "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged"
 # A System keeps this many settings; beyond that it begins anew.
 MOST_KEPT = 64
-NUMBERS = ("rtol", "step", "max_step", "first_step", "max_steps", "time_limit")
 # Errors of a variable that is zero are divided by its tolerance, which is not zero for that; squares of it still count.
 SMALLEST = 1e-150
-# Of these infinity means nothing; of the others it means no limit.
-FINITE = ("rtol", "step")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,29 +143,6 @@ def _checked(
     core = _core_model(core_plant, choice.name)
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes)
-
-
-def checked_numbers(rtol: object, limits: tuple[Any, ...]) -> dict[str, Any]:
-    """rtol and the limits of a run by name; what is no positive number is refused."""
-    numbers = dict(zip(NUMBERS, (rtol, *limits)))
-    numbers["max_steps"] = _whole(numbers["max_steps"])
-    for name, value in numbers.items():
-        if value is None and name != "rtol":
-            continue
-        positive = isinstance(value, (int, float, np.integer, np.floating)) and value > 0
-        if not positive or (name in FINITE and not math.isfinite(value)):
-            usual = "rtol=1e-6" if name == "rtol" else f"{name}=None or a number > 0"
-            raise InputError(f"{name} must be a positive number.", f"got {value!r}", remedy=usual)
-    return numbers
-
-
-def _whole(max_steps: Any) -> Any:
-    """A number of steps; 1e6 is one, 1.5 is none. What is no number at all is refused with the others."""
-    if not isinstance(max_steps, (float, np.floating)) or not max_steps > 0 or max_steps == math.inf:
-        return None if max_steps == math.inf else max_steps
-    if max_steps != int(max_steps):
-        raise InputError("max_steps must be a whole number.", f"got {max_steps!r}", remedy="max_steps=1000")
-    return int(max_steps)
 
 
 def _core_model(plant: Plant, method: str) -> Any:

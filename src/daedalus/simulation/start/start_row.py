@@ -17,54 +17,44 @@ from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.run.request import Request, Start
+from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.start.consistent_start import allowed_share, check_on_invariants, consistent_start, is_off
 from daedalus.simulation.start.implicit_start import first_row
-from daedalus.simulation.start.restart import with_restart
-from daedalus.simulation.start.vanishing_divisor import check_divisors
-
-Start = Mapping[str, object] | Samples
-Given = tuple[Start | None, Mapping[str, object] | None, Mapping[str, object] | None]
 
 
-def start_row(
-    model: Model | System, settings: Settings, drive: Drive, t0: float, p: np.ndarray, left: Mapping[str, object],
-    given: Given,
-) -> tuple[np.ndarray, Settings, Drive]:  # fmt: skip
-    """The first row, and the settings and the drive with what the start adds to them.
-
-    `given` is start, inputs and parameters as they came; `left` the inputs that the system still takes.
-    """
-    plant, start = settings.plant, given[0]
-    system, rtol = plant.system, settings.rtol
+def start_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> tuple[np.ndarray, Drive]:
+    """The first row, and the drive with what is to be told of the start."""
+    request, settings, drive = road.request, road.settings, road.drive
+    plant, system = settings.plant, settings.plant.system
     if plant.is_implicit:
-        assert isinstance(plant, ImplicitPlant)
-        row = first_row(model, plant, drive, start, left, t0, p, allowed=allowed_share(rtol))
-        if system.has_invariants:
-            row = _on_invariants(model, plant, drive, t0, row, p, rtol, given)
-        if system.events and plant.index.largest > 1 and any(event.resets for event in system.events):
-            settings = with_restart(settings, model)
-        return row, settings, drive
+        return _implicit_row(road, t0, p, start), drive
     row = system.default_start if start is None else read_start(plant, drive, start, t0, p, settings)
     if system.has_invariants:
-        row, done = consistent_start(model, plant, drive, t0, row, p, rtol, given)
+        given = (start, request.inputs, request.parameters)
+        row, done = consistent_start(request.model, plant, drive, t0, row, p, request.rtol, given)
         drive = drive._replace(notes=(*drive.notes, *done)) if done else drive
-    check_divisors(model, plant, drive, t0, row, p)
-    return row, settings, drive
+    return row, drive
 
 
-def _on_invariants(
-    model: Model | System, plant: ImplicitPlant, drive: Drive, t0: float, row: np.ndarray, p: np.ndarray, rtol: float,
-    given: Given,
-) -> np.ndarray:  # fmt: skip
-    """The row on what the model keeps: values that were left open follow from it, given ones are never moved."""
-    open_states = isinstance(model, Model) and np.isnan(given_start(plant.system, _plain(given[0]))["x"]).any()
-    if open_states and is_off(plant, drive, t0, row, p, rtol):
-        whole = first_row(model, plant, drive, given[0], given[1] or {}, t0, p, at_once=False)
+def _implicit_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> np.ndarray:
+    """(x, z, x') on the equations and on what the model keeps: open values follow from it, given ones never move."""
+    plant, drive, rtol = road.settings.plant, road.drive, road.request.rtol
+    assert isinstance(plant, ImplicitPlant)
+    row = first_row(road.request.model, plant, drive, start, road.inputs, t0, p, allowed=allowed_share(rtol))
+    if not plant.system.has_invariants or not is_off(plant, drive, t0, row, p, rtol):
+        return row
+    if _has_open_states(road.request, plant.system, start):
+        whole = first_row(road.request.model, plant, drive, start, road.request.inputs or {}, t0, p, at_once=False)
         if not is_off(plant, drive, t0, whole, p, rtol):
             return whole
     check_on_invariants(plant, drive, t0, row, p, rtol)
     return row
+
+
+def _has_open_states(request: Request, system: System, start: Start | None) -> bool:
+    return isinstance(request.model, Model) and bool(np.isnan(given_start(system, _plain(start))["x"]).any())
 
 
 def _plain(start: Start | None) -> Mapping[str, Any] | None:

@@ -6,6 +6,8 @@ many solutions. A divisor d counts as zero within its rounding error, which is e
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import casadi as ca
 import numpy as np
 
@@ -26,14 +28,17 @@ LETTERS = ("t", "x", "u", "p")
 MOST_NAMES = 6
 
 
-class VanishingDivisor(SingularModelError):
-    """An equation loses its unknown at the start; `of_states` tells whether another state would have kept it."""
+class VanishingDivisor(NamedTuple):
+    """An equation that loses its unknown at the start; `of_states`: whether another state would have kept it."""
 
-    of_states = True
+    error: SingularModelError
+    of_states: bool
 
 
-def check_divisors(model: Model | System, plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray) -> None:
-    """Raise a VanishingDivisor where a divisor of the formulas for x' and z is zero at the start.
+def vanishing_divisor(
+    model: Model | System, plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray
+) -> VanishingDivisor | None:
+    """The divisor of the formulas for x' and z that is zero at the start, or None.
 
     Example
     -------
@@ -43,21 +48,22 @@ def check_divisors(model: Model | System, plant: Plant, drive: Drive, t0: float,
     >>> m.equation(u * m.der(x) + x)
     >>> dd.simulate(m, 1.0, inputs={"u": 0}, method="tsit5")
     Traceback (most recent call last):
-    daedalus.simulation.start.vanishing_divisor.VanishingDivisor: equation_1 cannot be solved for x_dot at the start.
+    daedalus.errors.SingularModelError: equation_1 cannot be solved for x_dot at the start.
       u, which stands before x_dot, is zero at u = 0
       Because there the model is another one: an equation loses the unknown that it is solved for.
       Try: another value of u, or dd.analyse(m, at={"u": 0}), which says what the model is there
     """
     if not isinstance(plant, ExplicitPlant) or not plant.form.divisors:
-        return
+        return None
     function, needs_inputs = _function(plant.system, plant.form.divisors)
     u = drive.at_time(t0) if needs_inputs else drive.constants
     value, size = function.core(np.array([t0]), x0, u, p)
     vanished = np.flatnonzero(np.abs(value) <= ROUNDING * size)
-    if len(vanished):
-        check_start_mass(model, plant.system, t0, x0, p)
-        known = {"t": [t0], "x": x0, "u": u, "p": p}
-        raise _refused(plant.system, plant.form.divisors[int(vanished[0])], known)
+    if not len(vanished):
+        return None
+    check_start_mass(model, plant.system, t0, x0, p)
+    known = {"t": [t0], "x": x0, "u": u, "p": p}
+    return _refused(plant.system, plant.form.divisors[int(vanished[0])], known)
 
 
 def passages(plant: Plant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np.ndarray) -> tuple[str, ...]:
@@ -113,11 +119,10 @@ def _refused(system: System, divisor: Divisor, known: dict[str, object]) -> Vani
     at = ", ".join(f"{name} = {values[name]:g}" for name in inside)
     point = ", ".join(f'"{name}": {values[name]:g}' for name in inside if name != "t")
     choice = f"another value of {', '.join(inside)}" if inside != ["t"] else "another time to begin at"
-    error = VanishingDivisor(
+    error = SingularModelError(
         f"{divisor.equation} cannot be solved for {divisor.unknown} at the start.",
         f"{expression_text(divisor.expression, labels, 80)}, which stands before {divisor.unknown}, is zero at {at}",
         because="there the model is another one: an equation loses the unknown that it is solved for.",
         remedy=f"{choice}, or dd.analyse(m, at={{{point}}}), which says what the model is there",
     )
-    error.of_states = bool(ca.depends_on(divisor.expression, system.symbol("x")))
-    return error
+    return VanishingDivisor(error, bool(ca.depends_on(divisor.expression, system.symbol("x"))))

@@ -18,6 +18,7 @@ from daedalus.model.expressions import elements
 from daedalus.reduction.switches import LETTERS, Switches, switches_of
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece
+from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import settings_of
 
 # Branches that differ by less than this share of the terms of their equations are one at a condition that just changes.
@@ -27,12 +28,11 @@ CROSSING = "steps cross switches"
 STALLED = ("newton_failed", "rounding", "step_too_small", "inconsistent")
 
 
-def piece_without_cuts(done: Trajectory, rtol: float, atol: object, limits: tuple[object, ...]) -> Piece | None:
-    """The rest of a run that stopped at a switch, by the same method without locating switches; None where it is over.
-
-    limits: step, max_step, first_step, max_steps and time_limit of the run.
-    """
-    run = done._source
+def piece_without_cuts(road: Road, first: Piece, done: Trajectory) -> Piece | None:
+    """The rest of a run that stopped at a switch, by the same method without locating them; None for other ends."""
+    request, run = road.request, done._source
+    if not request.locate_switches:
+        return None
     # A piece over a dead centre has no core run behind it.
     if not hasattr(run, "turns") or done.method not in METHODS:
         return None
@@ -47,7 +47,8 @@ def piece_without_cuts(done: Trajectory, rtol: float, atol: object, limits: tupl
     else:
         return None
     # What time alone decides is still known.
-    settings = replace(settings_of(done.system, done.method, rtol, atol, *limits), stops=switches.clock)
+    settings = settings_of(done.system, done.method, request.rtol, request.atol, *request.limits)
+    settings = replace(settings, stops=switches.clock)
     told = f"{done.notes[0]}; from t = {float(done.end.time):.6g} on {CROSSING}: {why}"
     return Piece(settings, done._drive, done._parameters, run.stop_time, np.array(run.end), told)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.simulation.run import next_piece
-from daedalus.simulation.run.known_way import MOST_KEPT
+from daedalus.simulation.run import road
+from daedalus.simulation.run.road import MOST_KEPT
 
 
 def tank():
@@ -32,12 +32,12 @@ def found(monkeypatch):
     """How often the way of a run was found."""
     calls = []
 
-    def counted(*args):
-        calls.append(args[3])
-        return system_to_run(*args)
+    def counted(request):
+        calls.append(request.method)
+        return found_anew(request)
 
-    system_to_run = next_piece.system_to_run
-    monkeypatch.setattr(next_piece, "system_to_run", counted)
+    found_anew = road._system_and_method
+    monkeypatch.setattr(road, "_system_and_method", counted)
     return calls
 
 
@@ -126,7 +126,7 @@ def test_the_memory_stays_small():
     m = oscillator()
     for k in range(MOST_KEPT + 10):
         dd.simulate(m, 0.1, rtol=1e-6 * (1 + k))
-    assert len(m.freeze().prepared["ways"]) <= MOST_KEPT
+    assert len(m.freeze().prepared["roads"]) <= MOST_KEPT
 
 
 def test_a_tolerance_by_name_runs_as_ever(found):

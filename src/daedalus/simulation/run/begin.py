@@ -1,0 +1,28 @@
+"""How a road is begun: values by name become the row that the first piece of a run, or a later one, starts with."""
+
+from __future__ import annotations
+
+from daedalus.model.values import parameter_values
+from daedalus.simulation.run.pieces import Piece
+from daedalus.simulation.run.request import Start
+from daedalus.simulation.run.reselection import with_choice
+from daedalus.simulation.run.road import Road, implicit_road
+from daedalus.simulation.start.start_row import start_row
+from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
+
+
+def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> Piece:
+    """A piece that runs the road from a start at t0; a start that nothing can begin with is refused.
+
+    `may_turn`: whether another road may be taken where "auto" finds that numbers take an unknown out of an equation.
+    """
+    request = road.request
+    p = parameter_values(road.system, request.parameters)
+    row, drive = start_row(road, t0, p, start)
+    lost = vanishing_divisor(request.model, road.settings.plant, drive, t0, row, p)
+    if lost is None:
+        return with_choice(Piece(road.settings, drive, p, t0, row, road.why))
+    if request.method != "auto" or lost.of_states or not may_turn:
+        raise lost.error
+    # Inputs or parameters take the unknown out of an equation, which then constrains the states.
+    return begin(implicit_road(request, lost.error.facts[0]), t0, start)

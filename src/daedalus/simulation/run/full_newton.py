@@ -1,0 +1,35 @@
+"""Rule of a run: a Radau step of fixed length that one matrix for all stages cannot do gets a matrix for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from daedalus.integrators.methods import METHODS
+from daedalus.integrators.tableaux.collocation import radau_iia
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.pieces import Piece
+from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.settings import settings_of
+
+FULL_NEWTON = "each stage has a Jacobian of its own"
+
+
+def with_full_newton(road: Road, first: Piece, done: Trajectory) -> Piece | None:
+    """The rest of a Radau run at fixed step, with a matrix of its own for each stage, where one for all led nowhere.
+
+    A long step cannot be made shorter here, and its stages see equations that differ much. The run goes on with the row
+    that it came to, which hidden constraints need not know.
+    """
+    request = road.request
+    step = request.step
+    if done.status != "newton_failed" or step is None or done.method not in METHODS:
+        return None
+    if METHODS[done.method].family != "radau" or FULL_NEWTON in done.notes[0]:
+        return None
+    begin, full = done._source.stop_time, radau_iia((METHODS[done.method].order + 1) // 2)
+    settings = settings_of(done.system, full, request.rtol, request.atol, *request.limits,
+                           locate_switches=request.locate_switches)  # fmt: skip
+    told = f"from t = {begin:.6g} on {FULL_NEWTON}, since one for all leads nowhere over steps of {step:g}"
+    call = {**settings.call, **{k: v for k, v in first.settings.call.items() if k == "restart"}}
+    settings = replace(settings, method=done.method, reason=told, call=call)
+    return Piece(settings, first.drive, first.parameters, begin, done._source.end)

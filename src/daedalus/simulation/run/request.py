@@ -1,0 +1,172 @@
+"""What a run was asked for: every argument read, and refused where it means nothing, in one place for all verbs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.model import Model, as_system
+from daedalus.model.system.system import System
+from daedalus.simulation.result.samples import Samples
+
+if TYPE_CHECKING:
+    from daedalus.integrators.tableaux.tableau import Tableau
+
+Start = Mapping[str, object] | Samples
+Values = Mapping[str, object] | None
+ON_STOP = ("return", "raise")
+LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
+# Beyond this many steps the time no longer moves by each of them.
+MOST_FIXED_STEPS = 1e15
+NUMBERS = ("rtol", *LIMITS)
+# Of these infinity means nothing; of the others it means no limit.
+FINITE = ("rtol", "step")
+
+
+class Request(NamedTuple):
+    """A run as it was asked for; each of its pieces is made from it."""
+
+    model: Model | System
+    t0: float
+    t1: float
+    start: Start | None
+    inputs: Values
+    parameters: Values
+    save_at: np.ndarray | None
+    method: str | Tableau
+    rtol: float
+    atol: object
+    limits: tuple[Any, ...]  # as LIMITS names them
+    locate_switches: bool
+
+    @property
+    def system(self) -> System:
+        """The snapshot of the model, which a Model keeps until it is written in again."""
+        return as_system(self.model)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Where the run begins and ends."""
+        return self.t0, self.t1
+
+    @property
+    def step(self) -> float | None:
+        """The fixed step, None where it is adaptive."""
+        return self.limits[0]
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """What decides how the model is run: the same for runs that differ in their numbers alone."""
+        return self[7:]  # method, rtol, atol, limits, locate_switches
+
+
+def read_request(
+    model: Model | System,
+    span: object,
+    start: Start | None = None,
+    inputs: Values = None,
+    parameters: Values = None,
+    save_at: object = None,
+    options: Mapping[str, Any] | None = None,
+    verb: str = "dd.simulate",
+) -> Request:
+    """The request of a verb that takes the options of `dd.simulate` by name; others are refused."""
+    given = dict(options or {})
+    limits = tuple(given.pop(name, None) for name in LIMITS)
+    way = given.pop("method", "auto"), given.pop("rtol", 1e-6), given.pop("atol", 1e-9), limits
+    locate = given.pop("locate_switches", True)
+    if given:
+        raise InputError(f"{verb} takes no {', '.join(given)}.", remedy="the options of dd.simulate")
+    t0, t1 = read_span(span)
+    times = read_save_at(save_at, t0, t1)
+    return Request(model, t0, t1, start, inputs, parameters, times, *way, locate)
+
+
+def read_span(span: object) -> tuple[float, float]:
+    """(t0, t1) from an end time or a pair."""
+    try:
+        if type(span) is float and math.isfinite(span):
+            return 0.0, span
+        t0, t1 = span if isinstance(span, (tuple, list, np.ndarray)) else (0.0, span)
+        t0, t1 = float(t0), float(t1)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        t0 = t1 = math.nan
+    if not (math.isfinite(t0) and math.isfinite(t1)):
+        raise InputError("The span is not a time.", f"got {span!r}", remedy="10.0, or (0.0, 10.0)")
+    return t0, t1
+
+
+def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
+    """The times to keep: within the span and in the order of the run."""
+    if save_at is None:
+        return None
+    try:
+        times = np.asarray(save_at, dtype=float)
+    except (TypeError, ValueError):
+        raise _not_times(f"got {save_at!r}"[:120]) from None
+    if times.ndim == 0:
+        times = times.reshape(1)
+    low, high = (t0, t1) if t0 <= t1 else (t1, t0)
+    if times.size == 1 and low <= times.item() <= high:
+        return times
+    if times.ndim != 1 or not np.all(np.isfinite(times)):
+        got = f"got an array of shape {times.shape}" if times.ndim != 1 else "got times that are not finite"
+        raise _not_times(got)
+    if times.size and (times.min() < low or times.max() > high):
+        raise InputError(
+            "save_at leaves the span.",
+            f"the run covers {low:g} to {high:g}, save_at {times.min():g} to {times.max():g}",
+            remedy="times within the span",
+        )
+    steps = np.diff(times)
+    if np.any(steps <= 0 if t1 >= t0 else steps >= 0):
+        raise InputError("The times of save_at are not in order.", remedy="sort them in the direction of the run")
+    return times
+
+
+def _not_times(got: str) -> InputError:
+    return InputError("save_at is a list of times.", got, remedy="np.linspace(t0, t1, 101), or None for every step")
+
+
+def check_on_stop(on_stop: object) -> None:
+    """Refuse a word that says nothing about early ends."""
+    if on_stop not in ON_STOP:
+        raise InputError(f"on_stop={on_stop!r} means nothing.", remedy='on_stop="return" or on_stop="raise"')
+
+
+def check_step(request: Request) -> None:
+    """Refuse a fixed step that no computer can count up to the end with."""
+    t0, t1, step = request.t0, request.t1, request.step
+    if step is not None and abs(t1 - t0) > MOST_FIXED_STEPS * step:
+        raise InputError(
+            "step is too short for the span.",
+            f"the run from {t0:g} to {t1:g} would take {abs(t1 - t0) / step:.1e} steps of {step:g}",
+            remedy="a longer step, or a method that chooses it",
+        )
+
+
+def checked_numbers(rtol: object, limits: tuple[Any, ...]) -> dict[str, Any]:
+    """rtol and the limits of a run by name; what is no positive number is refused."""
+    numbers = dict(zip(NUMBERS, (rtol, *limits)))
+    numbers["max_steps"] = _whole(numbers["max_steps"])
+    for name, value in numbers.items():
+        if value is None and name != "rtol":
+            continue
+        positive = isinstance(value, (int, float, np.integer, np.floating)) and value > 0
+        if not positive or (name in FINITE and not math.isfinite(value)):
+            usual = "rtol=1e-6" if name == "rtol" else f"{name}=None or a number > 0"
+            raise InputError(f"{name} must be a positive number.", f"got {value!r}", remedy=usual)
+    return numbers
+
+
+def _whole(max_steps: Any) -> Any:
+    """A number of steps; 1e6 is one, 1.5 is none. What is no number at all is refused with the others."""
+    if not isinstance(max_steps, (float, np.floating)) or not max_steps > 0 or max_steps == math.inf:
+        return None if max_steps == math.inf else max_steps
+    if max_steps != int(max_steps):
+        raise InputError("max_steps must be a whole number.", f"got {max_steps!r}", remedy="max_steps=1000")
+    return int(max_steps)

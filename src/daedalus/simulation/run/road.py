@@ -1,0 +1,204 @@
+"""The road of a run: which system is run for a request, by which method and why, driven by what.
+
+Explicit methods run the system solved for x' and z, its index reduced if need be; implicit ones the model as it is
+written. "auto" is explicit where x' and z follow from x by formulas or linear solves, and implicit otherwise. Plain
+numbers for inputs, parameters and start values change nothing of this: the road is kept with the model's snapshot, so
+that a call in a loop looks it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from daedalus.errors import SolverError
+from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
+from daedalus.model.system.system import System
+from daedalus.model.values import write_plain
+from daedalus.reduction.switches import switches_of
+from daedalus.simulation.inputs.differentiated_inputs import driven_system, with_input_derivatives
+from daedalus.simulation.inputs.input_elements import gathered_inputs
+from daedalus.simulation.inputs.jumps_differentiated import jumps_differentiated
+from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
+from daedalus.simulation.inputs.tables_in_constraints import check_tables
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.lobatto_step import attach_momentum_form
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.selected_plant import SelectedPlant
+from daedalus.simulation.plant.solvable import Unsolved, solvable
+from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
+from daedalus.simulation.run.request import Request, checked_numbers
+from daedalus.simulation.run.settings import Settings, settings_of
+from daedalus.simulation.start.restart import with_restart
+
+if TYPE_CHECKING:
+    from daedalus.integrators.tableaux.tableau import Tableau
+
+Inputs = Mapping[str, object]
+CHOSEN = "dependent states follow from constraints in every step"
+# A System keeps this many roads; beyond that it begins anew.
+MOST_KEPT = 64
+
+
+class Road(NamedTuple):
+    """What a request comes to, but for where it begins."""
+
+    request: Request  # with its inputs as the road takes them
+    solved: System  # the system for the request, which takes the inputs
+    system: System  # that is run: expressions are put in for inputs
+    method: str | Tableau  # as asked for, or as chosen
+    settings: Settings
+    drive: Drive
+    inputs: Inputs  # that the solved system takes
+    why: str = ""  # this method, where it was not asked for
+
+
+class KeptRoad(NamedTuple):
+    """A road without its numbers."""
+
+    system: System
+    method: str | Tableau
+    settings: Settings
+    why: str
+    undriven: Drive | None  # that of a system without inputs
+
+
+def find_road(request: Request) -> Road:
+    """The road of a request, looked up where it was taken before with other numbers."""
+    known = _known_road(request)
+    if known is not None:
+        return known
+    check_known(request.method)
+    checked_numbers(request.rtol, request.limits)
+    request = with_whole_inputs(request)
+    system, left, method, why = _system_and_method(request)
+    road = road_through(request, system, left, method, why, request.t0)
+    _keep(road)
+    return road
+
+
+def with_whole_inputs(request: Request) -> Request:
+    """The request with inputs put together that were given by element, and with derivatives that the model takes."""
+    gathered = gathered_inputs(request.model, request.inputs)
+    return request._replace(inputs=with_input_derivatives(request.model, gathered, request.span))
+
+
+def road_through(request: Request, system: System, left: Inputs, method: str | Tableau, why: str, t0: float) -> Road:
+    """The road that runs a given system, which still takes the inputs `left`, by a given method from t0 on."""
+    closed, drive = read_inputs(system, left, (t0, request.t1))
+    if drive.tables and is_implicit(method):
+        check_tables(closed, drive, (t0, request.t1))
+    if takes_momenta(method):
+        attach_momentum_form(request.model, closed)
+    tolerances, locate = (request.rtol, request.atol), request.locate_switches
+    settings = settings_of(closed, method, *tolerances, *request.limits, locate_switches=locate)
+    if _restarts(settings.plant):
+        settings = with_restart(settings, request.model)
+    return Road(request, system, closed, method, settings, drive, left, why)
+
+
+def _restarts(plant: Plant) -> bool:
+    """Whether dependent states are solved for again behind a reset."""
+    if not isinstance(plant, ImplicitPlant) or not any(event.resets for event in plant.system.events):
+        return False
+    return plant.index.largest > 1
+
+
+def implicit_road(request: Request, reason: str) -> Road:
+    """The road of a model as it is written, by the implicit method that suits it."""
+    method, why = implicit_choice(request.system, reason, request.rtol, atol=request.atol)
+    return road_through(request, request.system, request.inputs or {}, method, why, request.t0)
+
+
+# -- which system, which method ----------------------------------------------------------------------------------------
+
+
+def _system_and_method(request: Request) -> tuple[System, Inputs, str | Tableau, str]:
+    """The system, the inputs that it still takes, the method, and why this method where that was left open."""
+    system, method, inputs = request.system, request.method, request.inputs or {}
+    if is_implicit(method):
+        return system, inputs, method, ""
+    if system.choices and method == "auto":
+        return system, inputs, *implicit_choice(system, CHOSEN, request.rtol, atol=request.atol)
+    jumps = jumps_differentiated(system, request.span)
+    if jumps and not _has_redundant_constraints(request):  # of redundant constraints only the reduction can be run
+        if method != "auto":
+            raise _differentiates_jumps(method, jumps)
+        return _as_written(request, jumps)
+    found, left = driven_system(request.model, request.inputs, request.span)
+    if isinstance(found, System):
+        return found, left, method, ""
+    if method != "auto":
+        raise found.error
+    return _as_written(request, found.reason)
+
+
+def _as_written(request: Request, reason: str) -> tuple[System, Inputs, str, str]:
+    """The model as it is written, by an implicit method."""
+    system, inputs = request.system, request.inputs or {}
+    smooth = runs_smoothly(system, inputs)
+    return system, inputs, *implicit_choice(system, reason, request.rtol, smooth, request.atol)
+
+
+def _has_redundant_constraints(request: Request) -> bool:
+    found = solvable(request.model)
+    return not isinstance(found, Unsolved) and found.prepared.get("redundancy") is not None
+
+
+def _differentiates_jumps(method: object, jumps: str) -> SolverError:
+    return SolverError(
+        f"The method {method!r} needs derivatives of what jumps.",
+        jumps,
+        because="a jump in time becomes an impulse when it is differentiated, and is lost.",
+        remedy='a smooth function of time, or method="bdf" or "radau5"',
+    )
+
+
+# -- roads that were taken before --------------------------------------------------------------------------------------
+
+
+def _known_road(request: Request) -> Road | None:
+    """The road where it is known and nothing but plain numbers drives it."""
+    try:
+        kept: KeptRoad | None = _kept_roads(request.system).get(request.way)
+    except TypeError:  # atol by name cannot be looked up
+        return None
+    if kept is None:
+        return None
+    inputs = request.inputs or {}
+    drive = _plain_drive(kept.system, inputs) if inputs or kept.undriven is None else kept.undriven
+    if drive is None:
+        return None
+    return Road(request, kept.system, kept.system, kept.method, kept.settings, drive, inputs, kept.why)
+
+
+def _kept_roads(system: System) -> dict[tuple[object, ...], KeptRoad]:
+    return system.prepared.setdefault("roads", {})
+
+
+def _plain_drive(system: System, inputs: object) -> Drive | None:
+    """The drive by plain numbers for all inputs; None for anything else, which has words of its own."""
+    constants = np.empty(system.sizes["u"])
+    whole = type(inputs) is dict and write_plain(constants, system, "u", inputs) == len(constants)
+    return Drive(constants) if whole else None
+
+
+def _keep(road: Road) -> None:
+    """Keep a road where nothing but plain numbers was given for the inputs."""
+    own, drive = road.request.system, road.drive
+    plain = not (drive.tables or drive.callbacks) and len(drive.constants) == own.sizes["u"]
+    if not plain or road.system is not road.solved or isinstance(road.settings.plant, SelectedPlant):
+        return
+    switches = switches_of(own)
+    if switches is not None and switches.clock is not None:  # what may be differentiated depends on the span
+        return
+    roads = _kept_roads(own)
+    if len(roads) >= MOST_KEPT:
+        roads.clear()
+    undriven = None if own.sizes["u"] else Drive(np.zeros(0))
+    try:
+        roads[road.request.way] = KeptRoad(road.system, road.method, road.settings, road.why, undriven)
+    except TypeError:  # atol by name cannot be looked up
+        return
