@@ -67,3 +67,65 @@ def test_refusals():
         dd.prepare(driven(), 1.0, inputs={"u": 0.0}, progress=True)
     with pytest.raises(ValueError, match=r"must have the sizes \(2, 1, 1\), not \(3, 1, 1\)"):
         dd.prepare(driven(), 1.0, inputs={"u": 0.0})(np.zeros(3))
+
+
+def pendulum():
+    m = dd.Model("pendulum")
+    q = m.coordinate("q", 2, start=[1.0, 0.0], rate=[0.0, 0.0])
+    m.kinetic_energy(0.5 * (m.rate(q)[0] ** 2 + m.rate(q)[1] ** 2))
+    m.potential_energy(9.81 * q[1])
+    m.constraint("rod", q[0] ** 2 + q[1] ** 2 - 1)
+    return m
+
+
+@pytest.mark.parametrize("method", ["auto", "dop853", "radau5"])
+def test_a_start_off_the_constraints_is_refused_as_simulate_refuses_it(method):
+    run = dd.prepare(pendulum(), 0.5, method=method)
+    off = np.array([1.1, 0.0, 0.0, 0.0])
+    with pytest.raises(dd.InconsistentStartError) as prepared:
+        run(off)
+    with pytest.raises(dd.InconsistentStartError) as simulated:
+        dd.simulate(pendulum(), 0.5, start=dict(zip(run.labels["x"], off.tolist())), method=method)
+    assert str(prepared.value) == str(simulated.value)
+
+
+@pytest.mark.parametrize("method", ["auto", "dop853", "radau5"])
+def test_a_start_on_the_constraints_gives_the_run_of_simulate(method):
+    angle = 0.3
+    x0 = np.array([np.cos(angle), np.sin(angle), -0.2 * np.sin(angle), 0.2 * np.cos(angle)])
+    run = dd.prepare(pendulum(), 0.5, method=method, save_at=[0.25, 0.5])
+    start = dict(zip(run.labels["x"], x0.tolist()))
+    expected = dd.simulate(pendulum(), 0.5, start=start, method=method, save_at=[0.25, 0.5])
+    np.testing.assert_array_equal(run(x0)[:, :2], expected["q"])
+
+
+def valve():
+    m = dd.Model("valve")
+    x, u = m.state("x", start=1.0), m.input("u")
+    m.equation(u * m.der(x) + x)
+    return m
+
+
+def test_numbers_that_take_an_unknown_out_of_an_equation_are_refused():
+    run = dd.prepare(valve(), 1.0, inputs={"u": 2.0})
+    assert run(u=np.array([1.0]))[-1, 0] == pytest.approx(np.exp(-1.0), rel=1e-5)
+    with pytest.raises(dd.SingularModelError, match="equation_1 cannot be solved for x_dot at the start"):
+        run(u=np.array([0.0]))
+
+
+def test_a_model_without_start_values_is_prepared_for_starts_that_come_later():
+    m = dd.Model("without start")
+    x = m.state("x", 2)
+    z = m.algebraic("z")
+    m.equation(m.der(x), [z, -x[0]])
+    m.equation(z**3 + z, x[1])
+    run = dd.prepare(m, 1.0, save_at=[1.0])
+    expected = dd.simulate(m, 1.0, start={"x": [1.0, 2.0]}, save_at=[1.0])
+    np.testing.assert_array_equal(run(np.array([1.0, 2.0])), expected["x"])
+    with pytest.raises(dd.InputError, match="step is too short for the span"):
+        dd.prepare(m, 1.0, method="radau5", step=1e-17)
+
+
+def test_wrong_words_about_early_ends_are_refused_before_anything_runs():
+    with pytest.raises(dd.InputError, match="on_stop='stop' means nothing"):
+        dd.simulate(valve(), 1.0, inputs={"u": 1.0}, on_stop="stop")

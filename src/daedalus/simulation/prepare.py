@@ -22,6 +22,8 @@ from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, read_piece
 from daedalus.simulation.run.request import check_step, read_request
 from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.start.consistent_start import is_off
+from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
 Numbers = np.ndarray | None
 
@@ -128,11 +130,24 @@ class PreparedRun:
             return self._first.row
         if self._begins_anywhere:
             return self._first.row if x0 is None else x0
-        road, t0 = self._road_with(u, p), self._road.request.t0
+        if x0 is not None and self._is_start(x0, u, p):
+            return x0
+        road = self._road_with(u, p)
         start = road.request.start
         if x0 is not None:
             start = dict(zip(self.labels["x"], np.asarray(x0, dtype=float).tolist()))
-        return begin(road, t0, start, may_turn=False).row
+        return begin(road, road.request.t0, start, may_turn=False).row
+
+    def _is_start(self, x0: np.ndarray, u: Numbers, p: Numbers) -> bool:
+        """Whether states are a row to begin with as they are: on what the model keeps, with no vanishing divisor."""
+        road, request = self._road, self._road.request
+        plant, drive = road.settings.plant, road.drive if u is None else road.drive._replace(constants=u)
+        parameters = self._p if p is None else p
+        if plant.is_implicit or len(x0) != self.system.sizes["x"]:
+            return False
+        if self.system.has_invariants and is_off(plant, drive, request.t0, x0, parameters, request.rtol):
+            return False
+        return vanishing_divisor(request.model, plant, drive, request.t0, x0, parameters) is None
 
     @cached_property
     def _begins_anywhere(self) -> bool:
