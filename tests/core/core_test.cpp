@@ -7,13 +7,13 @@
 #include <thread>
 #include <vector>
 
-#include "adjoint.hpp"
-#include "bdf_settings.hpp"
-#include "implicit_table.hpp"
-#include "linear_solver.hpp"
-#include "lobatto_step.hpp"
-#include "rosenbrock_table.hpp"
-#include "run.hpp"
+#include "flow/adjoint.hpp"
+#include "linear/linear_solver.hpp"
+#include "methods/bdf/bdf_settings.hpp"
+#include "methods/implicit_tableau/implicit_table.hpp"
+#include "methods/lobatto/lobatto_step.hpp"
+#include "methods/rosenbrock/rosenbrock_table.hpp"
+#include "run/run.hpp"
 
 using namespace daedalus;
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "flow_evaluate.hpp"
+#include "flow/flow_evaluate.hpp"
 
 using namespace daedalus;
 using namespace daedalus::flows;
