@@ -59,12 +59,6 @@ inline Status settle_modes(Integration& s) noexcept {
     return Status::chattering;
 }
 
-// The row of this time keeps the later values, where z and x' of an implicit model jump.
-inline void keep_later_values(Integration& s) noexcept {
-    for (Rows* rows : {&s.recorder.steps, &s.recorder.samples})
-        if (rows->count > 0 && rows->t[rows->count - 1] == s.t) copy(s.x, s.n, rows->x + (rows->count - 1) * s.n);
-}
-
 inline void record_modes(Integration& s, bool later_values) noexcept {
     if (s.implicit && later_values) keep_later_values(s);
     push_modes(s.recorder.modes, s.recorder.steps.count - 1, s.guards.modes, s.guards.switches);

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "flow/flow_slots.hpp"
+#include "machine/instruction_set.hpp"
 #include "python/python_function.hpp"
-#include "run/run.hpp"
 
 namespace daedalus::flows {
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 
+#include "machine/instruction_set.hpp"
 #include "python/python_run.hpp"
 #include "python/python_tables.hpp"
 

@@ -6,8 +6,8 @@
 #include <chrono>
 
 #include "linear/linear_kernels.hpp"
+#include "machine/instruction_set.hpp"
 #include "python/python_function.hpp"
-#include "run/instruction_set.hpp"
 
 namespace daedalus {
 

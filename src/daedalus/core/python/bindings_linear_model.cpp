@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "python/python_linear.hpp"
-#include "run/instruction_set.hpp"
+#include "run/kernel_choice.hpp"
 
 namespace daedalus {
 

@@ -5,7 +5,7 @@
 
 #include "machine/storage.hpp"
 #include "run/crawl.hpp"
-#include "run/instruction_set.hpp"
+#include "run/kernel_choice.hpp"
 #include "run/workspace.hpp"
 
 namespace daedalus {

@@ -11,8 +11,9 @@
 
 #include "events/guards.hpp"
 #include "machine/memory_limit.hpp"
+#include "methods/explicit/tableau.hpp"
 #include "model/caller.hpp"
-#include "run/instruction_set.hpp"
+#include "run/kernel_choice.hpp"
 #include "state/integration.hpp"
 
 namespace daedalus {

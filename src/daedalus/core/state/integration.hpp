@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
-#include "methods/explicit/tableau.hpp"
 #include "model/function.hpp"
 #include "model/implicit_model.hpp"
 #include "model/inputs.hpp"
@@ -108,6 +108,9 @@ struct Stiffness {
     double size = 0, cosine = 0;
 };
 
+// Any explicit method, as its stepper reads it (methods/explicit/tableau.hpp).
+struct GeneralMethod;
+
 struct Integration {
     // What is solved.
     long long n = 0, lanes = 0;  // lanes: n padded
@@ -154,26 +157,6 @@ struct Integration {
     Culprit culprit;
     long long steps = 0, rejected = 0, rhs_calls = 0;
     double last_step = 0;
-};
-
-// What an implicit method counts beside evaluations.
-struct ImplicitWork {
-    long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0;
-    long long factor_size = 0;  // nonzeros of L and U in the last real factor of a single stage
-};
-
-enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf, implicit_tableau, lobatto };
-
-// What one instruction set offers for one method.
-struct Kernels {
-    Status (*advance)(Integration& s, long long max_steps) noexcept = nullptr;
-    void (*dense_of_step)(Integration& s) noexcept = nullptr;  // redoes the step from (t, x) to t_new
-    int rows = 0, degree = 0;                                  // 0: as the general method says
-    // Implicit methods: their memory, and what they counted.
-    void* (*make)(const ImplicitModel& model, const ImplicitCalls& calls, const void* table) = nullptr;
-    void (*destroy)(void* implicit) noexcept = nullptr;
-    ImplicitWork (*work)(const void* implicit) noexcept = nullptr;
-    bool (*consistent)(Integration& s, double* y) noexcept = nullptr;
 };
 
 inline namespace DAEDALUS_ISA {
@@ -226,6 +209,12 @@ inline bool has_room_for_events(const Integration& s) {
     const Recorder& recorder = s.recorder;
     return (recorder.modes.capacity == 0 || recorder.modes.count + 3 <= recorder.modes.capacity) &&
            recorder.events.count + s.guards.root_capacity + s.guards.count <= recorder.events.capacity;
+}
+
+// The row of this time keeps the later values, where z and x' of an implicit model jump.
+inline void keep_later_values(Integration& s) noexcept {
+    for (Rows* rows : {&s.recorder.steps, &s.recorder.samples})
+        if (rows->count > 0 && rows->t[rows->count - 1] == s.t) copy(s.x, s.n, rows->x + (rows->count - 1) * s.n);
 }
 
 DAEDALUS_HOST_DEVICE inline bool first_not_finite(const double* values, long long n, long long& index) {

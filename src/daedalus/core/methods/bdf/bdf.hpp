@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 
-#include "events/modes.hpp"
 #include "methods/bdf/bdf_control.hpp"
 #include "methods/bdf/bdf_estimates.hpp"
 #include "methods/bdf/bdf_history.hpp"

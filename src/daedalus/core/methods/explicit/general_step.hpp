@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "methods/explicit/tableau.hpp"
 #include "state/dense_output.hpp"
 #include "state/integration.hpp"
 

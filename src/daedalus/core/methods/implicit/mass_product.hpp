@@ -1,4 +1,4 @@
-// dF/dx' times a vector of unknowns, for a model and its columns of derivatives.
+// The product of dF/dx' with a vector of unknowns, for a model and its columns of derivatives.
 #pragma once
 
 #include "methods/implicit/implicit.hpp"

@@ -10,7 +10,8 @@
 #include <limits>
 #include <memory>
 
-#include "events/consistent_restart.hpp"
+#include "methods/implicit/blame.hpp"
+#include "methods/implicit/column_newton.hpp"
 #include "methods/implicit_tableau/implicit_table.hpp"
 #include "methods/implicit_tableau/stage_pattern.hpp"
 

@@ -1,19 +1,11 @@
-// Which instruction set this processor has, and the kernels compiled for it.
+// The kernels that were compiled for the instruction set of this processor.
 #pragma once
 
+#include "machine/instruction_set.hpp"
 #include "model/linear_model_kernels.hpp"
 #include "run/kernels.hpp"
 
 namespace daedalus {
-
-inline bool has_avx2() {
-#if defined(DAEDALUS_HAS_AVX2)
-    static const bool supported = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return supported;
-#else
-    return false;
-#endif
-}
 
 inline Kernels choose_kernels(Method method) {
 #if defined(DAEDALUS_HAS_AVX2)
