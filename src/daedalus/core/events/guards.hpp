@@ -8,7 +8,7 @@
 #include <initializer_list>
 
 #include "events/root.hpp"
-#include "methods/implicit/implicit.hpp"
+#include "methods/implicit/implicit_state.hpp"
 #include "state/dense_output.hpp"
 #include "state/integration.hpp"
 

@@ -14,18 +14,18 @@ namespace daedalus::flows {
 
 inline namespace DAEDALUS_ISA {
 
-inline void assemble_block(const FlowPlan& plan, const FlowMemory& memory, const Block& block, double* matrix) {
+inline void assemble_block(const FlowPlan& plan, const FlowMemory& memory, const StageBlock& block, double* matrix) {
     const int s = plan.stages;
     const long long stride = padded(block.stacked);
     set_zero(matrix, block.stacked * stride);
     for (int e = 0; e < block.own_direct.count; ++e) {
-        const Entry entry = block.own_direct.data[e];
+        const Nonzero entry = block.own_direct.data[e];
         for (int i = 0; i < s; ++i)
             matrix[(entry.row * s + i) * stride + entry.column * s + i] +=
                 memory.jacobian[i * memory.jacobian_size + entry.place];
     }
     for (int e = 0; e < block.own_state.count; ++e) {
-        const Entry entry = block.own_state.data[e];
+        const Nonzero entry = block.own_state.data[e];
         for (int i = 0; i < s; ++i) {
             const double value = plan.h * memory.jacobian[i * memory.jacobian_size + entry.place];
             double* row = matrix + (entry.row * s + i) * stride + entry.column * s;
@@ -107,7 +107,7 @@ inline void solve_block_transposed(const double* matrix, int size, const int* pi
 
 inline int factor_blocks(const FlowPlan& plan, FlowMemory& memory) {
     for (int number = 0; number < plan.block_count; ++number) {
-        const Block& block = plan.blocks[number];
+        const StageBlock& block = plan.blocks[number];
         double* matrix = memory.factors + block.offset;
         assemble_block(plan, memory, block, matrix);
         if (factor_block(matrix, block.stacked, memory.pivots + block.pivot_offset)) return flow_failed;
@@ -124,7 +124,7 @@ DAEDALUS_INLINE void solve_panel(const FlowPlan& plan, FlowMemory& memory, doubl
     Panel<width> panel;
     // Right-hand sides are in the order of equations, solutions in that of unknowns: equations are moved first.
     for (int number = 0; number < plan.block_count; ++number) {
-        const Block& block = plan.blocks[number];
+        const StageBlock& block = plan.blocks[number];
         double* right = memory.right + block.pivot_offset * width;
         for (int r = 0; r < block.size; ++r)
             for (int i = 0; i < s; ++i) {
@@ -133,13 +133,13 @@ DAEDALUS_INLINE void solve_panel(const FlowPlan& plan, FlowMemory& memory, doubl
             }
     }
     for (int number = 0; number < plan.block_count; ++number) {
-        const Block& block = plan.blocks[number];
+        const StageBlock& block = plan.blocks[number];
         double* right = memory.right + block.pivot_offset * width;
         for (int i = 0; i < s; ++i) {
             const double* jacobian = memory.jacobian + i * memory.jacobian_size;
-            const auto subtract = [&](const Entries& entries, const double* from) {
+            const auto subtract = [&](const Nonzeros& entries, const double* from) {
                 for (int e = 0; e < entries.count; ++e) {
-                    const Entry entry = entries.data[e];
+                    const Nonzero entry = entries.data[e];
                     double* to = right + (entry.row * s + i) * width;
                     panel.load(to);
                     panel.add(-jacobian[entry.place], from + entry.column * lanes);
@@ -178,7 +178,7 @@ inline void solve_multipliers(const FlowPlan& plan, FlowMemory& memory) {
     set_zero(memory.direct, static_cast<long long>(s) * m);
     set_zero(memory.through_x, static_cast<long long>(s) * n);
     for (int number = plan.block_count - 1; number >= 0; --number) {
-        const Block& block = plan.blocks[number];
+        const StageBlock& block = plan.blocks[number];
         double* right = memory.right;
         for (int r = 0; r < block.size; ++r) {
             const int unknown = block.unknowns[r];
@@ -198,11 +198,11 @@ inline void solve_multipliers(const FlowPlan& plan, FlowMemory& memory) {
         for (int i = 0; i < s; ++i) {
             const double* jacobian = memory.jacobian + i * memory.jacobian_size;
             for (int e = 0; e < block.other_direct.count; ++e) {
-                const Entry entry = block.other_direct.data[e];
+                const Nonzero entry = block.other_direct.data[e];
                 memory.direct[i * m + entry.column] += jacobian[entry.place] * right[entry.row * s + i];
             }
             for (int e = 0; e < block.other_state.count; ++e) {
-                const Entry entry = block.other_state.data[e];
+                const Nonzero entry = block.other_state.data[e];
                 memory.through_x[i * n + entry.column] += jacobian[entry.place] * right[entry.row * s + i];
             }
         }

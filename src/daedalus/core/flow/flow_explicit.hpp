@@ -41,7 +41,7 @@ DAEDALUS_INLINE void scatter(double* rows, const double* jacobian, const Directi
     set_zero(rows, along.jacobian.rows * along.lanes);
     const int count = along.jacobian.starts[2 * along.jacobian.rows];
     for (int e = 0; e < count; ++e) {
-        const Entry entry = along.jacobian.data[e];
+        const Nonzero entry = along.jacobian.data[e];
         const int direction = entry.column >= 0 ? along.direction_of[entry.column] : ~entry.column;
         rows[entry.row * along.lanes + direction] = jacobian[entry.place];
     }

@@ -1,4 +1,4 @@
-// A flow with the memory behind its tables, and memory for evaluations from any number of threads.
+// A flow with the memory behind its lists, and memory for evaluations from any number of threads.
 #pragma once
 
 #include <algorithm>
@@ -77,11 +77,11 @@ public:
     FlowKernels kernels{};
     StageFunctions functions{};
 
-    // Tables are kept here; the plan points into them.
+    // Lists are kept here; the plan points into them.
     std::deque<std::vector<int>> integers;
     std::deque<std::vector<double>> numbers;
-    std::deque<std::vector<Entry>> entries;
-    std::vector<Block> blocks;
+    std::deque<std::vector<Nonzero>> entries;
+    std::vector<StageBlock> blocks;
     std::deque<std::vector<Curvature>> tensors;
 
     // Where the nonzeros of the CasADi outputs are found, for the two choices of directions: of the Jacobian in M, of

@@ -1,4 +1,4 @@
-// What a flow is made of: sizes, tableau and the tables that say where the nonzeros of its stage functions go.
+// What a flow is made of: sizes, tableau and the lists that say where the nonzeros of its stage functions go.
 //
 // A stage function has the arguments (t, x, u, p, k, z, m). With an explicit tableau it is f, k = f(t, x, u, p); else it
 // is the residual F(t, x, u, p, k, z) of x' = k and the algebraic z. m are the multipliers of its second derivative.
@@ -10,29 +10,29 @@ namespace daedalus::flows {
 
 // One nonzero: number `place` of a Jacobian stands at (row, column). A column >= 0 is a row of the stage's tangents,
 // ~column a direction along which u or p changes by one.
-struct Entry {
+struct Nonzero {
     int place, row, column;
 };
 
-struct Entries {
-    const Entry* data = nullptr;
+struct Nonzeros {
+    const Nonzero* data = nullptr;
     int count = 0;
 };
 
 // Nonzeros sorted by row; those of row r are starts[2r] … starts[2r+2], the directions after the tangents.
 struct Products {
-    const Entry* data = nullptr;
+    const Nonzero* data = nullptr;
     const int* starts = nullptr;
     int rows = 0;
 };
 
 // The nonzeros of a symmetric second derivative, both halves, sorted by row. Rows and columns count the variables it
-// touches; `source` says where the tangent of each is found, by the rule of Entry, the first `rows` being tangents.
+// touches; `source` says where the tangent of each is found, by the rule of Nonzero, the first `rows` being tangents.
 struct Curvature {
     const int* source = nullptr;
     const int* starts = nullptr;
     int touched = 0, rows = 0;
-    Entries entries;
+    Nonzeros entries;
 };
 
 // Where the numbers of an output come from: position in the result array of each nonzero.
@@ -52,7 +52,7 @@ struct Directions {
     long long jacobian_size = 0, projection_size = 0, second_size = 0, tensor_size = 0;
     Products jacobian, projection_jacobian;
     // Nonzeros by x, u and p in this order of columns, for the transposed products.
-    Entries transposed, projection_transposed;
+    Nonzeros transposed, projection_transposed;
     Curvature curvature, projection_curvature;
     const Curvature* tensor = nullptr;  // the second derivative of each equation, for the full tensors
     int tensor_rows = 0;                // touched variables of all equations together
@@ -60,11 +60,11 @@ struct Directions {
 
 // Equations and unknowns of a stage that are solved together, one block after the other. The Jacobian with parameters
 // has their columns last, so that places are the same in both.
-struct Block {
+struct StageBlock {
     int size = 0, stacked = 0;             // unknowns, and unknowns of all stages
     const int *equations = nullptr, *unknowns = nullptr;
-    Entries own_direct, own_state;         // inside the block, rows and columns local: by k or z, by x
-    Entries other_direct, other_state;     // on earlier blocks: column is an unknown or a state
+    Nonzeros own_direct, own_state;          // inside the block, rows and columns local: by k or z, by x
+    Nonzeros other_direct, other_state;      // on earlier blocks: column is an unknown or a state
     long long offset = 0, pivot_offset = 0;  // in the memory of the factors
 };
 
@@ -78,7 +78,7 @@ struct FlowPlan {
     bool implicit = false;
     int corrections = 0;  // of the projection behind each step
     Directions directions[2];
-    const Block* blocks = nullptr;
+    const StageBlock* blocks = nullptr;
     int block_count = 0;
     long long factor_size = 0, largest_block = 0;
     const double* guess = nullptr;    // of the unknowns of a stage

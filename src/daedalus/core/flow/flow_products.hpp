@@ -172,7 +172,7 @@ DAEDALUS_INLINE void multiply(double* rows, double sign, const double* values, c
 }
 
 // columns[column] += value · rows[row]: the transposed product with one vector, nonzeros column by column.
-DAEDALUS_INLINE void multiply_transposed(double* columns, const double* values, const Entries& entries,
+DAEDALUS_INLINE void multiply_transposed(double* columns, const double* values, const Nonzeros& entries,
                                          const double* rows) {
     for (int e = 0; e < entries.count;) {
         const int column = entries.data[e].column;

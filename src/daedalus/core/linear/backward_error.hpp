@@ -8,7 +8,7 @@
 
 #include <limits>
 
-#include "linear/column_table.hpp"
+#include "linear/compact_pattern.hpp"
 #include "machine/arithmetic.hpp"
 
 namespace daedalus {
@@ -18,7 +18,7 @@ inline namespace DAEDALUS_ISA {
 template <class Number>
 class BackwardError {
 public:
-    [[nodiscard]] bool make(const ColumnTable& matrix) noexcept {
+    [[nodiscard]] bool make(const CompactPattern& matrix) noexcept {
         n_ = matrix.n;
         Block<std::int32_t> count, place, begin;
         if (!residual_.make(n_) || !row_.make(n_) || !length_.make(n_) || !entries_.make(matrix.nonzeros) ||
@@ -36,14 +36,14 @@ public:
 
     // Measures x and leaves b - A x in residual(); infinite where anything is not finite.
     double measure(const Number* values, const Number* x, const Number* b) noexcept {
-        const Entry* entry = entries_.data();
+        const Term* entry = entries_.data();
         // What is smaller than rounding is as good as nothing.
         double omega = std::numeric_limits<double>::epsilon(), largest = -1;
         for (std::int32_t k = 0; k < n_; ++k) {
             const std::int32_t i = row_[k];
             Number left = b[i];
             double size = magnitude(left);
-            for (const Entry* end = entry + length_[k]; entry != end; ++entry) {
+            for (const Term* end = entry + length_[k]; entry != end; ++entry) {
                 const Number value = values[entry->source], factor = x[entry->column];
                 left = difference(left, product(value, factor));
                 size += magnitude(value) * magnitude(factor);
@@ -61,7 +61,7 @@ public:
     Number* residual() noexcept { return residual_.data(); }
 
 private:
-    struct Entry {
+    struct Term {
         std::int32_t source, column;
     };
 
@@ -82,7 +82,7 @@ private:
         return largest;
     }
 
-    DAEDALUS_INLINE double omega_of(double error, double size, double largest, const Number* values, const Entry* row,
+    DAEDALUS_INLINE double omega_of(double error, double size, double largest, const Number* values, const Term* row,
                                     std::int32_t length) const noexcept {
         double sum = 0;
         for (std::int32_t e = 0; e < length; ++e) sum += magnitude(values[row[e].source]);
@@ -94,7 +94,7 @@ private:
 
     std::int32_t n_ = 0;
     Block<std::int32_t> row_, length_;
-    Block<Entry> entries_;
+    Block<Term> entries_;
     Block<Number> residual_;
 };
 

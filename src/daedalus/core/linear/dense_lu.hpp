@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "linear/column_band.hpp"
-#include "linear/column_table.hpp"
+#include "linear/compact_pattern.hpp"
 #include "machine/arithmetic.hpp"
 #include "machine/lanes.hpp"
 
@@ -22,7 +22,7 @@ inline namespace DAEDALUS_ISA {
 template <class Number>
 class DenseLu {
 public:
-    [[nodiscard]] bool make(const ColumnTable& matrix) noexcept {
+    [[nodiscard]] bool make(const CompactPattern& matrix) noexcept {
         n_ = matrix.n, lanes_ = padded(n_), nonzeros_ = matrix.nonzeros;
         const bool made = place_.make(nonzeros_) && order_.make(lanes_) && position_.make(n_) &&
                           a_.make(planes * lanes_ * n_) && given_.make(planes * lanes_ * n_) &&
@@ -395,7 +395,7 @@ private:
 
     long long n_ = 0, lanes_ = 0, nonzeros_ = 0;
     bool ordered_ = false, fresh_ = false;
-    const ColumnTable* matrix_ = nullptr;
+    const CompactPattern* matrix_ = nullptr;
     Block<std::int32_t> place_, order_, position_;
     Block<double> a_, given_, multipliers_, work_, rows_, weights_, sizes_;
     Block<Number> inverse_, residual_;

@@ -30,7 +30,7 @@ struct Plain {
     static void solve(void* solver, double* b) noexcept {
         static_cast<Solver*>(solver)->solve(reinterpret_cast<Number*>(b));
     }
-    static LinearKernels::Counts counts(const void* solver) noexcept {
+    static SolverCounts counts(const void* solver) noexcept {
         const Solver& s = *static_cast<const Solver*>(solver);
         return {s.factorisations, s.orderings, s.fill(), s.operations(), s.dense()};
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "linear/matrix_form.hpp"
+#include "linear/solver_counts.hpp"
 
 namespace daedalus {
 
@@ -14,11 +15,7 @@ struct LinearKernels {
     double* (*values)(void* solver) noexcept;
     bool (*factor)(void* solver, const double* row_scale, const double* column_scale) noexcept;
     void (*solve)(void* solver, double* b) noexcept;
-    struct Counts {
-        long long factorisations, orderings, fill, operations;
-        bool dense;
-    };
-    Counts (*counts)(const void* solver) noexcept;
+    SolverCounts (*counts)(const void* solver) noexcept;
 };
 
 namespace baseline {

@@ -1,6 +1,6 @@
 // Solves A x = b for one pattern and many values: the linear algebra under every implicit method.
 //
-// Small or full matrices are eliminated densely, others in sparse tables. The first answer of every factorisation is
+// Small or full matrices are eliminated densely, others sparsely. The first answer of every factorisation is
 // measured; a bad one is refined,
 //   x <- x + A^-1 (b - A x),
 // and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). If kept pivots are to
@@ -135,7 +135,7 @@ private:
         return omega;
     }
 
-    ColumnTable matrix_;
+    CompactPattern matrix_;
     bool dense_ = true, measuring_ = true;
     int spared_ = 0;
     Block<Number> values_, right_, first_answer_;

@@ -8,7 +8,7 @@
 
 #include <limits>
 
-#include "linear/column_table.hpp"
+#include "linear/compact_pattern.hpp"
 #include "linear/count_buckets.hpp"
 #include "linear/growing_lines.hpp"
 #include "machine/arithmetic.hpp"
@@ -30,7 +30,7 @@ template <class Number>
 class PivotOrder {
 public:
     // The pivots for a matrix of these values (already scaled), in the order of the pattern.
-    static Choice choose(const ColumnTable& matrix, const Number* values, Elimination& result) noexcept {
+    static Choice choose(const CompactPattern& matrix, const Number* values, Elimination& result) noexcept {
         PivotOrder order(result);
         if (!order.load(matrix, values)) return Choice::no_memory;
         return order.run();
@@ -47,7 +47,7 @@ private:
 
     explicit PivotOrder(Elimination& result) : result_(result) {}
 
-    bool load(const ColumnTable& matrix, const Number* values) noexcept {
+    bool load(const CompactPattern& matrix, const Number* values) noexcept {
         n_ = matrix.n;
         const long long nonzeros = matrix.nonzeros;
         const bool made = rows_.make(n_, nonzeros) && columns_.make(n_, nonzeros) && row_buckets_.make(n_) &&

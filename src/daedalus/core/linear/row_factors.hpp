@@ -16,8 +16,8 @@ inline namespace DAEDALUS_ISA {
 template <class Number>
 class RowFactors {
 public:
-    // The tables of one order of pivots; false: no memory.
-    [[nodiscard]] bool write(const ColumnTable& matrix, const Elimination& e) noexcept {
+    // The places of one order of pivots; false: no memory.
+    [[nodiscard]] bool write(const CompactPattern& matrix, const Elimination& e) noexcept {
         matrix_ = &matrix, e_ = &e, n_ = matrix.n;
         const long long lower = e.lower_begin[n_], upper = e.upper_begin[n_], nonzeros = matrix.nonzeros;
         if (!lower_.reserve(lower) || !lower_column_.reserve(lower) || !upper_.reserve(upper) ||
@@ -30,8 +30,8 @@ public:
         for (std::int32_t k = 0; k < n_; ++k) row_place_[e.pivot_row[k]] = column_place_[e.pivot_column[k]] = k;
         for (long long q = 0; q < upper; ++q) upper_column_[q] = column_place_[e.upper_columns[q]];
         for (std::int32_t k = 0; k <= n_; ++k) upper_begin_[k] = static_cast<std::int32_t>(e.upper_begin[k]);
-        write_lower_table(lower);
-        write_matrix_table();
+        write_lower_places(lower);
+        write_matrix_places();
         return true;
     }
 
@@ -109,7 +109,7 @@ public:
 
 private:
     // Rows of L by the steps that eliminate from them, in the order of the steps.
-    void write_lower_table(long long lower) noexcept {
+    void write_lower_places(long long lower) noexcept {
         const Elimination& e = *e_;
         for (std::int32_t i = 0; i <= n_; ++i) lower_begin_[i] = 0;
         for (long long p = 0; p < lower; ++p) ++lower_begin_[row_place_[e.lower_rows[p]] + 1];
@@ -122,7 +122,7 @@ private:
     }
 
     // Rows of the matrix: which nonzero of the pattern goes to which column.
-    void write_matrix_table() noexcept {
+    void write_matrix_places() noexcept {
         for (std::int32_t i = 0; i <= n_; ++i) a_begin_[i] = 0;
         for (long long p = 0; p < matrix_->nonzeros; ++p) ++a_begin_[row_place_[matrix_->rows[p]] + 1];
         for (std::int32_t i = 0; i < n_; ++i) a_begin_[i + 1] += a_begin_[i];
@@ -176,7 +176,7 @@ private:
         return 512 * std::numeric_limits<double>::epsilon() * sum;
     }
 
-    const ColumnTable* matrix_ = nullptr;
+    const CompactPattern* matrix_ = nullptr;
     const Elimination* e_ = nullptr;
     std::int32_t n_ = 0;
     Block<std::int32_t> a_begin_, a_column_, a_source_, row_place_, column_place_;

@@ -1,7 +1,7 @@
 // L and U pivot by pivot, every place known beforehand: for factors with short rows, as of chains, ladders and meshes.
 //
 // A pivot lies beside its column of L and its row of U, and each product l_i u_j has the place it is subtracted from in
-// a table. Nothing is searched or moved, and in a run of pivots of one shape all loops have the same length.
+// a list. Nothing is searched or moved, and in a run of pivots of one shape all loops have the same length.
 #pragma once
 
 #include <limits>
@@ -21,8 +21,8 @@ public:
     // A place is 4 bytes for each multiplication; factors with longer rows are better off without.
     static constexpr long long operations_a_place = 8;
 
-    // The tables of one order of pivots; false: no memory.
-    [[nodiscard]] bool write(const ColumnTable& matrix, const Elimination& e) noexcept {
+    // The places of one order of pivots; false: no memory.
+    [[nodiscard]] bool write(const CompactPattern& matrix, const Elimination& e) noexcept {
         matrix_ = &matrix, n_ = matrix.n, nonzeros_ = matrix.nonzeros;
         const long long lower = e.lower_begin[n_], upper = e.upper_begin[n_];
         places_ = n_ + lower + upper;
@@ -262,7 +262,7 @@ private:
         return 512 * std::numeric_limits<double>::epsilon() * sum;
     }
 
-    const ColumnTable* matrix_ = nullptr;
+    const CompactPattern* matrix_ = nullptr;
     std::int32_t n_ = 0;
     long long nonzeros_ = 0, places_ = 0;
     PivotRuns runs_;

@@ -1,4 +1,4 @@
-// LU factors of a sparse matrix whose pivots are chosen once and kept: every later factorisation only follows tables.
+// LU factors of a sparse matrix whose pivots are chosen once and kept: later factorisations only follow lists of places.
 //
 //   P R A C Q = L U   with R, C diagonal: the caller's scales times powers of two taken when the pivots were chosen
 //
@@ -21,8 +21,8 @@ inline namespace DAEDALUS_ISA {
 template <class Number>
 class SparseLu {
 public:
-    // The table of the matrix must outlive this: pivots may have to be chosen at any factorisation.
-    [[nodiscard]] bool make(const ColumnTable& matrix) noexcept {
+    // The pattern of the matrix must outlive this: pivots may have to be chosen at any factorisation.
+    [[nodiscard]] bool make(const CompactPattern& matrix) noexcept {
         matrix_ = &matrix, n_ = matrix.n;
         return scaled_.make(matrix.nonzeros) && own_rows_.make(n_) &&
                own_columns_.make(n_) && given_rows_.make(n_) && given_columns_.make(n_) && rows_.make(n_) &&
@@ -43,7 +43,7 @@ public:
         if (!equilibrate(values, row_scale, column_scale)) return false;
         ++orderings;
         if (PivotOrder<Number>::choose(*matrix_, scaled_.data(), elimination_) != Choice::made) return false;
-        if (!write_tables()) return false;
+        if (!write_places()) return false;
         take_scales(row_scale, column_scale);
         ordered_ = fresh_ = true;
         return refactor(values) != Quality::singular;
@@ -130,8 +130,8 @@ private:
             row_factors_.take_scales(rows_.data(), columns_.data());
     }
 
-    // The tables of one order of pivots: with a place for every product where rows are short, else row by row.
-    bool write_tables() noexcept {
+    // The places of one order of pivots: with a place for every product where rows are short, else row by row.
+    bool write_places() noexcept {
         const Elimination& e = elimination_;
         const long long lower = e.lower_begin[n_], upper = e.upper_begin[n_];
         if (n_ + lower + upper > std::numeric_limits<std::int32_t>::max()) return false;
@@ -150,7 +150,7 @@ private:
         return short_ ? short_factors_.factor(values) : row_factors_.factor(values);
     }
 
-    const ColumnTable* matrix_ = nullptr;
+    const CompactPattern* matrix_ = nullptr;
     std::int32_t n_ = 0;
     long long fill_ = 0, operations_ = 0;
     bool ordered_ = false, fresh_ = false, short_ = false, rows_given_ = false, columns_given_ = false;

@@ -1,4 +1,4 @@
-// A growing table of numbers whose memory can be handed on without a copy.
+// A growing array of numbers whose memory can be handed on without a copy.
 #pragma once
 
 #include <cstdlib>

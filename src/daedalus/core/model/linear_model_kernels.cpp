@@ -42,7 +42,7 @@ Projected project(void* linear, double* x, bool far) noexcept {
     return far ? projection.far(x) : projection.near(x);
 }
 
-LinearModelKernels::Counts counts(const void* linear) noexcept {
+SolverCounts counts(const void* linear) noexcept {
     const LinearSolver<double>& solver = static_cast<const Both*>(linear)->system.solver();
     return {solver.factorisations, solver.orderings, solver.fill(), solver.operations(), solver.dense()};
 }

@@ -1,6 +1,7 @@
 // Linear models and projections compiled for every instruction set, behind plain functions.
 #pragma once
 
+#include "linear/solver_counts.hpp"
 #include "model/linear_model.hpp"
 
 namespace daedalus {
@@ -13,11 +14,7 @@ struct LinearModelKernels {
     Solved (*solve)(void* linear, const double* x) noexcept;  // at the time the calls look at
     const double* (*solution)(const void* linear) noexcept;   // x', z of the last solve
     Projected (*project)(void* linear, double* x, bool far) noexcept;
-    struct Counts {
-        long long factorisations, orderings, fill, operations;
-        bool dense;
-    };
-    Counts (*counts)(const void* linear) noexcept;
+    SolverCounts (*counts)(const void* linear) noexcept;
 };
 
 namespace baseline {

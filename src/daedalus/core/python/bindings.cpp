@@ -7,7 +7,8 @@ NB_MODULE(_core, module) {
     nb::set_leak_warnings(false);  // objects alive when the interpreter ends are no concern of users
     module.doc() = "The integrator core.";
     daedalus::bind_function(module);
-    daedalus::bind_tables(module);
+    daedalus::bind_inputs(module);
+    daedalus::bind_tableau(module);
     daedalus::bind_implicit(module);
     daedalus::bind_lobatto(module);
     daedalus::bind_run(module);

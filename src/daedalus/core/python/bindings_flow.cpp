@@ -1,4 +1,4 @@
-// Flows as Python builds them: tables in, a core object with values, derivatives and timings out, and the slots of CasADi.
+// Flows as Python builds them: lists in, a core object with values, derivatives and timings out, and the slots of CasADi.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,54 +20,54 @@ struct PythonFlow {
     FlowShape shapes[flow_part_count];
 };
 
-using Integers = std::vector<int>;
+using Places = std::vector<int>;
 
-// Reads the tables of one flow out of a dictionary into the memory of its owner.
+// Reads the lists of one flow out of a dictionary into the memory of its owner.
 class Reader {
 public:
-    Reader(FlowOwner& owner, const nb::dict& tables) : owner_(owner), tables_(tables) {}
+    Reader(FlowOwner& owner, const nb::dict& lists) : owner_(owner), lists_(lists) {}
 
     template <class T>
     T get(const char* name) const {
-        return nb::cast<T>(tables_[name]);
+        return nb::cast<T>(lists_[name]);
     }
-    const Integers& integers(const char* name) const {
-        owner_.integers.push_back(get<Integers>(name));
+    const Places& integers(const char* name) const {
+        owner_.integers.push_back(get<Places>(name));
         return owner_.integers.back();
     }
     const double* numbers(const char* name) const {
         owner_.numbers.push_back(get<std::vector<double>>(name));
         return owner_.numbers.back().data();
     }
-    Entries entries(const char* name) const {
-        const Integers flat = get<Integers>(name);
-        std::vector<Entry> made;
+    Nonzeros entries(const char* name) const {
+        const Places flat = get<Places>(name);
+        std::vector<Nonzero> made;
         for (std::size_t k = 0; k + 2 < flat.size(); k += 3) made.push_back({flat[k], flat[k + 1], flat[k + 2]});
         owner_.entries.push_back(std::move(made));
         return {owner_.entries.back().data(), static_cast<int>(owner_.entries.back().size())};
     }
     // Sorted by row, directions after tangents.
     Products products(const char* name, int rows) const {
-        const Entries found = entries(name);
-        std::vector<Entry>& made = owner_.entries.back();
-        const auto group = [](const Entry& entry) { return 2 * entry.row + (entry.column < 0 ? 1 : 0); };
+        const Nonzeros found = entries(name);
+        std::vector<Nonzero>& made = owner_.entries.back();
+        const auto group = [](const Nonzero& entry) { return 2 * entry.row + (entry.column < 0 ? 1 : 0); };
         std::stable_sort(made.begin(), made.end(),
-                         [&group](const Entry& a, const Entry& b) { return group(a) < group(b); });
-        Integers starts(2 * static_cast<std::size_t>(rows) + 1, 0);
-        for (const Entry& entry : made) ++starts[static_cast<std::size_t>(group(entry)) + 1];
+                         [&group](const Nonzero& a, const Nonzero& b) { return group(a) < group(b); });
+        Places starts(2 * static_cast<std::size_t>(rows) + 1, 0);
+        for (const Nonzero& entry : made) ++starts[static_cast<std::size_t>(group(entry)) + 1];
         for (std::size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
         owner_.integers.push_back(std::move(starts));
         return {found.data, owner_.integers.back().data(), rows};
     }
-    Curvature curvature(const Integers& source, const Integers& lower) const {
-        std::vector<Entry> both;
+    Curvature curvature(const Places& source, const Places& lower) const {
+        std::vector<Nonzero> both;
         for (std::size_t k = 0; k + 2 < lower.size(); k += 3) {
             both.push_back({lower[k], lower[k + 1], lower[k + 2]});
             if (lower[k + 1] != lower[k + 2]) both.push_back({lower[k], lower[k + 2], lower[k + 1]});
         }
-        std::stable_sort(both.begin(), both.end(), [](const Entry& a, const Entry& b) { return a.row < b.row; });
-        Integers starts(source.size() + 1, 0);
-        for (const Entry& entry : both) ++starts[static_cast<std::size_t>(entry.row) + 1];
+        std::stable_sort(both.begin(), both.end(), [](const Nonzero& a, const Nonzero& b) { return a.row < b.row; });
+        Places starts(source.size() + 1, 0);
+        for (const Nonzero& entry : both) ++starts[static_cast<std::size_t>(entry.row) + 1];
         for (std::size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
         const auto rows = std::count_if(source.begin(), source.end(), [](int place) { return place >= 0; });
         owner_.integers.push_back(source), owner_.integers.push_back(std::move(starts));
@@ -78,11 +78,11 @@ public:
                 {owner_.entries.back().data(), static_cast<int>(owner_.entries.back().size())}};
     }
     Curvature curvature(const char* sources, const char* nonzeros) const {
-        return curvature(get<Integers>(sources), get<Integers>(nonzeros));
+        return curvature(get<Places>(sources), get<Places>(nonzeros));
     }
     std::vector<Gather> gathers(const char* name) const {
         std::vector<Gather> made;
-        for (Integers& places : get<std::vector<Integers>>(name)) {
+        for (Places& places : get<std::vector<Places>>(name)) {
             owner_.integers.push_back(std::move(places));
             made.push_back({owner_.integers.back().data(), static_cast<int>(owner_.integers.back().size())});
         }
@@ -91,11 +91,11 @@ public:
 
 private:
     FlowOwner& owner_;
-    const nb::dict& tables_;
+    const nb::dict& lists_;
 };
 
-void read_functions(PythonFlow& self, const nb::dict& tables, std::size_t which) {
-    const nb::list functions = nb::cast<nb::list>(tables["functions"]);
+void read_functions(PythonFlow& self, const nb::dict& lists, std::size_t which) {
+    const nb::list functions = nb::cast<nb::list>(lists["functions"]);
     for (std::size_t k = 0; k < stage_function_count; ++k) {
         if (functions[k].is_none()) continue;
         self.owner.functions[which][k] = &nb::cast<PythonFunction&>(functions[k]).core;
@@ -103,18 +103,18 @@ void read_functions(PythonFlow& self, const nb::dict& tables, std::size_t which)
     }
 }
 
-Directions read_directions(FlowOwner& owner, const nb::dict& tables, std::size_t which) {
+Directions read_directions(FlowOwner& owner, const nb::dict& lists, std::size_t which) {
     const auto size = [&owner, which](StageFunction part, std::size_t output) {
         const Function* function = owner.functions[which][static_cast<std::size_t>(part)];
         return function ? function->size_out[output] : 0LL;
     };
-    const Reader read(owner, tables);
+    const Reader read(owner, lists);
     Directions along;
-    const Integers& state_of = read.integers("state_of");
+    const Places& state_of = read.integers("state_of");
     along.count = static_cast<int>(state_of.size()), along.active = read.get<int>("active");
     along.lanes = padded(along.count), along.active_lanes = padded(along.active);
     along.state_of = state_of.data();
-    Integers direction_of(static_cast<std::size_t>(owner.plan.n), 0);
+    Places direction_of(static_cast<std::size_t>(owner.plan.n), 0);
     for (int d = 0; d < along.count; ++d)
         if (state_of[static_cast<std::size_t>(d)] >= 0)
             direction_of[static_cast<std::size_t>(state_of[static_cast<std::size_t>(d)])] = d;
@@ -130,7 +130,7 @@ Directions read_directions(FlowOwner& owner, const nb::dict& tables, std::size_t
     along.projection_curvature = read.curvature("projection_touched", "projection_curvature");
     std::vector<Curvature>& tensor = owner.tensors.emplace_back();
     for (nb::handle pair : read.get<nb::list>("tensor")) {
-        const auto parts = nb::cast<std::vector<Integers>>(pair);
+        const auto parts = nb::cast<std::vector<Places>>(pair);
         tensor.push_back(read.curvature(parts[0], parts[1]));
     }
     along.tensor = tensor.data();
@@ -147,10 +147,10 @@ Directions read_directions(FlowOwner& owner, const nb::dict& tables, std::size_t
 
 void read_blocks(FlowOwner& owner, const nb::list& blocks) {
     FlowPlan& plan = owner.plan;
-    for (nb::handle tables : blocks) {
-        const Reader read(owner, nb::cast<nb::dict>(tables));
-        Block block;
-        const Integers& equations = read.integers("equations");
+    for (nb::handle lists : blocks) {
+        const Reader read(owner, nb::cast<nb::dict>(lists));
+        StageBlock block;
+        const Places& equations = read.integers("equations");
         block.size = static_cast<int>(equations.size()), block.stacked = block.size * plan.stages;
         block.equations = equations.data(), block.unknowns = read.integers("unknowns").data();
         block.own_direct = read.entries("own_direct"), block.own_state = read.entries("own_state");
@@ -163,11 +163,11 @@ void read_blocks(FlowOwner& owner, const nb::list& blocks) {
     plan.blocks = owner.blocks.data(), plan.block_count = static_cast<int>(owner.blocks.size());
 }
 
-void construct(PythonFlow* self, const nb::dict& tables) {
+void construct(PythonFlow* self, const nb::dict& lists) {
     new (self) PythonFlow();
     FlowOwner& owner = self->owner;
     FlowPlan& plan = owner.plan;
-    const Reader read(owner, tables);
+    const Reader read(owner, lists);
     plan.n = read.get<int>("n"), plan.nu = read.get<int>("nu"), plan.np = read.get<int>("np");
     plan.nz = read.get<int>("nz"), plan.implicit = read.get<bool>("implicit");
     plan.unknowns = plan.n + (plan.implicit ? plan.nz : 0), plan.rows = plan.n + plan.unknowns;
@@ -353,7 +353,7 @@ void bind_flow(nb::module_& module) {
     using namespace flows;
     using namespace nb::literals;
     nb::class_<PythonFlow>(module, "Flow")
-        .def("__init__", construct, "tables"_a)
+        .def("__init__", construct, "lists"_a)
         .def("set_shape", set_shape, "part"_a, "sparsity_in"_a, "sparsity_out"_a, "names_in"_a, "names_out"_a)
         .def("evaluate", evaluate_part, "part"_a, "x"_a, "u"_a, "p"_a, "seed"_a, "parameters"_a = false)
         .def("pull_back", pull_back, "times"_a, "states"_a, "guesses"_a, "inputs"_a, "p"_a, "weights"_a)

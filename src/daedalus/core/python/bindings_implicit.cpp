@@ -11,8 +11,6 @@ namespace daedalus {
 
 namespace {
 
-using Integers = std::vector<long long>;
-
 [[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
 
 void check_columns(const Integers& colind, const Integers& rows, long long columns, long long n, const char* name) {
@@ -126,40 +124,41 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
 
 void read_matrix(nb::handle object, int stages, double (&out)[most_stages][most_stages]) {
     const Doubles numbers(object);
-    if (numbers.size() != stages * stages) refuse("the matrices of a collocation table must be (s, s)");
+    if (numbers.size() != stages * stages) refuse("the matrices of a collocation method must be (s, s)");
     for (int i = 0; i < stages; ++i)
         for (int j = 0; j < stages; ++j) out[i][j] = numbers.data()[i * stages + j];
 }
 
 void read_row(nb::handle object, int count, double* out) {
     const Doubles numbers(object);
-    if (numbers.size() != count) refuse("a row of a collocation table has the wrong length");
+    if (numbers.size() != count) refuse("a row of a collocation method has the wrong length");
     for (int i = 0; i < count; ++i) out[i] = numbers.data()[i];
 }
 
-void construct_table(CollocationTable* self, nb::object c, nb::object inverse, nb::object from, nb::object to,
-                     nb::object gamma, nb::object alpha, nb::object beta, nb::object powers, nb::object slope,
-                     nb::object better, double weight, nb::object error) {
-    CollocationTable table;
+void construct_collocation(CollocationCoefficients* self, nb::object c, nb::object inverse, nb::object from,
+                           nb::object to, nb::object gamma, nb::object alpha, nb::object beta, nb::object powers,
+                           nb::object slope, nb::object better, double weight, nb::object error) {
+    CollocationCoefficients method;
     const long long stages = Doubles(c).size();
-    if (stages < 1 || stages > most_stages) refuse("a collocation table has 1 to 9 stages");
-    table.stages = static_cast<int>(stages), table.pairs = table.stages / 2, table.has_real = table.stages % 2 == 1;
-    read_row(c, table.stages, table.c);
-    read_matrix(inverse, table.stages, table.inverse);
-    read_matrix(from, table.stages, table.from);
-    read_matrix(to, table.stages, table.to);
-    read_matrix(powers, table.stages, table.powers);
-    if (table.has_real) read_row(gamma, 1, &table.gamma);
-    read_row(alpha, table.pairs, table.alpha);
-    read_row(beta, table.pairs, table.beta);
-    read_row(error, table.stages, table.error);
-    read_row(slope, table.stages + 1, table.slope);
+    if (stages < 1 || stages > most_stages) refuse("a collocation method has 1 to 9 stages");
+    method.stages = static_cast<int>(stages), method.pairs = method.stages / 2;
+    method.has_real = method.stages % 2 == 1;
+    read_row(c, method.stages, method.c);
+    read_matrix(inverse, method.stages, method.inverse);
+    read_matrix(from, method.stages, method.from);
+    read_matrix(to, method.stages, method.to);
+    read_matrix(powers, method.stages, method.powers);
+    if (method.has_real) read_row(gamma, 1, &method.gamma);
+    read_row(alpha, method.pairs, method.alpha);
+    read_row(beta, method.pairs, method.beta);
+    read_row(error, method.stages, method.error);
+    read_row(slope, method.stages + 1, method.slope);
     const Doubles rows(better);
-    if (rows.size() != (stages + 1) * stages) refuse("the matrices of a collocation table must be (s, s)");
-    for (int j = 0; j <= table.stages; ++j)
-        for (int i = 0; i < table.stages; ++i) table.better[j][i] = rows.data()[j * stages + i];
-    table.weight = weight;
-    new (self) CollocationTable(table);
+    if (rows.size() != (stages + 1) * stages) refuse("the matrices of a collocation method must be (s, s)");
+    for (int j = 0; j <= method.stages; ++j)
+        for (int i = 0; i < method.stages; ++i) method.better[j][i] = rows.data()[j * stages + i];
+    method.weight = weight;
+    new (self) CollocationCoefficients(method);
 }
 
 // z and x' of a row made consistent with x; None where none were found.
@@ -171,10 +170,10 @@ nb::object consistent(const PythonImplicitModel& self, double t, nb::handle row,
         parameters.size() != residual.size_in[5] || absolute.size() != start.size())
         refuse("consistent: a vector has the wrong size");
     KeptException kept;
-    CollocationTable table;
-    table.stages = 1, table.has_real = true;
+    CollocationCoefficients method;
+    method.stages = 1, method.has_real = true;
     Request request;
-    request.implicit = &self.core, request.implicit_table = &table, request.implicit_degree = 1;
+    request.implicit = &self.core, request.implicit_method = &method, request.implicit_degree = 1;
     request.method = Method::radau;
     request.t0 = request.t1 = t;
     request.x0 = start.span(), request.u = inputs.span(), request.p = parameters.span(), request.atol = absolute.span();
@@ -213,24 +212,24 @@ int read_weights(nb::handle object, long long columns, std::vector<double>& out,
     return static_cast<int>(given.length(0));
 }
 
-void construct_tableau(ImplicitTable* self, nb::object a, nb::object b, nb::object c, nb::object x_dense,
+void construct_tableau(ImplicitTableau* self, nb::object a, nb::object b, nb::object c, nb::object x_dense,
                        nb::object z_dense, nb::object b_hat, int order, int error_order) {
-    ImplicitTable table;
+    ImplicitTableau tableau;
     const long long stages = Doubles(b).size();
     if (stages < 1 || stages > 1000) refuse("a tableau has 1 to 1000 stages");
     if (order < 1) refuse("the order must be at least 1");
-    table.stages = static_cast<int>(stages), table.order = order;
-    table.a = numbers_of(a, stages * stages, "A");
-    table.b = numbers_of(b, stages, "b"), table.c = numbers_of(c, stages, "c");
-    table.x_degree = read_weights(x_dense, stages, table.x_weights, "x_dense");
-    table.z_degree = read_weights(z_dense, stages + 1, table.z_weights, "z_dense");
+    tableau.stages = static_cast<int>(stages), tableau.order = order;
+    tableau.a = numbers_of(a, stages * stages, "A");
+    tableau.b = numbers_of(b, stages, "b"), tableau.c = numbers_of(c, stages, "c");
+    tableau.x_degree = read_weights(x_dense, stages, tableau.x_weights, "x_dense");
+    tableau.z_degree = read_weights(z_dense, stages + 1, tableau.z_weights, "z_dense");
     if (!b_hat.is_none()) {
-        table.error = numbers_of(b_hat, stages, "b_hat");
-        for (std::size_t j = 0; j < table.error.size(); ++j) table.error[j] = table.b[j] - table.error[j];
+        tableau.error = numbers_of(b_hat, stages, "b_hat");
+        for (std::size_t j = 0; j < tableau.error.size(); ++j) tableau.error[j] = tableau.b[j] - tableau.error[j];
     }
-    table.control_order = std::max(1, std::min(order, error_order > 0 ? error_order : order - 1) + 1);
-    complete_table(table);
-    new (self) ImplicitTable(std::move(table));
+    tableau.control_order = std::max(1, std::min(order, error_order > 0 ? error_order : order - 1) + 1);
+    complete(tableau);
+    new (self) ImplicitTableau(std::move(tableau));
 }
 
 }  // namespace
@@ -243,23 +242,23 @@ void bind_implicit(nb::module_& module) {
              "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),
              "zeros"_a = 0, "products"_a = nb::list(), "below"_a = nb::none(), "autonomous"_a = false)
         .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a);
-    nb::class_<CollocationTable>(module, "Collocation")
-        .def("__init__", construct_table, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,
+    nb::class_<CollocationCoefficients>(module, "Collocation")
+        .def("__init__", construct_collocation, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,
              "powers"_a, "slope"_a, "better"_a, "weight"_a, "error"_a)
-        .def_prop_ro("stages", [](const CollocationTable& self) { return self.stages; });
+        .def_prop_ro("stages", [](const CollocationCoefficients& self) { return self.stages; });
     bind_rosenbrock(module);
     bind_columns(module);
     nb::class_<BdfSettings>(module, "Bdf")
         .def("__init__", construct_bdf, "max_order"_a = bdf_orders, "algebraic_in_error_test"_a = true)
         .def_ro("max_order", &BdfSettings::max_order)
         .def_ro("algebraic_in_error_test", &BdfSettings::algebraic_in_error_test);
-    nb::class_<ImplicitTable>(module, "ImplicitTableau")
+    nb::class_<ImplicitTableau>(module, "ImplicitTableau")
         .def("__init__", construct_tableau, "A"_a, "b"_a, "c"_a, "x_dense"_a, "z_dense"_a, "b_hat"_a = nb::none(),
              "order"_a = 1, "error_order"_a = 0)
-        .def_prop_ro("stages", [](const ImplicitTable& self) { return self.stages; })
-        .def_prop_ro("order", [](const ImplicitTable& self) { return self.order; })
-        .def_prop_ro("adaptive", [](const ImplicitTable& self) { return !self.error.empty(); })
-        .def_prop_ro("groups", [](const ImplicitTable& self) {
+        .def_prop_ro("stages", [](const ImplicitTableau& self) { return self.stages; })
+        .def_prop_ro("order", [](const ImplicitTableau& self) { return self.order; })
+        .def_prop_ro("adaptive", [](const ImplicitTableau& self) { return !self.error.empty(); })
+        .def_prop_ro("groups", [](const ImplicitTableau& self) {
             std::vector<int> counts;
             for (const StageGroup& group : self.groups) counts.push_back(group.known ? 0 : group.count);
             return counts;

@@ -5,7 +5,6 @@
 
 #include "machine/instruction_set.hpp"
 #include "python/python_run.hpp"
-#include "python/python_tables.hpp"
 
 namespace daedalus {
 
@@ -137,6 +136,10 @@ void bind_integrate(nb::module_& module) {
     bind_plan(module).def("run", run_plan, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "save_at"_a = nb::none(),
                           "tables"_a = nb::none(), "progress"_a = nb::none(), "cancel"_a = nb::none());
     module.def("integrate", integrate, "model"_a, "method"_a, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "options"_a);
+    nb::class_<Cancel>(module, "Cancel")
+        .def(nb::init<>())
+        .def("set", [](Cancel& self) { self.flag.store(true); })
+        .def_prop_ro("is_set", [](const Cancel& self) { return self.flag.load(); });
     module.attr("instruction_set") = has_avx2() ? "avx2" : "baseline";
 }
 

@@ -94,7 +94,7 @@ public:
             kernels_.solve(solver_, x.data());
         });
     }
-    LinearKernels::Counts counts() const { return kernels_.counts(solver_); }
+    SolverCounts counts() const { return kernels_.counts(solver_); }
 
 private:
     long long width() const { return complex_ ? 2 : 1; }

@@ -12,8 +12,6 @@ namespace daedalus {
 
 namespace {
 
-using Integers = std::vector<long long>;
-
 [[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
 
 const Function& function_of(nb::handle object, const char* role) {
@@ -216,7 +214,7 @@ nb::dict work(const PythonLinearModel& self, nb::handle t, nb::handle x, nb::han
     Points points(self.core, nullptr, t, x, u, p, kept);
     for (long long row = 0; row < points.rows; ++row) points.kernels().solve(points.system, points.go_to(row));
     raise_kept(kept);
-    const LinearModelKernels::Counts counts = points.kernels().counts(points.system);
+    const SolverCounts counts = points.kernels().counts(points.system);
     nb::dict found;
     found["factorisations"] = counts.factorisations, found["orderings"] = counts.orderings;
     found["fill"] = counts.fill, found["operations"] = counts.operations, found["dense"] = counts.dense;

@@ -9,8 +9,6 @@ namespace daedalus {
 
 namespace {
 
-using Integers = std::vector<long long>;
-
 [[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
 
 Pattern pattern_of(Integers colind, Integers rows, long long n, const char* name) {

@@ -9,7 +9,7 @@
 #include "python/python_implicit.hpp"
 #include "python/python_linear.hpp"
 #include "python/python_run.hpp"
-#include "python/python_tables.hpp"
+#include "python/python_tableau.hpp"
 
 namespace daedalus {
 
@@ -78,7 +78,7 @@ void choose_lobatto(const LobattoStep& step, Plan& plan) {
     if (plan.request.fixed_step <= 0) refuse("a method of momenta needs a step");
     check_sizes(step.masses->size_in, plan, "the step");
     plan.request.method = Method::lobatto;
-    plan.request.implicit_table = &step, plan.request.implicit_degree = 5;
+    plan.request.implicit_method = &step, plan.request.implicit_degree = 5;
 }
 
 void choose_implicit_method(nb::handle method, Plan& plan) {
@@ -86,31 +86,31 @@ void choose_implicit_method(nb::handle method, Plan& plan) {
     plan.method = nb::borrow(method);
     if (!request.implicit->columns.groups.empty() && nb::isinstance<PythonLobattoStep>(method))
         refuse("a method of momenta takes no columns of derivatives");
-    if (nb::isinstance<RosenbrockTable>(method)) {
-        const RosenbrockTable& table = nb::cast<const RosenbrockTable&>(method);
+    if (nb::isinstance<RosenbrockCoefficients>(method)) {
+        const RosenbrockCoefficients& coefficients = nb::cast<const RosenbrockCoefficients&>(method);
         request.method = Method::rosenbrock;
-        request.implicit_table = &table, request.implicit_degree = table.degree;
+        request.implicit_method = &coefficients, request.implicit_degree = coefficients.degree;
         return;
     }
     if (nb::isinstance<BdfSettings>(method)) {
         if (request.fixed_step > 0) refuse("BDF chooses its steps itself: step must be None; limit them with max_step");
         request.method = Method::bdf;
-        request.implicit_table = &nb::cast<const BdfSettings&>(method), request.implicit_degree = bdf_orders;
+        request.implicit_method = &nb::cast<const BdfSettings&>(method), request.implicit_degree = bdf_orders;
         return;
     }
-    if (nb::isinstance<ImplicitTable>(method)) {
-        const ImplicitTable& table = nb::cast<const ImplicitTable&>(method);
-        if (table.error.empty() && request.fixed_step <= 0) refuse("a tableau without b_hat needs a step");
+    if (nb::isinstance<ImplicitTableau>(method)) {
+        const ImplicitTableau& tableau = nb::cast<const ImplicitTableau&>(method);
+        if (tableau.error.empty() && request.fixed_step <= 0) refuse("a tableau without b_hat needs a step");
         request.method = Method::implicit_tableau;
-        request.implicit_table = &table, request.implicit_degree = table.degree();
+        request.implicit_method = &tableau, request.implicit_degree = tableau.degree();
         return;
     }
     if (nb::isinstance<PythonLobattoStep>(method))
         return choose_lobatto(nb::cast<const PythonLobattoStep&>(method).core, plan);
-    if (!nb::isinstance<CollocationTable>(method)) refuse("an implicit model needs an implicit method");
-    const CollocationTable& table = nb::cast<const CollocationTable&>(method);
+    if (!nb::isinstance<CollocationCoefficients>(method)) refuse("an implicit model needs an implicit method");
+    const CollocationCoefficients& coefficients = nb::cast<const CollocationCoefficients&>(method);
     request.method = Method::radau;
-    request.implicit_table = &table, request.implicit_degree = table.stages + 1;
+    request.implicit_method = &coefficients, request.implicit_degree = coefficients.stages + 1;
 }
 
 void choose_method(nb::handle method, Plan& plan) {

@@ -1,5 +1,6 @@
 // The seam for results: a Run converts what is asked for, when it is asked for.
 #include "python/python_run.hpp"
+#include "state/dense_output.hpp"
 
 namespace daedalus {
 
@@ -129,6 +130,34 @@ int clear(PyObject* self) {
     return 0;
 }
 
+nb::object evaluate_dense(nb::object starts, nb::object ends, nb::object coefficients, nb::object times) {
+    const Doubles begin(starts), end(ends), numbers(coefficients), t(times);
+    if (numbers.dimensions() != 3 || numbers.length(1) < 1 || begin.size() != numbers.length(0) ||
+        end.size() != numbers.length(0))
+        throw nb::value_error("expected starts (k,), ends (k,), coefficients (k, degree + 1, n)");
+    const Pieces pieces{begin.data(),      end.data(),        numbers.data(),
+                        numbers.length(0), numbers.length(2), static_cast<int>(numbers.length(1) - 1)};
+    Storage<double> out(t.size() * pieces.n);
+    long long outside = -1;
+    {
+        nb::gil_scoped_release nogil;
+        for (long long i = 0; i < t.size() && outside < 0; ++i) {
+            const long long piece = piece_at(pieces, t.data()[i]);
+            if (piece < 0)
+                outside = i;
+            else
+                evaluate_piece(pieces, piece, t.data()[i], out.data() + i * pieces.n);
+        }
+    }
+    if (outside >= 0) {
+        const std::string range = pieces.count == 0 ? "nothing"
+                                                    : std::to_string(begin.data()[0]) + " to " +
+                                                          std::to_string(end.data()[pieces.count - 1]);
+        throw nb::value_error(("time " + std::to_string(t.data()[outside]) + " is outside " + range).c_str());
+    }
+    return to_numpy(std::move(out), {static_cast<std::size_t>(t.size()), static_cast<std::size_t>(pieces.n)});
+}
+
 PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
                        {Py_tp_clear, reinterpret_cast<void*>(clear)},
                        {0, nullptr}};
@@ -160,6 +189,7 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("last_turned", [](const PythonRun& self) { return self.record->last_turned; })
         .def_prop_ro("events", run_events)
         .def("dense", run_dense);
+    module.def("evaluate_dense", evaluate_dense, "starts"_a, "ends"_a, "coefficients"_a, "times"_a);
 }
 
 }  // namespace daedalus

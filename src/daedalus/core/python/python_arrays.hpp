@@ -9,12 +9,15 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "machine/storage.hpp"
 
 namespace daedalus {
 
 namespace nb = nanobind;
+
+using Integers = std::vector<long long>;
 
 // A vector or matrix of doubles read from any Python object; borrowed where it already is contiguous float64.
 class Doubles {
@@ -51,6 +54,8 @@ private:
     bool held_ = false;
     nb::object converted_;
 };
+
+inline std::vector<double> to_vector(const Doubles& values) { return {values.data(), values.data() + values.size()}; }
 
 // The array takes over the memory.
 inline nb::object to_numpy(Storage<double>&& storage, std::initializer_list<std::size_t> shape) {

@@ -28,7 +28,8 @@ struct PythonFunction {
 };
 
 void bind_function(nb::module_& module);
-void bind_tables(nb::module_& module);
+void bind_inputs(nb::module_& module);
+void bind_tableau(nb::module_& module);
 void bind_integrate(nb::module_& module);
 void bind_run(nb::module_& module);
 void bind_implicit(nb::module_& module);

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "methods/bdf/bdf_settings.hpp"
-#include "methods/implicit_tableau/implicit_table.hpp"
+#include "methods/implicit_tableau/implicit_tableau.hpp"
 #include "methods/lobatto/lobatto_step.hpp"
-#include "methods/radau/collocation_table.hpp"
-#include "methods/rosenbrock/rosenbrock_table.hpp"
+#include "methods/radau/collocation_coefficients.hpp"
+#include "methods/rosenbrock/rosenbrock_coefficients.hpp"
 #include "model/implicit_model.hpp"
 #include "python/python_function.hpp"
 

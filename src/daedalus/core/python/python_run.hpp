@@ -1,6 +1,7 @@
-// Plan and Run as Python sees them: everything of a run but its numbers, and the record of one run.
+// Plan, Run and Cancel as Python sees them: everything of a run but its numbers, its record, and a way to end it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -27,6 +28,11 @@ struct PythonRun {
     std::vector<double> u, p;
     Request request;
     nb::object t, x, dense;
+};
+
+// Set from any thread; the run looks at it between chunks of steps.
+struct Cancel {
+    std::atomic<bool> flag{false};
 };
 
 nb::class_<Plan> bind_plan(nb::module_& module);

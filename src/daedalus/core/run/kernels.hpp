@@ -19,7 +19,7 @@ struct Kernels {
     void (*dense_of_step)(Integration& s) noexcept = nullptr;  // redoes the step from (t, x) to t_new
     int rows = 0, degree = 0;                                  // 0: as the general method says
     // Implicit methods: their memory, and what they counted.
-    void* (*make)(const ImplicitModel& model, const ImplicitCalls& calls, const void* table) = nullptr;
+    void* (*make)(const ImplicitModel& model, const ImplicitCalls& calls, const void* method) = nullptr;
     void (*destroy)(void* implicit) noexcept = nullptr;
     ImplicitWork (*work)(const void* implicit) noexcept = nullptr;
     bool (*consistent)(Integration& s, double* y) noexcept = nullptr;

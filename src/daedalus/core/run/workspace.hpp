@@ -25,7 +25,7 @@ struct Request {
     const GeneralMethod* general = nullptr;
     // An implicit model instead of rhs, and the numbers of its method; x0 is the row (x, z, x') then.
     const ImplicitModel* implicit = nullptr;
-    const void* implicit_table = nullptr;
+    const void* implicit_method = nullptr;
     int implicit_degree = 0;  // of its dense output
     const Function* restart = nullptr;
     // A linear model instead of rhs, and constraints that its matrix or that of another one keeps.
@@ -195,7 +195,7 @@ private:
         }
         if (const Function* below = request.implicit->columns.below.function)
             calls.below = connect_implicit(own(below_caller_, *below, request), request);
-        state_.implicit = kernels_.make(*request.implicit, calls, request.implicit_table);
+        state_.implicit = kernels_.make(*request.implicit, calls, request.implicit_method);
     }
     Call connect_implicit(Caller& caller, const Request&) {
         Call& call = caller.call();

@@ -15,7 +15,7 @@
 #include "methods/bdf/bdf_newton.hpp"
 #include "methods/bdf/bdf_state.hpp"
 #include "methods/implicit/blame.hpp"
-#include "methods/implicit/implicit.hpp"
+#include "methods/implicit/implicit_state.hpp"
 #include "methods/step_control.hpp"
 #include "state/dense_output.hpp"
 
@@ -57,9 +57,9 @@ struct Bdf {
         s.accepted = false;
         if (m.restarted && restart_is_shorter(s, m)) return Status::going;
         plan(s, m);
-        const Newton outcome = BdfNewton::solve(s, m);
+        const NewtonOutcome outcome = BdfNewton::solve(s, m);
         if (s.abort_called) return Status::aborted;
-        if (outcome != Newton::converged) return shorter(s, m, outcome);
+        if (outcome != NewtonOutcome::converged) return shorter(s, m, outcome);
         const bool even = m.past.order == m.step.order && same_step(m.step.h, m.past.step, s.t_new);
         const int even_steps = even ? m.past.even_steps + 1 : 1;
         const BdfErrors errors = estimate(s, m, even_steps);
@@ -84,7 +84,7 @@ struct Bdf {
         m.step = coefficients_of_step(m.past.psi, m.step.order, h);
         if (m.past.order == 0) begin_from(m, h);
         s.taken = true;
-        if (BdfNewton::solve(s, m) == Newton::converged) return;
+        if (BdfNewton::solve(s, m) == NewtonOutcome::converged) return;
         ++m.newton_failures;
         evaluate_polynomial(s.coefficients, bdf_orders, s.lanes, h / m.whole_step, s.x_new);
         BdfNewton::note_change(s, m);
@@ -97,7 +97,6 @@ struct Bdf {
     }
 
 private:
-    using Newton = BdfNewton::Outcome;
     static constexpr double most_widening = 1e5;  // of a tolerance, by sixteen last digits
 
     static BdfResponse response_of(const BdfState& m) noexcept {
@@ -220,8 +219,8 @@ private:
         begin_history(m.past, m, s.x, h);
         m.step = coefficients_of_step(m.past.psi, 1, h);
         set_weights(s, m, s.x, s.rtol, 1, std::fabs(h));
-        return BdfNewton::solve(s, m) == Newton::converged ||
-               (!s.abort_called && BdfNewton::solve_carefully(s, m) == Newton::converged);
+        return BdfNewton::solve(s, m) == NewtonOutcome::converged ||
+               (!s.abort_called && BdfNewton::solve_carefully(s, m) == NewtonOutcome::converged);
     }
 
     // The first difference at a restart is the slope times the length of the step.
@@ -255,9 +254,9 @@ private:
         return Status::step_too_small;
     }
 
-    static Status shorter(Integration& s, BdfState& m, Newton outcome) noexcept {
+    static Status shorter(Integration& s, BdfState& m, NewtonOutcome outcome) noexcept {
         ++s.rejected;
-        if (outcome == Newton::diverged) ++m.newton_failures;
+        if (outcome == NewtonOutcome::diverged) ++m.newton_failures;
         m.control.rising = false;
         if (++m.control.failures > 3) m.control.order = 1;
         s.h = cut_if_not_finite * m.step.h;
@@ -267,10 +266,10 @@ private:
     }
 
     // Why no step was short enough, and which unknown to look at.
-    DAEDALUS_COLD static Status blame(Integration& s, BdfState& m, Newton outcome) noexcept {
+    DAEDALUS_COLD static Status blame(Integration& s, BdfState& m, NewtonOutcome outcome) noexcept {
         s.culprit = {worst_component(m, m.correction), Culprit::What::nothing};
-        if (outcome == Newton::diverged) return Status::newton_failed;
-        if (outcome == Newton::singular) {
+        if (outcome == NewtonOutcome::diverged) return Status::newton_failed;
+        if (outcome == NewtonOutcome::singular) {
             bool finite = true;
             s.culprit.component = unknown_of_singular(m, finite);
             if (finite) return Status::singular;

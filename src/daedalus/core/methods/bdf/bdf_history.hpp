@@ -14,7 +14,7 @@
 #include <type_traits>
 
 #include "methods/bdf/bdf_settings.hpp"
-#include "methods/implicit/implicit.hpp"
+#include "methods/implicit/implicit_state.hpp"
 
 namespace daedalus {
 

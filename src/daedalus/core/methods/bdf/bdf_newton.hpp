@@ -13,22 +13,21 @@
 #include "methods/bdf/bdf_rounding.hpp"
 #include "methods/bdf/bdf_state.hpp"
 #include "methods/implicit/column_newton.hpp"
+#include "methods/implicit/newton_outcome.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
 struct BdfNewton {
-    enum class Outcome { converged, diverged, not_finite, singular };
-
     // Predicts and corrects, with a new Jacobian where the factor is too old or does not lead to convergence.
-    static Outcome solve(Integration& s, BdfState& m) noexcept {
+    static NewtonOutcome solve(Integration& s, BdfState& m) noexcept {
         predict(m.past, m, m.step, s.x_new);
         const double ratio = m.factored ? m.step.alpha / m.factored_alpha : 0;
         m.fresh = false;
         const bool usable = ratio >= nearest_ratio && ratio <= 1 / nearest_ratio;
         if (!usable || m.slow || m.old_steps >= oldest_jacobian) {
-            if (!factor(s, m)) return Outcome::singular;
+            if (!factor(s, m)) return NewtonOutcome::singular;
         } else {
             const double way = std::fabs(s.t_new - m.factored_time);
             if (std::fabs(m.step.alpha - m.last_alpha) > 1e-6 * std::fabs(m.last_alpha))
@@ -37,13 +36,13 @@ struct BdfNewton {
                 age(m, way);
         }
         m.last_alpha = m.step.alpha;
-        Outcome outcome = iterate(s, m);
-        if (outcome == Outcome::converged || s.abort_called) return outcome;
+        NewtonOutcome outcome = iterate(s, m);
+        if (outcome == NewtonOutcome::converged || s.abort_called) return outcome;
         if (!m.fresh) {
             predict(m.past, m, m.step, s.x_new);
-            outcome = factor(s, m) ? iterate(s, m) : Outcome::singular;
+            outcome = factor(s, m) ? iterate(s, m) : NewtonOutcome::singular;
         }
-        if (outcome != Outcome::diverged || s.abort_called) return outcome;
+        if (outcome != NewtonOutcome::diverged || s.abort_called) return outcome;
         note_failure_of_newton(m);
         if (m.control.failures < many_failures && !(s.kinked && m.strain >= strained)) return outcome;
         return solve_carefully(s, m);
@@ -52,21 +51,21 @@ struct BdfNewton {
     // With a new Jacobian for every correction, and corrections that are halved until the next one would be shorter (P.
     // Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3): over a kink the Jacobian of the prediction
     // belongs to the other side, however short the step.
-    static Outcome solve_carefully(Integration& s, BdfState& m) noexcept {
-        if (s.kinked && solve_by_whole(s, m)) return Outcome::converged;
+    static NewtonOutcome solve_carefully(Integration& s, BdfState& m) noexcept {
+        if (s.kinked && solve_by_whole(s, m)) return NewtonOutcome::converged;
         const long long n = m.unknowns;
         double* next_correction = m.spare;
         predict(m.past, m, m.step, s.x_new);
         for (int round = 0; round < most_careful; ++round) {
-            if (!factor(s, m)) return Outcome::singular;
+            if (!factor(s, m)) return NewtonOutcome::singular;
             ++m.newton;
-            if (!residual_at(s, m, s.t_new, s.x_new + n, s.x_new, m.correction)) return Outcome::not_finite;
+            if (!residual_at(s, m, s.t_new, s.x_new + n, s.x_new, m.correction)) return NewtonOutcome::not_finite;
             solve_step_matrix(s, m, m.solver, m.factored_alpha, m.correction);
             const double size = weighted_norm(m, m.correction);
-            if (!std::isfinite(size)) return Outcome::not_finite;
+            if (!std::isfinite(size)) return NewtonOutcome::not_finite;
             double part = 1, next = 0;
             for (;; part *= 0.5) {
-                if (part < least_part || s.abort_called) return Outcome::diverged;
+                if (part < least_part || s.abort_called) return NewtonOutcome::diverged;
                 move_end(s, m, part, m.correction);
                 ++m.newton;
                 const bool finite = residual_at(s, m, s.t_new, s.x_new + n, s.x_new, next_correction);
@@ -79,9 +78,9 @@ struct BdfNewton {
             move_end(s, m, 1, next_correction);
             if (next * next > m.tolerance * size) continue;
             note_change(s, m);
-            return Outcome::converged;
+            return NewtonOutcome::converged;
         }
-        return Outcome::diverged;
+        return NewtonOutcome::diverged;
     }
 
     // How far the end of the step is from the prediction.
@@ -155,7 +154,7 @@ private:
     }
 
     // x_new holds the prediction at first, and the solution at the end.
-    static Outcome iterate(Integration& s, BdfState& m) noexcept {
+    static NewtonOutcome iterate(Integration& s, BdfState& m) noexcept {
         const long long n = m.unknowns, nx = m.states;
         const double alpha = m.step.alpha, scale = -2 / (1 + alpha / m.factored_alpha);
         double *w = s.x_new, *rate_of = s.x_new + n, *change = m.past.change, *correction = m.correction;
@@ -163,7 +162,7 @@ private:
         double first = 0;
         for (int round = 0; round < most_iterations; ++round) {
             ++m.newton;
-            if (!residual_at(s, m, s.t_new, rate_of, w, correction)) return Outcome::not_finite;
+            if (!residual_at(s, m, s.t_new, rate_of, w, correction)) return NewtonOutcome::not_finite;
             solve_step_matrix(s, m, m.solver, m.factored_alpha, correction);
             double sum = 0;
             DAEDALUS_SIMD_SUM(sum)
@@ -177,20 +176,21 @@ private:
             DAEDALUS_SIMD
             for (long long i = 0; i < nx; ++i) rate_of[i] += alpha * correction[i];
             const double size = std::sqrt(sum / static_cast<double>(std::max(m.model.counted(), 1LL)));
-            if (!std::isfinite(size)) return Outcome::not_finite;
+            if (!std::isfinite(size)) return NewtonOutcome::not_finite;
             if (round == 0) {
                 first = size;
-                if (size <= 1e-4 * m.tolerance) return Outcome::converged;
+                if (size <= 1e-4 * m.tolerance) return NewtonOutcome::converged;
             } else {
                 const double rate = round == 1 ? size / first : std::pow(size / first, 1.0 / round);
-                if (rate > 0.9) return m.rounded && size <= m.tolerance ? Outcome::converged : Outcome::diverged;
+                if (rate > 0.9)
+                    return m.rounded && size <= m.tolerance ? NewtonOutcome::converged : NewtonOutcome::diverged;
                 m.contraction = rate / (1 - rate);
             }
             // A Jacobian that needs them all at higher index has served long enough.
             m.slow = m.model.higher_index && round == most_iterations - 1 && !m.fresh;
-            if (m.contraction * size <= m.tolerance) return Outcome::converged;
+            if (m.contraction * size <= m.tolerance) return NewtonOutcome::converged;
         }
-        return Outcome::diverged;
+        return NewtonOutcome::diverged;
     }
 };
 

@@ -7,7 +7,7 @@
 #include "methods/bdf/bdf_control.hpp"
 #include "methods/bdf/bdf_history.hpp"
 #include "methods/bdf/bdf_stability.hpp"
-#include "methods/implicit/implicit.hpp"
+#include "methods/implicit/implicit_state.hpp"
 
 namespace daedalus {
 

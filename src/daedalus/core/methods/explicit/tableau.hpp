@@ -1,4 +1,4 @@
-// Any explicit Runge-Kutta method as a table of numbers, prepared for stepping: zeros left out, dense output built.
+// Any explicit Runge-Kutta method by its tableau, prepared for stepping: zeros left out, dense output built.
 //
 // Dense output of order p: cubic Hermite up to order 4; above, the interpolant is raised one degree at a time by
 // evaluating the right-hand side on the present one (Enright, Jackson, Norsett, Thomsen: Interpolants for Runge-Kutta

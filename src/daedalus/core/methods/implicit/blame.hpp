@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "methods/implicit/implicit.hpp"
+#include "methods/implicit/implicit_state.hpp"
 
 namespace daedalus {
 

@@ -8,7 +8,7 @@
 // Radau of order 5 at rtol 1e-6: quadrotor 1317 for 580, robertson 2689 for 750, oregonator 3389 for 1685.
 #pragma once
 
-#include "methods/implicit/implicit.hpp"
+#include "methods/implicit/implicit_state.hpp"
 
 namespace daedalus {
 

@@ -1,7 +1,7 @@
 // The product of dF/dx' with a vector of unknowns, for a model and its columns of derivatives.
 #pragma once
 
-#include "methods/implicit/implicit.hpp"
+#include "methods/implicit/implicit_state.hpp"
 
 namespace daedalus {
 

@@ -16,24 +16,25 @@ inline namespace DAEDALUS_ISA {
 
 // The state in the middle of a step, and x' there.
 inline void write_middle(const Integration& s, const StepState& m, double* state, double* rate) noexcept {
-    const ImplicitTable& table = m.table;
+    const ImplicitTableau& tableau = m.tableau;
     const long long n = m.unknowns, nx = m.states;
     copy(s.x, n, state);
     for (long long i = 0; i < nx; ++i) rate[i] = 0;
     double half = 0.5;
-    for (int power = 1; power <= table.x_degree; ++power, half *= 0.5)
-        for (int j = 0; j < table.stages; ++j) {
-            const double weight = table.x_weights[static_cast<std::size_t>((power - 1) * table.stages + j)];
+    for (int power = 1; power <= tableau.x_degree; ++power, half *= 0.5)
+        for (int j = 0; j < tableau.stages; ++j) {
+            const double weight = tableau.x_weights[static_cast<std::size_t>((power - 1) * tableau.stages + j)];
             for (long long i = 0; i < nx; ++i) {
                 state[i] += half * m.step * weight * m.rows[j * n + i];
                 rate[i] += 2 * power * half * weight * m.rows[j * n + i];
             }
         }
     half = 0.5;
-    for (int power = 1; power <= table.z_degree; ++power, half *= 0.5)
-        for (int j = 0; j <= table.stages; ++j) {
-            const double weight = half * table.z_weights[static_cast<std::size_t>((power - 1) * (table.stages + 1) + j)];
-            const double* values = j < table.stages ? m.rows + j * n : s.x_new;
+    for (int power = 1; power <= tableau.z_degree; ++power, half *= 0.5)
+        for (int j = 0; j <= tableau.stages; ++j) {
+            const auto place = static_cast<std::size_t>((power - 1) * (tableau.stages + 1) + j);
+            const double weight = half * tableau.z_weights[place];
+            const double* values = j < tableau.stages ? m.rows + j * n : s.x_new;
             for (long long i = nx; i < n; ++i) state[i] += weight * (values[i] - s.x[i]);
         }
 }
@@ -42,7 +43,7 @@ inline void write_middle(const Integration& s, const StepState& m, double* state
 inline double correction_from(Integration& s, StepState& m, double t, const double* rate, const double* state,
                               double* off) noexcept {
     if (!residual_at(s, m, t, rate, state, off)) return std::numeric_limits<double>::infinity();
-    const double scaled = m.step * m.table.gamma;
+    const double scaled = m.step * m.tableau.gamma;
     for (long long i = 0; i < m.unknowns; ++i) off[i] *= scaled;
     m.solver.solve_own(off);
     for (long long i = m.states; i < m.unknowns; ++i) off[i] /= scaled;
@@ -55,7 +56,7 @@ inline double correction_from(Integration& s, StepState& m, double t, const doub
 inline double error_inside(Integration& s, StepState& m) noexcept {
     const ImplicitModel& model = m.model;
     if (model.higher_index || model.constraints.empty() || m.group_count > 1) return 0;
-    if (m.table.error.empty() || m.table.gamma == 0 || !m.table.ends_in_last_stage) return 0;
+    if (m.tableau.error.empty() || m.tableau.gamma == 0 || !m.tableau.ends_in_last_stage) return 0;
     if (model.autonomous && s.guards.count == 0) return 0;
     if (std::fabs(m.step) < shortest_looked_into * std::fabs(s.last_step)) return 0;
     write_middle(s, m, m.stage, m.trial);

@@ -12,7 +12,8 @@
 
 #include "methods/implicit/blame.hpp"
 #include "methods/implicit/column_newton.hpp"
-#include "methods/implicit_tableau/implicit_table.hpp"
+#include "methods/implicit/newton_outcome.hpp"
+#include "methods/implicit_tableau/implicit_tableau.hpp"
 #include "methods/implicit_tableau/stage_pattern.hpp"
 
 namespace daedalus {
@@ -21,8 +22,6 @@ inline namespace DAEDALUS_ISA {
 
 // How often one correction may be halved.
 inline constexpr int most_dampings = 8;
-
-enum class Newton { converged, diverged, not_finite, singular };
 
 struct FreeStagePattern {
     void operator()(const StagePattern* pattern) const noexcept { free_stage_pattern(pattern); }
@@ -34,14 +33,14 @@ struct GroupMatrix {
     std::unique_ptr<BlockSolver<double>> solver;
 };
 
-inline int largest_group(const ImplicitTable& table) noexcept {
+inline int largest_group(const ImplicitTableau& tableau) noexcept {
     int largest = 1;
-    for (const StageGroup& group : table.groups) largest = std::max(largest, group.count);
+    for (const StageGroup& group : tableau.groups) largest = std::max(largest, group.count);
     return largest;
 }
 
 struct StageState : ImplicitState {
-    const ImplicitTable& table;
+    const ImplicitTableau& tableau;
     const long long most;                     // stages in the largest group
     std::unique_ptr<GroupMatrix[]> matrices;  // one a group
     double* rows;                    // (stages + 1, unknowns): (K_i, Z_i); the last row is the end of the step
@@ -60,9 +59,9 @@ struct StageState : ImplicitState {
     bool strained = false;           // a correction had to be damped, or left more than a quarter of itself
     double step = 0;
 
-    StageState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTable& t, long long extra)
+    StageState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTableau& t, long long extra)
         : ImplicitState(m, calls, (t.stages + 9 * largest_group(t) + 3) * padded(m.unknowns) + extra),
-          table(t),
+          tableau(t),
           most(largest_group(t)),
           matrices(std::make_unique<GroupMatrix[]>(t.groups.size())) {
         const long long n = m.unknowns;
@@ -80,7 +79,7 @@ struct StageState : ImplicitState {
     }
 };
 
-// The stages that one Newton iteration solves for: a group of the table, or the end of the step, where x is known.
+// The stages that one Newton iteration solves for: a group of the tableau, or the end of the step, where x is known.
 struct Stages {
     int first = 0, count = 1;
     bool known = false;
@@ -92,12 +91,12 @@ inline BlockSolver<double>& solver_of(StageState& m, const Stages& part) noexcep
 }
 
 inline double stage_time(const Integration& s, const StageState& m, int i) noexcept {
-    const double c = i < m.table.stages ? m.table.c[static_cast<std::size_t>(i)] : 1;
+    const double c = i < m.tableau.stages ? m.tableau.c[static_cast<std::size_t>(i)] : 1;
     return c == 1 ? s.t_new : s.t + c * (s.t_new - s.t);
 }
 
 inline double coupling(const StageState& m, const Stages& part, int i, int j) noexcept {
-    return part.known ? 0 : m.table.entry(part.first + i, part.first + j);
+    return part.known ? 0 : m.tableau.entry(part.first + i, part.first + j);
 }
 
 // (x, z) at stage i of the part, where its unknowns are u.
@@ -225,28 +224,28 @@ inline void correction(Integration& s, StageState& m, const Stages& part, const 
 }
 
 // Moves the unknowns of the part to a solution; on failure `s.culprit` names the variable that moved most.
-inline Newton solve_part(Integration& s, StageState& m, const Stages& part) noexcept {
+inline NewtonOutcome solve_part(Integration& s, StageState& m, const Stages& part) noexcept {
     const long long size = part.count * m.unknowns;
     double* u = m.rows + part.first * m.unknowns;
     s.culprit = {};
     if (!stage_residuals(s, m, part, u, m.residuals)) {
         long long entry = 0;
         if (first_not_finite(m.residuals, size, entry)) s.culprit = {entry % m.unknowns, Culprit::What::derivative};
-        return Newton::not_finite;
+        return NewtonOutcome::not_finite;
     }
     double damping = 1;
     for (int round = 0; round < m.most_rounds; ++round) {
         ++m.newton;
-        if (!linearise(s, m, part, u)) return Newton::singular;
+        if (!linearise(s, m, part, u)) return NewtonOutcome::singular;
         correction(s, m, part, u, m.residuals, m.change);
         const double length = stage_norm(m, part, m.change);
-        if (!std::isfinite(length)) return Newton::singular;
+        if (!std::isfinite(length)) return NewtonOutcome::singular;
         s.culprit = {worst_of_stages(m, part, m.change), Culprit::What::nothing};
         double after = 0;
         for (int halving = 0;; ++halving, damping *= 0.5) {
             for (long long k = 0; k < size; ++k) m.trial[k] = u[k] + damping * m.change[k];
             const bool finite = stage_residuals(s, m, part, m.trial, m.residuals);
-            if (s.abort_called) return Newton::not_finite;
+            if (s.abort_called) return NewtonOutcome::not_finite;
             if (finite) {
                 correction(s, m, part, u, m.residuals, m.next);
                 after = stage_norm(m, part, m.next);
@@ -254,11 +253,11 @@ inline Newton solve_part(Integration& s, StageState& m, const Stages& part) noex
                 // Corrections of this size are noise, and no test can be asked of them.
                 if (damping == 1 && length <= m.rounding) {
                     copy(m.trial, size, u);
-                    return Newton::converged;
+                    return NewtonOutcome::converged;
                 }
             }
             m.strained = true;
-            if (halving == most_dampings) return finite ? Newton::diverged : Newton::not_finite;
+            if (halving == most_dampings) return finite ? NewtonOutcome::diverged : NewtonOutcome::not_finite;
         }
         copy(m.trial, size, u);
         if (damping == 1) {
@@ -266,12 +265,12 @@ inline Newton solve_part(Integration& s, StageState& m, const Stages& part) noex
             m.strained |= theta > 0.25 && length > m.rounding;
             if (theta / (1 - theta) * after <= m.tolerance) {
                 for (long long k = 0; k < size; ++k) u[k] += m.next[k];
-                return Newton::converged;
+                return NewtonOutcome::converged;
             }
         }
         damping = std::fmin(1.0, 2 * damping);
     }
-    return Newton::diverged;
+    return NewtonOutcome::diverged;
 }
 
 }  // namespace DAEDALUS_ISA

@@ -5,7 +5,7 @@
 
 namespace daedalus {
 
-const StagePattern* make_stage_pattern(const ImplicitModel& model, const ImplicitTable& table,
+const StagePattern* make_stage_pattern(const ImplicitModel& model, const ImplicitTableau& tableau,
                                        const StageGroup& group) {
     auto made = std::make_unique<StagePattern>();
     const Pattern& one = model.matrix;
@@ -21,7 +21,7 @@ const StagePattern* make_stage_pattern(const ImplicitModel& model, const Implici
             for (std::size_t i = 0; i < count; ++i) {
                 // Other stages see this one through x alone.
                 const int row = group.first + static_cast<int>(i), other = group.first + static_cast<int>(j);
-                const bool coupled = table.entry(row, other) != 0;
+                const bool coupled = tableau.entry(row, other) != 0;
                 if (i != j && (!coupled || column >= model.block_states())) continue;
                 const auto begin = static_cast<std::size_t>(one.colind[static_cast<std::size_t>(column)]);
                 const auto end = static_cast<std::size_t>(one.colind[static_cast<std::size_t>(column) + 1]);

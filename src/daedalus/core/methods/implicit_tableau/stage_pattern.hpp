@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "methods/implicit_tableau/implicit_table.hpp"
+#include "methods/implicit_tableau/implicit_tableau.hpp"
 #include "model/implicit_model.hpp"
 
 namespace daedalus {
@@ -19,7 +19,8 @@ struct StagePattern {
 };
 
 // Compiled once for any processor, as memory of vectors is shared with the rest of the program.
-const StagePattern* make_stage_pattern(const ImplicitModel& model, const ImplicitTable& table, const StageGroup& group);
+const StagePattern* make_stage_pattern(const ImplicitModel& model, const ImplicitTableau& tableau,
+                                       const StageGroup& group);
 void free_stage_pattern(const StagePattern* pattern) noexcept;
 
 }  // namespace daedalus

@@ -22,7 +22,7 @@ struct StepState : StageState {
     double restart_time = 0;   // here the first stage's slope is not known from a step before
     double rtol = 0, atol_factor = 1;
 
-    StepState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTable& t)
+    StepState(const ImplicitModel& m, const ImplicitCalls& calls, const ImplicitTableau& t)
         : StageState(m, calls, t, t.stages * m.unknowns), reached(memory.carve(t.stages * m.unknowns)) {}
 };
 
@@ -49,7 +49,7 @@ inline void start_values(Integration& s, StepState& m, const Stages& part, Start
             for (long long k = 0; k < n; ++k) row[k] += m.reach * (m.reached[i * n + k] - row[k]);
         if (start != Start::prolonged) continue;
         const double theta = (stage_time(s, m, i) - m.polynomial_time) / m.polynomial_step;
-        evaluate_polynomial(s.coefficients, m.table.degree(), s.lanes, theta, s.stage);
+        evaluate_polynomial(s.coefficients, m.tableau.degree(), s.lanes, theta, s.stage);
         copy(s.stage + n, nx, row);
         copy(s.stage + nx, n - nx, row + nx);
     }
@@ -58,38 +58,38 @@ inline void start_values(Integration& s, StepState& m, const Stages& part, Start
 // A first stage at the beginning of the step: x' and z are there, and are solved for only behind a jump and where the
 // step before was moved onto the invariants. Where the equations do not give them (a higher index) they are taken as
 // they are.
-inline Newton first_slope(Integration& s, StepState& m, const Stages& part) noexcept {
+inline NewtonOutcome first_slope(Integration& s, StepState& m, const Stages& part) noexcept {
     start_values(s, m, part, Start::plain);
     const bool stale = s.t == m.restart_time || s.has_projection;
-    if (!stale || m.model.higher_index) return Newton::converged;
-    const Newton outcome = solve_part(s, m, part);
+    if (!stale || m.model.higher_index) return NewtonOutcome::converged;
+    const NewtonOutcome outcome = solve_part(s, m, part);
     m.strained = false;
-    if (outcome != Newton::singular || s.abort_called) return outcome;
+    if (outcome != NewtonOutcome::singular || s.abort_called) return outcome;
     start_values(s, m, part, Start::plain);
-    return Newton::converged;
+    return NewtonOutcome::converged;
 }
 
 // All stages of the step to t_new, group by group.
-inline Newton solve_stages(Integration& s, StepState& m, Start start) noexcept {
-    const ImplicitTable& table = m.table;
+inline NewtonOutcome solve_stages(Integration& s, StepState& m, Start start) noexcept {
+    const ImplicitTableau& tableau = m.tableau;
     const long long n = m.unknowns, nx = m.states;
     m.step = s.t_new - s.t;
     m.strained = false;
     weigh_stages(s, m, m.step);
-    Newton outcome = Newton::converged;
-    for (std::size_t g = 0; g < table.groups.size() && outcome == Newton::converged; ++g) {
-        const StageGroup& group = table.groups[g];
+    NewtonOutcome outcome = NewtonOutcome::converged;
+    for (std::size_t g = 0; g < tableau.groups.size() && outcome == NewtonOutcome::converged; ++g) {
+        const StageGroup& group = tableau.groups[g];
         const Stages part{group.first, group.count, group.known, &m.matrices[g]};
         for (int i = 0; i < group.count; ++i) {
             double* base = m.base + i * nx;
             copy(s.x, nx, base);
             for (int j = 0; j < group.first; ++j) {
-                const double factor = m.step * table.entry(group.first + i, j);
+                const double factor = m.step * tableau.entry(group.first + i, j);
                 if (factor == 0) continue;
                 for (long long k = 0; k < nx; ++k) base[k] += factor * m.rows[j * n + k];
             }
         }
-        if (g == 0 && table.begins_with_known_slope) {
+        if (g == 0 && tableau.begins_with_known_slope) {
             outcome = first_slope(s, m, part);
             continue;
         }
@@ -104,13 +104,13 @@ inline Newton solve_stages(Integration& s, StepState& m, Start start) noexcept {
 inline bool follow(Integration& s, StepState& m) noexcept {
     constexpr int most_attempts = 40;
     const double end = s.t_new, whole = end - s.t, shortest = 1.0 / 256;
-    const long long size = m.table.stages * m.unknowns;
+    const long long size = m.tableau.stages * m.unknowns;
     double part = 0, next = 0.5, growth = 2;
     for (int attempt = 0; attempt < most_attempts && part < 1 && !s.abort_called; ++attempt) {
         s.t_new = next == 1 ? end : s.t + next * whole;
         m.reach = part > 0 ? next / part : 1;
-        const Newton outcome = solve_stages(s, m, part > 0 ? Start::reached : Start::plain);
-        if (outcome == Newton::converged && !m.strained) {
+        const NewtonOutcome outcome = solve_stages(s, m, part > 0 ? Start::reached : Start::plain);
+        if (outcome == NewtonOutcome::converged && !m.strained) {
             copy(m.rows, size, m.reached);
             part = next;
         } else if (part == 0) {
@@ -128,23 +128,23 @@ inline bool follow(Integration& s, StepState& m) noexcept {
     return part == 1;
 }
 
-inline Newton solve_step(Integration& s, StepState& m) noexcept {
+inline NewtonOutcome solve_step(Integration& s, StepState& m) noexcept {
     if (m.restarted) m.polynomial_known = m.restarted = false, m.restart_time = s.t;
     const bool prolongs = m.polynomial_known;
-    Newton outcome = Newton::diverged;
+    NewtonOutcome outcome = NewtonOutcome::diverged;
     for (const Start start : {Start::prolonged, Start::plain}) {
         if (start == Start::prolonged && !prolongs) continue;
         outcome = solve_stages(s, m, start);
-        if ((outcome == Newton::converged && !m.strained) || s.abort_called) return outcome;
+        if ((outcome == NewtonOutcome::converged && !m.strained) || s.abort_called) return outcome;
     }
     if (s.fixed_step <= 0) return outcome;
-    if (follow(s, m)) return Newton::converged;
-    if (s.abort_called) return Newton::diverged;
+    if (follow(s, m)) return NewtonOutcome::converged;
+    if (s.abort_called) return NewtonOutcome::diverged;
     // No undamped road: what damping finds.
     for (const Start start : {Start::prolonged, Start::plain}) {
         if (start == Start::prolonged && !prolongs) continue;
         outcome = solve_stages(s, m, start);
-        if (outcome == Newton::converged || s.abort_called) break;
+        if (outcome == NewtonOutcome::converged || s.abort_called) break;
     }
     return outcome;
 }

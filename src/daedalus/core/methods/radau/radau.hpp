@@ -29,11 +29,11 @@ struct Radau : RadauLastStep {
     static constexpr bool is_explicit = false;
     static constexpr bool dense_on_demand = true;
     static RadauState& of(Integration& s) { return static_cast<RadauState&>(implicit_of(s)); }
-    static int degree(Integration& s) { return of(s).table.stages + 1; }
+    static int degree(Integration& s) { return of(s).method.stages + 1; }
 
     static void prepare(Integration& s) noexcept {
         RadauState& m = of(s);
-        const int stages = m.table.stages;
+        const int stages = m.method.stages;
         // The estimate has order s + 1 and the method 2 s: a looser internal tolerance gives the error asked for.
         if (s.fixed_step > 0) {
             // The rtol asked for has no meaning then, and a coarse one must not make atol vanish.
@@ -83,23 +83,23 @@ struct Radau : RadauLastStep {
         if (m.refusals >= many_refusals && m.model.deepest > 2 && !m.keeps_defect)
             m.keeps_defect = residual_at(s, m, s.t, s.x + m.unknowns, s.x, m.defect);
         double cut = 0.5;
-        Newton outcome = solve_stages(s, m, h, cut);
-        if (outcome == Newton::diverged) {
+        NewtonOutcome outcome = solve_stages(s, m, h, cut);
+        if (outcome == NewtonOutcome::diverged) {
             note_failure_of_newton(m);
             const bool careful = ++m.failures >= many_failures || (s.kinked && m.strain >= strained);
             if (careful && m.jacobian_fresh && !s.abort_called)
                 outcome = solve_carefully(s, m, h);
         }
         if (s.abort_called) return Status::aborted;
-        if (outcome == Newton::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
-        if (outcome == Newton::diverged) {
+        if (outcome == NewtonOutcome::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
+        if (outcome == NewtonOutcome::diverged) {
             ++m.newton_failures;
             return shorter(s, m, cut, Status::newton_failed);
         }
         double error = estimate(s, m, h);
         if (error < 1) error = std::fmax(error, error_inside(s, m, h));
         if (s.abort_called) return Status::aborted;
-        const double exponent = 1.0 / (m.table.stages + 1);
+        const double exponent = 1.0 / (m.method.stages + 1);
         const double nit = m.most_iterations;
         const double factor = std::fmin(safety, safety * (1 + 2 * nit) / (m.iterations + 2 * nit));
         double quotient = std::clamp(std::pow(error, exponent) / factor, 1.0 / 8, 5.0);
@@ -131,8 +131,9 @@ struct Radau : RadauLastStep {
             if (!ready(s, m, h)) break;
             start_values(s, m);
             double cut = 0;
-            s.taken = solve_stages(s, m, h, cut) == Newton::converged;
-            if (!s.taken && round == 1 && !s.abort_called) s.taken = solve_carefully(s, m, h) == Newton::converged;
+            s.taken = solve_stages(s, m, h, cut) == NewtonOutcome::converged;
+            if (!s.taken && round == 1 && !s.abort_called)
+                s.taken = solve_carefully(s, m, h) == NewtonOutcome::converged;
             if (!s.taken) ++m.newton_failures;
         }
         m.jacobian_known = count_old_step(m) < oldest_jacobian && m.jacobian_known && m.rate_of_newton <= 1e-2;
@@ -145,13 +146,13 @@ struct Radau : RadauLastStep {
     // the beginning give x with one order more, which still ends at w_new: the weight of the first node is zero.
     static void dense(Integration& s) noexcept {
         RadauState& m = of(s);
-        const CollocationTable& table = m.table;
+        const CollocationCoefficients& method = m.method;
         const long long n = m.unknowns, nx = m.states;
-        const int stages = table.stages;
+        const int stages = method.stages;
         const double h = s.t_new - s.t;
         double* c = s.coefficients;
         copy(s.x, n, c);
-        multiply(m, table.powers, m.z, m.turned);
+        multiply(m, method.powers, m.z, m.turned);
         for (int j = 0; j <= stages; ++j) {
             double* row = c + (j + 1) * s.lanes;
             for (long long i = 0; i < n; ++i) row[i] = j < stages ? m.turned[j * m.lanes + i] : 0;
@@ -159,8 +160,8 @@ struct Radau : RadauLastStep {
         for (long long i = 0; i < (m.model.higher_index ? 0 : nx); ++i) {
             if (!slope_serves(s, m, h, i)) continue;
             for (int j = 0; j <= stages; ++j) {
-                double sum = table.slope[j] * h * s.x[n + i];
-                for (int k = 0; k < stages; ++k) sum += table.better[j][k] * m.z[k * m.lanes + i];
+                double sum = method.slope[j] * h * s.x[n + i];
+                for (int k = 0; k < stages; ++k) sum += method.better[j][k] * m.z[k * m.lanes + i];
                 c[(j + 1) * s.lanes + i] = sum;
             }
         }
@@ -173,14 +174,14 @@ struct Radau : RadauLastStep {
     // with. Variables of index 1 that have not jumped keep theirs, which is exact.
     static void renew_begin(Integration& s) noexcept {
         RadauState& m = of(s);
-        const int stages = m.table.stages;
+        const int stages = m.method.stages;
         double product = -1;
-        for (int k = 0; k < stages; ++k) product *= -m.table.c[k];
+        for (int k = 0; k < stages; ++k) product *= -m.method.c[k];
         for (long long i = 0; i < m.unknowns; ++i) {
             const auto place = static_cast<std::size_t>(i);
             if (i < m.states && m.model.has_derivative[place]) continue;
             double highest = 0;
-            for (int k = 0; k < stages; ++k) highest += m.table.powers[stages - 1][k] * m.z[k * m.lanes + i];
+            for (int k = 0; k < stages; ++k) highest += m.method.powers[stages - 1][k] * m.z[k * m.lanes + i];
             const double jump = product * highest;
             if (m.model.index[place] < 2 && std::fabs(jump) * m.weights[i] <= fitting_slope) continue;
             s.x[i] += jump;
@@ -195,8 +196,8 @@ private:
     static bool slope_serves(const Integration& s, const RadauState& m, double h, long long i) noexcept {
         if (!m.model.has_derivative[static_cast<std::size_t>(i)]) return false;
         if (s.fixed_step > 0) return true;
-        double raw = m.table.weight * h * s.x[m.unknowns + i];
-        for (int k = 0; k < m.table.stages; ++k) raw += m.table.error[k] * m.z[k * m.lanes + i];
+        double raw = m.method.weight * h * s.x[m.unknowns + i];
+        for (int k = 0; k < m.method.stages; ++k) raw += m.method.error[k] * m.z[k * m.lanes + i];
         return std::fabs(raw) * m.weights[i] <= fitting_slope;
     }
 
@@ -206,8 +207,8 @@ private:
         m.refusals = 0, m.keeps_defect = false;
     }
 
-    static Complex pair_factor(const CollocationTable& table, int k, double h) noexcept {
-        return {table.alpha[k] / h, table.beta[k] / h};
+    static Complex pair_factor(const CollocationCoefficients& method, int k, double h) noexcept {
+        return {method.alpha[k] / h, method.beta[k] / h};
     }
 
     // Jacobian and factors for this step; false where a matrix is singular.
@@ -248,7 +249,7 @@ private:
 
     // The first equation whose residual is not finite, where Newton's method met one.
     static void name_equation(Integration& s, const RadauState& m) noexcept {
-        for (int k = 0; k < m.table.stages; ++k) {
+        for (int k = 0; k < m.method.stages; ++k) {
             if (!first_not_finite(m.change + k * m.lanes, m.unknowns, s.culprit.component)) continue;
             s.culprit.what = Culprit::What::derivative;
             return;
@@ -264,7 +265,7 @@ private:
     // The filtered difference to a formula of order s that uses x'_n too; once more filtered where it is too large at a
     // first or repeated step, so that stiff components do not count.
     static double estimate(Integration& s, RadauState& m, double h) noexcept {
-        slope_of(m, m.table.error, -m.table.weight * h, m.rate);
+        slope_of(m, m.method.error, -m.method.weight * h, m.rate);
         if (!residual_at(s, m, s.t, m.rate, s.x, m.error)) return std::numeric_limits<double>::infinity();
         filter(s, m);
         const double at_end = ends_run(s, m) ? error_at_end(s, m, h, m.error) : 0;
@@ -282,21 +283,21 @@ private:
 
     // What is left of a constraint at t_n is no error of this step, and 1/h^2 would magnify it.
     static void filter(Integration& s, RadauState& m) noexcept {
-        const CollocationTable& table = m.table;
+        const CollocationCoefficients& method = m.method;
         for (std::size_t k = 0; k < m.model.constraints.size(); ++k) m.error[m.model.constraints[k]] = 0;
         const double h = m.factored_step;
-        if (table.has_real) return solve_step_matrix(s, m, m.solver, table.gamma / h, m.error);
+        if (method.has_real) return solve_step_matrix(s, m, m.solver, method.gamma / h, m.error);
         for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = 0;
-        solve_step_matrix(s, m, *m.pairs[0], pair_factor(table, 0, h), m.error, m.stage);
+        solve_step_matrix(s, m, *m.pairs[0], pair_factor(method, 0, h), m.error, m.stage);
         for (long long i = 0; i < m.unknowns; ++i)
-            m.error[i] = table.weight * (table.alpha[0] * m.error[i] - table.beta[0] * m.stage[i]);
+            m.error[i] = method.weight * (method.alpha[0] * m.error[i] - method.beta[0] * m.stage[i]);
     }
 
     static void write_end(Integration& s, RadauState& m, double h) noexcept {
         const long long n = m.unknowns;
-        const double* last = m.z + (m.table.stages - 1) * m.lanes;
+        const double* last = m.z + (m.method.stages - 1) * m.lanes;
         for (long long i = 0; i < n; ++i) s.x_new[i] = s.x[i] + last[i];
-        slope_of(m, m.table.inverse[m.table.stages - 1], h, m.rate);
+        slope_of(m, m.method.inverse[m.method.stages - 1], h, m.rate);
         copy(m.rate, m.states, s.x_new + n);
     }
 
@@ -306,7 +307,7 @@ private:
         write_end(s, m, h);
         keep_step(s, m, h);
         if (!m.first) {
-            const double exponent = 1.0 / (m.table.stages + 1);
+            const double exponent = 1.0 / (m.method.stages + 1);
             const double ratio = std::fabs(m.accepted_step / h) * std::pow(error * error / m.accepted_error, exponent);
             quotient = std::fmax(quotient, std::clamp(ratio / safety, 1.0 / 8, 5.0));
         }

@@ -20,23 +20,23 @@ inline namespace DAEDALUS_ISA {
 // The correction of Newton's method in the middle of a step, in units of what is allowed there; it is left in `off`.
 // `nudge`: by which share of themselves unknowns are moved before, to and fro. Infinity where F has no value.
 inline double correction_inside(Integration& s, RadauState& m, double h, double nudge, double* off) noexcept {
-    const CollocationTable& table = m.table;
+    const CollocationCoefficients& method = m.method;
     double place[most_stages] = {}, slope[most_stages] = {}, power = 1;
-    for (int j = 0; j < table.stages; ++j, power *= 0.5)
-        for (int k = 0; k < table.stages; ++k) {
-            place[k] += 0.5 * power * table.powers[j][k];
-            slope[k] += (j + 1) * power * table.powers[j][k];
+    for (int j = 0; j < method.stages; ++j, power *= 0.5)
+        for (int k = 0; k < method.stages; ++k) {
+            place[k] += 0.5 * power * method.powers[j][k];
+            slope[k] += (j + 1) * power * method.powers[j][k];
         }
-    add_rows_twice(m.lanes, s.x, place, 1 / h, slope, table.stages, m.z, m.stage, m.rate);
+    add_rows_twice(m.lanes, s.x, place, 1 / h, slope, method.stages, m.z, m.stage, m.rate);
     for (long long i = 0; i < m.unknowns; ++i) m.stage[i] *= i % 2 ? 1 - nudge : 1 + nudge;
     if (!residual_at(s, m, s.t + 0.5 * h, m.rate, m.stage, off)) return std::numeric_limits<double>::infinity();
     const double factored = m.factored_step;
-    if (table.has_real) {
-        solve_step_matrix(s, m, m.solver, table.gamma / factored, off);
+    if (method.has_real) {
+        solve_step_matrix(s, m, m.solver, method.gamma / factored, off);
     } else {
         double* imaginary = m.stage;
         for (long long i = 0; i < m.lanes; ++i) imaginary[i] = 0;
-        const Complex factor{table.alpha[0] / factored, table.beta[0] / factored};
+        const Complex factor{method.alpha[0] / factored, method.beta[0] / factored};
         solve_step_matrix(s, m, *m.pairs[0], factor, off, imaginary);
     }
     return weighted_norm(m, off) / most_inside;

@@ -32,12 +32,12 @@ struct RadauLastStep : RadauStages {
 private:
     static double largest_error(const Integration& s, const RadauState& m, const double* estimates,
                                 const double* noise) noexcept {
-        const double share = share_of_last_stage(m.table);
+        const double share = share_of_last_stage(m.method);
         double largest = 0;
         for (long long i = 0; i < m.unknowns; ++i) {
             const auto place = static_cast<std::size_t>(i);
             if (m.model.index[place] < 2 || (i < m.states && m.model.has_derivative[place])) continue;
-            const double end = s.x[i] + m.z[(m.table.stages - 1) * m.lanes + i];
+            const double end = s.x[i] + m.z[(m.method.stages - 1) * m.lanes + i];
             // Estimates refer to z at the beginning, which is not known behind a jump.
             const double error = m.stale_time == s.t ? miss_of_last_stage(m, i) : share * estimates[i];
             const double allowed = m.atol_factor * s.atol[i] + m.rtol * std::fmax(std::fabs(s.x[i]), std::fabs(end));
@@ -47,21 +47,21 @@ private:
     }
 
     // How much more the last stage counts in z at the end than in the estimate: a kink may lie just before it.
-    static double share_of_last_stage(const CollocationTable& table) noexcept {
-        const int last = table.stages - 1;
-        const double estimated = table.error[last] * (table.has_real ? 1 / table.weight : table.alpha[0]);
-        return std::fabs(table.inverse[last][last] / estimated);
+    static double share_of_last_stage(const CollocationCoefficients& method) noexcept {
+        const int last = method.stages - 1;
+        const double estimated = method.error[last] * (method.has_real ? 1 / method.weight : method.alpha[0]);
+        return std::fabs(method.inverse[last][last] / estimated);
     }
 
     // By how much the last stage of one variable misses the polynomial through the others.
     static double miss_of_last_stage(const RadauState& m, long long i) noexcept {
-        const CollocationTable& table = m.table;
-        const int last = table.stages - 1;
+        const CollocationCoefficients& method = m.method;
+        const int last = method.stages - 1;
         double miss = m.z[last * m.lanes + i];
         for (int k = 0; k < last; ++k) {
             double weight = 1;
             for (int j = 0; j < last; ++j)
-                if (j != k) weight *= (table.c[last] - table.c[j]) / (table.c[k] - table.c[j]);
+                if (j != k) weight *= (method.c[last] - method.c[j]) / (method.c[k] - method.c[j]);
             miss -= weight * m.z[k * m.lanes + i];
         }
         return miss;

@@ -71,7 +71,7 @@ struct RadauRounding : RadauCorrections {
     // noise <- a sample for each unknown, with its margin, by what residuals at stages moved by a spacing change the
     // correction in `change`; that is kept. False where they are not finite.
     static bool sample_noise(Integration& s, RadauState& m, double h, double* noise) noexcept {
-        const long long count = m.table.stages * m.lanes;
+        const long long count = m.method.stages * m.lanes;
         copy(m.change, count, m.kept);
         const bool finite = residuals(s, m, h, [&](int k, double& t, double* stage) {
             constexpr double eps = std::numeric_limits<double>::epsilon();
@@ -82,7 +82,7 @@ struct RadauRounding : RadauCorrections {
             correct(s, m);
             for (long long i = 0; i < m.unknowns; ++i) {
                 double most = 0;
-                for (int k = 0; k < m.table.stages; ++k)
+                for (int k = 0; k < m.method.stages; ++k)
                     most = std::fmax(most, std::fabs(m.change[k * m.lanes + i] - m.kept[k * m.lanes + i]));
                 noise[i] = noise_margin * most;
             }

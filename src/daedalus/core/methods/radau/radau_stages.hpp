@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "methods/implicit/newton_outcome.hpp"
 #include "methods/radau/radau_rounding.hpp"
 
 namespace daedalus {
@@ -18,10 +19,8 @@ inline namespace DAEDALUS_ISA {
 inline constexpr double least_promise = 1e-4;
 
 struct RadauStages : RadauRounding {
-    enum class Newton { converged, diverged, not_finite };
-
     // Simplified Newton; `cut` is by how much the step should shrink where it does not converge.
-    static Newton solve_stages(Integration& s, RadauState& m, double h, double& cut) noexcept {
+    static NewtonOutcome solve_stages(Integration& s, RadauState& m, double h, double& cut) noexcept {
         const int most = m.most_iterations;
         const bool fixed = s.fixed_step > 0;
         m.contraction = std::pow(std::fmax(m.contraction, std::numeric_limits<double>::epsilon()), 0.8);
@@ -29,10 +28,10 @@ struct RadauStages : RadauRounding {
         for (int round = 1; round <= most; ++round) {
             m.iterations = round;
             ++m.newton;
-            if (!residuals(s, m, h)) return Newton::not_finite;
+            if (!residuals(s, m, h)) return NewtonOutcome::not_finite;
             correct(s, m);
             const double size = size_of_change(m);
-            if (!std::isfinite(size)) return Newton::not_finite;
+            if (!std::isfinite(size)) return NewtonOutcome::not_finite;
             if (round == 1) first = size;
             if (round > 1) {
                 const double ratio = size / before;
@@ -44,53 +43,54 @@ struct RadauStages : RadauRounding {
                     m.contraction = theta / (1 - theta);
                     const double left = m.contraction * size * small_power(theta, most - 1 - round) / m.newton_tolerance;
                     if (!fixed && left >= 1 && (!small || round == most)) {
-                        if (rounding_explains(s, m, h, size)) return Newton::converged;
+                        if (rounding_explains(s, m, h, size)) return NewtonOutcome::converged;
                         const double excess = std::clamp(left, 1e-4, 20.0);
                         cut = 0.8 * std::pow(excess, -1.0 / (4.0 + std::max(most - 1 - round, 0)));
-                        return Newton::diverged;
+                        return NewtonOutcome::diverged;
                     }
                 } else {
                     cut = 0.5;
-                    return small || rounding_explains(s, m, h, size) ? Newton::converged : Newton::diverged;
+                    return small || rounding_explains(s, m, h, size) ? NewtonOutcome::converged
+                                                                     : NewtonOutcome::diverged;
                 }
             }
             before = std::fmax(size, std::numeric_limits<double>::min());
             DAEDALUS_SIMD
-            for (long long i = 0; i < m.table.stages * m.lanes; ++i) m.z[i] -= m.change[i];
+            for (long long i = 0; i < m.method.stages * m.lanes; ++i) m.z[i] -= m.change[i];
             // The rate of the step before may promise too much: behind a quiet time everything moves at once.
             const double promised = round == 1 ? std::fmax(m.contraction, least_promise) : m.contraction;
             if (promised * size <= m.newton_tolerance) {
                 if (round == 1) m.rate_of_newton = 0;
-                return Newton::converged;
+                return NewtonOutcome::converged;
             }
         }
         cut = 0.5;
-        return Newton::diverged;
+        return NewtonOutcome::diverged;
     }
 
     // Newton's method with the Jacobian of the end as far as it is known, new for every correction, and corrections that
     // are halved until the next one would be shorter (P. Deuflhard, Newton Methods for Nonlinear Problems, 2004, section
     // 3.3): over a kink the Jacobian at the beginning belongs to the other side, however short the step.
-    static Newton solve_carefully(Integration& s, RadauState& m, double h) noexcept {
+    static NewtonOutcome solve_carefully(Integration& s, RadauState& m, double h) noexcept {
         m.jacobian_known = false;
         if (s.kinked && solve_by_whole(s, m, h)) return arrived(m, 0);
-        const long long count = m.table.stages * m.lanes;
+        const long long count = m.method.stages * m.lanes;
         start_values(s, m);
         for (int round = 0; round < most_careful; ++round) {
-            if (!factor_end(s, m, h)) return Newton::diverged;
+            if (!factor_end(s, m, h)) return NewtonOutcome::diverged;
             ++m.newton;
-            if (!residuals(s, m, h)) return Newton::not_finite;
+            if (!residuals(s, m, h)) return NewtonOutcome::not_finite;
             correct(s, m);
             const double size = size_of_change(m);
-            if (!std::isfinite(size)) return Newton::not_finite;
+            if (!std::isfinite(size)) return NewtonOutcome::not_finite;
             copy(m.change, count, m.kept);
             double part = 1, next = 0;
             for (;; part *= 0.5) {
-                if (s.abort_called) return Newton::diverged;
+                if (s.abort_called) return NewtonOutcome::diverged;
                 if (part < least_part) {
                     copy(m.kept, count, m.change);
                     const bool noise = is_noise(s, m, size, size) || rounding_explains(s, m, h, size);
-                    return noise ? Newton::converged : Newton::diverged;
+                    return noise ? NewtonOutcome::converged : NewtonOutcome::diverged;
                 }
                 DAEDALUS_SIMD
                 for (long long i = 0; i < count; ++i) m.z[i] -= part * m.kept[i];
@@ -109,7 +109,7 @@ struct RadauStages : RadauRounding {
             if (next * theta > m.newton_tolerance) continue;
             return arrived(m, theta);
         }
-        return Newton::diverged;
+        return NewtonOutcome::diverged;
     }
 
     // The same with whole corrections, which pass a kink where damped ones end at it. Smooth equations do not get them: a
@@ -125,7 +125,7 @@ struct RadauStages : RadauRounding {
             if (!std::isfinite(size)) return false;
             if (round == 0) first = size;
             DAEDALUS_SIMD
-            for (long long i = 0; i < m.table.stages * m.lanes; ++i) m.z[i] -= m.change[i];
+            for (long long i = 0; i < m.method.stages * m.lanes; ++i) m.z[i] -= m.change[i];
             if (size <= m.newton_tolerance || (round > 0 && is_noise(s, m, first, size))) return true;
         }
         return false;
@@ -134,15 +134,15 @@ struct RadauStages : RadauRounding {
     // Factors with the Jacobian at the end of the step, as far as that is known.
     static bool factor_end(Integration& s, RadauState& m, double h) noexcept {
         const double one = 1;
-        add_rows(m.lanes, s.x, &one, 1, m.z + (m.table.stages - 1) * m.lanes, m.stage);
-        slope_of(m, m.table.inverse[m.table.stages - 1], h, m.rate);
+        add_rows(m.lanes, s.x, &one, 1, m.z + (m.method.stages - 1) * m.lanes, m.stage);
+        slope_of(m, m.method.inverse[m.method.stages - 1], h, m.rate);
         return jacobian_at(s, m, s.t_new, m.rate, m.stage) && factor(m, h);
     }
 
-    static Newton arrived(RadauState& m, double theta) noexcept {
+    static NewtonOutcome arrived(RadauState& m, double theta) noexcept {
         m.rate_of_newton = theta, m.contraction = 1, m.iterations = m.most_iterations;
         m.jacobian_known = true, m.jacobian_fresh = false;
-        return Newton::converged;
+        return NewtonOutcome::converged;
     }
 };
 

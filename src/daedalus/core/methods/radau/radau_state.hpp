@@ -3,15 +3,15 @@
 
 #include <memory>
 
-#include "methods/implicit/implicit.hpp"
-#include "methods/radau/collocation_table.hpp"
+#include "methods/implicit/implicit_state.hpp"
+#include "methods/radau/collocation_coefficients.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
 struct RadauState : ImplicitState {
-    const CollocationTable& table;
+    const CollocationCoefficients& method;
     std::unique_ptr<BlockSolver<Complex>> pairs[most_pairs];
     const long long lanes;  // of a vector of unknowns
     double* z;         // (stages, lanes): increments of the stages
@@ -46,8 +46,8 @@ struct RadauState : ImplicitState {
     double rounding = 0;  // corrections below this that stop shrinking are rounding errors
     int most_iterations = 7;
 
-    RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationTable& t)
-        : ImplicitState(m, calls, (5 * t.stages + 7) * padded(m.unknowns)), table(t), lanes(padded(m.unknowns)) {
+    RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationCoefficients& t)
+        : ImplicitState(m, calls, (5 * t.stages + 7) * padded(m.unknowns)), method(t), lanes(padded(m.unknowns)) {
         for (double** rows : {&z, &before, &change, &turned, &kept}) *rows = memory.carve(t.stages * lanes);
         for (double** row : {&stage, &rate, &error, &begin, &largest, &noise, &defect}) *row = memory.carve(lanes);
         for (int k = 0; k < t.pairs; ++k) pairs[k] = std::make_unique<BlockSolver<Complex>>(m.matrix, m, 1);

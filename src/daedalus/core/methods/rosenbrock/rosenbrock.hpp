@@ -17,10 +17,10 @@
 
 #include "methods/implicit/blame.hpp"
 #include "methods/implicit/column_newton.hpp"
-#include "methods/implicit/implicit.hpp"
+#include "methods/implicit/implicit_state.hpp"
 #include "methods/implicit/refined_solve.hpp"
 #include "methods/implicit/weighted_rows.hpp"
-#include "methods/rosenbrock/rosenbrock_table.hpp"
+#include "methods/rosenbrock/rosenbrock_coefficients.hpp"
 #include "methods/step_control.hpp"
 
 namespace daedalus {
@@ -28,7 +28,7 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 struct RosenbrockState : ImplicitState {
-    const RosenbrockTable& table;
+    const RosenbrockCoefficients& method;
     const long long lanes;  // of a vector of unknowns
     double* k;         // (stages, lanes)
     double* stage;     // one state (x, z)
@@ -49,9 +49,9 @@ struct RosenbrockState : ImplicitState {
     double usual_step = 0;  // the length of the last accepted step, or of the first one tried
     const double least_root;  // that of an error of a hundredth
 
-    RosenbrockState(const ImplicitModel& m, const ImplicitCalls& calls, const RosenbrockTable& t)
+    RosenbrockState(const ImplicitModel& m, const ImplicitCalls& calls, const RosenbrockCoefficients& t)
         : ImplicitState(m, calls, (t.stages + 7) * padded(m.unknowns)),
-          table(t),
+          method(t),
           lanes(padded(m.unknowns)),
           least_root(std::pow(1e-2, 1.0 / t.order)) {
         k = memory.carve(t.stages * lanes);
@@ -65,7 +65,7 @@ struct Rosenbrock {
     static constexpr bool is_explicit = false;
     static constexpr bool dense_on_demand = true;
     static RosenbrockState& of(Integration& s) { return static_cast<RosenbrockState&>(implicit_of(s)); }
-    static int degree(Integration& s) { return of(s).table.degree; }
+    static int degree(Integration& s) { return of(s).method.degree; }
 
     // Lost digits count where tolerances are below the rounding errors of numbers of size one.
     static void prepare(Integration& s) noexcept {
@@ -85,7 +85,7 @@ struct Rosenbrock {
         }
         const double longest = std::fmin(std::fabs(interval_end(s) - s.t), s.max_step);
         if (!(slope > 0)) return 1e-3 * longest;
-        const double part = 1.0 / m.table.order;
+        const double part = 1.0 / m.method.order;
         const double wish = std::pow(0.5, part) * std::pow(0.01 * size, 1 - part) / slope;
         return std::fmax(std::fmin(wish, longest), 1e-14 * longest);
     }
@@ -106,7 +106,7 @@ struct Rosenbrock {
         double error = estimate(s, m);
         if (error < 1) error = std::fmax(error, error_inside(s, m, h));
         if (s.abort_called) return Status::aborted;
-        const double root = std::pow(error, 1.0 / m.table.order), growth = m.fresh ? first_growth : most_growth;
+        const double root = std::pow(error, 1.0 / m.method.order), growth = m.fresh ? first_growth : most_growth;
         const double quotient = std::clamp(root / safety, 1.0 / growth, most_shrinkage);
         if (!(error < 1)) {
             const bool finite = std::isfinite(error);
@@ -137,14 +137,14 @@ struct Rosenbrock {
     static void dense(Integration& s) noexcept {
         RosenbrockState& m = of(s);
         const long long n = m.unknowns, nx = m.states;
-        const int degree = m.table.degree;
+        const int degree = m.method.degree;
         const double h = s.t_new - s.t;
         double* c = s.coefficients;
         copy(s.x, n, c);
         for (int j = 0; j < degree; ++j) {
             // Whole lanes: what is written beyond (x, z) is overwritten by x' next.
             double* row = c + (j + 1) * s.lanes;
-            combine(m, nullptr, m.table.powers[j], m.table.stages, row);
+            combine(m, nullptr, m.method.powers[j], m.method.stages, row);
             for (long long i = 0; i < nx; ++i) c[j * s.lanes + n + i] = (j + 1) / h * row[i];
         }
         for (long long i = 0; i < nx; ++i) c[degree * s.lanes + n + i] = 0;
@@ -212,8 +212,8 @@ private:
 
     static Outcome stages(Integration& s, RosenbrockState& m, double h) noexcept {
         if (const Outcome outcome = linearise(s, m, h); outcome != Outcome::done) return outcome;
-        const RosenbrockTable& table = m.table;
-        const double matrix_factor = 1 / (h * table.gamma[0]);
+        const RosenbrockCoefficients& method = m.method;
+        const double matrix_factor = 1 / (h * method.gamma[0]);
         if (m.factored_step != h) {
             m.factored_step = 0;
             scale_by_index(m, std::fabs(h));
@@ -224,16 +224,16 @@ private:
             m.factored_step = h;
             m.refines = m.may_refine && sum_loses_digits(s, m, matrix_factor);
         }
-        for (int i = 0; i < table.stages; ++i) {
+        for (int i = 0; i < method.stages; ++i) {
             double* k = m.k + i * m.lanes;
             const double* residual = m.first;
             if (i > 0) {
                 // The rate stands for M sum_j c_ij k_j / h.
-                add_rows_twice(m.lanes, s.x, table.a[i], -1 / h, table.c[i], i, m.k, m.stage, m.rate);
-                if (!finite_at(s, m, s.t + table.alpha[i] * h, m.rate, m.stage, k)) return Outcome::not_finite;
+                add_rows_twice(m.lanes, s.x, method.a[i], -1 / h, method.c[i], i, m.k, m.stage, m.rate);
+                if (!finite_at(s, m, s.t + method.alpha[i] * h, m.rate, m.stage, k)) return Outcome::not_finite;
                 residual = k;
             }
-            const double part = h * table.gamma[i];
+            const double part = h * method.gamma[i];
             DAEDALUS_SIMD
             for (long long r = 0; r < m.lanes; ++r) k[r] = -residual[r] - part * m.drift_now[r];
             if (m.refines)
@@ -245,17 +245,17 @@ private:
     }
 
     static void write_end(Integration& s, RosenbrockState& m, double h) noexcept {
-        const RosenbrockTable& table = m.table;
-        const int last = table.stages - 1;
-        combine(m, s.x, table.end, table.stages, m.stage);
+        const RosenbrockCoefficients& method = m.method;
+        const int last = method.stages - 1;
+        combine(m, s.x, method.end, method.stages, m.stage);
         copy(m.stage, m.unknowns, s.x_new);
         const double* k = m.k + last * m.lanes;
-        for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] = k[i] / (h * table.gamma[0]) + m.rate[i];
+        for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] = k[i] / (h * method.gamma[0]) + m.rate[i];
     }
 
     static double estimate(const Integration& s, RosenbrockState& m) noexcept {
         for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = larger(std::fabs(s.x[i]), std::fabs(s.x_new[i]));
-        combine(m, nullptr, m.table.error, m.table.stages, m.error);
+        combine(m, nullptr, m.method.error, m.method.stages, m.error);
         set_weights(s, m, m.stage, s.rtol, 1, std::fabs(s.t_new - s.t));
         return std::fmax(weighted_norm(m, m.error), 1e-10);
     }
@@ -266,10 +266,10 @@ private:
     // within OrdinaryDiffEq.jl, 2024). Equations without time have none, and are looked into for the sake of guards only. A
     // dense output of much lower order tells of itself alone.
     static double error_inside(Integration& s, RosenbrockState& m, double h) noexcept {
-        const RosenbrockTable& table = m.table;
-        const bool tells = table.degree + 1 >= table.order && std::fabs(h) >= shortest_looked_into * m.usual_step;
+        const RosenbrockCoefficients& method = m.method;
+        const bool tells = method.degree + 1 >= method.order && std::fabs(h) >= shortest_looked_into * m.usual_step;
         if (!tells || (m.model.autonomous && s.guards.count == 0)) return 0;
-        add_rows_twice(m.lanes, s.x, table.middle, 1 / h, table.middle_slope, table.stages, m.k, m.stage, m.rate);
+        add_rows_twice(m.lanes, s.x, method.middle, 1 / h, method.middle_slope, method.stages, m.k, m.stage, m.rate);
         const double inside = correction_at(s, m, h, s.t + 0.5 * h, m.rate, m.stage);
         if (!(inside > 1)) return inside;
         if (!std::isfinite(inside)) return 0;
@@ -283,7 +283,7 @@ private:
     static double correction_at(Integration& s, RosenbrockState& m, double h, double t, const double* rate,
                                 const double* w) noexcept {
         if (!residual_at(s, m, t, rate, w, m.next)) return std::numeric_limits<double>::infinity();
-        solve_step_matrix(s, m, m.solver, 1 / (h * m.table.gamma[0]), m.next);
+        solve_step_matrix(s, m, m.solver, 1 / (h * m.method.gamma[0]), m.next);
         return weighted_norm(m, m.next) / most_inside;
     }
 

@@ -12,7 +12,7 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 // Column c holds rows[begin[c] .. begin[c + 1]).
-struct ColumnTable {
+struct CompactPattern {
     std::int32_t n = 0, nonzeros = 0;
     Block<std::int32_t> begin, rows;
 

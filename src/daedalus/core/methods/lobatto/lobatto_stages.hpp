@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "methods/implicit/implicit.hpp"
+#include "methods/implicit/implicit_state.hpp"
 #include "methods/lobatto/lobatto_step.hpp"
 #include "model/caller.hpp"
 

@@ -13,9 +13,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "methods/implicit/implicit.hpp"
+#include "methods/implicit/implicit_state.hpp"
+#include "methods/lobatto/lobatto_stages.hpp"
 #include "methods/lobatto/lobatto_step.hpp"
-#include "methods/lobatto/stage_solution.hpp"
 #include "model/caller.hpp"
 
 namespace daedalus {

@@ -1,4 +1,4 @@
-// The numbers of a stiffly accurate Rosenbrock method, ready for the core.
+// The coefficients of a stiffly accurate Rosenbrock method, ready for the core.
 #pragma once
 
 namespace daedalus {
@@ -7,7 +7,7 @@ inline constexpr int most_rosenbrock_stages = 8, most_rosenbrock_degree = 5;
 
 // In the variables that save products with the Jacobian (Hairer, Wanner, Solving Ordinary Differential Equations II,
 // IV.7): W_i = w + sum_j a_ij k_j, w_new = w + sum_j end_j k_j, and the error is sum_j error_j k_j.
-struct RosenbrockTable {
+struct RosenbrockCoefficients {
     int stages = 0, degree = 0, order = 0;
     double alpha[most_rosenbrock_stages] = {};
     double gamma[most_rosenbrock_stages] = {};  // sums of the rows; the first one is the diagonal entry
@@ -20,13 +20,13 @@ struct RosenbrockTable {
 };
 
 // What follows from the other numbers.
-inline void complete(RosenbrockTable& table) noexcept {
-    for (int i = 0; i < table.stages; ++i) {
+inline void complete(RosenbrockCoefficients& method) noexcept {
+    for (int i = 0; i < method.stages; ++i) {
         double power = 1;
-        table.middle[i] = table.middle_slope[i] = 0;
-        for (int j = 0; j < table.degree; ++j, power *= 0.5) {
-            table.middle[i] += 0.5 * power * table.powers[j][i];
-            table.middle_slope[i] += (j + 1) * power * table.powers[j][i];
+        method.middle[i] = method.middle_slope[i] = 0;
+        for (int j = 0; j < method.degree; ++j, power *= 0.5) {
+            method.middle[i] += 0.5 * power * method.powers[j][i];
+            method.middle_slope[i] += (j + 1) * power * method.powers[j][i];
         }
     }
 }

@@ -1,4 +1,4 @@
-// The numbers of a collocation method whose last stage is the end of the step (Radau IIA), ready for the core.
+// The coefficients of a collocation method whose last stage is the end of the step (Radau IIA), ready for the core.
 #pragma once
 
 namespace daedalus {
@@ -8,7 +8,7 @@ inline constexpr int most_stages = 9, most_pairs = 4;
 // Stage increments Z_i = W_i - w_n; stage derivatives (1/h) sum_j inverse_ij Z_j. The inverse of A becomes
 // to * inverse * from = diag(gamma, blocks (alpha -beta; beta alpha)), so the stages are solved in real and complex
 // parts of the size of the model (Butcher 1976, Bickart 1977).
-struct CollocationTable {
+struct CollocationCoefficients {
     int stages = 0, pairs = 0;
     bool has_real = false;
     double c[most_stages] = {};

@@ -4,7 +4,7 @@
 // A pendulum in Cartesian coordinates by RATTLE: x = (q, v), z = (lambda), unknowns (V1, V2, impulse).
 constexpr double weight = 9.81;
 
-int rattle_residual(const double** arg, double** res, long long*, double*, int) {
+int lobatto_residual(const double** arg, double** res, long long*, double*, int) {
     const double h = *arg[1], *y = arg[2], *w = arg[3];
     for (int i = 0; i < 2; ++i) {
         const double push = 0.5 * (h * (i ? -weight : 0) + y[i] * w[4]);
@@ -14,7 +14,7 @@ int rattle_residual(const double** arg, double** res, long long*, double*, int) 
     res[0][4] = 0.5 * (a * a + b * b - 1) / h;
     return 0;
 }
-int rattle_jacobian(const double** arg, double** res, long long*, double*, int) {
+int lobatto_jacobian(const double** arg, double** res, long long*, double*, int) {
     const double h = *arg[1], *y = arg[2], *w = arg[3];
     for (int k = 0; k < 4; ++k) {
         res[0][2 * k] = 1;
@@ -23,7 +23,7 @@ int rattle_jacobian(const double** arg, double** res, long long*, double*, int) 
     }
     return 0;
 }
-int rattle_landing(const double** arg, double** res, long long*, double*, int) {
+int lobatto_landing(const double** arg, double** res, long long*, double*, int) {
     const double h = *arg[1], *y = arg[2], *w = arg[3];
     for (int i = 0; i < 2; ++i) {
         res[0][i] = y[i] + 0.5 * h * (w[i] + w[2 + i]);
@@ -31,7 +31,7 @@ int rattle_landing(const double** arg, double** res, long long*, double*, int) {
     }
     return 0;
 }
-int rattle_masses(const double** arg, double** res, long long*, double*, int) {
+int lobatto_masses(const double** arg, double** res, long long*, double*, int) {
     const double* y = arg[1];
     const double saddle[] = {1, y[0], 1, y[1], -y[0], -y[1]};
     std::copy_n(saddle, 6, res[0]);
@@ -40,12 +40,12 @@ int rattle_masses(const double** arg, double** res, long long*, double*, int) {
     res[3][0] = -0.5 * (y[0] * y[0] + y[1] * y[1] - 1);
     return 0;
 }
-int rattle_motion(const double** arg, double** res, long long*, double*, int) {
+int lobatto_motion(const double** arg, double** res, long long*, double*, int) {
     const double* y = arg[1];
     res[0][0] = 0, res[0][1] = -weight, res[0][2] = -(y[2] * y[2] + y[3] * y[3]);
     return 0;
 }
-int rattle_bounce(const double** arg, double** res, long long*, double*, int) {
+int lobatto_bounce(const double** arg, double** res, long long*, double*, int) {
     std::copy_n(arg[1], 9, res[0]);
     // A little off the circle and not along it: the run must bring both back.
     res[0][0] *= 1.001, res[0][2] = -arg[1][2], res[0][3] = 0.1 - arg[1][3];
@@ -61,11 +61,11 @@ struct StepFunction {
     }
 };
 
-void rattle() {
+void lobatto() {
     const std::initializer_list<long long> at_step{1, 1, 9, 5, 0, 0}, at_row{1, 9, 0, 0};
-    const StepFunction residual(rattle_residual, at_step, {5}), jacobian(rattle_jacobian, at_step, {12});
-    const StepFunction landing(rattle_landing, at_step, {2, 2}), masses(rattle_masses, at_row, {6, 2, 1, 1});
-    const StepFunction motion(rattle_motion, at_row, {3}), unused(nothing, {1, 4, 4, 1, 0, 0}, {5});
+    const StepFunction residual(lobatto_residual, at_step, {5}), jacobian(lobatto_jacobian, at_step, {12});
+    const StepFunction landing(lobatto_landing, at_step, {2, 2}), masses(lobatto_masses, at_row, {6, 2, 1, 1});
+    const StepFunction motion(lobatto_motion, at_row, {3}), unused(nothing, {1, 4, 4, 1, 0, 0}, {5});
     LobattoStep step;
     step.residual = &residual.function, step.jacobian = &jacobian.function, step.landing = &landing.function;
     step.masses = &masses.function, step.motion = &motion.function;
@@ -80,7 +80,7 @@ void rattle() {
 
     const std::vector<double> x0{1, 0, 0, 0, 0, 0, 0, 0, -weight}, tolerance(9, 1e-9);
     Request request;
-    request.implicit = &model, request.implicit_table = &step, request.implicit_degree = 5;
+    request.implicit = &model, request.implicit_method = &step, request.implicit_degree = 5;
     request.method = Method::lobatto, request.fixed_step = 0.01;
     request.x0 = x0, request.atol = tolerance, request.t1 = 20;
     const Record record = run(request);
@@ -96,7 +96,7 @@ void rattle() {
     CHECK(energy > 1e-6 && energy < 1e-2);
 
     // It starts at rest on one side; where it passes the bottom it is turned back by a reset.
-    const Model bottom(height, {1, 9, 0, 0}, 1), bounce(rattle_bounce, {1, 9, 0, 0}, 9);
+    const Model bottom(height, {1, 9, 0, 0}, 1), bounce(lobatto_bounce, {1, 9, 0, 0}, 9);
     const std::vector<long long> directions{0}, actions{1}, occurrences{1};
     request.guards = &bottom.function, request.resets = &bounce.function, request.t1 = 2;
     request.directions = directions, request.actions = actions, request.occurrences = occurrences;

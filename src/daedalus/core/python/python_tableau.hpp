@@ -1,7 +1,6 @@
-// Tables, tableaux and cancellation as Python sees them.
+// Tableaux of explicit methods as Python sees them.
 #pragma once
 
-#include <atomic>
 #include <memory>
 
 #include "methods/explicit/tableau.hpp"
@@ -11,10 +10,6 @@ namespace daedalus {
 struct PythonTableau {
     std::shared_ptr<const PreparedTableau> prepared;
     Tableau numbers;
-};
-
-struct Cancel {
-    std::atomic<bool> flag{false};
 };
 
 }  // namespace daedalus
