@@ -33,7 +33,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_layout.py
+	$(BIN)/python -m pytest tests/test_layout.py tests/test_core_layout.py
 
 format: setup
 	$(BIN)/ruff format .
