@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CORE := $(wildcard src/daedalus/core/*.hpp src/daedalus/core/*.cpp)
-KERNELS := $(wildcard src/daedalus/core/*kernels.cpp)
+CORE := $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp')
+KERNELS := $(filter %kernels.cpp,$(CORE))
 
 .PHONY: setup demo test check format bench sanitize clean
 
@@ -33,7 +33,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_layout.py
+	$(BIN)/python -m pytest tests/test_layout.py tests/test_core_layout.py
 
 format: setup
 	$(BIN)/ruff format .
@@ -47,17 +47,17 @@ sanitize:
 	@mkdir -p build/sanitize
 	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -fno-omit-frame-pointer -fsanitize=address,undefined \
 	  -fno-sanitize-recover=all -Wall -Wextra -Wpedantic -Werror -pthread -Isrc/daedalus/core \
-	  tests/core/core_test.cpp $(KERNELS) src/daedalus/core/stage_pattern.cpp \
+	  tests/core/core_test.cpp $(KERNELS) src/daedalus/core/methods/implicit_tableau/stage_pattern.cpp \
 	  -o build/sanitize/core_test
 	build/sanitize/core_test
 	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -fno-omit-frame-pointer -fsanitize=address,undefined \
 	  -fno-sanitize-recover=all -Wall -Wextra -Wpedantic -Werror -pthread -Isrc/daedalus/core \
-	  tests/core/flow_test.cpp src/daedalus/core/flow_kernels.cpp -o build/sanitize/flow_test
+	  tests/core/flow_test.cpp src/daedalus/core/flow/flow_kernels.cpp -o build/sanitize/flow_test
 	build/sanitize/flow_test
 	@# Code for AVX2 must not leak through shared inline functions into the code for any processor.
 	if [ "$$(uname -m)" = x86_64 ]; then \
 	  for part in $(KERNELS); do \
-	    $(CXX) -std=c++20 -O3 -fopenmp-simd -mavx2 -mfma -DDAEDALUS_ISA=avx2 -c $$part \
+	    $(CXX) -std=c++20 -O3 -fopenmp-simd -mavx2 -mfma -DDAEDALUS_ISA=avx2 -Isrc/daedalus/core -c $$part \
 	      -o build/sanitize/avx2.o && ! nm -C build/sanitize/avx2.o | grep " [WVu] " | grep -v -e avx2 -e DW.ref \
 	      || exit 1; done; fi
 

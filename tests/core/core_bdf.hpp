@@ -49,7 +49,7 @@ void bdf_stability() {
     const std::vector<double> x0{1, 0, 0, 0}, tolerances{1e-6, 1e-6, 1e-6, 1e-6};
     const BdfSettings settings;
     Request request;
-    request.implicit = &model, request.implicit_table = &settings, request.implicit_degree = bdf_orders;
+    request.implicit = &model, request.implicit_method = &settings, request.implicit_degree = bdf_orders;
     request.method = Method::bdf, request.t1 = 10, request.rtol = 1e-3, request.atol = tolerances, request.x0 = x0;
     const Record record = run(request);
     CHECK(record.status == Status::finished && record.steps < 18000);
@@ -73,7 +73,7 @@ void bdf() {
     for (int order = 1; order <= bdf_orders; ++order) {
         const BdfSettings settings{order, order % 2 == 0};
         Request request;
-        request.implicit = &model, request.implicit_table = &settings, request.implicit_degree = bdf_orders;
+        request.implicit = &model, request.implicit_method = &settings, request.implicit_degree = bdf_orders;
         request.method = Method::bdf, request.t1 = 2, request.rtol = 1e-8, request.atol = tolerances, request.x0 = x0;
         const Record record = run(request);
         CHECK(record.status == Status::finished && record.implicit.factorisations < record.steps / 2 + 5);
@@ -96,7 +96,7 @@ void bdf() {
     }
     const BdfSettings settings;
     Request request;
-    request.implicit = &model, request.implicit_table = &settings, request.implicit_degree = bdf_orders;
+    request.implicit = &model, request.implicit_method = &settings, request.implicit_degree = bdf_orders;
     request.method = Method::bdf, request.t1 = 2, request.atol = tolerances;
     const std::vector<double> outside{-6, 0, 0};
     request.x0 = outside;

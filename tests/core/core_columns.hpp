@@ -124,16 +124,16 @@ void check_decay(const Request& given, long long width, double tolerance) {
 void columns() {
     many_right_sides();
     const double r = std::sqrt(3.0) / 6;
-    const ImplicitTable gauss =
-        implicit_table({0.25, 0.25 - r, 0.25 + r, 0.25}, {0.5, 0.5}, {0.5 - r, 0.5 + r}, {}, 4);
+    const ImplicitTableau gauss =
+        implicit_tableau({0.25, 0.25 - r, 0.25 + r, 0.25}, {0.5, 0.5}, {0.5 - r, 0.5 + r}, {}, 4);
     for (const long long width : {1, 4, 21}) {
         const Decaying decaying(width);
         Request request;
         request.implicit = &decaying.model, request.rtol = 1e-8;
         const BdfSettings settings;
-        request.method = Method::bdf, request.implicit_table = &settings, request.implicit_degree = bdf_orders;
+        request.method = Method::bdf, request.implicit_method = &settings, request.implicit_degree = bdf_orders;
         check_decay(request, width, 1e-5);
-        request.method = Method::implicit_tableau, request.implicit_table = &gauss;
+        request.method = Method::implicit_tableau, request.implicit_method = &gauss;
         request.implicit_degree = gauss.degree(), request.fixed_step = 0.01;
         check_decay(request, width, 1e-9);
     }

@@ -29,39 +29,39 @@ struct ImplicitOscillator {
     }
 };
 
-ImplicitTable implicit_table(std::vector<double> a, std::vector<double> b, std::vector<double> c,
+ImplicitTableau implicit_tableau(std::vector<double> a, std::vector<double> b, std::vector<double> c,
                              std::vector<double> b_hat, int order) {
-    ImplicitTable table;
-    table.stages = static_cast<int>(b.size()), table.order = order, table.control_order = order;
-    for (std::size_t j = 0; j < b_hat.size(); ++j) table.error.push_back(b[j] - b_hat[j]);
+    ImplicitTableau tableau;
+    tableau.stages = static_cast<int>(b.size()), tableau.order = order, tableau.control_order = order;
+    for (std::size_t j = 0; j < b_hat.size(); ++j) tableau.error.push_back(b[j] - b_hat[j]);
     // Straight lines between the ends.
-    table.x_degree = table.z_degree = 1;
-    table.x_weights = b, table.z_weights.assign(b.size() + 1, 0.0), table.z_weights.back() = 1;
-    table.a = std::move(a), table.b = std::move(b), table.c = std::move(c);
-    complete_table(table);
-    return table;
+    tableau.x_degree = tableau.z_degree = 1;
+    tableau.x_weights = b, tableau.z_weights.assign(b.size() + 1, 0.0), tableau.z_weights.back() = 1;
+    tableau.a = std::move(a), tableau.b = std::move(b), tableau.c = std::move(c);
+    complete(tableau);
+    return tableau;
 }
 
 void implicit_tableaux() {
     const ImplicitOscillator oscillating;
     const std::vector<double> start{1, 0, 1, 0, -1}, small(5, 1e-9);
     const double r = std::sqrt(3.0) / 6, w = std::sqrt(2.0) / 4, d = 1 - 2 * w;
-    const ImplicitTable gauss =
-        implicit_table({0.25, 0.25 - r, 0.25 + r, 0.25}, {0.5, 0.5}, {0.5 - r, 0.5 + r}, {0.4, 0.6}, 4);
-    const ImplicitTable trbdf2 = implicit_table({0, 0, 0, d, d, 0, w, w, d}, {w, w, d}, {0, 2 * d, 1},
+    const ImplicitTableau gauss =
+        implicit_tableau({0.25, 0.25 - r, 0.25 + r, 0.25}, {0.5, 0.5}, {0.5 - r, 0.5 + r}, {0.4, 0.6}, 4);
+    const ImplicitTableau trbdf2 = implicit_tableau({0, 0, 0, d, d, 0, w, w, d}, {w, w, d}, {0, 2 * d, 1},
                                                 {(1 - w) / 3, (3 * w + 1) / 3, d / 3}, 2);
     CHECK(gauss.groups.size() == 1 && trbdf2.groups.size() == 3 && trbdf2.groups[0].known);
     CHECK(!gauss.ends_in_last_stage && trbdf2.ends_in_last_stage);
-    for (const ImplicitTable* table : {&gauss, &trbdf2})
+    for (const ImplicitTableau* tableau : {&gauss, &trbdf2})
         for (const double step : {0.01, 0.0}) {
             Request request;
             request.implicit = &oscillating.model, request.method = Method::implicit_tableau;
-            request.implicit_table = table, request.implicit_degree = table->degree();
+            request.implicit_method = tableau, request.implicit_degree = tableau->degree();
             request.x0 = start, request.t1 = 3, request.fixed_step = step, request.rtol = 1e-6, request.atol = small;
             const Record record = run(request);
             CHECK(record.status == Status::finished && (step == 0 || record.steps == 300));
             const double* end = record.step_x.data() + 5 * (record.step_count - 1);
-            const double tolerance = step == 0 ? 1e-2 : table == &gauss ? 1e-9 : 1e-4;
+            const double tolerance = step == 0 ? 1e-2 : tableau == &gauss ? 1e-9 : 1e-4;
             CHECK(near(end[0], std::cos(3), tolerance) && near(end[2], 1, 1e-12) && near(end[4], -end[0], 1e-6));
             CHECK(record.dense.count == record.steps);
         }

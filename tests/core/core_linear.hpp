@@ -45,9 +45,9 @@ void linear_systems(MatrixForm form) {
     for (const Pattern& pattern : {chain_pattern(1), chain_pattern(2), chain_pattern(5), chain_pattern(9),
                                    chain_pattern(40), band_pattern(90, 24)}) {
         LinearSolver<Number> solver(pattern, form);
-        ColumnTable table;
+        CompactPattern compact;
         BackwardError<Number> error;
-        CHECK(table.make(pattern) && error.make(table));
+        CHECK(compact.make(pattern) && error.make(compact));
         std::vector<Number> b(static_cast<std::size_t>(pattern.n), Number(1)), x;
         std::vector<double> scale(b.size(), 8.0);
         for (const double spread : {0.0, 0.1, 4.0, 8.0, 0.0})

@@ -2,17 +2,17 @@
 #pragma once
 
 // Rodas3: A. Sandu et al., Benchmarking stiff ODE solvers for atmospheric chemistry problems II, Atmos. Environ. 31 (1997).
-RosenbrockTable rodas3() {
-    RosenbrockTable table;
-    table.stages = 4, table.degree = 1, table.order = 3;
+RosenbrockCoefficients rodas3() {
+    RosenbrockCoefficients method;
+    method.stages = 4, method.degree = 1, method.order = 3;
     const double alpha[] = {0, 0, 1, 1}, gamma[] = {0.5, 1.5, 0, 0}, end[] = {2, 0, 1, 1};
-    for (int i = 0; i < 4; ++i) table.alpha[i] = alpha[i], table.gamma[i] = gamma[i], table.end[i] = end[i];
-    for (int i = 0; i < 4; ++i) table.powers[0][i] = end[i];
-    table.a[2][0] = 2, table.a[3][0] = 2, table.a[3][2] = 1;
-    table.c[1][0] = 4, table.c[2][0] = 1, table.c[2][1] = -1;
-    table.c[3][0] = 1, table.c[3][1] = -1, table.c[3][2] = -8 / 3.;
-    table.error[3] = 1;
-    return table;
+    for (int i = 0; i < 4; ++i) method.alpha[i] = alpha[i], method.gamma[i] = gamma[i], method.end[i] = end[i];
+    for (int i = 0; i < 4; ++i) method.powers[0][i] = end[i];
+    method.a[2][0] = 2, method.a[3][0] = 2, method.a[3][2] = 1;
+    method.c[1][0] = 4, method.c[2][0] = 1, method.c[2][1] = -1;
+    method.c[3][0] = 1, method.c[3][1] = -1, method.c[3][2] = -8 / 3.;
+    method.error[3] = 1;
+    return method;
 }
 
 void rosenbrock() {
@@ -25,12 +25,12 @@ void rosenbrock() {
     model.matrix.n = 2, model.matrix.colind = {0, 2, 4}, model.matrix.rows = {0, 1, 0, 1};
     model.dot_place = {0}, model.all_place = {1, 2, 3}, model.index = {1, 1}, model.level = {0, 0};
     model.has_derivative = {1}, model.constraints = {1};
-    const RosenbrockTable numbers = rodas3();
+    const RosenbrockCoefficients numbers = rodas3();
     const Table ramp{{0, 1, 3}, {0, 2, 2}, {0}, true};
     const std::vector<const Table*> tables{&ramp};
     const std::vector<double> x0{1, -1, -1}, u{0}, tolerances{1e-9, 1e-9, 1e-9};
     Request request;
-    request.implicit = &model, request.implicit_table = &numbers, request.implicit_degree = 1;
+    request.implicit = &model, request.implicit_method = &numbers, request.implicit_degree = 1;
     request.method = Method::rosenbrock, request.t1 = 2, request.rtol = 1e-9, request.atol = tolerances;
     request.x0 = x0, request.u = u, request.tables = tables;
     // x = 2 (t - 1) + 3 exp(-t) up to t = 1, then towards 2.

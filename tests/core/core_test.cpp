@@ -7,13 +7,13 @@
 #include <thread>
 #include <vector>
 
-#include "adjoint.hpp"
-#include "bdf_settings.hpp"
-#include "implicit_table.hpp"
-#include "linear_solver.hpp"
-#include "lobatto_step.hpp"
-#include "rosenbrock_table.hpp"
-#include "run.hpp"
+#include "flow/adjoint.hpp"
+#include "linear/linear_solver.hpp"
+#include "methods/bdf/bdf_settings.hpp"
+#include "methods/implicit_tableau/implicit_tableau.hpp"
+#include "methods/lobatto/lobatto_step.hpp"
+#include "methods/rosenbrock/rosenbrock_coefficients.hpp"
+#include "run/run.hpp"
 
 using namespace daedalus;
 
@@ -235,7 +235,7 @@ void stops() {
 
 #include "core_bdf.hpp"
 #include "core_implicit_tableaux.hpp"
-#include "core_rattle.hpp"
+#include "core_lobatto.hpp"
 #include "core_rosenbrock.hpp"
 
 void swap_while_running() {
@@ -308,7 +308,7 @@ int main() {
     every_linear_system();
     columns();
     linear_models();
-    rattle();
+    lobatto();
     std::printf(failures ? "%d checks failed\n" : "all checks passed\n", failures);
     return failures != 0;
 }

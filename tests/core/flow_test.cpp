@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "flow_evaluate.hpp"
+#include "flow/flow_evaluate.hpp"
 
 using namespace daedalus;
 using namespace daedalus::flows;
@@ -55,15 +55,15 @@ int residual_curvature(const double** a, double** r, long long*, double*, int) {
 const double A4[] = {0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 1, 0}, b4[] = {1 / 6., 1 / 3., 1 / 3., 1 / 6.},
              c4[] = {0, 0.5, 0.5, 1};
 const double A1[] = {1}, b1[] = {1}, c1[] = {1}, guess[] = {0, 0}, nominal[] = {1, 1};
-const Entry products[] = {{1, 0, 1}, {0, 1, 0}, {2, 1, ~2}};
+const Nonzero products[] = {{1, 0, 1}, {0, 1, 0}, {2, 1, ~2}};
 const int product_starts[] = {0, 1, 1, 2, 3};
-const Entry transposed[] = {{0, 1, 0}, {1, 0, 1}, {2, 1, 2}};
-const Entry curved[] = {{0, 0, 0}};
+const Nonzero transposed[] = {{0, 1, 0}, {1, 0, 1}, {2, 1, 2}};
+const Nonzero curved[] = {{0, 0, 0}};
 const int source[] = {0}, curved_starts[] = {0, 1}, states[] = {0, 1, -1}, places[] = {0, 1};
 const Curvature rows[] = {{source, curved_starts, 0, 0, {}}, {source, curved_starts, 1, 1, {curved, 1}}};
 const double units[] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
 const int equations[] = {0, 1};
-const Entry own_direct[] = {{3, 0, 0}, {4, 1, 1}}, own_state[] = {{0, 1, 0}, {1, 0, 1}};
+const Nonzero own_direct[] = {{3, 0, 0}, {4, 1, 1}}, own_state[] = {{0, 1, 0}, {1, 0, 1}};
 
 struct Made {
     Function functions[4];
@@ -88,7 +88,7 @@ struct Made {
         along.jacobian = {products, product_starts, 2}, along.transposed = {transposed, 3};
         along.curvature = {source, curved_starts, 1, 1, {curved, 1}};
         along.tensor = rows, along.tensor_rows = 1;
-        Block block;
+        StageBlock block;
         block.size = 2, block.stacked = 2 * plan.stages, block.equations = equations, block.unknowns = equations;
         block.own_direct = {own_direct, 2}, block.own_state = {own_state, 2};
         flow.blocks = {block};

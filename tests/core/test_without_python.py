@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_headers_stand_alone(tmp_path, test, kernels, printed):
     program = tmp_path / test
     core = ROOT / "src" / "daedalus" / "core"
-    sources = [ROOT / "tests" / "core" / f"{test}.cpp", *sorted(core.glob(kernels)), core / "stage_pattern.cpp"]
+    sources = [ROOT / "tests" / "core" / f"{test}.cpp", *sorted(core.rglob(kernels)), *core.rglob("stage_pattern.cpp")]
     options = ["-std=c++20", "-fopenmp-simd", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread", f"-I{core}"]
     subprocess.run([os.environ.get("CXX", "g++"), *options, *map(str, sources), "-o", str(program)], check=True)
     result = subprocess.run([str(program)], capture_output=True, text=True, check=False)

@@ -1,0 +1,151 @@
+// Behind a jump x stays, and z and x' follow from F(t, x', x, z) = 0 by a damped Newton method.
+//
+// The columns of the matrix are dF/dx' for a state whose derivative occurs and dF/d(x, z) for every other unknown. A
+// correction is halved while the next one, with the same factor, would be longer (P. Deuflhard, Newton Methods for
+// Nonlinear Problems, 2004, section 3.3). A model of higher index asks the function that came with it.
+#pragma once
+
+#include "methods/implicit/blame.hpp"
+#include "methods/implicit/column_newton.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+inline constexpr int most_corrections = 25, most_halvings = 12;
+// Converged where a correction is this small in units of the tolerance, or below the tolerance and shrinks no more:
+// rounding errors are left then.
+inline constexpr double consistent_enough = 1e-3, rounding_enough = 1;
+
+// The unknowns of the restart, moved by part * change.
+inline void move_restart(const ImplicitState& m, double* y, double part, const double* change) noexcept {
+    for (long long i = 0; i < m.unknowns; ++i) {
+        const bool derivative = i < m.states && m.model.has_derivative[static_cast<std::size_t>(i)];
+        y[derivative ? m.unknowns + i : i] -= part * change[i];
+    }
+}
+
+inline bool factor_restart(ImplicitState& m) noexcept {
+    const ImplicitModel& model = m.model;
+    double* values = m.solver.values();
+    for (long long k = 0; k < model.matrix.nonzeros(); ++k) values[k] = 0;
+    const auto alls = static_cast<long long>(model.all_place.size()), dots = static_cast<long long>(model.dot_place.size());
+    long long column = 0;
+    for (long long k = 0; k < alls; ++k) {
+        const long long place = model.all_place[static_cast<std::size_t>(k)];
+        while (model.matrix.colind[static_cast<std::size_t>(column) + 1] <= place) ++column;
+        if (column >= model.block_states() || !model.has_derivative[static_cast<std::size_t>(column)]) values[place] = m.all[k];
+    }
+    for (long long k = 0; k < dots; ++k) values[model.dot_place[static_cast<std::size_t>(k)]] += m.dot[k];
+    ++m.factorisations;
+    return m.solver.factor(nullptr, nullptr);
+}
+
+inline double restart_norm(const ImplicitState& m, const double* change) noexcept {
+    double sum = 0;
+    for (long long i = 0; i < m.unknowns; ++i) sum += change[i] * m.weights[i] * change[i] * m.weights[i];
+    return std::sqrt(sum / static_cast<double>(m.model.counted() > 0 ? m.model.counted() : 1));
+}
+
+// In place; a state whose derivative occurs stays, and its part is a change of that.
+inline void solve_restart_matrix(Integration& s, ImplicitState& m, double* b) noexcept {
+    m.solver.solve_own(b);
+    for (long long g = 1; g < m.group_count; ++g) {
+        direct(m, g - 1, b, 1, nullptr, 0);
+        for (long long k = 0; k < m.states; ++k) (m.model.has_derivative.data()[k] ? m.direction : m.direction_rate)[k] = 0;
+        subtract_below(s, m, g - 1, m.point_time, m.point_rate, m.point, b);
+        m.solver.solve_group(g, b);
+    }
+}
+
+// One damped correction of y; returns its length in units of the tolerance, infinity where it failed.
+inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexcept {
+    const double failed = std::numeric_limits<double>::infinity();
+    double *change = m.spare, *next = m.spare + m.unknowns;
+    if (!residual_at(s, m, s.t, y + m.unknowns, y, change)) return failed;
+    if (!jacobian_at(s, m, s.t, y + m.unknowns, y)) return failed;
+    if (!factor_restart(m)) {
+        s.culprit = {unknown_of_singular(m, m.singular_restart), Culprit::What::nothing};
+        return failed;
+    }
+    solve_restart_matrix(s, m, change);
+    const double size = restart_norm(m, change);
+    if (!std::isfinite(size)) return failed;
+    double part = 1;
+    for (int halving = 0; halving <= most_halvings; ++halving, part *= 0.5) {
+        move_restart(m, y, part, change);
+        if (residual_at(s, m, s.t, y + m.unknowns, y, next)) {
+            solve_restart_matrix(s, m, next);
+            if (restart_norm(m, next) <= size || size <= consistent_enough) return part * size;
+        }
+        if (s.abort_called) return failed;
+        move_restart(m, y, -part, change);
+    }
+    return size <= rounding_enough ? size : failed;
+}
+
+inline bool ask_restart(Integration& s, ImplicitState& m, double* y) noexcept {
+    s.stage_time = s.t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+    m.restart.arg[1] = y, m.restart.res[0] = m.spare_row;
+    const int failed = evaluate(m.restart);
+    s.abort_called |= failed == aborted;
+    long long component = 0;
+    if (failed || first_not_finite(m.spare_row, s.n, component)) return false;
+    copy(m.spare_row, s.n, y);
+    return true;
+}
+
+// Makes the row y consistent; false where no values were found, and y is as before then. Where only an input jumped,
+// the states of a model of higher index stay, and the first step finds z.
+inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
+    ImplicitState& m = implicit_of(s);
+    m.restarted = true;
+    m.singular_restart = false;
+    m.stale_time = std::numeric_limits<double>::quiet_NaN();
+    if (m.settle) return m.settle(s, y);
+    if (m.has_restart && moved) return ask_restart(s, m, y);
+    if (m.model.higher_index) {
+        m.stale_time = s.t;
+        return true;
+    }
+    copy(y, s.n, m.spare_row);
+    double before = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < most_corrections; ++round) {
+        for (long long i = 0; i < m.unknowns; ++i) {
+            const bool derivative = i < m.states && m.model.has_derivative[static_cast<std::size_t>(i)];
+            const double size = std::fabs(m.spare_row[derivative ? m.unknowns + i : i]);
+            m.weights[i] = 1 / (s.atol[i] + s.rtol * std::fmax(size, std::fabs(m.spare_row[i])));
+        }
+        const double size = correct_restart(s, m, m.spare_row);
+        if (!std::isfinite(size)) return false;
+        const bool stagnant = size <= rounding_enough && size > 0.5 * before;
+        before = size;
+        if (size > consistent_enough && !stagnant) continue;
+        copy(m.spare_row, s.n, y);
+        return true;
+    }
+    return false;
+}
+
+// Why no consistent values were found.
+inline Status restart_failure(Integration& s) noexcept {
+    if (s.abort_called) return Status::aborted;
+    return implicit_of(s).singular_restart ? Status::singular : Status::inconsistent;
+}
+
+// At the end of a run whose Jacobian is that of an earlier step: whether the equations still determine all unknowns.
+inline bool regular_at_end(Integration& s) noexcept {
+    ImplicitState& m = implicit_of(s);
+    if (m.old_steps < 2 || m.jacobians != m.jacobians_before || s.last_step == 0) return true;
+    if (!jacobian_at(s, m, s.t, s.x + m.unknowns, s.x)) return true;
+    scale_by_index(m, std::fabs(s.last_step));
+    if (factor_matrix(m, m.solver, 1 / s.last_step)) return true;
+    bool finite = true;
+    s.culprit = {unknown_of_singular(m, finite), Culprit::What::nothing};
+    return !finite;
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,384 @@
+// What happens when guards fire: record, or cut the step at the located time, reset the state and restart.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "events/consistent_restart.hpp"
+#include "events/guards.hpp"
+#include "events/modes.hpp"
+#include "methods/step_control.hpp"
+#include "state/integration.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// Corrections of a located time by redoing the step: the dense output is less exact than the step itself.
+inline constexpr int cut_corrections = 4;
+// A guard this near to zero, in units of the tolerance of its largest value in the step, is not told from zero. The dense
+// output of implicit methods is less exact in z than the steps.
+template <class M>
+inline constexpr double near_zero = M::is_explicit ? 1 : 0.1;
+// An error of z at the end of a step is below this part of what a guard on it changes by in the step.
+inline constexpr double solved_share = 1e-3;
+// Chattering: intervals below this part of the span that shrank this often in a row (bouncing that comes to rest), or
+// this many events in a row without leaving such an interval (switching to and fro).
+inline constexpr double crowd_interval = 1e-9;
+inline constexpr long long most_shrinking = 5, most_crowded = 1000;
+
+// Moves a state onto the constraints of a linear model; `far` where it may be further off than the error of a step.
+inline Status project(Integration& s, double t, double* x, bool far) noexcept {
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    switch (s.linear.kernels.project(s.linear.keeper, x, far)) {
+        case Projected::done: return Status::going;
+        case Projected::singular: return Status::singular;
+        case Projected::diverged: return Status::not_projected;
+        case Projected::aborted: s.abort_called = true; return Status::aborted;
+        default: break;
+    }
+    if (!first_not_finite(x, s.n, s.culprit.component)) s.culprit.component = 0;
+    s.culprit.what = Culprit::What::state;
+    return Status::not_finite;
+}
+
+// Moves the end of an attempted step onto the constraints, so that its slope serves the error test and the next step: the
+// estimate changes by a term of higher order. Where that fails, the step is judged as it is.
+inline void keep_end(Integration& s) noexcept {
+    copy(s.x_new, s.lanes, s.stage);
+    s.end_kept = project(s, s.t_new, s.x_new, false) == Status::going;
+    if (!s.end_kept) copy(s.stage, s.lanes, s.x_new);
+}
+
+template <class M>
+inline void ensure_end_slope(Integration& s) noexcept {
+    if (!s.end_known) slope_at(s, s.t_new, s.x_new, M::end_slope(s));
+    s.end_known = true;
+}
+
+template <class M>
+inline void ensure_dense(Integration& s) noexcept {
+    if (s.dense_known) return;
+    if constexpr (M::is_explicit) ensure_end_slope<M>(s);
+    M::dense(s);
+    s.dense_known = true;
+}
+
+template <class M>
+inline void take_step(Integration& s) noexcept {
+    M::take(s);
+    s.end_known = s.dense_known = s.end_kept = false;
+}
+
+// Whether the occurrence counted `number` of this guard interrupts the step.
+inline bool cuts(const Guards& guards, long long guard, long long number) {
+    if (is_switch(guards, guard)) return true;
+    if (guards.actions[guard] == 0) return false;
+    return guards.actions[guard] == 1 || guards.has_resets || number >= guards.occurrences[guard];
+}
+
+inline long long first_cut(const Guards& guards) {
+    for (long long r = 0; r < guards.root_count; ++r) {
+        long long number = guards.seen[guards.roots[r].guard] + 1;
+        for (long long q = 0; q < r; ++q) number += guards.roots[q].guard == guards.roots[r].guard;
+        if (cuts(guards, guards.roots[r].guard, number)) return r;
+    }
+    return -1;
+}
+
+// The later zero of the same guard on the dense output, where it goes back; -1 where there is none.
+inline long long way_back(const Guards& guards, long long root) {
+    for (long long r = root + 1; r < guards.root_count; ++r)
+        if (guards.roots[r].guard == guards.roots[root].guard) return r;
+    return -1;
+}
+
+// Redoes the step so that it ends where the guard of a root is zero, to rounding. False where the redone solution keeps
+// its sign: the crossing was an error of the dense output, which for z has a low order.
+template <class M>
+inline bool cut_step(Integration& s, long long place) noexcept {
+    const Root root = s.guards.roots[place];
+    const long long guard = root.guard;
+    const double whole = s.t_new - s.t, begin = s.t, latest = s.t_new, theta = root.theta;
+    const double reach = std::fmax(1e-3 * theta, 4 * spacing(begin) / std::fabs(whole));
+    const double low = std::fmax(theta - reach, 0.0), high = std::fmin(theta + reach, 1.0);
+    const double rise = guard_on_step<M>(s, guard, high) - guard_on_step<M>(s, guard, low);
+    const double rate = s.guards.rate = rise / ((high - low) * whole);
+
+    // Over a few spacings of time rounding errors of x become errors of z whose index is above 1: what happens there
+    // happens now.
+    const bool magnifies = s.implicit && implicit_of(s).model.higher_index;
+    const double shortest = magnifies ? fewest_spacings * spacing(begin) : 0;
+    const auto value_after = [&](double end) {
+        if (std::fabs(end - begin) < shortest) end = begin;
+        s.t_new = end;
+        if (end == begin)
+            copy(s.x, s.lanes, s.x_new), s.end_kept = false;
+        else
+            take_step<M>(s);
+        guards_at(s, s.t_new, s.x_new, s.guards.now);
+        return s.guards.now[guard];
+    };
+    double end = begin + theta * whole, value = value_after(end);
+    for (int round = 0; round < cut_corrections && !s.abort_called; ++round) {
+        const double better = end - value / rate;
+        if (!(std::fabs(better - end) > spacing(end)) || (better - begin) * s.direction <= 0 ||
+            (latest - better) * s.direction < 0)
+            break;
+        const double better_value = value_after(better);
+        if (!(std::fabs(better_value) < std::fabs(value))) {
+            value_after(end);
+            break;
+        }
+        end = better, value = better_value;
+    }
+    s.end_known = s.dense_known = false;
+
+    // Beyond zero, or as near as the tolerance tells: the event is there. A guard that rested has no sign to keep.
+    const double side = root.rising ? 1 : -1;
+    double largest = 0;
+    for (int j = 0; j < guard_samples; ++j)
+        largest = std::fmax(largest, std::fabs(s.guards.samples[j * s.guards.count + guard]));
+    const double near = std::fmax(near_zero<M> * s.rtol * largest, 4 * spacing(end) * std::fabs(rate));
+    if (!(side * value < -near) || s.guards.reference[guard] == 0 || s.abort_called) return true;
+    // Else it is later, if the guard has turned its sign half-way back, or at the end of the step.
+    const long long back = way_back(s.guards, place);
+    const double late = back < 0 ? 1.0 : 0.5 * (theta + s.guards.roots[back].theta);
+    const double value_late =
+        back < 0 ? s.guards.samples[(guard_samples - 1) * s.guards.count + guard] : value_after(begin + late * whole);
+    if (!(side * value_late > 0)) return false;
+    const double from = (end - begin) / whole, tolerance = 4 * spacing(latest) / std::fabs(whole);
+    const double found = find_zero([&](double part) { return value_after(begin + part * whole); }, from, value, late,
+                                   value_late, tolerance);
+    value_after(found == 1 ? latest : begin + found * whole);
+    return true;
+}
+
+// Takes a root out of the list, and the one where its guard goes back.
+inline void forget_crossing(Guards& guards, long long root) noexcept {
+    const long long back = way_back(guards, root);
+    long long kept = 0;
+    for (long long r = 0; r < guards.root_count; ++r)
+        if (r != root && r != back) guards.roots[kept++] = guards.roots[r];
+    guards.root_count = kept;
+}
+
+// Cuts the step at its first event that interrupts it and that the redone solution confirms; gives its place among the
+// roots, or -1 where the whole step stands.
+template <class M>
+inline long long cut_at_first(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    const double latest = s.t_new;
+    bool redone = false;
+    for (;;) {
+        const long long cut = s.abort_called ? -1 : first_cut(guards);
+        if (cut >= 0 && guards.fallen >= 0 && guards.fallen_theta <= guards.roots[cut].theta) return -1;
+        if (cut >= 0 && cut_step<M>(s, cut)) {
+            guards.fallen = -1;
+            return cut;
+        }
+        s.t_new = latest;
+        if (cut >= 0) {
+            forget_crossing(guards, cut);
+            redone = true;
+            continue;
+        }
+        if (redone) take_step<M>(s);
+        return -1;
+    }
+}
+
+// Looks for events in the accepted step; true if the step was cut. Afterwards the roots before early_count belong
+// inside the step, those from there up to root_count happen together at its end.
+template <class M>
+inline bool handle_guards(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    ensure_dense<M>(s);
+    find_roots<M>(s);
+    const double whole = s.t_new - s.t;
+    const long long cut = cut_at_first<M>(s);
+    guards.early_count = guards.root_count;
+    if (cut < 0) return false;
+    const double theta = guards.roots[cut].theta;
+    const double same = 4 * spacing(s.t + theta * whole) / std::fabs(whole);
+
+    // Together with the cut: roots at the same time to rounding, and later ones that the redone step has passed too.
+    copy(guards.now, guards.count, guards.before);
+    guards.early_count = 0;
+    long long kept = 0;
+    for (long long r = 0; r < guards.root_count; ++r) {
+        const Root root = guards.roots[r];
+        bool passed = r == cut || root.theta <= theta + same;
+        if (!passed && guards.reference[root.guard] != 0)
+            passed = crosses(guards.reference[root.guard], guards.before[root.guard]);
+        for (long long q = guards.early_count; q < kept; ++q) passed = passed && guards.roots[q].guard != root.guard;
+        if (!passed) continue;
+        if (root.theta < theta - same) ++guards.early_count;
+        guards.roots[kept++] = root;
+    }
+    guards.root_count = kept;
+    return true;
+}
+
+inline void record_early_events(Integration& s, double whole_begin, double whole, int degree) noexcept {
+    Guards& guards = s.guards;
+    for (long long r = 0; r < guards.early_count; ++r) {
+        const Root root = guards.roots[r];
+        const double time = whole_begin + root.theta * whole;
+        evaluate_polynomial(s.coefficients, degree, s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
+        push_event(s.recorder.events, root.guard, time, s.stage, s.stage, s.n);
+        ++guards.seen[root.guard];
+    }
+}
+
+inline void forget_headings(Guards& guards) noexcept {
+    for (long long guard = 0; guard < guards.count; ++guard) guards.heading[guard] = 0;
+    guards.headings_judged = false;
+}
+
+// The rate of a flight that is lost in rounding may be zero, its side is not.
+inline void note_heading(Guards& guards, const Root& root) noexcept {
+    const double rate = std::fmax(std::fabs(guards.rate), std::numeric_limits<double>::min());
+    guards.heading[root.guard] = root.rising ? rate : -rate;
+}
+
+// Whether the slopes of x tell where a guard is going: in an implicit row, those of a guard on z or x' do not.
+inline bool heads_on_line(Integration& s, const Root& root) noexcept {
+    if (!s.implicit) return true;
+    const double rate = rate_on_line(s, root.guard, slope_look * s.last_step);
+    return s.last_step != 0 && rate * (root.rising ? 1 : -1) > 0;
+}
+
+inline bool chatters(Integration& s, bool turned) noexcept {
+    Guards& guards = s.guards;
+    const double interval = std::fabs(s.t - guards.last_time);
+    guards.crowded = interval < crowd_interval * std::fabs(s.t1 - s.t0) ? guards.crowded + 1 : 0;
+    // Events at one and the same time say nothing about shrinking.
+    if (interval > 4 * spacing(s.t)) {
+        guards.shrinking = interval < guards.last_interval ? guards.shrinking + 1 : 0;
+        guards.last_interval = interval;
+    }
+    guards.last_time = s.t;
+    return guards.crowded >= (turned ? most_turns : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
+}
+
+// Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
+// its turn (the voltage of a diode becomes a current), and the way back onto the constraints behind a reset may move a
+// guard: within the error of the step it rests where it is. So does a guard on z that its reset left at zero where z was
+// solved for again: the end of a step has an error in z of its own, which a fixed step tells nothing of.
+inline void rest_fired(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    guards_at(s, s.t, s.x, guards.now);
+    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+        const long long guard = guards.roots[r].guard;
+        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t);
+        const double now = std::fabs(guards.now[guard]);
+        const bool moved = is_switch(guards, guard) || guards.heading[guard] != 0;
+        const double way = std::fabs(guards.rate * s.last_step);
+        const bool stayed = s.implicit && std::fabs(guards.written[guard]) <= 4 * level;
+        if ((stayed && now <= solved_share * way) || (moved && now <= s.rtol * way)) level = std::fmax(level, now);
+        guards.reference[guard] = 0;
+        guards.floor[guard] = 4 * level;
+    }
+}
+
+// Guard values after a restart at (t, x) become references; guards that fired, or still rest, and stand at zero rest.
+inline void refresh_references(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    rest_fired(s);
+    for (long long i = 0; i < guards.count; ++i) {
+        const bool rests = guards.reference[i] == 0 && std::fabs(guards.now[i]) <= guards.floor[i];
+        guards.reference[i] = rests || std::isnan(guards.now[i]) ? 0 : guards.now[i];
+        if (!rests) guards.floor[i] = 0;
+    }
+}
+
+// Records and resets what happens together at (t, x): one guard after the other, each reading the state before it.
+inline Status fire(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    bool terminal = false, moved = false;
+    forget_headings(guards);
+    const bool turned = turn_fired(s);
+    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+        const long long guard = guards.roots[r].guard;
+        if (is_switch(guards, guard)) continue;
+        const bool acts = cuts(guards, guard, ++guards.seen[guard]);
+        guards.written[guard] = std::numeric_limits<double>::quiet_NaN();
+        const bool seen_moving = acts && guards.has_resets && heads_on_line(s, guards.roots[r]);
+        copy(s.x, s.lanes, s.stage);
+        if (acts && guards.has_resets) {
+            s.stage_time = s.t;
+            if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+            if (guards.resets_after_solve && !slope_by_solve(s, s.t, s.stage, guards.slope))
+                return s.abort_called ? Status::aborted : Status::singular;
+            guards.resets.arg[1] = s.stage;
+            guards.resets.res[0] = guards.reset_rows;
+            const int failed = evaluate(guards.resets);
+            s.abort_called |= failed == aborted;
+            if (s.abort_called) return Status::aborted;
+            const double* row = guards.reset_rows + guard * s.n;
+            if (failed || first_not_finite(row, s.n, s.culprit.component)) {
+                if (failed) s.culprit.component = 0;
+                s.culprit.what = Culprit::What::state;
+                return Status::not_finite;
+            }
+            if (seen_moving && !std::equal(row, row + s.n, s.x)) note_heading(guards, guards.roots[r]);
+            copy(row, s.n, s.x);
+            // The impulse of the constraints: positions first, then velocities.
+            if (s.linear.keeps_constraints)
+                if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
+            if (s.implicit) {
+                guards_at(s, s.t, s.x, guards.now);
+                guards.written[guard] = guards.now[guard];
+                if (!solve_restart(s, s.x, true)) return restart_failure(s);
+            }
+            moved = true;
+        }
+        push_event(s.recorder.events, guard, s.t, s.stage, s.x, s.n);
+        terminal |= acts && guards.actions[guard] == 2 && guards.seen[guard] >= guards.occurrences[guard];
+    }
+    Status settled = Status::going;
+    if (guards.switches > 0 && (turned || moved)) {
+        if (turned && s.implicit && !solve_restart(s, s.x, false)) {
+            settled = restart_failure(s);
+        } else {
+            rest_fired(s);
+            settled = settle_modes(s);
+        }
+    }
+    if (moved && s.recorder.event_rows) push_row(s.recorder.steps, s.t, s.x, s.n);
+    if (guards.switches > 0) record_modes(s, !moved);
+    if (terminal) return Status::event;
+    if (settled != Status::going) return settled;
+    if (chatters(s, turned)) return Status::chattering;
+    refresh_references(s);
+    return s.abort_called ? Status::aborted : Status::going;
+}
+
+// An input that jumps at a breakpoint may carry a guard across zero: that fires too, at the breakpoint itself.
+inline bool jump_of_inputs(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    copy(guards.reference, guards.count, guards.before);
+    guards_at(s, s.t, s.x, guards.now);
+    guards.root_count = guards.early_count = 0;
+    guards.rate = 0;
+    forget_headings(guards);
+    for (long long guard = 0; guard < guards.count; ++guard) {
+        const double before = guards.before[guard], after = guards.now[guard];
+        if (is_switch(guards, guard)) continue;  // its mode follows without an event
+        if (before != 0 && after != 0 && crosses(before, after) && direction_fits(guards, guard, before))
+            guards.roots[guards.root_count++] = {guard, 0, after > 0};
+    }
+    for (long long guard = 0; guard < guards.count; ++guard) {
+        guards.before[guard] = 0;
+        if (guards.reference[guard] != 0 || std::fabs(guards.now[guard]) > guards.floor[guard])
+            guards.reference[guard] = guards.now[guard];
+    }
+    return guards.root_count > 0;
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,320 @@
+// Where guard functions change sign inside an accepted step, found on its dense output.
+//
+// A guard has a reference: its last value with a trusted sign. After it fired it rests on zero and has none until it
+// has left the rounding error around zero, so that one crossing never fires twice.
+#pragma once
+
+#include <cmath>
+#include <initializer_list>
+
+#include "events/root.hpp"
+#include "methods/implicit/implicit_state.hpp"
+#include "state/dense_output.hpp"
+#include "state/integration.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// Guards are looked at this many times in a step, so that two crossings inside one long step are seen.
+inline constexpr int guard_samples = 6;
+// Room for the zeros in a step.
+inline constexpr long long fewest_roots = 64;
+// A guard that moves with time by itself may be faster than the steps: where its samples do not foretell its values in
+// between to this part of their spread, each half of the time is looked at, this many times over.
+inline constexpr double foretold = 0.05, tiny_spread = 1e-9;
+inline constexpr int most_splits = 7;
+// A resting guard is looked at from a few spacings of t on, each time this much later: flights may be very short.
+inline constexpr double wake_ratio = 4, shortest_look = 1e-20;
+// Steps of successive parabolic interpolation towards a dip that may reach zero between two samples.
+inline constexpr int dip_looks = 6;
+// A switch has left zero where it is this part of the value it is next looked at with.
+inline constexpr double leaving_level = 1e-12;
+// The rate behind a reset is taken over this part of the step; below this part of the rate before it, the guard stands.
+inline constexpr double slope_look = 0.1, stopped_rate = 1e-9;
+
+struct GuardPoint {
+    double theta, value;
+};
+
+// A part of the step.
+struct Stretch {
+    double begin, end;
+    double at(double part) const { return begin + part * (end - begin); }
+};
+
+inline void guards_at(Integration& s, double t, const double* x, double* out) noexcept {
+    if (s.guards.values_after_solve && !slope_by_solve(s, t, x, s.guards.slope))
+        return note_failure(s, 0, out, s.guards.count);
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    Call& call = s.guards.values;
+    call.arg[1] = x;
+    call.res[0] = out;
+    if (const int failed = evaluate(call)) [[unlikely]]
+        note_failure(s, failed, out, s.guards.count);
+}
+
+// All guards on the dense output of the present step; returns the one asked for.
+template <class M>
+inline double guard_on_step(Integration& s, long long guard, double theta) noexcept {
+    evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, theta, s.stage);
+    guards_at(s, s.t + theta * (s.t_new - s.t), s.stage, s.guards.now);
+    return s.guards.now[guard];
+}
+
+inline bool direction_fits(const Guards& guards, long long guard, double before) {
+    const long long direction = guards.directions[guard];
+    return direction == 0 || (before < 0) == (direction > 0);
+}
+
+inline bool is_switch(const Guards& guards, long long guard) { return guard >= guards.count - guards.switches; }
+
+inline double& mode_of(const Guards& guards, long long guard) {
+    return guards.modes[guard - (guards.count - guards.switches)];
+}
+
+// Whether the value of a switch says that its mode is the wrong one.
+inline bool against_mode(const Guards& guards, long long guard, double value) {
+    return is_switch(guards, guard) && value != 0 && (value > 0) != (mode_of(guards, guard) != 0);
+}
+
+inline bool crosses(double before, double after) { return (before < 0 && after >= 0) || (before > 0 && after <= 0); }
+
+// Keeps the roots in order of time.
+inline void add_root(Guards& guards, Root root) noexcept {
+    long long place = guards.root_count++;
+    for (; place > 0 && guards.roots[place - 1].theta > root.theta; --place)
+        guards.roots[place] = guards.roots[place - 1];
+    guards.roots[place] = root;
+}
+
+template <class M>
+inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint right) noexcept {
+    Guards& guards = s.guards;
+    if (!direction_fits(guards, guard, left.value) || guards.root_count == guards.root_capacity) return;
+    const double rounding = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
+    const double tolerance = std::fmax(rounding, std::numeric_limits<double>::epsilon() * right.theta);
+    const double theta = find_zero([&](double place) { return guard_on_step<M>(s, guard, place); }, left.theta,
+                                   left.value, right.theta, right.value, tolerance);
+    const bool rising = left.value < 0;
+    // Neighbouring dips may lead to one and the same crossing.
+    for (long long r = 0; r < guards.root_count; ++r) {
+        const Root& other = guards.roots[r];
+        if (other.guard == guard && other.rising == rising && std::fabs(other.theta - theta) < 1e-9) return;
+    }
+    add_root(guards, {guard, theta, rising});
+}
+
+// A switch that rested on zero leaves it to the side its mode does not stand for: it turns where it leaves.
+template <class M>
+inline void locate_leaving(Integration& s, long long guard, double from, GuardPoint right) noexcept {
+    Guards& guards = s.guards;
+    if (guards.root_count == guards.root_capacity) return;
+    const double sign = right.value > 0 ? 1 : -1;
+    const double level = std::fmax(guards.floor[guard], leaving_level * std::fabs(right.value));
+    const double tolerance = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
+    const double theta = find_zero([&](double place) { return sign * guard_on_step<M>(s, guard, place) - level; }, from,
+                                   -level, right.theta, sign * right.value - level, tolerance);
+    add_root(guards, {guard, theta, right.value > 0});
+}
+
+// Three samples of one sign whose parabola turns between them, away from where they come: see whether it crosses zero.
+template <class M>
+inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPoint b, GuardPoint c) noexcept {
+    for (int look = 0; look < dip_looks; ++look) {
+        const double left = (b.theta - a.theta) * (b.value - c.value);
+        const double right = (b.theta - c.theta) * (b.value - a.value);
+        const double bend = left - right;
+        const double theta = b.theta - 0.5 * ((b.theta - a.theta) * left - (b.theta - c.theta) * right) / bend;
+        // Bent away from zero (values and curvature of one sign), with the lowest point inside.
+        if (!(bend * b.value < 0 && theta > a.theta && theta < c.theta) || theta == b.theta) return;
+        const GuardPoint found{theta, guard_on_step<M>(s, guard, theta)};
+        if (crosses(b.value, found.value)) {
+            locate<M>(s, guard, theta < b.theta ? a : b, found);
+            if (found.value != 0) locate<M>(s, guard, found, theta < b.theta ? b : c);
+            return;
+        }
+        if (std::fabs(found.value) < std::fabs(b.value)) {
+            (theta < b.theta ? c : a) = b;
+            b = found;
+        } else {
+            (theta < b.theta ? a : c) = found;
+        }
+    }
+}
+
+// The rate of a guard at (t, x) along a straight line, over `reach` to both sides of t: exact where the flight behind a
+// reset is lost in rounding. The row (x, z, x') of an implicit method has the slopes of x; z and x' stay as they are.
+inline double rate_on_line(Integration& s, long long guard, double reach) noexcept {
+    const double* slope = s.implicit ? s.x + implicit_of(s).unknowns : s.coefficients + s.lanes;
+    const double unit = s.implicit ? 1 : 1 / (s.t_new - s.t);
+    const long long count = s.implicit ? implicit_of(s).states : s.n;
+    const auto value_at = [&](double away) {
+        copy(s.x, s.lanes, s.stage);
+        for (long long i = 0; i < count; ++i) s.stage[i] += away * unit * slope[i];
+        guards_at(s, s.t + away, s.stage, s.guards.now);
+        return s.guards.now[guard];
+    };
+    return (value_at(reach) - value_at(-reach)) / (2 * std::fabs(reach));  // along the run
+}
+
+// Whether the reset of a resting guard sent it back or stopped it.
+inline bool sent_back(Integration& s, long long guard) noexcept {
+    const double heading = s.guards.heading[guard], rate = rate_on_line(s, guard, slope_look * (s.t_new - s.t));
+    return rate * (heading > 0 ? 1 : -1) <= stopped_rate * std::fabs(heading);
+}
+
+// A guard has left zero after its reset sent it back. Behind zero: it came to rest.
+inline void leave(Guards& guards, long long guard, GuardPoint found) noexcept {
+    if (guards.heading[guard] * found.value > 0 && guards.fallen < 0)
+        guards.fallen = guard, guards.fallen_theta = found.theta;
+    guards.heading[guard] = 0;
+}
+
+// In the first step behind an event, the guards that go on through zero are told from those that were sent back.
+inline void judge_headings(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    for (long long guard = 0; guard < guards.count; ++guard)
+        if (guards.heading[guard] != 0 && !sent_back(s, guard)) guards.heading[guard] = 0;
+    guards.headings_judged = true;
+}
+
+// The first point at which a resting guard is away from zero: above its noise, and on the way further out.
+template <class M>
+inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept {
+    const double first = std::fmax(4 * spacing(s.t) / std::fabs(s.t_new - s.t), shortest_look);
+    GuardPoint last{0, 0};
+    for (double theta = first; theta < latest; theta *= wake_ratio) {
+        const GuardPoint found{theta, guard_on_step<M>(s, guard, theta)};
+        if (last.value * found.value > 0 && std::fabs(found.value) > 2 * std::fabs(last.value)) return last;
+        last = std::fabs(found.value) > s.guards.floor[guard] ? found : GuardPoint{0, 0};
+    }
+    return {0, 0};
+}
+
+template <class M>
+inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcept {
+    Guards& guards = s.guards;
+    const auto sample = [&](int j) {
+        const double part = static_cast<double>(j) / guard_samples;
+        return GuardPoint{stretch.at(part), guards.samples[(j - 1) * guards.count + guard]};
+    };
+    GuardPoint start{stretch.begin, stretch.begin == 0 ? guards.reference[guard] : guards.next[guard]};
+    if (start.value == 0 && stretch.begin == 0) {
+        start = wake<M>(s, guard, stretch.at(1.0 / guard_samples));
+        if (start.value != 0 && guards.heading[guard] != 0) leave(guards, guard, start);
+        if (against_mode(guards, guard, start.value)) add_root(guards, {guard, 0, start.value > 0});
+    }
+    GuardPoint left = start;
+    for (int j = 1; j <= guard_samples; ++j) {
+        const GuardPoint right = sample(j);
+        if (std::isnan(right.value)) {
+            // Behind a gap in its domain the sign of a guard is new.
+            if (!is_switch(guards, guard)) left = {right.theta, 0}, guards.floor[guard] = 0;
+            continue;
+        }
+        if (left.value == 0) {
+            if (std::fabs(right.value) > guards.floor[guard]) {
+                if (against_mode(guards, guard, right.value)) locate_leaving<M>(s, guard, left.theta, right);
+                if (guards.heading[guard] != 0) leave(guards, guard, right);
+                left = right;
+            } else {
+                left.theta = right.theta;
+            }
+            continue;
+        }
+        if (crosses(left.value, right.value)) {
+            locate<M>(s, guard, left, right);
+            guards.floor[guard] = 0;
+        }
+        left = right;
+    }
+    guards.next[guard] = left.value;
+
+    // Dips between samples of one sign.
+    GuardPoint a = start;
+    for (int j = 1; j < guard_samples; ++j) {
+        const GuardPoint b = sample(j), c = sample(j + 1);
+        if (a.value * b.value > 0 && b.value * c.value > 0) look_into_dip<M>(s, guard, a, b, c);
+        a = b;
+    }
+}
+
+// Whether some guard changes with time alone, seen at a few times of the run.
+inline bool moves_by_itself(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    guards_at(s, s.t, s.x_new, guards.next);
+    for (const double part : {0.1234, 0.4567, 0.789}) {
+        guards_at(s, s.t0 + part * (s.t1 - s.t0), s.x_new, guards.now);
+        for (long long i = 0; i < guards.count; ++i)
+            if (!(guards.now[i] == guards.next[i])) return true;
+    }
+    return false;
+}
+
+// Whether the polynomials through the samples of a stretch give the values of all guards in between, at places that no
+// period fits to.
+template <class M>
+inline bool are_foretold(Integration& s, Stretch stretch) noexcept {
+    Guards& guards = s.guards;
+    for (const double place : {0.43, 1.37, 3.43, 5.71}) {
+        double weights[guard_samples];
+        for (int j = 1; j <= guard_samples; ++j) {
+            weights[j - 1] = 1;
+            for (int k = 1; k <= guard_samples; ++k)
+                if (k != j) weights[j - 1] *= (place - k) / (j - k);
+        }
+        guard_on_step<M>(s, 0, stretch.at(place / guard_samples));
+        for (long long i = 0; i < guards.count; ++i) {
+            double sum = 0, least = guards.now[i], most = guards.now[i];
+            for (int j = 0; j < guard_samples; ++j) {
+                const double value = guards.samples[j * guards.count + i];
+                sum += weights[j] * value;
+                least = std::fmin(least, value), most = std::fmax(most, value);
+            }
+            const double spread = most - least;
+            if (spread <= tiny_spread * std::fmax(std::fabs(most), std::fabs(least))) continue;
+            if (std::fabs(sum - guards.now[i]) > foretold * spread) return false;
+        }
+    }
+    return true;
+}
+
+// Samples a stretch of the step and looks for zeros in it; in halves where guards move too fast for the samples.
+template <class M>
+inline void look_at(Integration& s, Stretch stretch, int splits) noexcept {
+    Guards& guards = s.guards;
+    for (int j = 1; j <= guard_samples; ++j) {
+        const double theta = stretch.at(static_cast<double>(j) / guard_samples);
+        double* row = guards.samples + (j - 1) * guards.count;
+        if (theta == 1) {
+            guards_at(s, s.t_new, s.x_new, row);
+            continue;
+        }
+        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, theta, s.stage);
+        guards_at(s, s.t + theta * (s.t_new - s.t), s.stage, row);
+    }
+    if (splits > 0 && !s.abort_called && !are_foretold<M>(s, stretch)) {
+        const double middle = stretch.at(0.5);
+        look_at<M>(s, {stretch.begin, middle}, splits - 1);
+        look_at<M>(s, {middle, stretch.end}, splits - 1);
+        return;
+    }
+    for (long long guard = 0; guard < guards.count && !s.abort_called; ++guard) scan_guard<M>(s, guard, stretch);
+}
+
+// Fills roots and next references for the accepted step; its dense output is known.
+template <class M>
+inline void find_roots(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    guards.root_count = 0;
+    guards.fallen = -1;
+    if (!guards.headings_judged) judge_headings(s);
+    if (!guards.timing_known) guards.timed = moves_by_itself(s), guards.timing_known = true;
+    look_at<M>(s, {0, 1}, guards.timed ? most_splits : 0);
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,89 @@
+// Modes of switches in the equations: 0 or 1 for a whole step, turned where their guards pass zero.
+//
+// A condition a > b of an equation is a hidden parameter; its guard a - b is located like that of an event. Where x, z
+// or u jump, modes and guards are made to agree, one contradiction after the other and the first one first: that ends
+// for complementarity problems with a P-matrix (K. G. Murty, Opsearch 11, 1974), circuits with ideal diodes among them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "events/consistent_restart.hpp"
+#include "events/guards.hpp"
+#include "state/integration.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// Switching to and fro: this many turns of modes at one time, or without leaving a tiny interval.
+inline constexpr long long most_turns = 50;
+inline void turn(Guards& guards, long long guard, bool on) noexcept {
+    mode_of(guards, guard) = on ? 1 : 0;
+    guards.last_turned = guard - (guards.count - guards.switches);
+}
+
+// The switches among the guards that fired take the side they are on their way to; true where there are any.
+inline bool turn_fired(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    bool any = false;
+    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+        const Root& root = guards.roots[r];
+        if (!is_switch(guards, root.guard)) continue;
+        turn(guards, root.guard, root.rising);
+        ++guards.turns, any = true;
+    }
+    return any;
+}
+
+// A guard that rests on zero keeps its mode.
+inline bool is_wrong(const Guards& guards, long long guard) noexcept {
+    const double value = guards.now[guard];
+    const bool rests = guards.reference[guard] == 0 && std::fabs(value) <= guards.floor[guard];
+    return !rests && !std::isnan(value) && (value > 0) != (mode_of(guards, guard) != 0);
+}
+
+// Modes that agree with their guards at (t, x); z and x' of an implicit model follow each turn.
+inline Status settle_modes(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    const long long limit = most_turns + 4 * guards.switches;
+    for (long long round = 0; round <= limit; ++round) {
+        guards_at(s, s.t, s.x, guards.now);
+        if (s.abort_called) return Status::aborted;
+        long long guard = guards.count - guards.switches;
+        while (guard < guards.count && !is_wrong(guards, guard)) ++guard;
+        if (guard == guards.count) return Status::going;
+        turn(guards, guard, guards.now[guard] > 0);
+        if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
+    }
+    return Status::chattering;
+}
+
+inline void record_modes(Integration& s, bool later_values) noexcept {
+    if (s.implicit && later_values) keep_later_values(s);
+    push_modes(s.recorder.modes, s.recorder.steps.count - 1, s.guards.modes, s.guards.switches);
+}
+
+// The modes at the start: the first row solves the equations already, so all of them are read off before any solve.
+inline Status first_modes(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    bool changed = true;
+    // A condition inside another one needs a round more.
+    for (long long round = 0; round <= guards.switches && changed; ++round) {
+        guards_at(s, s.t, s.x, guards.now);
+        if (s.abort_called) return Status::aborted;
+        changed = false;
+        for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard) {
+            const double on = guards.now[guard] > 0 ? 1 : 0;
+            changed |= mode_of(guards, guard) != on;
+            mode_of(guards, guard) = on;
+        }
+    }
+    const Status status = settle_modes(s);
+    record_modes(s, true);
+    return status;
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

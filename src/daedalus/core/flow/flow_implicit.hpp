@@ -1,0 +1,183 @@
+// One step of an implicit method with its derivatives: Newton's method for the stages, then the implicit function theorem.
+//
+// The stages solve F(t_i, X_i, u, p, K_i, Z_i) = 0 with X_i = x + h Σ a_ij K_j, by simplified Newton with a natural
+// monotonicity test: a step is halved until the next correction, with the same factor, is shorter (P. Deuflhard, Newton
+// Methods for Nonlinear Problems, 3.3). Derivatives take the exact Jacobians of the converged stages: tangents solve the
+// same linear system, multipliers ν its transpose, and λᵀ∇²φ = Σ_i Y_iᵀ (ν_iᵀ∇²F) Y_i with Y_i = (X_i', u', p', K_i', Z_i').
+#pragma once
+
+#include <cmath>
+
+#include "flow/flow_blocks.hpp"
+#include "flow/flow_explicit.hpp"
+
+namespace daedalus::flows {
+
+inline namespace DAEDALUS_ISA {
+
+// A correction below this share of the values is rounding; one below `nearly` that no longer shrinks is accepted.
+inline constexpr double newton_exact = 4e-15, newton_nearly = 1e-10;
+// The factor is renewed when corrections shrink by less than this, and steps are halved down to the smallest.
+inline constexpr double newton_slow = 0.25, smallest_damping = 1e-6;
+inline constexpr int newton_iterations = 100;
+
+struct StageSystem {
+    const FlowPlan& plan;
+    FlowMemory& memory;
+    Drive drive;
+    const double* x;
+    int step;
+
+    // X_i = x + h Σ a_ij k_j for the unknowns w of all stages.
+    void set_states(const double* w) const {
+        for (int i = 0; i < plan.stages; ++i)
+            combine(memory.stage_x + i * plan.n, x, plan.h, plan.A + i * plan.stages, plan.stages, w, plan.unknowns,
+                    plan.n);
+    }
+    StageArguments arguments(const double* w, int i, const double* t) const {
+        const double* own = w + i * plan.unknowns;
+        return {t, memory.stage_x + i * plan.n, drive.at(i), drive.p, own, own + plan.n, nullptr};
+    }
+    double time(int i) const { return plan.t0 + (step + plan.c[i]) * plan.h; }
+
+    int residuals(const double* w) const {
+        set_states(w);
+        for (int i = 0; i < plan.stages; ++i) {
+            const double t = time(i);
+            if (call_stage(memory, StageFunction::value, arguments(w, i, &t), memory.residual + i * plan.unknowns))
+                return flow_failed;
+        }
+        return 0;
+    }
+    int linearise(const double* w) const {
+        set_states(w);
+        for (int i = 0; i < plan.stages; ++i) {
+            const double t = time(i);
+            if (call_stage(memory, StageFunction::linear, arguments(w, i, &t), memory.residual + i * plan.unknowns,
+                           memory.jacobian + i * memory.jacobian_size))
+                return flow_failed;
+        }
+        return 0;
+    }
+    // The correction for the residuals at hand; memory.newton is scratch.
+    void solve(double* correction) const {
+        const int n = plan.n, m = plan.unknowns;
+        for (int i = 0; i < plan.stages; ++i)
+            for (int r = 0; r < m; ++r) {
+                double* row = memory.newton + (i * plan.rows + n + r) * lane_count;
+                set_zero(row, lane_count);
+                row[0] = -memory.residual[i * m + r];
+            }
+        solve_stages(plan, memory, memory.newton, lane_count);
+        for (int i = 0; i < plan.stages; ++i)
+            for (int r = 0; r < m; ++r)
+                correction[i * m + r] = memory.newton[(i * plan.rows + n + r) * lane_count];
+    }
+    // The largest change relative to the values, derivatives counted by what they change in x; NaN where one is NaN.
+    double size(const double* correction, const double* w) const {
+        double largest = 0;
+        for (int i = 0; i < plan.stages; ++i)
+            for (int r = 0; r < plan.unknowns; ++r) {
+                const double value = w[i * plan.unknowns + r], change = std::fabs(correction[i * plan.unknowns + r]);
+                const double whole = r < plan.n ? (std::fabs(memory.stage_x[i * plan.n + r]) + plan.nominal[r]) /
+                                                          std::fabs(plan.h) + std::fabs(value)
+                                                : std::fabs(value) + plan.nominal[r];
+                const double share = change / whole;
+                if (!(share <= largest)) largest = share;
+            }
+        return largest;
+    }
+};
+
+// Solves the stages from the guess in w; memory.jacobian is left at the last linearisation.
+inline int newton(const StageSystem& system, double* w) noexcept {
+    const FlowPlan& plan = system.plan;
+    FlowMemory& memory = system.memory;
+    const long long size = static_cast<long long>(plan.stages) * plan.unknowns;
+    double *correction = memory.correction, *trial = memory.trial;
+    bool fresh = false;
+    double length = 0;
+    for (int iteration = 0; iteration < newton_iterations; ++iteration) {
+        if (!fresh) {
+            if (system.linearise(w) || factor_blocks(plan, memory)) return flow_failed;
+            system.solve(correction);
+            length = system.size(correction, w);
+            if (!std::isfinite(length)) return flow_failed;
+        }
+        double damping = 1, next = 0;
+        for (;; damping *= 0.5) {
+            if (damping < smallest_damping) return flow_failed;
+            for (long long k = 0; k < size; ++k) trial[k] = w[k] + damping * correction[k];
+            if (length <= newton_exact) {
+                copy(w, trial, size);
+                return 0;
+            }
+            if (system.residuals(trial)) continue;
+            // The next correction goes where the residuals are; the old one is still needed if the step is halved.
+            system.solve(memory.residual);
+            next = system.size(memory.residual, trial);
+            if (!std::isfinite(next)) continue;
+            if (next <= (1 - damping / 4) * length || (damping == 1 && length < newton_nearly)) break;
+        }
+        copy(w, trial, size);
+        if (length < newton_nearly && next > newton_slow * length) return 0;
+        fresh = damping == 1 && next <= newton_slow * length;
+        if (fresh) {
+            copy(correction, memory.residual, size);
+            length = next;
+        }
+    }
+    return flow_failed;
+}
+
+// Later steps begin at the last stage of the step before; where its slopes lead astray, x begins at rest.
+inline int solve_step(const StageSystem& system, double* w) noexcept {
+    const FlowPlan& plan = system.plan;
+    const int m = plan.unknowns;
+    const double* guess = system.step ? w - m : plan.guess;
+    for (int i = 0; i < plan.stages; ++i) copy(w + i * m, guess, m);
+    if (!newton(system, w)) return 0;
+    if (!system.step) return flow_failed;
+    for (int i = 0; i < plan.stages; ++i) {
+        set_zero(w + i * m, plan.n);
+        copy(w + i * m + plan.n, guess + plan.n, m - plan.n);
+    }
+    return newton(system, w);
+}
+
+inline int implicit_stages(const FlowPlan& plan, FlowMemory& memory, Drive drive, int step, Depth depth,
+                           const Directions& along, const double* M, bool solved) noexcept {
+    const int s = plan.stages, n = plan.n, m = plan.unknowns;
+    double* w = memory.stage_w + static_cast<long long>(step) * s * m;
+    const StageSystem system{plan, memory, drive, memory.x + static_cast<long long>(step) * n, step};
+    if (!solved && solve_step(system, w)) return flow_failed;
+    if (depth == Depth::values) return 0;
+    if (system.linearise(w) || factor_blocks(plan, memory)) return flow_failed;
+    if (depth == Depth::jacobians) return 0;
+    const long long lanes = along.lanes;
+    for (int i = 0; i < s; ++i) {
+        double* unknowns = stage_tangent(plan, memory, along, i) + n * lanes;
+        multiply(unknowns, -1.0, memory.jacobian + i * memory.jacobian_size, along.jacobian, M, along.units, lanes);
+    }
+    solve_stages(plan, memory, memory.tangent, lanes);
+    for (int i = 0; i < s; ++i) add(stage_tangent(plan, memory, along, i), 1.0, M, n * lanes);
+    return 0;
+}
+
+// As explicit_adjoint, with the multipliers from the transposed system.
+inline void implicit_adjoint(const FlowPlan& plan, FlowMemory& memory, const Directions& along) noexcept {
+    const int n = plan.n;
+    solve_multipliers(plan, memory);
+    for (int i = 0; i < plan.stages; ++i) {
+        double* total = memory.cotangent;
+        set_zero(total, n + plan.nu + plan.np);
+        multiply_transposed(total, memory.jacobian + i * memory.jacobian_size, along.transposed,
+                            memory.multipliers + i * plan.unknowns);
+        add(memory.lambda, 1.0, total, n);
+        add(memory.adjoint + n, 1.0, total + n, plan.nu + plan.np);
+    }
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus::flows

@@ -1,0 +1,46 @@
+// The linear solver, compiled once for each instruction set (DAEDALUS_ISA).
+#include "linear/linear_kernels.hpp"
+
+#include "linear/linear_solver.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+namespace {
+
+template <class Number>
+struct Plain {
+    using Solver = LinearSolver<Number>;
+
+    static void* make(const Pattern& pattern, MatrixForm form) noexcept {
+        try {
+            return new Solver(pattern, form);
+        } catch (const std::bad_alloc&) {
+            return nullptr;
+        }
+    }
+    static void destroy(void* solver) noexcept { delete static_cast<Solver*>(solver); }
+    static double* values(void* solver) noexcept {
+        return reinterpret_cast<double*>(static_cast<Solver*>(solver)->values());
+    }
+    static bool factor(void* solver, const double* row_scale, const double* column_scale) noexcept {
+        return static_cast<Solver*>(solver)->factor(row_scale, column_scale);
+    }
+    static void solve(void* solver, double* b) noexcept {
+        static_cast<Solver*>(solver)->solve(reinterpret_cast<Number*>(b));
+    }
+    static SolverCounts counts(const void* solver) noexcept {
+        const Solver& s = *static_cast<const Solver*>(solver);
+        return {s.factorisations, s.orderings, s.fill(), s.operations(), s.dense()};
+    }
+    static LinearKernels all() noexcept { return {make, destroy, values, factor, solve, counts}; }
+};
+
+}  // namespace
+
+LinearKernels linear_kernels(bool complex) noexcept { return complex ? Plain<Complex>::all() : Plain<double>::all(); }
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

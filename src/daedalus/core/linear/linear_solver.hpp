@@ -1,0 +1,149 @@
+// Solves A x = b for one pattern and many values: the linear algebra under every implicit method.
+//
+// Small or full matrices are eliminated densely, others sparsely. The first answer of every factorisation is
+// measured; a bad one is refined,
+//   x <- x + A^-1 (b - A x),
+// and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). If kept pivots are to
+// blame, they are chosen again on the present values.
+#pragma once
+
+#include <limits>
+#include <new>
+
+#include "linear/backward_error.hpp"
+#include "linear/dense_lu.hpp"
+#include "linear/matrix_form.hpp"
+#include "linear/sparse_lu.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+template <class Number>
+class LinearSolver {
+public:
+    explicit LinearSolver(const Pattern& pattern, MatrixForm form = MatrixForm::best)
+        : dense_(form == MatrixForm::best ? better_dense(pattern)
+                                         : form == MatrixForm::dense && pattern.n <= largest_dense) {
+        if (!matrix_.make(pattern) || !values_.make(matrix_.nonzeros) || !right_.make(matrix_.n) ||
+            !first_answer_.make(matrix_.n) ||
+            !(dense_ ? dense_lu_.make(matrix_) : error_.make(matrix_) && sparse_lu_.make(matrix_)))
+            throw std::bad_alloc();
+    }
+    LinearSolver(const LinearSolver&) = delete;
+    LinearSolver& operator=(const LinearSolver&) = delete;
+
+    // The nonzeros in the order of the pattern, to be filled before factor() and left alone until the next factor().
+    Number* values() noexcept { return values_.data(); }
+
+    // Factors R A C, with diagonal scales R and C (none: ones). False: singular, not finite, or no memory for pivots.
+    bool factor(const double* row_scale, const double* column_scale) noexcept {
+        ++factorisations;
+        measuring_ = true;
+        const bool done = dense_ ? dense_lu_.factor(values_.data(), row_scale, column_scale)
+                                 : sparse_lu_.factor(values_.data(), row_scale, column_scale);
+        orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
+        return done;
+    }
+
+    // A x = b in place, after a factorisation that succeeded.
+    void solve(Number* b) noexcept {
+        if (measuring_)
+            solve_measured(b);
+        else
+            substitute(b);
+    }
+
+    // A X = B in place, for some columns at once, where answers are known to be good; `y` has room for n rows of them.
+    template <int width>
+    void solve_band(const ColumnBand& band, double* y) noexcept {
+        if (dense_)
+            dense_lu_.template solve_band<width>(band, y);
+        else
+            sparse_lu_.template solve_band<width>(band, y);
+    }
+
+    // Whether answers of this factorisation have to be measured: before the first one, and where that was bad.
+    bool measures() const noexcept { return measuring_; }
+    bool dense() const noexcept { return dense_; }
+    // Nonzeros of L and U, and the multiplications with subtraction that made them.
+    long long fill() const noexcept { return dense_ ? dense_lu_.fill() : sparse_lu_.fill(); }
+    long long operations() const noexcept { return dense_ ? dense_lu_.operations() : sparse_lu_.operations(); }
+
+    long long factorisations = 0, orderings = 0;
+    // Rounding alone stays below this; above it, refinement has something to gain. Whoever needs less may say so.
+    double acceptable = 64 * std::numeric_limits<double>::epsilon();
+
+private:
+    // Above this, kept pivots are to blame.
+    static constexpr double alarming = 1e-11;
+    static constexpr int most_refinements = 3;
+    // Where new pivots are no better, the matrix is to blame: so many answers are refined only, and no pivots chosen.
+    static constexpr int no_better = 256;
+
+    bool is_alarming(double omega) const noexcept { return !(omega <= larger(alarming, acceptable)); }
+
+    DAEDALUS_INLINE void substitute(Number* b) noexcept {
+        if (dense_)
+            dense_lu_.solve(b);
+        else
+            sparse_lu_.solve(b);
+    }
+
+    // The backward error of x as the answer to right_; b - A x is in residual() then.
+    double measure(const Number* x) noexcept {
+        return dense_ ? dense_lu_.measure(x, right_.data()) : error_.measure(values_.data(), x, right_.data());
+    }
+    Number* residual() noexcept { return dense_ ? dense_lu_.residual() : error_.residual(); }
+
+    DAEDALUS_COLD void solve_measured(Number* b) noexcept {
+        for (std::int32_t i = 0; i < matrix_.n; ++i) right_[i] = b[i];
+        substitute(b);
+        double omega = measure(b);
+        measuring_ = !(omega <= acceptable);
+        if (!measuring_) return;
+        const bool fresh = dense_ ? dense_lu_.fresh() : sparse_lu_.fresh();
+        const bool pivots_to_blame = is_alarming(omega) && !fresh && spared_ <= 0;
+        spared_ = fresh && is_alarming(omega) ? no_better : spared_ - 1;
+        omega = refine(b, omega);
+        if (!pivots_to_blame) return;
+        if (omega <= acceptable) return dense_ ? dense_lu_.forget_pivots() : sparse_lu_.forget_pivots();
+        // Refinement on stale pivots was not enough: new ones, here and now.
+        for (std::int32_t i = 0; i < matrix_.n; ++i) first_answer_[i] = b[i], b[i] = right_[i];
+        const bool chosen = dense_ ? dense_lu_.choose_again(values_.data()) : sparse_lu_.choose_again(values_.data());
+        orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
+        if (chosen) {
+            substitute(b);
+            omega = measure(b);
+            if (is_alarming(omega)) spared_ = no_better;
+            refine(b, omega);
+        } else {
+            for (std::int32_t i = 0; i < matrix_.n; ++i) b[i] = first_answer_[i];
+        }
+    }
+
+    // Up to three steps, as long as each halves the error at least; gives the error reached.
+    double refine(Number* x, double omega) noexcept {
+        for (int step = 0; step < most_refinements && !(omega <= acceptable); ++step) {
+            Number* correction = residual();
+            substitute(correction);
+            for (std::int32_t i = 0; i < matrix_.n; ++i) x[i] += correction[i];
+            const double before = omega;
+            omega = measure(x);
+            if (!(omega < 0.5 * before)) break;
+        }
+        return omega;
+    }
+
+    CompactPattern matrix_;
+    bool dense_ = true, measuring_ = true;
+    int spared_ = 0;
+    Block<Number> values_, right_, first_answer_;
+    DenseLu<Number> dense_lu_;
+    SparseLu<Number> sparse_lu_;
+    BackwardError<Number> error_;
+};
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

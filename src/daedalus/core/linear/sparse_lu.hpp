@@ -1,0 +1,166 @@
+// LU factors of a sparse matrix whose pivots are chosen once and kept: later factorisations only follow lists of places.
+//
+//   P R A C Q = L U   with R, C diagonal: the caller's scales times powers of two taken when the pivots were chosen
+//
+// A kept pivot that has become small in its row, or entries that have grown, are noticed; then the pivots are chosen
+// again on the present values.
+#pragma once
+
+#include <limits>
+
+#include "linear/column_band.hpp"
+#include "linear/row_factors.hpp"
+#include "linear/short_factors.hpp"
+#include "machine/arithmetic.hpp"
+#include "machine/block.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+template <class Number>
+class SparseLu {
+public:
+    // The pattern of the matrix must outlive this: pivots may have to be chosen at any factorisation.
+    [[nodiscard]] bool make(const CompactPattern& matrix) noexcept {
+        matrix_ = &matrix, n_ = matrix.n;
+        return scaled_.make(matrix.nonzeros) && own_rows_.make(n_) &&
+               own_columns_.make(n_) && given_rows_.make(n_) && given_columns_.make(n_) && rows_.make(n_) &&
+               columns_.make(n_);
+    }
+
+    // False: singular, not finite, or no memory for other pivots.
+    bool factor(const Number* values, const double* row_scale, const double* column_scale) noexcept {
+        fresh_ = false;
+        if (ordered_) {
+            if (scales_differ(row_scale, column_scale)) take_scales(row_scale, column_scale);
+            if (refactor(values) == Quality::good) return true;
+        }
+        return factor_with_new_pivots(values, row_scale, column_scale);
+    }
+    bool factor_with_new_pivots(const Number* values, const double* row_scale, const double* column_scale) noexcept {
+        ordered_ = false;
+        if (!equilibrate(values, row_scale, column_scale)) return false;
+        ++orderings;
+        if (PivotOrder<Number>::choose(*matrix_, scaled_.data(), elimination_) != Choice::made) return false;
+        if (!write_places()) return false;
+        take_scales(row_scale, column_scale);
+        ordered_ = fresh_ = true;
+        return refactor(values) != Quality::singular;
+    }
+    // The same, with the scales of the last factorisation.
+    bool choose_again(const Number* values) noexcept {
+        return factor_with_new_pivots(values, given_rows_.data(), given_columns_.data());
+    }
+
+    void solve(Number* b) noexcept {
+        if (short_)
+            short_factors_.solve(b);
+        else
+            row_factors_.solve(b);
+    }
+
+    // A X = B in place, for some columns at once; `y` has room for n rows of them.
+    template <int width>
+    void solve_band(const ColumnBand& band, double* y) noexcept {
+        if (short_)
+            short_factors_.template solve_band<width>(band, y);
+        else
+            row_factors_.template solve_band<width>(band, y);
+    }
+
+    // Were the pivots chosen on the present values?
+    bool fresh() const noexcept { return fresh_; }
+    void forget_pivots() noexcept { ordered_ = false; }
+    long long fill() const noexcept { return fill_; }
+
+    // Multiplications with subtraction of one factorisation.
+    long long operations() const noexcept { return operations_; }
+
+    long long orderings = 0;
+
+private:
+    bool equilibrate(const Number* values, const double* row_scale, const double* column_scale) noexcept {
+        double* largest = rows_.data();
+        for (std::int32_t i = 0; i < n_; ++i) largest[i] = 0;
+        double total = 0;
+        for (std::int32_t c = 0; c < n_; ++c) {
+            const double given = column_scale ? column_scale[c] : 1;
+            double size = 0;
+            for (std::int32_t p = matrix_->begin[c]; p < matrix_->begin[c + 1]; ++p) {
+                const long long i = matrix_->rows[p];
+                scaled_[p] = scaled(values[p], row_scale ? given * row_scale[i] : given);
+                size = larger(magnitude(scaled_[p]), size);
+                total += magnitude(scaled_[p]);
+            }
+            own_columns_[c] = balancing_power(size);
+            for (std::int32_t p = matrix_->begin[c]; p < matrix_->begin[c + 1]; ++p) {
+                scaled_[p] = scaled(scaled_[p], own_columns_[c]);
+                largest[matrix_->rows[p]] = larger(magnitude(scaled_[p]), largest[matrix_->rows[p]]);
+            }
+        }
+        for (std::int32_t i = 0; i < n_; ++i) own_rows_[i] = balancing_power(largest[i]);
+        for (long long p = 0; p < matrix_->nonzeros; ++p)
+            scaled_[p] = scaled(scaled_[p], own_rows_[matrix_->rows[p]]);
+        return std::isfinite(total);
+    }
+
+    bool scales_differ(const double* row_scale, const double* column_scale) const noexcept {
+        return differs(row_scale, rows_given_, given_rows_.data()) ||
+               differs(column_scale, columns_given_, given_columns_.data());
+    }
+    bool differs(const double* scale, bool given, const double* kept) const noexcept {
+        if (!scale || !given) return scale || given;
+        long long equal = 0;
+        for (std::int32_t i = 0; i < n_; ++i) equal += scale[i] == kept[i];
+        return equal < n_;
+    }
+
+    void take_scales(const double* row_scale, const double* column_scale) noexcept {
+        rows_given_ = row_scale, columns_given_ = column_scale;
+        for (std::int32_t i = 0; i < n_; ++i) {
+            given_rows_[i] = row_scale ? row_scale[i] : 1;
+            given_columns_[i] = column_scale ? column_scale[i] : 1;
+            rows_[i] = given_rows_[i] * own_rows_[i];
+            columns_[i] = given_columns_[i] * own_columns_[i];
+        }
+        if (short_)
+            short_factors_.take_scales(rows_.data(), columns_.data());
+        else
+            row_factors_.take_scales(rows_.data(), columns_.data());
+    }
+
+    // The places of one order of pivots: with a place for every product where rows are short, else row by row.
+    bool write_places() noexcept {
+        const Elimination& e = elimination_;
+        const long long lower = e.lower_begin[n_], upper = e.upper_begin[n_];
+        if (n_ + lower + upper > std::numeric_limits<std::int32_t>::max()) return false;
+        fill_ = n_ + lower + upper, operations_ = 0;
+        for (std::int32_t k = 0; k < n_; ++k)
+            operations_ += (e.lower_begin[k + 1] - e.lower_begin[k]) * (1 + e.upper_begin[k + 1] - e.upper_begin[k]);
+        short_ = operations_ <= ShortFactors<Number>::operations_a_place * fill_;
+        return short_ ? short_factors_.write(*matrix_, e) : row_factors_.write(*matrix_, e);
+    }
+
+    Quality refactor(const Number* values) noexcept {
+        double total = 0;
+        DAEDALUS_SIMD_SUM(total)
+        for (std::int32_t p = 0; p < matrix_->nonzeros; ++p) total += magnitude(values[p]);
+        if (!std::isfinite(total)) return Quality::singular;
+        return short_ ? short_factors_.factor(values) : row_factors_.factor(values);
+    }
+
+    const CompactPattern* matrix_ = nullptr;
+    std::int32_t n_ = 0;
+    long long fill_ = 0, operations_ = 0;
+    bool ordered_ = false, fresh_ = false, short_ = false, rows_given_ = false, columns_given_ = false;
+    Elimination elimination_;
+    ShortFactors<Number> short_factors_;
+    RowFactors<Number> row_factors_;
+    Block<double> own_rows_, own_columns_, given_rows_, given_columns_, rows_, columns_;
+    Block<Number> scaled_;
+};
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

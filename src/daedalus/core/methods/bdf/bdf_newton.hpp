@@ -1,0 +1,199 @@
+// Newton's method for a step of BDF.
+//
+//   F(t_new, x'_pred + alpha (x - x_pred), x, z) = 0   with a kept factor of alpha dF/dx' + dF/d(x, z)
+//
+// A factor made for another alpha still serves while the ratio r = alpha / alpha_then is near one, with corrections
+// times 2 / (1 + r) (Brenan, Campbell, Petzold, section 5.2.2).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "methods/bdf/bdf_rounding.hpp"
+#include "methods/bdf/bdf_state.hpp"
+#include "methods/implicit/column_newton.hpp"
+#include "methods/implicit/newton_outcome.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+struct BdfNewton {
+    // Predicts and corrects, with a new Jacobian where the factor is too old or does not lead to convergence.
+    static NewtonOutcome solve(Integration& s, BdfState& m) noexcept {
+        predict(m.past, m, m.step, s.x_new);
+        const double ratio = m.factored ? m.step.alpha / m.factored_alpha : 0;
+        m.fresh = false;
+        const bool usable = ratio >= nearest_ratio && ratio <= 1 / nearest_ratio;
+        if (!usable || m.slow || m.old_steps >= oldest_jacobian) {
+            if (!factor(s, m)) return NewtonOutcome::singular;
+        } else {
+            const double way = std::fabs(s.t_new - m.factored_time);
+            if (std::fabs(m.step.alpha - m.last_alpha) > 1e-6 * std::fabs(m.last_alpha))
+                m.contraction = 100, m.measured_way = way;
+            else if (m.model.higher_index)
+                age(m, way);
+        }
+        m.last_alpha = m.step.alpha;
+        NewtonOutcome outcome = iterate(s, m);
+        if (outcome == NewtonOutcome::converged || s.abort_called) return outcome;
+        if (!m.fresh) {
+            predict(m.past, m, m.step, s.x_new);
+            outcome = factor(s, m) ? iterate(s, m) : NewtonOutcome::singular;
+        }
+        if (outcome != NewtonOutcome::diverged || s.abort_called) return outcome;
+        note_failure_of_newton(m);
+        if (m.control.failures < many_failures && !(s.kinked && m.strain >= strained)) return outcome;
+        return solve_carefully(s, m);
+    }
+
+    // With a new Jacobian for every correction, and corrections that are halved until the next one would be shorter (P.
+    // Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3): over a kink the Jacobian of the prediction
+    // belongs to the other side, however short the step.
+    static NewtonOutcome solve_carefully(Integration& s, BdfState& m) noexcept {
+        if (s.kinked && solve_by_whole(s, m)) return NewtonOutcome::converged;
+        const long long n = m.unknowns;
+        double* next_correction = m.spare;
+        predict(m.past, m, m.step, s.x_new);
+        for (int round = 0; round < most_careful; ++round) {
+            if (!factor(s, m)) return NewtonOutcome::singular;
+            ++m.newton;
+            if (!residual_at(s, m, s.t_new, s.x_new + n, s.x_new, m.correction)) return NewtonOutcome::not_finite;
+            solve_step_matrix(s, m, m.solver, m.factored_alpha, m.correction);
+            const double size = weighted_norm(m, m.correction);
+            if (!std::isfinite(size)) return NewtonOutcome::not_finite;
+            double part = 1, next = 0;
+            for (;; part *= 0.5) {
+                if (part < least_part || s.abort_called) return NewtonOutcome::diverged;
+                move_end(s, m, part, m.correction);
+                ++m.newton;
+                const bool finite = residual_at(s, m, s.t_new, s.x_new + n, s.x_new, next_correction);
+                if (finite) solve_step_matrix(s, m, m.solver, m.factored_alpha, next_correction);
+                next = finite ? weighted_norm(m, next_correction) : std::numeric_limits<double>::infinity();
+                if (next <= (1 - 0.25 * part) * size || std::fmax(size, next) <= m.tolerance) break;
+                move_end(s, m, -part, m.correction);
+            }
+            if (part < 1 || !(next < 0.5 * size || next <= m.tolerance)) continue;
+            move_end(s, m, 1, next_correction);
+            if (next * next > m.tolerance * size) continue;
+            note_change(s, m);
+            return NewtonOutcome::converged;
+        }
+        return NewtonOutcome::diverged;
+    }
+
+    // How far the end of the step is from the prediction.
+    static void note_change(Integration& s, BdfState& m) noexcept {
+        predict(m.past, m, m.step, m.spare_row);
+        for (long long i = 0; i < m.unknowns; ++i) m.past.change[i] = s.x_new[i] - m.spare_row[i];
+    }
+
+private:
+    static constexpr int most_iterations = 4;
+    static constexpr int suspicious = 2;              // failures in a row
+    static constexpr double nearest_ratio = 2.0 / 3;  // of alpha to the one in the factor, or one over it
+
+    // A contraction was measured where the Jacobian was younger, and grows in proportion to the time since then. What a
+    // new Jacobian leaves says nothing about the steps that follow: there 1 is assumed, until it is measured. In models
+    // of higher index what iterations leave is divided by h in the multipliers, and shows in all their differences.
+    static void age(BdfState& m, double way) noexcept {
+        m.contraction = m.measured_way > 0 ? m.contraction * way / m.measured_way : std::fmax(m.contraction, 1.0);
+        m.measured_way = way;
+    }
+
+    // The same with whole corrections, which pass a kink where damped ones end at it.
+    static bool solve_by_whole(Integration& s, BdfState& m) noexcept {
+        predict(m.past, m, m.step, s.x_new);
+        for (int round = 0; round < most_whole && !s.abort_called; ++round) {
+            ++m.newton;
+            if (!factor(s, m) || !residual_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new, m.correction)) return false;
+            solve_step_matrix(s, m, m.solver, m.factored_alpha, m.correction);
+            const double size = weighted_norm(m, m.correction);
+            if (!std::isfinite(size)) return false;
+            move_end(s, m, 1, m.correction);
+            if (size > m.tolerance) continue;
+            note_change(s, m);
+            return true;
+        }
+        return false;
+    }
+
+    // Takes a part of a correction off the end of the step and its derivative.
+    static void move_end(Integration& s, const BdfState& m, double part, const double* correction) noexcept {
+        for (long long i = 0; i < m.unknowns; ++i) s.x_new[i] -= part * correction[i];
+        for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] -= m.step.alpha * part * correction[i];
+    }
+
+    static bool factor(Integration& s, BdfState& m) noexcept {
+        m.fresh = true, m.slow = false;
+        m.old_steps = 0;
+        m.contraction = 20;
+        m.factored = jacobian_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new);
+        if (!m.factored) {
+            note_failure(s, 0, m.solver.values(), m.model.matrix.nonzeros());
+            return false;
+        }
+        scale_by_index(m, std::fabs(m.step.h));
+        m.factored_alpha = m.step.alpha, m.factored_time = s.t_new, m.measured_way = 0;
+        m.factored = factor_matrix(m, m.solver, m.step.alpha);
+        if (!m.factored) ++m.singular;
+        if (m.factored && (m.rounded || m.control.failures >= suspicious)) look_at_rounding(s, m);
+        return m.factored;
+    }
+
+    // Steps that fail twice may ask for more digits than the equations have.
+    static void look_at_rounding(Integration& s, BdfState& m) noexcept {
+        m.rounded = false;
+        if (!measure_rounding(s, m, m.factored_alpha, s.x_new, m.rounding)) return;
+        weigh(s, m);
+        double largest = 0;
+        for (long long i = 0; i < m.unknowns; ++i) largest = std::fmax(largest, m.rounding[i] * m.weights[i]);
+        m.rounded = largest > 0.01;
+        if (m.rounded) weigh(s, m);
+    }
+
+    // x_new holds the prediction at first, and the solution at the end.
+    static NewtonOutcome iterate(Integration& s, BdfState& m) noexcept {
+        const long long n = m.unknowns, nx = m.states;
+        const double alpha = m.step.alpha, scale = -2 / (1 + alpha / m.factored_alpha);
+        double *w = s.x_new, *rate_of = s.x_new + n, *change = m.past.change, *correction = m.correction;
+        for (long long i = 0; i < n; ++i) change[i] = 0;
+        double first = 0;
+        for (int round = 0; round < most_iterations; ++round) {
+            ++m.newton;
+            if (!residual_at(s, m, s.t_new, rate_of, w, correction)) return NewtonOutcome::not_finite;
+            solve_step_matrix(s, m, m.solver, m.factored_alpha, correction);
+            double sum = 0;
+            DAEDALUS_SIMD_SUM(sum)
+            for (long long i = 0; i < n; ++i) {
+                correction[i] *= scale;
+                change[i] += correction[i];
+                w[i] += correction[i];
+                const double part = correction[i] * m.weights[i];
+                sum += part * part;
+            }
+            DAEDALUS_SIMD
+            for (long long i = 0; i < nx; ++i) rate_of[i] += alpha * correction[i];
+            const double size = std::sqrt(sum / static_cast<double>(std::max(m.model.counted(), 1LL)));
+            if (!std::isfinite(size)) return NewtonOutcome::not_finite;
+            if (round == 0) {
+                first = size;
+                if (size <= 1e-4 * m.tolerance) return NewtonOutcome::converged;
+            } else {
+                const double rate = round == 1 ? size / first : std::pow(size / first, 1.0 / round);
+                if (rate > 0.9)
+                    return m.rounded && size <= m.tolerance ? NewtonOutcome::converged : NewtonOutcome::diverged;
+                m.contraction = rate / (1 - rate);
+            }
+            // A Jacobian that needs them all at higher index has served long enough.
+            m.slow = m.model.higher_index && round == most_iterations - 1 && !m.fresh;
+            if (m.contraction * size <= m.tolerance) return NewtonOutcome::converged;
+        }
+        return NewtonOutcome::diverged;
+    }
+};
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

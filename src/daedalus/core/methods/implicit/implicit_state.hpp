@@ -1,0 +1,252 @@
+// What every implicit method shares: residuals, Jacobians, matrices and norms.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "machine/arena.hpp"
+#include "model/block_solver.hpp"
+#include "model/column_products.hpp"
+#include "model/implicit_model.hpp"
+#include "state/integration.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// The part of an implicit run that does not depend on the method.
+struct ImplicitState {
+    const ImplicitModel& model;
+    const long long states, unknowns;
+    Call residual, jacobian, restart, drift, below;
+    bool has_restart = false, has_drift = false;
+    bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
+    bool singular_restart = false;  // behind a jump the equations do not determine z and x'
+    // Behind a jump at this time z is still that of before: the first step finds it.
+    double stale_time = std::numeric_limits<double>::quiet_NaN();
+    long long old_steps = 0, jacobians_before = 0;  // steps with the last Jacobian, and how many there were then
+    bool (*settle)(Integration& s, double* y) noexcept = nullptr;  // the method's own way to a consistent row
+
+    Arena memory;
+    double* dot;           // nonzeros of dF/dx' and of dF/d(x, z) at the last evaluation
+    double* all;
+    double* row_scale;     // powers of h
+    double* column_scale;
+    double* weights;       // one over the tolerance of each unknown, zeros up to full lanes
+    double* spare;         // three vectors of unknowns
+    double* spare_row;     // a row (x, z, x')
+    // For models with columns: where the last Jacobians are from; what their functions give; a direction d', d.
+    const long long group_count;
+    double point_time = 0;
+    double *point_rate = nullptr, *point = nullptr, *column_own = nullptr, *column_values = nullptr;
+    double *direction_rate = nullptr, *direction = nullptr;
+    BlockSolver<double> solver;
+
+    long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0, singular = 0;
+    int refused_ends = 0;  // last steps refused because of z alone
+    int strain = 0;  // failures of Newton's method that come again and again
+
+    // `extra`: doubles the method itself wants from the memory.
+    ImplicitState(const ImplicitModel& m, const ImplicitCalls& calls, long long extra)
+        : model(m),
+          states(m.states),
+          unknowns(m.unknowns),
+          residual(calls.residual),
+          jacobian(calls.jacobian),
+          restart(calls.restart),
+          drift(calls.drift),
+          below(calls.below),
+          has_restart(calls.has_restart),
+          has_drift(calls.has_drift),
+          memory(static_cast<long long>(m.dot_place.size() + m.all_place.size()) + 8 * padded(m.unknowns) +
+                 room_for_columns(m) + extra),
+          dot(memory.carve(static_cast<long long>(m.dot_place.size()))),
+          all(memory.carve(static_cast<long long>(m.all_place.size()))),
+          row_scale(memory.carve(m.unknowns)),
+          column_scale(memory.carve(m.unknowns)),
+          weights(memory.carve(padded(m.unknowns))),
+          spare(memory.carve(3 * m.unknowns)),
+          spare_row(memory.carve(m.unknowns + m.states)),
+          group_count(static_cast<long long>(m.columns.groups.size())),
+          solver(m.matrix, m, 1) {
+        if (m.columns.groups.empty()) return;
+        point_rate = memory.carve(m.states), point = memory.carve(m.unknowns);
+        column_own = memory.carve(m.columns.unknowns), column_values = memory.carve(most_values(m));
+        direction_rate = memory.carve(m.states), direction = memory.carve(m.unknowns);
+    }
+
+private:
+    static long long most_values(const ImplicitModel& m) {
+        const ColumnGroups& c = m.columns;
+        const long long most = c.residual.values > c.below.values ? c.residual.values : c.below.values;
+        return most > c.drift.values ? most : c.drift.values;
+    }
+    static long long room_for_columns(const ImplicitModel& m) {
+        if (m.columns.groups.empty()) return 0;
+        return 2 * (m.states + m.unknowns) + m.columns.unknowns + most_values(m);
+    }
+};
+
+// An equation may turn into 0 = 0 while the Jacobian of an earlier step is kept: after so many steps it is too old.
+inline constexpr long long oldest_jacobian = 20;
+
+// After so many failures in a row Newton's method takes more care: how many corrections whole, how many in part, and how
+// small a part of one. Over a kink the corrections of variables that rest until then are larger than those before,
+// although a few whole ones arrive (piecewise linear equations: M. Kojima, S. Shindo, J. Oper. Res. Soc. Japan 29, 1986).
+inline constexpr int many_failures = 3, most_whole = 8, most_careful = 12;
+inline constexpr double least_part = 1.0 / 64;
+
+// On the way to a kink Newton's method fails again and again, with short steps between that end before it: a failure
+// counts twice, a step takes one off, and from here on there is more care.
+inline constexpr int strained = 5, most_strain = 8;
+
+// A last step is refused so often because of its variables of index 2.
+inline constexpr int most_refused_ends = 30;
+
+inline void note_failure_of_newton(ImplicitState& m) noexcept { m.strain = m.strain + 2 < most_strain ? m.strain + 2 : most_strain; }
+inline void note_step(ImplicitState& m) noexcept { m.strain -= m.strain > 0; }
+
+inline ImplicitState& implicit_of(Integration& s) { return *static_cast<ImplicitState*>(s.implicit); }
+
+DAEDALUS_INLINE void evaluate_residual(Integration& s, ImplicitState& m, double* out) noexcept {
+    m.residual.res[0] = out;
+    if (const int failed = evaluate(m.residual)) [[unlikely]]
+        note_failure(s, failed, out, m.unknowns);
+}
+
+// A function of the model itself, and its products with the columns.
+inline void evaluate_columns(Integration& s, ImplicitState& m, Call& call, const ColumnProducts& products,
+                             const ColumnFactors& by, double* out) noexcept {
+    call.res[0] = m.column_own, call.res[1] = m.column_values;
+    if (const int failed = evaluate(call)) [[unlikely]]
+        return note_failure(s, failed, out, m.unknowns);
+    for (long long k = 0; k < m.model.columns.unknowns; ++k) out[m.model.place_of(k)] = m.column_own[k];
+    multiply_columns<false>(m.model, products, m.column_values, by, out);
+}
+
+// out = F(t, rate, w); false where it is not finite.
+inline bool residual_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w,
+                        double* out) noexcept {
+    ++s.rhs_calls;
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    m.residual.arg[1] = rate, m.residual.arg[2] = w, m.residual.arg[3] = w + m.states;
+    if (!m.model.columns.products)
+        evaluate_residual(s, m, out);
+    else
+        evaluate_columns(s, m, m.residual, m.model.columns.residual, {rate, w, s.inputs.u}, out);
+    // Read one by one, as they were written (see read_fresh); two sums, since each addition waits for the one before.
+    const volatile double* fresh = out;
+    double even = 0, odd = 0;
+    for (long long i = 0; i + 1 < m.unknowns; i += 2) even += 0 * fresh[i], odd += 0 * fresh[i + 1];
+    if (m.unknowns & 1) even += 0 * fresh[m.unknowns - 1];
+    return even + odd == 0;
+}
+
+inline void keep_point(ImplicitState& m, double t, const double* rate, const double* w) noexcept {
+    m.point_time = t;
+    copy(rate, m.states, m.point_rate);
+    copy(w, m.unknowns, m.point);
+}
+
+inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w) noexcept {
+    ++m.jacobians;
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    m.jacobian.arg[1] = rate, m.jacobian.arg[2] = w, m.jacobian.arg[3] = w + m.states;
+    m.jacobian.res[0] = m.dot, m.jacobian.res[1] = m.all;
+    const int failed = evaluate(m.jacobian);
+    s.abort_called |= failed == aborted;
+    if (m.group_count > 0) keep_point(m, t, rate, w);
+    return failed == 0;
+}
+
+// How many steps the Jacobian at hand has served, after one more.
+inline long long count_old_step(ImplicitState& m) noexcept {
+    m.old_steps = m.jacobians == m.jacobians_before ? m.old_steps + 1 : 1;
+    m.jacobians_before = m.jacobians;
+    return m.old_steps;
+}
+
+// a dF/dx' + dF/d(x, z) on the pattern of the matrix.
+template <class Number>
+inline void fill_matrix(const ImplicitState& m, Number a, Number* values) noexcept {
+    const ImplicitModel& model = m.model;
+    const long long count = model.matrix.colind[static_cast<std::size_t>(model.block_unknowns())];
+    for (long long k = 0; k < count; ++k) values[k] = 0;
+    const long long *dot_place = model.dot_place.data(), *all_place = model.all_place.data();
+    const auto dots = static_cast<long long>(model.dot_place.size());
+    const auto alls = static_cast<long long>(model.all_place.size());
+    for (long long k = 0; k < alls; ++k) values[all_place[k]] = m.all[k];
+    for (long long k = 0; k < dots; ++k) values[dot_place[k]] += a * m.dot[k];
+}
+
+// h^k for the small k that occur.
+inline double small_power(double h, int k) noexcept {
+    double power = 1;
+    for (; k > 0; --k) power *= h;
+    return power;
+}
+
+// Scales that make the matrix of a higher-index model well conditioned for small h.
+inline void scale_by_index(ImplicitState& m, double h) noexcept {
+    if (!m.model.higher_index) return;
+    for (long long i = 0; i < m.model.block_unknowns(); ++i) {
+        const auto place = static_cast<std::size_t>(m.model.place_of(i));
+        m.column_scale[i] = 1 / small_power(h, m.model.index[place] - 1);
+        m.row_scale[i] = small_power(h, m.model.level[place]);
+    }
+}
+
+template <class Number>
+inline bool factor_matrix(ImplicitState& m, BlockSolver<Number>& solver, Number a) noexcept {
+    ++m.factorisations;
+    fill_matrix(m, a, solver.values());
+    const bool scaled = m.model.higher_index;
+    return solver.factor(scaled ? m.row_scale : nullptr, scaled ? m.column_scale : nullptr);
+}
+
+// The unit of time in which short steps are short. A run of microseconds has no second in it: measured in seconds, errors
+// of its variables of index 2 would not count at all.
+inline double time_unit(const Integration& s, const ImplicitModel& model) noexcept {
+    if (model.deepest > 2) return 1;
+    const double latest = std::fmax(std::fabs(s.t0), std::fabs(s.t1));
+    return latest > 0 ? std::fmin(latest, 1.0) : 1;
+}
+
+// Weights of the norm at the state w: errors of variables of index k count h^(k-1) times.
+inline void set_weights(const Integration& s, ImplicitState& m, const double* w, double rtol, double atol_factor,
+                        double h) noexcept {
+    const double shorter = std::fmin(h / time_unit(s, m.model), 1.0);
+    DAEDALUS_SIMD
+    for (long long i = 0; i < m.unknowns; ++i) m.weights[i] = 1 / (atol_factor * s.atol[i] + rtol * std::fabs(w[i]));
+    if (!m.model.higher_index) return;
+    for (long long i = 0; i < m.unknowns; ++i)
+        m.weights[i] *= small_power(shorter, m.model.index[static_cast<std::size_t>(i)] - 1);
+}
+
+// RMS of a vector of unknowns in units of the tolerance.
+inline double weighted_norm(const ImplicitState& m, const double* values) noexcept {
+    double even = 0, odd = 0;
+    for (long long i = 0; i + 1 < m.unknowns; i += 2) {
+        const double first = values[i] * m.weights[i], second = values[i + 1] * m.weights[i + 1];
+        even += first * first, odd += second * second;
+    }
+    if (m.unknowns & 1) {
+        const double last = values[m.unknowns - 1] * m.weights[m.unknowns - 1];
+        even += last * last;
+    }
+    return std::sqrt((even + odd) / static_cast<double>(m.model.counted() > 0 ? m.model.counted() : 1));
+}
+
+// The component that a vector of unknowns is largest in, in units of the tolerance.
+inline long long worst_component(const ImplicitState& m, const double* values) noexcept {
+    long long worst = 0;
+    for (long long i = 1; i < m.unknowns; ++i)
+        if (std::fabs(values[i] * m.weights[i]) > std::fabs(values[worst] * m.weights[worst])) worst = i;
+    return worst;
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,344 @@
+// Rosenbrock methods for 0 = F(t, x', x, z) = M x' - f(t, x, z) of index 1, M constant and possibly singular.
+//
+//   (M / (h gamma) + dF/dw) k_i = -F(t + alpha_i h, v_i, w + sum_j a_ij k_j) - h gamma_i dF/dt
+//   v_i = -(1/h) sum_j c_ij k_j (its states),   w_new = w + sum_j m_j k_j,   w = (x, z)
+//
+// No Newton method: s linear systems with one matrix a step, its Jacobian new at every step (E. Hairer, G. Wanner, Solving
+// Ordinary Differential Equations II, IV.7 and VI.4). M never appears itself: F is linear in x', so v_i brings it in.
+// A stiffly accurate method linearises F about its last stage W_s, and w_new = W_s + k_s; so the end has the derivative
+//   x'_new = k_s / (h gamma) + v_s,   F(t_new, x'_new, w_new) = O(|k_s| (h + |k_s|))
+// with no further evaluation. Inside the step x' is the derivative of the dense output.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "methods/implicit/blame.hpp"
+#include "methods/implicit/column_newton.hpp"
+#include "methods/implicit/implicit_state.hpp"
+#include "methods/implicit/refined_solve.hpp"
+#include "methods/implicit/weighted_rows.hpp"
+#include "methods/rosenbrock/rosenbrock_coefficients.hpp"
+#include "methods/step_control.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+struct RosenbrockState : ImplicitState {
+    const RosenbrockCoefficients& method;
+    const long long lanes;  // of a vector of unknowns
+    double* k;         // (stages, lanes)
+    double* stage;     // one state (x, z)
+    double* rate;      // one derivative x'
+    double* none;      // the derivative 0
+    double* first;     // F(t, 0, w): of the first stage, whatever the step
+    double* next;      // the same at the end of the step
+    double* drift_now; // dF/dt
+    double* error;
+
+    // What is known, and at what time, until a restart.
+    bool first_known = false, next_known = false, linearised = false;
+    double first_time = 0, next_time = 0, linearised_time = 0, factored_step = 0;
+    long long bad_row = 0;                     // the equation that was not finite
+    bool may_refine = false, refines = false;  // the sum in the matrix loses digits that count
+    bool fresh = true, after_failure = false;  // for the predictive controller
+    double accepted_step = 0, accepted_root = 1;
+    double usual_step = 0;  // the length of the last accepted step, or of the first one tried
+    const double least_root;  // that of an error of a hundredth
+
+    RosenbrockState(const ImplicitModel& m, const ImplicitCalls& calls, const RosenbrockCoefficients& t)
+        : ImplicitState(m, calls, (t.stages + 7) * padded(m.unknowns)),
+          method(t),
+          lanes(padded(m.unknowns)),
+          least_root(std::pow(1e-2, 1.0 / t.order)) {
+        k = memory.carve(t.stages * lanes);
+        stage = memory.carve(lanes), rate = memory.carve(lanes), none = memory.carve(lanes);
+        first = memory.carve(lanes), next = memory.carve(lanes), drift_now = memory.carve(lanes);
+        error = memory.carve(lanes);
+    }
+};
+
+struct Rosenbrock {
+    static constexpr bool is_explicit = false;
+    static constexpr bool dense_on_demand = true;
+    static RosenbrockState& of(Integration& s) { return static_cast<RosenbrockState&>(implicit_of(s)); }
+    static int degree(Integration& s) { return of(s).method.degree; }
+
+    // Lost digits count where tolerances are below the rounding errors of numbers of size one.
+    static void prepare(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        for (long long i = 0; i < m.states; ++i)
+            m.may_refine |= s.atol[i] < std::numeric_limits<double>::epsilon();
+    }
+
+    // Between a change of half a tolerance and one of a hundredth of the state: the higher the order, the longer.
+    static double first_step(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        set_weights(s, m, s.x, s.rtol, 1, 1);
+        double slope = 0, size = 1;
+        for (long long i = 0; i < m.states; ++i) {
+            slope = std::fmax(slope, std::fabs(s.x[m.unknowns + i] * m.weights[i]));
+            size = std::fmax(size, std::fabs(s.x[i] * m.weights[i]));
+        }
+        const double longest = std::fmin(std::fabs(interval_end(s) - s.t), s.max_step);
+        if (!(slope > 0)) return 1e-3 * longest;
+        const double part = 1.0 / m.method.order;
+        const double wish = std::pow(0.5, part) * std::pow(0.01 * size, 1 - part) / slope;
+        return std::fmax(std::fmin(wish, longest), 1e-14 * longest);
+    }
+
+    // One attempt from t to t_new; going: look at s.accepted. On rejection s.h is the next length to try.
+    static Status attempt(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        const double h = s.t_new - s.t;
+        s.accepted = false;
+        const Outcome outcome = stages(s, m, h);
+        if (s.abort_called) return Status::aborted;
+        // At the beginning itself: no shorter step can help.
+        if (outcome == Outcome::no_start) return blame(s, m);
+        if (outcome == Outcome::singular) return shorter(s, m, 0.5, Status::singular);
+        if (outcome == Outcome::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
+        write_end(s, m, h);
+        if (m.fresh && !m.after_failure) m.usual_step = std::fabs(h);
+        double error = estimate(s, m);
+        if (error < 1) error = std::fmax(error, error_inside(s, m, h));
+        if (s.abort_called) return Status::aborted;
+        const double root = std::pow(error, 1.0 / m.method.order), growth = m.fresh ? first_growth : most_growth;
+        const double quotient = std::clamp(root / safety, 1.0 / growth, most_shrinkage);
+        if (!(error < 1)) {
+            const bool finite = std::isfinite(error);
+            return shorter(s, m, finite ? 1 / quotient : cut_if_not_finite,
+                           finite ? Status::step_too_small : Status::not_finite);
+        }
+        // The next step begins with this evaluation anyway; a step out of the domain of the model is no step.
+        if (!finite_at(s, m, s.t_new, m.none, s.x_new, m.next))
+            return s.abort_called ? Status::aborted : shorter(s, m, cut_if_not_finite, Status::not_finite);
+        m.next_known = !s.has_projection, m.next_time = s.t_new;
+        accept(s, m, h, root, quotient);
+        return Status::going;
+    }
+
+    // The step to t_new whatever its error: at fixed step, and where an event cuts a step short.
+    static void take(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        const double h = s.t_new - s.t;
+        const Outcome outcome = stages(s, m, h);
+        s.taken = outcome != Outcome::singular;
+        if (outcome == Outcome::done) return write_end(s, m, h);
+        copy(s.x, s.n, s.x_new);
+        if (!s.taken) return;
+        for (long long i = 0; i < m.unknowns; ++i) s.x_new[i] = std::numeric_limits<double>::quiet_NaN();
+    }
+
+    // Coefficients of (x, z), and of x' as its derivative.
+    static void dense(Integration& s) noexcept {
+        RosenbrockState& m = of(s);
+        const long long n = m.unknowns, nx = m.states;
+        const int degree = m.method.degree;
+        const double h = s.t_new - s.t;
+        double* c = s.coefficients;
+        copy(s.x, n, c);
+        for (int j = 0; j < degree; ++j) {
+            // Whole lanes: what is written beyond (x, z) is overwritten by x' next.
+            double* row = c + (j + 1) * s.lanes;
+            combine(m, nullptr, m.method.powers[j], m.method.stages, row);
+            for (long long i = 0; i < nx; ++i) c[j * s.lanes + n + i] = (j + 1) / h * row[i];
+        }
+        for (long long i = 0; i < nx; ++i) c[degree * s.lanes + n + i] = 0;
+    }
+
+private:
+    enum class Outcome { done, singular, not_finite, no_start };
+
+    // Hairer's rodas: the step grows at most six times and shrinks at most five times. The first one is a guess on the
+    // safe side; behind it two such growths are taken at once.
+    static constexpr double most_growth = 6, most_shrinkage = 5, first_growth = most_growth * most_growth;
+
+    // out = base + sum_j weights_j k_j; no base is zeros.
+    static void combine(const RosenbrockState& m, const double* base, const double* weights, int count,
+                        double* out) noexcept {
+        add_rows(m.lanes, base, weights, count, m.k, out);
+    }
+
+    // Everything that belongs to (t, w) alone: F(t, 0, w), the Jacobian, dF/dt. After a rejection it is still there.
+    static Outcome linearise(Integration& s, RosenbrockState& m, double h) noexcept {
+        if (m.restarted) {
+            m.first_known = m.next_known = m.linearised = m.restarted = m.after_failure = false;
+            m.fresh = true;
+        }
+        if (!m.first_known || m.first_time != s.t) {
+            m.linearised = false;
+            m.first_known = m.next_known && m.next_time == s.t;
+            if (m.first_known)
+                std::swap(m.first, m.next);
+            else if (!finite_at(s, m, s.t, m.none, s.x, m.first))
+                return Outcome::no_start;
+            m.first_known = true, m.next_known = false, m.first_time = s.t;
+        }
+        if (m.linearised && m.linearised_time == s.t) return Outcome::done;
+        if (!drift_at(s, m, h)) return Outcome::not_finite;
+        if (!jacobian_at(s, m, s.t, s.x + m.unknowns, s.x)) return Outcome::not_finite;
+        m.linearised = true, m.linearised_time = s.t, m.factored_step = 0;
+        return Outcome::done;
+    }
+
+    // dF/dt, zero at first, with the slopes of tabulated inputs; a difference quotient where the model brings no function for it.
+    static bool drift_at(Integration& s, RosenbrockState& m, double h) noexcept {
+        if (m.model.autonomous) return true;
+        if (!m.has_drift) {
+            const double root = std::sqrt(std::numeric_limits<double>::epsilon());
+            const double wish = std::fmax(root * std::fabs(h), 16 * spacing(s.t));
+            const double later = s.t + std::copysign(wish, h), apart = later - s.t;
+            if (!finite_at(s, m, later, m.none, s.x, m.drift_now)) return false;
+            for (long long i = 0; i < m.unknowns; ++i) m.drift_now[i] = (m.drift_now[i] - m.first[i]) / apart;
+            return true;
+        }
+        s.stage_time = s.t;
+        if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+        write_rates(s.inputs);
+        m.drift.arg[1] = m.none, m.drift.arg[2] = s.x, m.drift.arg[3] = s.x + m.states;
+        if (m.model.columns.products) {
+            evaluate_columns(s, m, m.drift, m.model.columns.drift, {m.none, s.x, s.inputs.u}, m.drift_now);
+            return !first_not_finite(m.drift_now, m.unknowns, m.bad_row);
+        }
+        m.drift.res[0] = m.drift_now;
+        const int failed = evaluate(m.drift);
+        s.abort_called |= failed == aborted;
+        return failed == 0 && !first_not_finite(m.drift_now, m.unknowns, m.bad_row);
+    }
+
+    static Outcome stages(Integration& s, RosenbrockState& m, double h) noexcept {
+        if (const Outcome outcome = linearise(s, m, h); outcome != Outcome::done) return outcome;
+        const RosenbrockCoefficients& method = m.method;
+        const double matrix_factor = 1 / (h * method.gamma[0]);
+        if (m.factored_step != h) {
+            m.factored_step = 0;
+            scale_by_index(m, std::fabs(h));
+            if (!factor_matrix(m, m.solver, matrix_factor)) {
+                ++m.singular;
+                return Outcome::singular;
+            }
+            m.factored_step = h;
+            m.refines = m.may_refine && sum_loses_digits(s, m, matrix_factor);
+        }
+        for (int i = 0; i < method.stages; ++i) {
+            double* k = m.k + i * m.lanes;
+            const double* residual = m.first;
+            if (i > 0) {
+                // The rate stands for M sum_j c_ij k_j / h.
+                add_rows_twice(m.lanes, s.x, method.a[i], -1 / h, method.c[i], i, m.k, m.stage, m.rate);
+                if (!finite_at(s, m, s.t + method.alpha[i] * h, m.rate, m.stage, k)) return Outcome::not_finite;
+                residual = k;
+            }
+            const double part = h * method.gamma[i];
+            DAEDALUS_SIMD
+            for (long long r = 0; r < m.lanes; ++r) k[r] = -residual[r] - part * m.drift_now[r];
+            if (m.refines)
+                solve_refined(s, m, m.solver, matrix_factor, k);
+            else
+                solve_step_matrix(s, m, m.solver, matrix_factor, k);
+        }
+        return Outcome::done;
+    }
+
+    static void write_end(Integration& s, RosenbrockState& m, double h) noexcept {
+        const RosenbrockCoefficients& method = m.method;
+        const int last = method.stages - 1;
+        combine(m, s.x, method.end, method.stages, m.stage);
+        copy(m.stage, m.unknowns, s.x_new);
+        const double* k = m.k + last * m.lanes;
+        for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] = k[i] / (h * method.gamma[0]) + m.rate[i];
+    }
+
+    static double estimate(const Integration& s, RosenbrockState& m) noexcept {
+        for (long long i = 0; i < m.unknowns; ++i) m.stage[i] = larger(std::fabs(s.x[i]), std::fabs(s.x_new[i]));
+        combine(m, nullptr, m.method.error, m.method.stages, m.error);
+        set_weights(s, m, m.stage, s.rtol, 1, std::fabs(s.t_new - s.t));
+        return std::fmax(weighted_norm(m, m.error), 1e-10);
+    }
+
+    // How far the middle of the dense output is from the solution, by a step of Newton's method there, in units of what is
+    // allowed inside a step. At the end a stiffly accurate method and its embedded one meet algebraic equations alike:
+    // their difference does not see what a long step left out of an input (compare G. Steinebach, Rosenbrock methods
+    // within OrdinaryDiffEq.jl, 2024). Equations without time have none, and are looked into for the sake of guards only. A
+    // dense output of much lower order tells of itself alone.
+    static double error_inside(Integration& s, RosenbrockState& m, double h) noexcept {
+        const RosenbrockCoefficients& method = m.method;
+        const bool tells = method.degree + 1 >= method.order && std::fabs(h) >= shortest_looked_into * m.usual_step;
+        if (!tells || (m.model.autonomous && s.guards.count == 0)) return 0;
+        add_rows_twice(m.lanes, s.x, method.middle, 1 / h, method.middle_slope, method.stages, m.k, m.stage, m.rate);
+        const double inside = correction_at(s, m, h, s.t + 0.5 * h, m.rate, m.stage);
+        if (!(inside > 1)) return inside;
+        if (!std::isfinite(inside)) return 0;
+        copy(m.next, m.unknowns, m.stage);
+        if (inside < above_rounding * correction_at(s, m, h, s.t_new, s.x_new + m.unknowns, s.x_new)) return 0;
+        copy(m.stage, m.unknowns, m.error);
+        return inside;
+    }
+
+    // The length of a step of Newton's method from a state, in units of what is allowed inside a step; it is left in `next`.
+    static double correction_at(Integration& s, RosenbrockState& m, double h, double t, const double* rate,
+                                const double* w) noexcept {
+        if (!residual_at(s, m, t, rate, w, m.next)) return std::numeric_limits<double>::infinity();
+        solve_step_matrix(s, m, m.solver, 1 / (h * m.method.gamma[0]), m.next);
+        return weighted_norm(m, m.next) / most_inside;
+    }
+
+    static bool finite_at(Integration& s, RosenbrockState& m, double t, const double* rate, const double* w,
+                          double* out) noexcept {
+        if (residual_at(s, m, t, rate, w, out)) [[likely]]
+            return true;
+        first_not_finite(out, m.unknowns, m.bad_row);
+        return false;
+    }
+
+    // The variable that the equation which was not finite is solved for: one whose derivative it has, else its last one.
+    static Status blame(Integration& s, const RosenbrockState& m) noexcept {
+        const ImplicitModel& model = m.model;
+        const long long *colind = model.matrix.colind.data(), *rows = model.matrix.rows.data();
+        const auto dots = static_cast<long long>(model.dot_place.size());
+        const ColumnPlace bad = column_place(model, m.bad_row);
+        long long found = 0;
+        for (long long c = 0; c < model.block_unknowns(); ++c)
+            for (long long k = colind[c]; k < colind[c + 1]; ++k)
+                if (rows[k] == bad.row) found = c;
+        for (long long c = 0, d = 0; c < model.block_states(); ++c)
+            for (; d < dots && model.dot_place.data()[d] < colind[c + 1]; ++d)
+                if (rows[model.dot_place.data()[d]] == bad.row) found = c;
+        s.culprit = {place_of(model, {bad.group, found, bad.column}), Culprit::What::derivative};
+        return Status::not_finite;
+    }
+
+    static Status shorter(Integration& s, RosenbrockState& m, double factor, Status why) noexcept {
+        ++s.rejected;
+        s.h = factor * (s.t_new - s.t);
+        m.after_failure = true;
+        if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
+        if (why == Status::not_finite) return blame(s, m);
+        s.culprit = {worst_component(m, m.error), Culprit::What::nothing};
+        bool finite = true;
+        const long long undetermined = why == Status::singular ? unknown_of_singular(m, finite) : -1;
+        if (undetermined >= 0) s.culprit.component = undetermined;
+        return why;
+    }
+
+    // Gustafsson's predictive controller, by roots of the errors; no growth behind a rejection.
+    static void accept(Integration& s, RosenbrockState& m, double h, double root, double quotient) noexcept {
+        s.accepted = true;
+        if (!m.fresh) {
+            const double ratio = std::fabs(m.accepted_step / h) * root * root / m.accepted_root;
+            quotient = std::fmax(quotient, std::clamp(ratio / safety, 1.0 / most_growth, most_shrinkage));
+        }
+        if (m.after_failure) quotient = std::fmax(quotient, 1.0);
+        m.accepted_step = h, m.accepted_root = std::fmax(m.least_root, root), m.usual_step = std::fabs(h);
+        m.fresh = m.after_failure = false;
+        s.h = h / quotient;
+    }
+};
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

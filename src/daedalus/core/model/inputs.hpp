@@ -1,0 +1,130 @@
+// Tabulated inputs: which segment is active, what it writes into u, and where integration has to stop.
+//
+// A hold table is right-continuous: u(t) = values[j] for times[j] <= t < times[j+1]. A linear one interpolates. Outside
+// its range a table keeps its first or last values. Steps never cross a time of a table, so one segment is active in
+// every step and it is found from the step's middle: the left value holds up to the breakpoint, the right one after it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "machine/platform.hpp"
+
+namespace daedalus {
+
+struct Table {
+    std::vector<double> times;      // not decreasing
+    std::vector<double> values;     // (times, slots) in rows
+    std::vector<long long> slots;   // where in u
+    bool linear = false;
+};
+
+// One table inside a run.
+struct ActiveTable {
+    const double* times = nullptr;
+    const double* values = nullptr;
+    const long long* slots = nullptr;
+    long long count = 0, width = 0;
+    bool linear = false;
+    long long segment = 0;  // how many times lie before the active segment
+};
+
+struct Inputs {
+    double* u = nullptr;
+    double* rates = nullptr;  // u' in the present segment, for models that ask for it
+    ActiveTable* tables = nullptr;
+    long long count = 0;
+    bool any_slope = false;  // some table changes inside the present segment
+};
+
+inline ActiveTable activate(const Table& table) {
+    return {table.times.data(),
+            table.values.data(),
+            table.slots.data(),
+            static_cast<long long>(table.times.size()),
+            static_cast<long long>(table.slots.size()),
+            table.linear,
+            0};
+}
+
+// Every time at which a run from t0 to t1 has to stop: the tables' times between, in the run's order, and t1.
+inline std::vector<double> stop_times(double t0, double t1, std::span<const Table* const> tables) {
+    std::vector<double> stops;
+    const double low = std::min(t0, t1), high = std::max(t0, t1);
+    for (const Table* table : tables)
+        std::copy_if(table->times.begin(), table->times.end(), std::back_inserter(stops),
+                     [&](double time) { return time > low && time < high; });
+    std::sort(stops.begin(), stops.end());
+    if (t1 < t0) std::reverse(stops.begin(), stops.end());
+    // Times that differ by rounding only, such as 3 * 0.1 and 0.3, are one stop.
+    const double closest = 8 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(t0), std::fabs(t1));
+    std::vector<double> merged;
+    double last = t0;
+    for (const double stop : stops)
+        if (std::fabs(stop - last) > closest && std::fabs(t1 - stop) > closest) merged.push_back(last = stop);
+    merged.push_back(t1);
+    return merged;
+}
+
+inline namespace DAEDALUS_ISA {
+
+DAEDALUS_HOST_DEVICE inline bool has_slope(const ActiveTable& table) {
+    return table.linear && table.segment > 0 && table.segment < table.count;
+}
+
+// Chooses the segments around the time `middle` and writes what stays constant in them.
+DAEDALUS_HOST_DEVICE inline void enter_segments(Inputs& inputs, double middle) {
+    inputs.any_slope = false;
+    for (long long k = 0; k < inputs.count; ++k) {
+        ActiveTable& table = inputs.tables[k];
+        long long low = 0, high = table.count;
+        while (low < high) {
+            const long long half = (low + high) / 2;
+            if (table.times[half] <= middle)
+                low = half + 1;
+            else
+                high = half;
+        }
+        table.segment = low;
+        if (has_slope(table)) {
+            inputs.any_slope = true;
+            continue;
+        }
+        const double* row = table.values + (low > 0 ? low - 1 : 0) * table.width;
+        for (long long i = 0; i < table.width; ++i) inputs.u[table.slots[i]] = row[i];
+    }
+}
+
+// Writes the tables that change inside their segment.
+DAEDALUS_HOST_DEVICE DAEDALUS_COLD void write_slopes(Inputs& inputs, double t) {
+    for (long long k = 0; k < inputs.count; ++k) {
+        const ActiveTable& table = inputs.tables[k];
+        if (!has_slope(table)) continue;
+        const double begin = table.times[table.segment - 1], end = table.times[table.segment];
+        const double part = (t - begin) / (end - begin);
+        const double* left = table.values + (table.segment - 1) * table.width;
+        const double* right = left + table.width;
+        for (long long i = 0; i < table.width; ++i)
+            inputs.u[table.slots[i]] = left[i] + part * (right[i] - left[i]);
+    }
+}
+
+// Writes the slopes of all tables in their active segments; inputs without a table keep the rate 0.
+DAEDALUS_HOST_DEVICE inline void write_rates(Inputs& inputs) {
+    for (long long k = 0; k < inputs.count; ++k) {
+        const ActiveTable& table = inputs.tables[k];
+        const bool moves = has_slope(table);
+        const double* left = moves ? table.values + (table.segment - 1) * table.width : table.values;
+        const double length = moves ? table.times[table.segment] - table.times[table.segment - 1] : 1;
+        for (long long i = 0; i < table.width; ++i)
+            inputs.rates[table.slots[i]] = moves ? (left[table.width + i] - left[i]) / length : 0;
+    }
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,20 @@
+// The module daedalus._core: the seam between Python and the integrator core.
+#include "python/python_function.hpp"
+
+namespace nb = nanobind;
+
+NB_MODULE(_core, module) {
+    nb::set_leak_warnings(false);  // objects alive when the interpreter ends are no concern of users
+    module.doc() = "The integrator core.";
+    daedalus::bind_function(module);
+    daedalus::bind_inputs(module);
+    daedalus::bind_tableau(module);
+    daedalus::bind_implicit(module);
+    daedalus::bind_lobatto(module);
+    daedalus::bind_run(module);
+    daedalus::bind_integrate(module);
+    daedalus::bind_linear(module);
+    daedalus::bind_linear_model(module);
+    daedalus::bind_flow(module);
+    daedalus::bind_adjoint(module);
+}

@@ -1,0 +1,268 @@
+// The seam for implicit models: functions, patterns and indices in, one checked description out.
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "python/python_implicit.hpp"
+#include "run/run.hpp"
+
+namespace daedalus {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
+
+void check_columns(const Integers& colind, const Integers& rows, long long columns, long long n, const char* name) {
+    bool fits = static_cast<long long>(colind.size()) == columns + 1 && colind.front() == 0 &&
+                colind.back() == static_cast<long long>(rows.size()) && std::is_sorted(colind.begin(), colind.end());
+    for (const long long row : rows) fits = fits && row >= 0 && row < n;
+    for (std::size_t c = 0; fits && c + 1 < colind.size(); ++c)
+        for (long long k = colind[c] + 1; k < colind[c + 1]; ++k)
+            fits = fits && rows[std::size_t(k)] > rows[std::size_t(k - 1)];
+    if (!fits) refuse(std::string("the pattern of ") + name + " is not in compressed columns");
+}
+
+// One pattern that holds both Jacobians, and where their nonzeros stand in it.
+void unite(ImplicitModel& model, const Integers& dot_colind, const Integers& dot_rows, const Integers& all_colind,
+           const Integers& all_rows) {
+    Pattern& matrix = model.matrix;
+    matrix.n = model.unknowns;
+    matrix.colind.assign(1, 0);
+    model.dot_place.resize(dot_rows.size()), model.all_place.resize(all_rows.size());
+    for (long long c = 0; c < model.unknowns; ++c) {
+        long long a = all_colind[std::size_t(c)], d = c < model.states ? dot_colind[std::size_t(c)] : 0;
+        const long long a_end = all_colind[std::size_t(c) + 1], d_end = c < model.states ? dot_colind[std::size_t(c) + 1] : 0;
+        while (a < a_end || d < d_end) {
+            const long long row_a = a < a_end ? all_rows[std::size_t(a)] : model.unknowns;
+            const long long row_d = d < d_end ? dot_rows[std::size_t(d)] : model.unknowns;
+            const long long place = matrix.nonzeros();
+            matrix.rows.push_back(std::min(row_a, row_d));
+            if (row_a <= row_d) model.all_place[std::size_t(a++)] = place;
+            if (row_d <= row_a) model.dot_place[std::size_t(d++)] = place;
+        }
+        matrix.colind.push_back(matrix.nonzeros());
+    }
+}
+
+const Function& function_of(nb::handle object, const char* role) {
+    const PythonFunction* function = nullptr;
+    if (!nb::try_cast(object, function) || !function)
+        throw nb::type_error((std::string(role) + " must be a Function").c_str());
+    return function->core;
+}
+
+// The inputs of a drift are those of the residual, and u'.
+void check_drift(const ImplicitModel& model) {
+    Integers expected = model.residual->size_in;
+    expected.push_back(expected[4]);
+    if (model.drift->size_in != expected || model.drift->size_out != model.residual->size_out)
+        refuse("drift must map (t, xdot, x, z, u, p, udot) to the size of the residual");
+}
+
+void check_sizes(const Function& function, const ImplicitModel& model, const Integers& outputs, const char* role) {
+    const Integers& in = function.size_in;
+    if (in.size() != 6 || in[0] != 1 || in[1] != model.states || in[2] != model.states ||
+        in[3] != model.unknowns - model.states || function.size_out != outputs)
+        refuse(std::string(role) + " must map (t, xdot, x, z, u, p) to the sizes of the patterns");
+}
+
+std::vector<int> small_numbers(const Integers& given, long long n, int otherwise, long long low, const char* name) {
+    if (given.empty()) return std::vector<int>(static_cast<std::size_t>(n), otherwise);
+    if (static_cast<long long>(given.size()) != n) refuse(std::string(name) + " must have one entry an unknown");
+    std::vector<int> result;
+    for (const long long entry : given) {
+        if (entry < low || entry > 20) refuse(std::string(name) + " has an entry out of range");
+        result.push_back(static_cast<int>(entry));
+    }
+    return result;
+}
+
+bool contains(const Integers& list, long long entry) { return std::find(list.begin(), list.end(), entry) != list.end(); }
+
+void check_places(const Integers& places, long long count, const char* name) {
+    for (const long long place : places)
+        if (place < 0 || place >= count) refuse(std::string(name) + " has an entry out of range");
+}
+
+// `dependent` are states whose derivative has the coefficient zero with the parameters of the run, `held` the equations
+// that are free of derivatives then. With `columns` all sizes and patterns are those of one column.
+void construct_model(PythonImplicitModel* self, nb::object residual, nb::object jacobian, long long states,
+                     long long unknowns, Integers dot_colind, Integers dot_rows, Integers all_colind,
+                     Integers all_rows, Integers index, Integers level, nb::object drift, Integers dependent,
+                     Integers held, Integers columns, long long zeros, std::vector<nb::object> products,
+                     nb::object below, bool autonomous) {
+    if (states < 0 || unknowns < states) refuse("there are more states than unknowns");
+    check_columns(dot_colind, dot_rows, states, unknowns, "dF/dx'");
+    check_columns(all_colind, all_rows, unknowns, unknowns, "dF/d(x, z)");
+    ImplicitModel model;
+    model.states = states, model.unknowns = unknowns;
+    model.residual = &function_of(residual, "residual"), model.jacobian = &function_of(jacobian, "jacobian");
+    if (columns.empty()) check_sizes(*model.residual, model, {unknowns}, "residual");
+    check_sizes(*model.jacobian, model, {(long long)dot_rows.size(), (long long)all_rows.size()}, "jacobian");
+    if (!drift.is_none()) {
+        model.drift = &function_of(drift, "drift");
+        if (columns.empty()) check_drift(model);
+    }
+    model.index = small_numbers(index, unknowns, 1, 1, "index");
+    model.level = small_numbers(level, unknowns, 0, 0, "level");
+    for (const int k : model.index) model.deepest = std::max(model.deepest, k);
+    model.higher_index = model.deepest > 1, model.autonomous = autonomous;
+    unite(model, dot_colind, dot_rows, all_colind, all_rows);
+    check_places(dependent, states, "dependent"), check_places(held, unknowns, "held");
+    for (long long row = 0; row < unknowns; ++row)
+        if (!contains(dot_rows, row) || contains(held, row)) model.constraints.push_back(row);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(states); ++c)
+        model.has_derivative.push_back(dot_colind[c + 1] > dot_colind[c] && !contains(dependent, (long long)c));
+    if (!columns.empty()) add_columns(model, columns, products, below);
+    if (zeros < 0 || zeros > model.unknowns) refuse("zeros is out of range");
+    model.columns.zeros = zeros;
+    products.push_back(below);
+    new (self) PythonImplicitModel{std::move(model), std::move(residual), std::move(jacobian), std::move(drift),
+                                   std::move(products)};
+}
+
+void read_matrix(nb::handle object, int stages, double (&out)[most_stages][most_stages]) {
+    const Doubles numbers(object);
+    if (numbers.size() != stages * stages) refuse("the matrices of a collocation method must be (s, s)");
+    for (int i = 0; i < stages; ++i)
+        for (int j = 0; j < stages; ++j) out[i][j] = numbers.data()[i * stages + j];
+}
+
+void read_row(nb::handle object, int count, double* out) {
+    const Doubles numbers(object);
+    if (numbers.size() != count) refuse("a row of a collocation method has the wrong length");
+    for (int i = 0; i < count; ++i) out[i] = numbers.data()[i];
+}
+
+void construct_collocation(CollocationCoefficients* self, nb::object c, nb::object inverse, nb::object from,
+                           nb::object to, nb::object gamma, nb::object alpha, nb::object beta, nb::object powers,
+                           nb::object slope, nb::object better, double weight, nb::object error) {
+    CollocationCoefficients method;
+    const long long stages = Doubles(c).size();
+    if (stages < 1 || stages > most_stages) refuse("a collocation method has 1 to 9 stages");
+    method.stages = static_cast<int>(stages), method.pairs = method.stages / 2;
+    method.has_real = method.stages % 2 == 1;
+    read_row(c, method.stages, method.c);
+    read_matrix(inverse, method.stages, method.inverse);
+    read_matrix(from, method.stages, method.from);
+    read_matrix(to, method.stages, method.to);
+    read_matrix(powers, method.stages, method.powers);
+    if (method.has_real) read_row(gamma, 1, &method.gamma);
+    read_row(alpha, method.pairs, method.alpha);
+    read_row(beta, method.pairs, method.beta);
+    read_row(error, method.stages, method.error);
+    read_row(slope, method.stages + 1, method.slope);
+    const Doubles rows(better);
+    if (rows.size() != (stages + 1) * stages) refuse("the matrices of a collocation method must be (s, s)");
+    for (int j = 0; j <= method.stages; ++j)
+        for (int i = 0; i < method.stages; ++i) method.better[j][i] = rows.data()[j * stages + i];
+    method.weight = weight;
+    new (self) CollocationCoefficients(method);
+}
+
+// z and x' of a row made consistent with x; None where none were found.
+nb::object consistent(const PythonImplicitModel& self, double t, nb::handle row, nb::handle u, nb::handle p,
+                      double rtol, nb::handle atol) {
+    const Doubles start(row), inputs(u), parameters(p), absolute(atol);
+    const Function& residual = *self.core.residual;
+    if (start.size() != self.core.unknowns + self.core.states || inputs.size() != residual.size_in[4] ||
+        parameters.size() != residual.size_in[5] || absolute.size() != start.size())
+        refuse("consistent: a vector has the wrong size");
+    KeptException kept;
+    CollocationCoefficients method;
+    method.stages = 1, method.has_real = true;
+    Request request;
+    request.implicit = &self.core, request.implicit_method = &method, request.implicit_degree = 1;
+    request.method = Method::radau;
+    request.t0 = request.t1 = t;
+    request.x0 = start.span(), request.u = inputs.span(), request.p = parameters.span(), request.atol = absolute.span();
+    request.rtol = rtol, request.keeper = &kept;
+    const Kernels kernels = choose_kernels(request.method);
+    Storage<double> out(start.span());
+    bool found = false;
+    {
+        nb::gil_scoped_release nogil;
+        Workspace workspace(request, kernels);
+        found = kernels.consistent(workspace.state(), out.data());
+    }
+    rethrow(kept);
+    return found ? to_numpy(std::move(out), {static_cast<std::size_t>(start.size())}) : nb::none();
+}
+
+void construct_bdf(BdfSettings* self, int max_order, bool algebraic_in_error_test) {
+    if (max_order < 1 || max_order > bdf_orders) refuse("max_order must be 1 to 5");
+    new (self) BdfSettings{max_order, algebraic_in_error_test};
+}
+
+std::vector<double> numbers_of(nb::handle object, long long count, const char* name) {
+    const Doubles given(object);
+    if (given.size() != count) refuse(std::string(name) + " must have " + std::to_string(count) + " entries");
+    for (long long i = 0; i < count; ++i)
+        if (!std::isfinite(given.data()[i])) refuse("the numbers of a tableau must be finite");
+    return {given.data(), given.data() + count};
+}
+
+// Rows of weights for theta, theta^2, ...
+int read_weights(nb::handle object, long long columns, std::vector<double>& out, const char* name) {
+    const Doubles given(object);
+    if (given.dimensions() != 2 || given.length(1) != columns || given.length(0) < 1 || given.length(0) > 40)
+        refuse(std::string(name) + " must be (degree, " + std::to_string(columns) + ")");
+    out = numbers_of(object, given.size(), name);
+    return static_cast<int>(given.length(0));
+}
+
+void construct_tableau(ImplicitTableau* self, nb::object a, nb::object b, nb::object c, nb::object x_dense,
+                       nb::object z_dense, nb::object b_hat, int order, int error_order) {
+    ImplicitTableau tableau;
+    const long long stages = Doubles(b).size();
+    if (stages < 1 || stages > 1000) refuse("a tableau has 1 to 1000 stages");
+    if (order < 1) refuse("the order must be at least 1");
+    tableau.stages = static_cast<int>(stages), tableau.order = order;
+    tableau.a = numbers_of(a, stages * stages, "A");
+    tableau.b = numbers_of(b, stages, "b"), tableau.c = numbers_of(c, stages, "c");
+    tableau.x_degree = read_weights(x_dense, stages, tableau.x_weights, "x_dense");
+    tableau.z_degree = read_weights(z_dense, stages + 1, tableau.z_weights, "z_dense");
+    if (!b_hat.is_none()) {
+        tableau.error = numbers_of(b_hat, stages, "b_hat");
+        for (std::size_t j = 0; j < tableau.error.size(); ++j) tableau.error[j] = tableau.b[j] - tableau.error[j];
+    }
+    tableau.control_order = std::max(1, std::min(order, error_order > 0 ? error_order : order - 1) + 1);
+    complete(tableau);
+    new (self) ImplicitTableau(std::move(tableau));
+}
+
+}  // namespace
+
+void bind_implicit(nb::module_& module) {
+    using namespace nb::literals;
+    nb::class_<PythonImplicitModel>(module, "ImplicitModel")
+        .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
+             "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),
+             "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),
+             "zeros"_a = 0, "products"_a = nb::list(), "below"_a = nb::none(), "autonomous"_a = false)
+        .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a);
+    nb::class_<CollocationCoefficients>(module, "Collocation")
+        .def("__init__", construct_collocation, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,
+             "powers"_a, "slope"_a, "better"_a, "weight"_a, "error"_a)
+        .def_prop_ro("stages", [](const CollocationCoefficients& self) { return self.stages; });
+    bind_rosenbrock(module);
+    bind_columns(module);
+    nb::class_<BdfSettings>(module, "Bdf")
+        .def("__init__", construct_bdf, "max_order"_a = bdf_orders, "algebraic_in_error_test"_a = true)
+        .def_ro("max_order", &BdfSettings::max_order)
+        .def_ro("algebraic_in_error_test", &BdfSettings::algebraic_in_error_test);
+    nb::class_<ImplicitTableau>(module, "ImplicitTableau")
+        .def("__init__", construct_tableau, "A"_a, "b"_a, "c"_a, "x_dense"_a, "z_dense"_a, "b_hat"_a = nb::none(),
+             "order"_a = 1, "error_order"_a = 0)
+        .def_prop_ro("stages", [](const ImplicitTableau& self) { return self.stages; })
+        .def_prop_ro("order", [](const ImplicitTableau& self) { return self.order; })
+        .def_prop_ro("adaptive", [](const ImplicitTableau& self) { return !self.error.empty(); })
+        .def_prop_ro("groups", [](const ImplicitTableau& self) {
+            std::vector<int> counts;
+            for (const StageGroup& group : self.groups) counts.push_back(group.known ? 0 : group.count);
+            return counts;
+        });
+}
+
+}  // namespace daedalus

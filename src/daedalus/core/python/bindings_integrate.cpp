@@ -1,0 +1,146 @@
+// The seam for runs: the numbers of one run are checked, the GIL is released, and a Run is handed back.
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "machine/instruction_set.hpp"
+#include "python/python_run.hpp"
+
+namespace daedalus {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
+
+// Signals, progress: served with the GIL between chunks of steps.
+class PythonWatch final : public Watch {
+public:
+    PythonWatch(nb::handle progress, KeptException& kept) : progress_(progress), kept_(kept) {}
+    Status look(double t) override {
+        nb::gil_scoped_acquire gil;
+        try {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            report(t);
+            return Status::going;
+        } catch (const nb::python_error& error) {
+            keep(kept_, error);
+            return kept_.interrupted ? Status::interrupted : Status::aborted;
+        }
+    }
+    void report(double t) {
+        if (!progress_.is_none()) progress_(t);
+    }
+
+private:
+    nb::handle progress_;
+    KeptException& kept_;
+};
+
+void check_sizes(const Plan& plan, const Doubles& x0, const Doubles& u, const Doubles& p) {
+    if (x0.size() == plan.row_size && u.size() == plan.input_count && p.size() == plan.parameter_count) return;
+    const auto listed = [](long long a, long long b, long long c) {
+        return std::string("(") + std::to_string(a) + ", " + std::to_string(b) + ", " + std::to_string(c) + ")";
+    };
+    refuse("x0, u, p must have the sizes " + listed(plan.row_size, plan.input_count, plan.parameter_count) + ", not " +
+           listed(x0.size(), u.size(), p.size()) + (plan.request.implicit ? "; x0 is the row (x, z, x')" : ""));
+}
+
+void set_span(Request& request, double t0, double t1) {
+    if (!std::isfinite(t0) || !std::isfinite(t1)) refuse("t0 and t1 must be finite");
+    if (request.fixed_step > 0 && std::fabs(t1 - t0) / request.fixed_step > 1e15)
+        refuse("step is too small for the span");
+    request.t0 = t0, request.t1 = t1;
+}
+
+void check_save_at(const Request& request) {
+    const double sign = request.t1 < request.t0 ? -1 : 1;
+    double last = request.t0;
+    for (const double time : request.save_at) {
+        if (!((time - last) * sign >= 0 && (request.t1 - time) * sign >= 0))
+            refuse("save_at must run from t0 to t1 in order");
+        last = time;
+    }
+}
+
+void add_tables(nb::handle tables, PythonRun& run) {
+    for (const nb::handle object : nb::borrow<nb::iterable>(tables)) {
+        if (!nb::isinstance<Table>(object)) throw nb::type_error("tables must be a list of Table");
+        const Table& table = nb::cast<const Table&>(object);
+        for (const long long slot : table.slots)
+            if (slot >= static_cast<long long>(run.u.size())) refuse("a table has a slot beyond the end of u");
+        run.tables.push_back(&table);
+        run.table_objects.push_back(nb::borrow(object));
+    }
+    run.request.tables = run.tables;
+}
+
+// Runs without the GIL; exceptions of callbacks come out behind the loop.
+void execute(PythonRun& run, nb::handle progress, const Cancel* cancel) {
+    Request& request = run.request;
+    KeptException exception;
+    PythonWatch watch(progress, exception);
+    request.cancel = cancel ? &cancel->flag : nullptr;
+    request.keeper = &exception;
+    {
+        Run core(request);
+        nb::gil_scoped_release nogil;
+        run.record = std::make_shared<Record>(core.execute(&watch));
+    }
+    rethrow(exception);
+    if (exception.interrupted) run.record->status = Status::interrupted;
+    watch.report(run.record->stop_time);
+    // What was borrowed for the run only.
+    request.keeper = nullptr, request.cancel = nullptr;
+    request.x0 = request.save_at = {};
+}
+
+PythonRun run_plan(nb::handle_t<Plan> self, double t0, double t1, nb::handle x0, nb::handle u, nb::handle p,
+                   nb::handle save_at, nb::handle tables, nb::handle progress, const Cancel* cancel) {
+    const Plan& plan = *nb::inst_ptr<Plan>(self);
+    const Doubles start(x0), inputs(u), parameters(p);
+    check_sizes(plan, start, inputs, parameters);
+    PythonRun run;
+    run.plan = nb::borrow(self);
+    run.u.assign(inputs.span().begin(), inputs.span().end());
+    run.p.assign(parameters.span().begin(), parameters.span().end());
+    Request& request = run.request;
+    request = plan.request;
+    request.x0 = start.span(), request.u = run.u, request.p = run.p;
+    set_span(request, t0, t1);
+    std::optional<Doubles> samples;
+    if (!save_at.is_none()) request.save_at = samples.emplace(save_at).span();
+    request.samples_only = !save_at.is_none();
+    check_save_at(request);
+    if (!tables.is_none()) add_tables(tables, run);
+    execute(run, progress, cancel);
+    return run;
+}
+
+// A plan for one run: what belongs to the run alone is taken out of the options.
+nb::object integrate(nb::handle model, nb::handle method, double t0, double t1, nb::handle x0, nb::handle u,
+                     nb::handle p, const nb::kwargs& options) {
+    nb::dict of_plan, of_run;
+    for (const auto [name, value] : options) {
+        const std::string_view text = nb::cast<nb::str>(name).c_str();
+        const bool once = text == "save_at" || text == "tables" || text == "progress" || text == "cancel";
+        (once ? of_run : of_plan)[name] = value;
+    }
+    const nb::object plan = nb::type<Plan>()(model, method, **of_plan);
+    return plan.attr("run")(t0, t1, x0, u, p, **of_run);
+}
+
+}  // namespace
+
+void bind_integrate(nb::module_& module) {
+    using namespace nb::literals;
+    bind_plan(module).def("run", run_plan, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "save_at"_a = nb::none(),
+                          "tables"_a = nb::none(), "progress"_a = nb::none(), "cancel"_a = nb::none());
+    module.def("integrate", integrate, "model"_a, "method"_a, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "options"_a);
+    nb::class_<Cancel>(module, "Cancel")
+        .def(nb::init<>())
+        .def("set", [](Cancel& self) { self.flag.store(true); })
+        .def_prop_ro("is_set", [](const Cancel& self) { return self.flag.load(); });
+    module.attr("instruction_set") = has_avx2() ? "avx2" : "baseline";
+}
+
+}  // namespace daedalus

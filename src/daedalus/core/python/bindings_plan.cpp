@@ -1,0 +1,282 @@
+// The seam for plans: what does not change from run to run, checked once.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <optional>
+
+#include "python/python_implicit.hpp"
+#include "python/python_linear.hpp"
+#include "python/python_run.hpp"
+#include "python/python_tableau.hpp"
+
+namespace daedalus {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
+
+// Guards and resets of a linear model may take its solution (x', z) as a fifth argument.
+void check_model_function(const Function& function, const Plan& plan, long long outputs, const char* role,
+                          bool after_solve = false) {
+    std::vector<long long> expected{1, plan.row_size, plan.input_count, plan.parameter_count};
+    const LinearModel* linear = plan.request.linear;
+    if (after_solve && linear && function.size_in.size() == 5) expected.push_back(linear->size());
+    if (function.size_in != expected || function.size_out.size() != 1 || function.size_out[0] != outputs) {
+        std::string text = std::string(role) + " must map (t, x, u, p) of sizes (";
+        for (std::size_t i = 0; i < 4; ++i) text += (i ? ", " : "") + std::to_string(expected[i]);
+        refuse(text + ") to " + std::to_string(outputs) + " values");
+    }
+    if (!function.machine_code.load() && !function.interpreter.load() && !function.callback.load())
+        refuse(std::string(role) + " is empty: it has neither machine code, nor an interpreter, nor a callable");
+}
+
+void check_sizes(const std::vector<long long>& sizes, const Plan& plan, const char* role) {
+    if (sizes[1] != plan.row_size || sizes[2] != plan.input_count || sizes[3] != plan.parameter_count)
+        refuse(std::string("x, u or p of the model has the wrong size for ") + role);
+}
+
+const Function& model_function(nb::handle object, const char* role) {
+    const PythonFunction* function = nullptr;
+    if (!nb::try_cast(object, function) || !function)
+        throw nb::type_error((std::string(role) + " must be a Function").c_str());
+    return function->core;
+}
+
+void set_sizes(Plan& plan, long long rows, long long inputs, long long parameters) {
+    plan.row_size = rows, plan.input_count = inputs, plan.parameter_count = parameters;
+}
+
+// The right-hand side of an explicit model, a linear model, or an implicit model, whose rows are (x, z, x').
+void choose_model(nb::handle model, Plan& plan) {
+    Request& request = plan.request;
+    plan.model = nb::borrow(model);
+    if (nb::isinstance<PythonLinearModel>(model)) {
+        request.linear = &nb::cast<const PythonLinearModel&>(model).core;
+        const std::vector<long long>& sizes = request.linear->function->size_in;
+        return set_sizes(plan, sizes[1], sizes[2], sizes[3]);
+    }
+    if (nb::isinstance<PythonImplicitModel>(model)) {
+        request.implicit = &nb::cast<const PythonImplicitModel&>(model).core;
+        const std::vector<long long>& sizes = request.implicit->residual->size_in;
+        return set_sizes(plan, request.implicit->unknowns + request.implicit->states, sizes[4], sizes[5]);
+    }
+    request.rhs = &model_function(model, "rhs");
+    const std::vector<long long>& sizes = request.rhs->size_in;
+    if (sizes.size() == 4) set_sizes(plan, sizes[1], sizes[2], sizes[3]);
+    check_model_function(*request.rhs, plan, plan.row_size, "rhs");
+}
+
+double positive(const std::optional<double>& value, double otherwise, const char* name) {
+    if (!value) return otherwise;
+    if (!(*value > 0)) refuse(std::string(name) + " must be positive");
+    return *value;
+}
+
+void choose_lobatto(const LobattoStep& step, Plan& plan) {
+    if (plan.request.fixed_step <= 0) refuse("a method of momenta needs a step");
+    check_sizes(step.masses->size_in, plan, "the step");
+    plan.request.method = Method::lobatto;
+    plan.request.implicit_method = &step, plan.request.implicit_degree = 5;
+}
+
+void choose_implicit_method(nb::handle method, Plan& plan) {
+    Request& request = plan.request;
+    plan.method = nb::borrow(method);
+    if (!request.implicit->columns.groups.empty() && nb::isinstance<PythonLobattoStep>(method))
+        refuse("a method of momenta takes no columns of derivatives");
+    if (nb::isinstance<RosenbrockCoefficients>(method)) {
+        const RosenbrockCoefficients& coefficients = nb::cast<const RosenbrockCoefficients&>(method);
+        request.method = Method::rosenbrock;
+        request.implicit_method = &coefficients, request.implicit_degree = coefficients.degree;
+        return;
+    }
+    if (nb::isinstance<BdfSettings>(method)) {
+        if (request.fixed_step > 0) refuse("BDF chooses its steps itself: step must be None; limit them with max_step");
+        request.method = Method::bdf;
+        request.implicit_method = &nb::cast<const BdfSettings&>(method), request.implicit_degree = bdf_orders;
+        return;
+    }
+    if (nb::isinstance<ImplicitTableau>(method)) {
+        const ImplicitTableau& tableau = nb::cast<const ImplicitTableau&>(method);
+        if (tableau.error.empty() && request.fixed_step <= 0) refuse("a tableau without b_hat needs a step");
+        request.method = Method::implicit_tableau;
+        request.implicit_method = &tableau, request.implicit_degree = tableau.degree();
+        return;
+    }
+    if (nb::isinstance<PythonLobattoStep>(method))
+        return choose_lobatto(nb::cast<const PythonLobattoStep&>(method).core, plan);
+    if (!nb::isinstance<CollocationCoefficients>(method)) refuse("an implicit model needs an implicit method");
+    const CollocationCoefficients& coefficients = nb::cast<const CollocationCoefficients&>(method);
+    request.method = Method::radau;
+    request.implicit_method = &coefficients, request.implicit_degree = coefficients.stages + 1;
+}
+
+void choose_method(nb::handle method, Plan& plan) {
+    Request& request = plan.request;
+    if (request.implicit) return choose_implicit_method(method, plan);
+    if (nb::isinstance<PythonTableau>(method)) {
+        const PythonTableau& tableau = nb::cast<const PythonTableau&>(method);
+        plan.method = nb::borrow(method);
+        request.method = Method::general;
+        request.general = &tableau.prepared->method();
+        if (!request.general->has_error && request.fixed_step <= 0) refuse("a tableau without b_hat needs a step");
+        return;
+    }
+    if (!nb::isinstance<nb::str>(method)) throw nb::type_error("method must be a name or a Tableau");
+    const std::string name = nb::cast<std::string>(method);
+    if (name == "tsit5") request.method = Method::tsit5;
+    else if (name == "dopri5") request.method = Method::dopri5;
+    else if (name == "dop853") request.method = Method::dop853;
+    else if (name == "bs3") request.method = Method::bs3;
+    else refuse("unknown method '" + name + "'; known: tsit5, dopri5, dop853, bs3, or a Tableau");
+}
+
+void add_guards(nb::handle guards, nb::handle resets, long long switches, Plan& plan) {
+    Request& request = plan.request;
+    if (guards.is_none()) {
+        if (!resets.is_none()) refuse("resets need guards");
+        if (switches != 0) refuse("switches need guards");
+        return;
+    }
+    const Function& function = model_function(guards, "guards");
+    const long long count = function.size_out.size() == 1 ? function.size_out[0] : -1;
+    check_model_function(function, plan, count, "guards", true);
+    const auto fill = [&](std::vector<long long>& list, long long otherwise, long long low, long long high,
+                          const char* name) {
+        if (list.empty()) list.assign(static_cast<std::size_t>(count), otherwise);
+        if (static_cast<long long>(list.size()) != count) refuse(std::string(name) + " must have one entry a guard");
+        for (const long long entry : list)
+            if (entry < low || entry > high) refuse(std::string(name) + " has an entry out of range");
+    };
+    fill(plan.directions, 0, -1, 1, "directions");
+    fill(plan.actions, 0, 0, 2, "actions");
+    fill(plan.occurrences, 1, 1, std::numeric_limits<long long>::max(), "occurrences");
+    request.directions = plan.directions, request.actions = plan.actions, request.occurrences = plan.occurrences;
+    if (switches < 0 || switches > count || switches > plan.parameter_count)
+        refuse("switches must be a number of guards, each with a mode at the end of p");
+    request.switches = switches;
+    if (count == 0) return;
+    plan.guards = nb::borrow(guards);
+    request.guards = &function;
+    if (resets.is_none()) return;
+    const Function& reset_function = model_function(resets, "resets");
+    check_model_function(reset_function, plan, (count - switches) * plan.row_size, "resets", true);
+    plan.resets = nb::borrow(resets);
+    request.resets = &reset_function;
+}
+
+void add_projection(nb::handle projection, Plan& plan) {
+    if (projection.is_none()) return;
+    Request& request = plan.request;
+    plan.projection = nb::borrow(projection);
+    if (nb::isinstance<PythonProjection>(projection)) {
+        const ConstraintLevels& levels = nb::cast<const PythonProjection&>(projection).core;
+        check_sizes(levels.model->function->size_in, plan, "the projection");
+        if (request.implicit) refuse("implicit models take no projection of this kind");
+        request.levels = &levels;
+        return;
+    }
+    const Function& function = model_function(projection, "projection");
+    check_model_function(function, plan, plan.row_size, "projection");
+    request.projection = &function;
+}
+
+void add_restart(nb::handle restart, Plan& plan) {
+    if (restart.is_none()) return;
+    if (!plan.request.implicit) refuse("only implicit models take a restart");
+    const Function& function = model_function(restart, "restart");
+    check_model_function(function, plan, plan.row_size, "restart");
+    plan.restart = nb::borrow(restart);
+    plan.request.restart = &function;
+}
+
+void set_tolerances(nb::handle atol, double rtol, Plan& plan) {
+    if (!(rtol >= 0) || std::isinf(rtol)) refuse("rtol must be a number, not negative");
+    plan.atol.assign(static_cast<std::size_t>(plan.row_size), 1e-9);
+    if (!atol.is_none()) {
+        const Doubles given(atol);
+        if (given.size() != plan.row_size && given.size() != 1) refuse("atol must have one entry a state");
+        for (std::size_t i = 0; i < plan.atol.size(); ++i) plan.atol[i] = given.data()[given.size() == 1 ? 0 : i];
+    }
+    for (const double entry : plan.atol)
+        if (!(entry >= 0) || entry + rtol == 0) refuse("atol must not be negative, and not zero together with rtol");
+    plan.request.rtol = rtol, plan.request.atol = plan.atol;
+}
+
+using OptionalNumber = std::optional<double>;
+
+void set_limits(Request& request, OptionalNumber step, OptionalNumber first_step, OptionalNumber max_step,
+                std::optional<long long> max_steps, OptionalNumber time_limit) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    request.fixed_step = positive(step, 0, "step");
+    request.first_step = positive(first_step, 0, "first_step");
+    request.max_step = positive(max_step, infinity, "max_step");
+    request.time_limit = positive(time_limit, infinity, "time_limit");
+    request.max_steps = max_steps.value_or(std::numeric_limits<long long>::max());
+    if (request.max_steps < 0) refuse("max_steps must not be negative");
+}
+
+void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb::handle atol, OptionalNumber step,
+               OptionalNumber first_step, OptionalNumber max_step, std::optional<long long> max_steps,
+               OptionalNumber time_limit, nb::handle guards, std::vector<long long> directions,
+               std::vector<long long> actions, std::vector<long long> occurrences, nb::handle resets,
+               nb::handle projection, nb::handle restart, long long switches, bool keep_steps, bool watch_stiffness,
+               bool kinked, std::optional<long long> memory_limit) {
+    Plan& plan = *new (place) Plan;
+    try {
+        choose_model(model, plan);
+        set_limits(plan.request, step, first_step, max_step, max_steps, time_limit);
+        choose_method(method, plan);
+        set_tolerances(atol, rtol, plan);
+        plan.request.keep_steps = keep_steps, plan.request.watch_stiffness = watch_stiffness;
+        plan.request.kinked = kinked;
+        if (memory_limit) plan.request.memory_limit = *memory_limit;
+        plan.directions = std::move(directions);
+        plan.actions = std::move(actions);
+        plan.occurrences = std::move(occurrences);
+        add_guards(guards, resets, switches, plan);
+        add_projection(projection, plan);
+        add_restart(restart, plan);
+    } catch (...) {
+        place->~Plan();
+        throw;
+    }
+}
+
+// A callable may lead back to the plan through its globals: let the garbage collector see what a plan holds.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    const Plan* plan = nb::inst_ptr<Plan>(self);
+    for (const nb::object* held :
+         {&plan->model, &plan->method, &plan->guards, &plan->resets, &plan->projection, &plan->restart})
+        Py_VISIT(held->ptr());
+    return 0;
+}
+
+int clear(PyObject* self) {
+    Plan* plan = nb::inst_ptr<Plan>(self);
+    plan->model = plan->method = plan->guards = plan->resets = plan->projection = plan->restart = nb::object();
+    return 0;
+}
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                       {0, nullptr}};
+
+}  // namespace
+
+nb::class_<Plan> bind_plan(nb::module_& module) {
+    using namespace nb::literals;
+    return nb::class_<Plan>(module, "Plan", nb::type_slots(slots))
+        .def("__init__", make_plan, "model"_a, "method"_a, nb::kw_only(), "rtol"_a = 1e-6, "atol"_a = nb::none(),
+             "step"_a = nb::none(), "first_step"_a = nb::none(), "max_step"_a = nb::none(), "max_steps"_a = nb::none(),
+             "time_limit"_a = nb::none(), "guards"_a = nb::none(), "directions"_a = nb::list(), "actions"_a = nb::list(),
+             "occurrences"_a = nb::list(), "resets"_a = nb::none(), "projection"_a = nb::none(),
+             "restart"_a = nb::none(), "switches"_a = 0, "keep_steps"_a = true, "watch_stiffness"_a = false,
+             "kinked"_a = false, "memory_limit"_a = nb::none());
+}
+
+}  // namespace daedalus

@@ -1,0 +1,195 @@
+// The seam for results: a Run converts what is asked for, when it is asked for.
+#include "python/python_run.hpp"
+#include "state/dense_output.hpp"
+
+namespace daedalus {
+
+namespace {
+
+const char* status_name(Status status) {
+    switch (status) {
+        case Status::finished: return "finished";
+        case Status::event: return "event";
+        case Status::interrupted: return "interrupted";
+        case Status::cancelled: return "cancelled";
+        case Status::step_limit: return "step_limit";
+        case Status::memory_limit: return "memory_limit";
+        case Status::time_limit: return "time_limit";
+        case Status::step_too_small: return "step_too_small";
+        case Status::not_finite: return "not_finite";
+        case Status::chattering: return "chattering";
+        case Status::newton_failed: return "newton_failed";
+        case Status::singular: return "singular";
+        case Status::rounding: return "rounding";
+        case Status::inconsistent: return "inconsistent";
+        case Status::stiff: return "stiff";
+        case Status::not_projected: return "not_projected";
+        default: return "unknown";
+    }
+}
+
+const char* culprit_stage(const PythonRun& self) {
+    switch (self.record->culprit.what) {
+        case Culprit::What::state: return "state";
+        case Culprit::What::derivative: return "derivative";
+        default: return "";
+    }
+}
+
+nb::object step_t(PythonRun& self) {
+    return view_in_numpy(self.record, self.record->step_t.data(), {std::size_t(self.record->step_count)});
+}
+
+nb::object step_x(PythonRun& self) {
+    Record& record = *self.record;
+    return view_in_numpy(self.record, record.step_x.data(), {std::size_t(record.step_count), std::size_t(record.n)});
+}
+
+nb::object run_t(PythonRun& self) {
+    Record& record = *self.record;
+    if (!self.t.is_valid())
+        self.t = self.request.samples_only
+                     ? view_in_numpy(self.record, record.sample_t.data(), {std::size_t(record.sample_count)})
+                     : step_t(self);
+    return self.t;
+}
+
+nb::object run_x(PythonRun& self) {
+    Record& record = *self.record;
+    const auto n = static_cast<std::size_t>(record.n);
+    if (!self.x.is_valid())
+        self.x = self.request.samples_only
+                     ? view_in_numpy(self.record, record.sample_x.data(), {std::size_t(record.sample_count), n})
+                     : step_x(self);
+    return self.x;
+}
+
+// Times and rows of all steps, whatever times were asked for.
+nb::object at_steps(PythonRun& self) { return nb::make_tuple(step_t(self), step_x(self)); }
+
+nb::object run_end(const PythonRun& self) {
+    return copy_to_numpy({self.record->end_x.data(), static_cast<std::size_t>(self.record->n)});
+}
+
+nb::list run_events(const PythonRun& self) {
+    const Record& record = *self.record;
+    const auto n = static_cast<std::size_t>(record.n);
+    nb::list events;
+    for (long long i = 0; i < record.event_count; ++i)
+        events.append(nb::make_tuple(record.event_guard.data()[i], record.event_t.data()[i],
+                                     copy_to_numpy({record.event_before.data() + i * record.n, n}),
+                                     copy_to_numpy({record.event_after.data() + i * record.n, n})));
+    return events;
+}
+
+nb::object dense_in_numpy(DenseRecord&& dense, long long n) {
+    const auto count = static_cast<std::size_t>(dense.count), width = static_cast<std::size_t>(n);
+    dense.coefficients.grow(dense.count * (dense.degree + 1) * n);
+    return nb::make_tuple(to_numpy(std::move(dense.starts), {count}), to_numpy(std::move(dense.ends), {count}),
+                          to_numpy(std::move(dense.coefficients), {count, std::size_t(dense.degree) + 1, width}));
+}
+
+nb::object run_dense(PythonRun& self) {
+    if (self.dense.is_valid()) return self.dense;
+    Request request = self.request;
+    if (!request.keep_steps) throw nb::value_error("there is no dense output: the steps were not kept");
+    Record& record = *self.record;
+    if (request.implicit) return self.dense = dense_in_numpy(std::move(record.dense), record.n);
+    std::vector<double> start(static_cast<std::size_t>(record.n));
+    KeptException exception;
+    request.x0 = start, request.atol = {}, request.save_at = {}, request.guards = request.resets = nullptr;
+    request.keeper = &exception;
+    DenseRecord dense;
+    Status status = Status::finished;
+    {
+        nb::gil_scoped_release nogil;
+        dense = make_dense(request, record, status);
+    }
+    rethrow(exception);
+    if (exception.interrupted) {
+        PyErr_SetNone(PyExc_KeyboardInterrupt);
+        throw nb::python_error();
+    }
+    return self.dense = dense_in_numpy(std::move(dense), record.n);
+}
+
+// A callable may lead back to the run through its globals: let the garbage collector see what a run holds.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    const PythonRun* run = nb::inst_ptr<PythonRun>(self);
+    for (const nb::object* held : {&run->plan, &run->t, &run->x, &run->dense}) Py_VISIT(held->ptr());
+    for (const nb::object& table : run->table_objects) Py_VISIT(table.ptr());
+    return 0;
+}
+
+int clear(PyObject* self) {
+    PythonRun* run = nb::inst_ptr<PythonRun>(self);
+    run->table_objects.clear();
+    run->plan = run->t = run->x = run->dense = nb::object();
+    return 0;
+}
+
+nb::object evaluate_dense(nb::object starts, nb::object ends, nb::object coefficients, nb::object times) {
+    const Doubles begin(starts), end(ends), numbers(coefficients), t(times);
+    if (numbers.dimensions() != 3 || numbers.length(1) < 1 || begin.size() != numbers.length(0) ||
+        end.size() != numbers.length(0))
+        throw nb::value_error("expected starts (k,), ends (k,), coefficients (k, degree + 1, n)");
+    const Pieces pieces{begin.data(),      end.data(),        numbers.data(),
+                        numbers.length(0), numbers.length(2), static_cast<int>(numbers.length(1) - 1)};
+    Storage<double> out(t.size() * pieces.n);
+    long long outside = -1;
+    {
+        nb::gil_scoped_release nogil;
+        for (long long i = 0; i < t.size() && outside < 0; ++i) {
+            const long long piece = piece_at(pieces, t.data()[i]);
+            if (piece < 0)
+                outside = i;
+            else
+                evaluate_piece(pieces, piece, t.data()[i], out.data() + i * pieces.n);
+        }
+    }
+    if (outside >= 0) {
+        const std::string range = pieces.count == 0 ? "nothing"
+                                                    : std::to_string(begin.data()[0]) + " to " +
+                                                          std::to_string(end.data()[pieces.count - 1]);
+        throw nb::value_error(("time " + std::to_string(t.data()[outside]) + " is outside " + range).c_str());
+    }
+    return to_numpy(std::move(out), {static_cast<std::size_t>(t.size()), static_cast<std::size_t>(pieces.n)});
+}
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                       {0, nullptr}};
+
+}  // namespace
+
+void bind_run(nb::module_& module) {
+    using namespace nb::literals;
+    nb::class_<PythonRun>(module, "Run", nb::type_slots(slots))
+        .def_prop_ro("t", run_t)
+        .def_prop_ro("x", run_x)
+        .def("at_steps", at_steps)
+        .def_prop_ro("status", [](const PythonRun& self) { return status_name(self.record->status); })
+        .def_prop_ro("stop_time", [](const PythonRun& self) { return self.record->stop_time; })
+        .def_prop_ro("end", run_end)
+        .def_prop_ro("culprit", [](const PythonRun& self) { return self.record->culprit.component; })
+        .def_prop_ro("culprit_stage", culprit_stage)
+        .def_prop_ro("steps", [](const PythonRun& self) { return self.record->steps; })
+        .def_prop_ro("rejected", [](const PythonRun& self) { return self.record->rejected; })
+        .def_prop_ro("rhs_calls", [](const PythonRun& self) { return self.record->rhs_calls; })
+        .def_prop_ro("jacobians", [](const PythonRun& self) { return self.record->implicit.jacobians; })
+        .def_prop_ro("factorisations", [](const PythonRun& self) { return self.record->implicit.factorisations; })
+        .def_prop_ro("newton", [](const PythonRun& self) { return self.record->implicit.newton; })
+        .def_prop_ro("newton_failures", [](const PythonRun& self) { return self.record->implicit.newton_failures; })
+        .def_prop_ro("factor_size", [](const PythonRun& self) { return self.record->implicit.factor_size; })
+        .def_prop_ro("seconds", [](const PythonRun& self) { return self.record->seconds; })
+        .def_prop_ro("last_step", [](const PythonRun& self) { return self.record->last_step; })
+        .def_prop_ro("turns", [](const PythonRun& self) { return self.record->turns; })
+        .def_prop_ro("last_turned", [](const PythonRun& self) { return self.record->last_turned; })
+        .def_prop_ro("events", run_events)
+        .def("dense", run_dense);
+    module.def("evaluate_dense", evaluate_dense, "starts"_a, "ends"_a, "coefficients"_a, "times"_a);
+}
+
+}  // namespace daedalus

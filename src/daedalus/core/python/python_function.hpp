@@ -1,0 +1,42 @@
+// Function as Python sees it: owners kept alive, callables called with the GIL, exceptions kept for later.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/caller.hpp"
+#include "python/python_arrays.hpp"
+
+namespace daedalus {
+
+// Where a run keeps the first exception of its callbacks until the loop has stopped.
+struct KeptException {
+    PyObject* value = nullptr;
+    bool interrupted = false;  // a KeyboardInterrupt: ends the run without an exception
+};
+
+// Keeps the exception that was just caught; the GIL is held.
+void keep(KeptException& kept, const nb::python_error& error);
+// Throws the kept exception, if any.
+void rethrow(KeptException& kept);
+
+struct PythonFunction {
+    Function core;
+    std::vector<nb::object> owners;  // of machine code and interpreters, old ones too
+    std::vector<std::unique_ptr<Interpreter>> interpreters;
+    nb::object callable;
+};
+
+void bind_function(nb::module_& module);
+void bind_inputs(nb::module_& module);
+void bind_tableau(nb::module_& module);
+void bind_integrate(nb::module_& module);
+void bind_run(nb::module_& module);
+void bind_implicit(nb::module_& module);
+void bind_lobatto(nb::module_& module);
+void bind_linear(nb::module_& module);
+void bind_linear_model(nb::module_& module);
+void bind_flow(nb::module_& module);
+void bind_adjoint(nb::module_& module);
+
+}  // namespace daedalus

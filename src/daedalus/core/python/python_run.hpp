@@ -1,0 +1,40 @@
+// Plan, Run and Cancel as Python sees them: everything of a run but its numbers, its record, and a way to end it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "python/python_function.hpp"
+#include "run/run.hpp"
+
+namespace daedalus {
+
+// Model, method, tolerances, limits and events, checked once; runs borrow from it and never change it.
+struct Plan {
+    nb::object model, method, guards, resets, projection, restart;
+    std::vector<double> atol;
+    std::vector<long long> directions, actions, occurrences;
+    long long row_size = 0, input_count = 0, parameter_count = 0;
+    Request request;  // span, start, inputs and parameters are of each run
+};
+
+// What dense() needs later is owned: the plan, inputs and parameters.
+struct PythonRun {
+    std::shared_ptr<Record> record;
+    nb::object plan;
+    std::vector<nb::object> table_objects;
+    std::vector<const Table*> tables;
+    std::vector<double> u, p;
+    Request request;
+    nb::object t, x, dense;
+};
+
+// Set from any thread; the run looks at it between chunks of steps.
+struct Cancel {
+    std::atomic<bool> flag{false};
+};
+
+nb::class_<Plan> bind_plan(nb::module_& module);
+
+}  // namespace daedalus

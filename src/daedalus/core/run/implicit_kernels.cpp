@@ -1,0 +1,50 @@
+// The steppers of the implicit methods, compiled once for each instruction set (DAEDALUS_ISA).
+#include "methods/bdf/bdf.hpp"
+#include "methods/implicit_tableau/implicit_runge_kutta.hpp"
+#include "methods/lobatto/lobatto.hpp"
+#include "methods/radau/radau.hpp"
+#include "methods/rosenbrock/rosenbrock.hpp"
+#include "run/kernels.hpp"
+#include "run/stepper.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+Kernels implicit_kernels(Method method) noexcept;
+
+namespace {
+
+template <class M, class State, class Description>
+Kernels implicit() noexcept {
+    Kernels found;
+    found.advance = advance<M>;
+    found.make = [](const ImplicitModel& model, const ImplicitCalls& calls, const void* method) -> void* {
+        return static_cast<ImplicitState*>(new State(model, calls, *static_cast<const Description*>(method)));
+    };
+    found.destroy = [](void* implicit) noexcept { delete static_cast<State*>(static_cast<ImplicitState*>(implicit)); };
+    found.work = [](const void* implicit) noexcept {
+        const auto* state = static_cast<const ImplicitState*>(implicit);
+        return ImplicitWork{state->jacobians, state->factorisations, state->newton, state->newton_failures,
+                            state->solver.one().fill()};
+    };
+    found.consistent = [](Integration& s, double* y) noexcept { return solve_restart(s, y, true); };
+    return found;
+}
+
+}  // namespace
+
+Kernels implicit_kernels(Method method) noexcept {
+    switch (method) {
+        case Method::radau: return implicit<Radau, RadauState, CollocationCoefficients>();
+        case Method::rosenbrock: return implicit<Rosenbrock, RosenbrockState, RosenbrockCoefficients>();
+        case Method::bdf: return implicit<Bdf, BdfState, BdfSettings>();
+        case Method::implicit_tableau: return implicit<ImplicitRungeKutta, StepState, ImplicitTableau>();
+        case Method::lobatto: return implicit<Lobatto, LobattoState, LobattoStep>();
+        default: return {};
+    }
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,35 @@
+// The steppers of every method behind plain functions, compiled for every instruction set.
+#pragma once
+
+#include "state/integration.hpp"
+
+namespace daedalus {
+
+// What an implicit method counts beside evaluations.
+struct ImplicitWork {
+    long long jacobians = 0, factorisations = 0, newton = 0, newton_failures = 0;
+    long long factor_size = 0;  // nonzeros of L and U in the last real factor of a single stage
+};
+
+enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf, implicit_tableau, lobatto };
+
+// What one instruction set offers for one method.
+struct Kernels {
+    Status (*advance)(Integration& s, long long max_steps) noexcept = nullptr;
+    void (*dense_of_step)(Integration& s) noexcept = nullptr;  // redoes the step from (t, x) to t_new
+    int rows = 0, degree = 0;                                  // 0: as the general method says
+    // Implicit methods: their memory, and what they counted.
+    void* (*make)(const ImplicitModel& model, const ImplicitCalls& calls, const void* method) = nullptr;
+    void (*destroy)(void* implicit) noexcept = nullptr;
+    ImplicitWork (*work)(const void* implicit) noexcept = nullptr;
+    bool (*consistent)(Integration& s, double* y) noexcept = nullptr;
+};
+
+namespace baseline {
+Kernels kernels(Method method) noexcept;
+}
+namespace avx2 {
+Kernels kernels(Method method) noexcept;
+}
+
+}  // namespace daedalus

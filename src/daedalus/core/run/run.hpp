@@ -1,0 +1,243 @@
+// Drives a run from outside the step loop: grows memory, looks at the clock, at cancellation and at whoever watches.
+#pragma once
+
+#include <chrono>
+
+#include "machine/storage.hpp"
+#include "run/crawl.hpp"
+#include "run/kernel_choice.hpp"
+#include "run/workspace.hpp"
+
+namespace daedalus {
+
+// Asked now and then between steps whether to go on; called without any lock.
+class Watch {
+public:
+    virtual ~Watch() = default;
+    virtual Status look(double t) = 0;  // Status::going, or why to stop
+};
+
+// Dense output: piece m from starts[m] to ends[m], coefficients (count, degree + 1, n).
+struct DenseRecord {
+    Storage<double> starts, ends, coefficients;
+    long long count = 0;
+    int degree = 0;
+};
+
+// What a run leaves behind.
+struct Record {
+    Storage<double> step_t, step_x, sample_t, sample_x, event_t, event_before, event_after;
+    Storage<double> end_x;  // where it stopped
+    Storage<long long> event_guard, mode_row;
+    Storage<double> mode_values;
+    long long mode_count = 0, turns = 0, last_turned = -1;  // of switches
+    long long n = 0, step_count = 0, sample_count = 0, event_count = 0;
+    Status status = Status::finished;
+    Culprit culprit;
+    double stop_time = 0, seconds = 0, last_step = 0;
+    long long steps = 0, rejected = 0, rhs_calls = 0;
+    ImplicitWork implicit;
+    DenseRecord dense;  // of an implicit method
+};
+
+class Run {
+public:
+    explicit Run(const Request& request)
+        : request_(request), kernels_(choose_kernels(request.method)), workspace_(request, kernels_) {
+        Integration& s = workspace_.state();
+        record_.n = s.n;
+        s.recorder.every_step = request.keep_steps;
+        s.recorder.event_rows = request.keep_steps || !request.samples_only;
+        if (request.implicit && request.keep_steps) record_.dense.degree = request.implicit_degree;
+        const bool fits = grow_steps(first_rows) && (s.guards.count == 0 || grow_events(2 * s.guards.root_capacity));
+        if (!fits) throw std::bad_alloc();
+        record_.sample_t.grow(static_cast<long long>(request.save_at.size()));
+        record_.sample_x.grow(static_cast<long long>(request.save_at.size()) * s.n);
+        s.recorder.samples = {record_.sample_t.data(), record_.sample_x.data(), 0, record_.sample_t.size()};
+        s.recorder.save_at = request.save_at.data();
+        s.recorder.save_count = static_cast<long long>(request.save_at.size());
+    }
+
+    Record execute(Watch* watch) {
+        const auto begin = Clock::now();
+        record_.status = drive(begin, watch);
+        finish();
+        record_.seconds = seconds_since(begin);
+        return std::move(record_);
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    static constexpr long long first_rows = 32;
+    static constexpr double chunk_seconds = 0.01;  // how long the loop may run before the clock is read again
+    static constexpr double look_seconds = 0.05;   // how often signals and progress are served
+
+    static double seconds_since(Clock::time_point begin) {
+        return std::chrono::duration<double>(Clock::now() - begin).count();
+    }
+
+    Status drive(Clock::time_point begin, Watch* watch) {
+        Integration& s = workspace_.state();
+        long long chunk = 1;
+        double chunk_begin = 0, looked = 0;
+        Crawl crawl(s.t);
+        for (;;) {
+            const Status status = kernels_.advance(s, chunk);
+            if (status == Status::buffer_full) {
+                if (!make_room(s)) return Status::memory_limit;
+                continue;
+            }
+            if (status != Status::chunk_done) return status;
+            const double now = seconds_since(begin);
+            if (request_.cancel && request_.cancel->load(std::memory_order_relaxed)) return Status::cancelled;
+            if (now > request_.time_limit) return Status::time_limit;
+            if (s.fixed_step == 0 && crawl.see(s.t, s.steps, s.stops[s.stop_count - 1])) return Status::step_too_small;
+            if (watch && now - looked > look_seconds) {
+                if (const Status verdict = watch->look(s.t); verdict != Status::going) return verdict;
+                looked = now;
+            }
+            const double spent = now - chunk_begin;
+            chunk = 4 * spent < chunk_seconds ? 4 * chunk : spent > chunk_seconds ? std::max(1LL, chunk / 2) : chunk;
+            chunk_begin = now;
+        }
+    }
+
+    // Twice the rows, or as many as the limit allows; false where those are full.
+    bool make_room(const Integration& s) {
+        const long long n = record_.n, number = sizeof(double);
+        const auto more = [&](long long rows, long long width) {
+            return std::min(2 * rows, request_.memory_limit / (width * number));
+        };
+        const long long piece = keeps_pieces() ? 2 + (record_.dense.degree + 1) * n : 0;
+        const long long steps = more(s.recorder.steps.capacity, 1 + n + piece);
+        if (!has_room_for_step(s) && (steps <= s.recorder.steps.capacity || !grow_steps(steps))) return false;
+        const long long events = more(s.recorder.events.capacity, 2 + 2 * n + request_.switches);
+        return has_room_for_events(s) || (events > s.recorder.events.capacity && grow_events(events));
+    }
+
+    bool keeps_pieces() const { return request_.implicit && request_.keep_steps; }
+
+    // Each of these is false where there is no memory; the rows that there were stay.
+    bool grow_steps(long long capacity) {
+        Rows& rows = workspace_.state().recorder.steps;
+        const bool done = record_.step_t.try_grow(capacity) && record_.step_x.try_grow(capacity * record_.n);
+        rows = {record_.step_t.data(), record_.step_x.data(), rows.count, done ? capacity : rows.capacity};
+        return done && (!keeps_pieces() || grow_pieces(capacity));
+    }
+
+    bool grow_pieces(long long capacity) {
+        PieceRows& pieces = workspace_.state().recorder.pieces;
+        DenseRecord& dense = record_.dense;
+        const bool done = dense.starts.try_grow(capacity) && dense.ends.try_grow(capacity) &&
+                          dense.coefficients.try_grow(capacity * (dense.degree + 1) * record_.n);
+        pieces = {dense.starts.data(), dense.ends.data(), dense.coefficients.data(), pieces.count,
+                  done ? capacity : pieces.capacity};
+        return done;
+    }
+
+    bool grow_events(long long capacity) {
+        EventRows& rows = workspace_.state().recorder.events;
+        const bool done = record_.event_guard.try_grow(capacity) && record_.event_t.try_grow(capacity) &&
+                          record_.event_before.try_grow(capacity * record_.n) &&
+                          record_.event_after.try_grow(capacity * record_.n);
+        rows = {record_.event_guard.data(), record_.event_t.data(), record_.event_before.data(),
+                record_.event_after.data(), rows.count, done ? capacity : rows.capacity};
+        const bool keeps_modes = request_.switches > 0 && request_.keep_steps && !request_.implicit;
+        return done && (!keeps_modes || grow_modes(capacity));
+    }
+
+    bool grow_modes(long long capacity) {
+        ModeRows& modes = workspace_.state().recorder.modes;
+        const bool done =
+            record_.mode_row.try_grow(capacity) && record_.mode_values.try_grow(capacity * request_.switches);
+        modes = {record_.mode_row.data(), record_.mode_values.data(), modes.count, done ? capacity : modes.capacity};
+        return done;
+    }
+
+    void finish() {
+        Integration& s = workspace_.state();
+        Rows& rows = s.recorder.steps;
+        // Without every step the end is still worth a row.
+        const bool only_events = !s.recorder.every_step && s.recorder.event_rows;
+        if (only_events && rows.count < rows.capacity && rows.t[rows.count - 1] != s.t) push_row(rows, s.t, s.x, s.n);
+        record_.step_count = rows.count;
+        record_.sample_count = s.recorder.samples.count;
+        record_.event_count = s.recorder.events.count;
+        if (rows.capacity > 2 * first_rows) (void)grow_steps(std::max(rows.count, 1LL));
+        if (s.recorder.pieces.capacity > 0) end_pieces(s, rows);
+        record_.dense.count = s.recorder.pieces.count;
+        if (s.implicit) record_.implicit = kernels_.work(s.implicit);
+        const auto factorisations = [&](void* linear) { return s.linear.kernels.counts(linear).factorisations; };
+        if (s.linear.system) record_.implicit.factorisations = factorisations(s.linear.system);
+        if (s.linear.keeper != s.linear.system) record_.implicit.factorisations += factorisations(s.linear.keeper);
+        if (record_.status == Status::not_finite && s.linear.singular) record_.status = Status::singular;
+        const bool blames = record_.status == Status::not_finite || record_.status == Status::step_too_small ||
+                            record_.status == Status::newton_failed || record_.status == Status::singular ||
+                            record_.status == Status::rounding;
+        if (blames) record_.culprit = s.culprit;
+        record_.mode_count = s.recorder.modes.count;
+        record_.turns = s.guards.turns, record_.last_turned = s.guards.last_turned;
+        record_.stop_time = s.t;
+        record_.end_x.grow(s.n);
+        copy(s.x, s.n, record_.end_x.data());
+        record_.last_step = s.last_step;
+        record_.steps = s.steps, record_.rejected = s.rejected, record_.rhs_calls = s.rhs_calls;
+    }
+
+    // The last state is a piece of its own if no step leads to it.
+    void end_pieces(Integration& s, const Rows& rows) {
+        if (rows.count == 0 || (rows.count > 1 && rows.t[rows.count - 2] != rows.t[rows.count - 1])) return;
+        if (!grow_pieces(s.recorder.pieces.count + 1)) return;
+        std::fill(s.coefficients, s.coefficients + (record_.dense.degree + 1) * s.lanes, 0.0);
+        copy(s.x, s.n, s.coefficients);
+        push_piece(s.recorder.pieces, s.t, s.t, s.coefficients, record_.dense.degree, s.lanes, s.n);
+    }
+
+    Request request_;
+    Kernels kernels_;
+    Workspace workspace_;
+    Record record_;
+};
+
+// Redoes the stages of every recorded step; status aborted where a callback failed.
+inline DenseRecord make_dense(const Request& request, const Record& record, Status& status) {
+    const Kernels kernels = choose_kernels(request.method);
+    Workspace workspace(request, kernels);
+    Integration& s = workspace.state();
+    DenseRecord dense;
+    dense.degree = dense_degree(request, kernels);
+    const long long size = (dense.degree + 1) * record.n;
+    const long long rows = record.step_count;
+    const double* t = record.step_t.data();
+    dense.starts.grow(rows), dense.ends.grow(rows), dense.coefficients.grow(rows * size);
+
+    long long mark = 0;
+    const long long switches = request.switches;
+    for (long long row = 0; row < rows; ++row) {
+        for (; mark < record.mode_count && record.mode_row.data()[mark] <= row; ++mark)
+            copy(record.mode_values.data() + mark * switches, switches, s.guards.modes);
+        const bool last = row + 1 == rows;
+        // Two rows at one time are an event, not a step; the last state is a piece of its own if no step leads to it.
+        if (!last && t[row + 1] == t[row]) continue;
+        if (last && row > 0 && t[row - 1] != t[row]) continue;
+        dense.starts.data()[dense.count] = t[row];
+        dense.ends.data()[dense.count] = last ? t[row] : t[row + 1];
+        double* out = dense.coefficients.data() + dense.count * size;
+        const double* x = record.step_x.data() + row * record.n;
+        if (last) {
+            std::fill(out, out + size, 0.0);
+            copy(x, record.n, out);
+        } else {
+            s.t = t[row], s.t_new = t[row + 1];
+            copy(x, record.n, s.x);
+            kernels.dense_of_step(s);
+            for (int j = 0; j <= dense.degree; ++j) copy(s.coefficients + j * s.lanes, record.n, out + j * record.n);
+        }
+        ++dense.count;
+        status = s.abort_called ? Status::aborted : Status::finished;
+        if (s.abort_called) break;
+    }
+    return dense;
+}
+
+}  // namespace daedalus

@@ -1,0 +1,447 @@
+// The run as a state machine: advance() takes a bounded number of steps and says why it came back.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "events/events.hpp"
+#include "methods/step_control.hpp"
+#include "state/integration.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// A step that would end this close (in steps) before a stop ends there instead (Hairer's codes: 1 %).
+inline constexpr double stretch = 1.01;
+// Of how many resting switches all combinations of sides are tried, with steps of these parts of the way to the next stop,
+// and how often such a step may be made shorter. They are short: a long one may leave a place where both sides lead back.
+inline constexpr long long most_resting = 5;
+inline constexpr double trial_parts[] = {1e-8, 1e-6, 1e-5};
+inline constexpr int most_shorter = 8;
+
+// Fixed steps: as many as fit, the last one shortened; rounding must not add a tiny one.
+inline void restart_grid(Integration& s) noexcept {
+    if (s.fixed_step <= 0) return;
+    s.grid_begin = s.t;
+    s.grid_index = 0;
+    s.grid_count = static_cast<long long>(std::ceil(std::fabs(interval_end(s) - s.t) / s.fixed_step - 1e-9));
+    s.grid_count = std::max(s.grid_count, 1LL);
+}
+
+// At the start, behind a breakpoint and after an event: the slope and the controller's memory are stale.
+inline void restart(Integration& s) noexcept {
+    s.slope_known = false;
+    if (s.implicit) implicit_of(s).restarted = true;
+    restart_control(s);
+    restart_grid(s);
+}
+
+template <class M>
+inline void ensure_slope(Integration& s) noexcept {
+    if (!s.slope_known) slope_at(s, s.t, s.x, s.k);
+    s.slope_known = true;
+}
+
+inline void save_at_present(Integration& s) noexcept {
+    Recorder& recorder = s.recorder;
+    for (; recorder.save_next < recorder.save_count; ++recorder.save_next) {
+        if (recorder.save_at[recorder.save_next] != s.t) return;
+        push_row(recorder.samples, s.t, s.x, s.n);
+    }
+}
+
+template <class M>
+inline void save_inside_step(Integration& s) noexcept {
+    Recorder& recorder = s.recorder;
+    for (; recorder.save_next < recorder.save_count; ++recorder.save_next) {
+        const double time = recorder.save_at[recorder.save_next];
+        if ((s.t_new - time) * s.direction <= 0) return;
+        ensure_dense<M>(s);
+        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
+        push_row(recorder.samples, time, s.stage, s.n);
+    }
+}
+
+template <class M>
+inline double first_step_of(Integration& s) noexcept {
+    if constexpr (M::is_explicit)
+        return first_step_size<M>(s);
+    else
+        return M::first_step(s);
+}
+
+template <class M>
+inline Status start(Integration& s) noexcept {
+    s.started = true;
+    if (s.recorder.every_step || s.recorder.event_rows) push_row(s.recorder.steps, s.t, s.x, s.n);
+    save_at_present(s);
+    if (first_not_finite(s.x, s.n, s.culprit.component)) {
+        s.culprit.what = Culprit::What::state;
+        return Status::not_finite;
+    }
+    if (s.t0 == s.t1) return Status::finished;
+    enter_segments(s.inputs, 0.5 * (s.t + interval_end(s)));
+    restart(s);
+    if (s.guards.switches > 0)
+        if (const Status status = first_modes(s); status != Status::going) return status;
+    if constexpr (M::is_explicit) {
+        ensure_slope<M>(s);
+        if (s.abort_called) return Status::aborted;
+        if (first_not_finite(s.k, s.n, s.culprit.component)) {
+            s.culprit.what = Culprit::What::derivative;
+            return Status::not_finite;
+        }
+    } else {
+        M::prepare(s);
+    }
+    if (s.guards.count > 0) {
+        s.guards.root_count = s.guards.early_count = 0;
+        refresh_references(s);
+    }
+    if (s.fixed_step <= 0) s.h = s.direction * (s.first_step > 0 ? s.first_step : first_step_of<M>(s));
+    return s.abort_called ? Status::aborted : Status::going;
+}
+
+// Behind a breakpoint the next segments hold; behind t1 there is nothing.
+inline Status next_interval(Integration& s) noexcept {
+    const double begin = interval_end(s);
+    if (++s.stop_next == s.stop_count) return Status::finished;
+    enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
+    restart(s);
+    // Inputs may jump here, and z and x' with them: the row of this time keeps the later values.
+    if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
+    if (s.guards.switches > 0)
+        if (const Status status = settle_modes(s); status != Status::going) return status;
+    if (s.implicit) keep_later_values(s);
+    if (s.guards.switches > 0) record_modes(s, false);
+    if (s.guards.count > 0 && jump_of_inputs(s)) return fire(s);
+    return s.abort_called ? Status::aborted : Status::going;
+}
+
+// Moves the end of the step onto the invariants; the slope there is stale then.
+inline void project_end(Integration& s) noexcept {
+    s.stage_time = s.t_new;
+    s.projection.arg[1] = s.x_new;
+    s.projection.res[0] = s.stage;
+    if (const int failed = evaluate(s.projection)) [[unlikely]]
+        note_failure(s, failed, s.stage, s.n);
+    copy(s.stage, s.n, s.x_new);
+    s.end_known = false;
+}
+
+// Whether a step of about this length is possible in the present modes, and ends with guards that agree with them.
+template <class M>
+inline bool leads_on(Integration& s, double length) noexcept {
+    restart(s);
+    s.h = s.direction * length;
+    s.t_new = s.t + s.h;
+    if constexpr (M::is_explicit) {
+        ensure_slope<M>(s);
+        take_step<M>(s);
+    } else {
+        s.accepted = false;
+        for (int shorter = 0; shorter < most_shorter && !s.accepted; ++shorter) {
+            s.t_new = s.t + s.h;
+            if (s.t_new == s.t || M::attempt(s) != Status::going) return false;
+        }
+        if (!s.accepted) return false;
+    }
+    long long component = 0;
+    if (s.abort_called || first_not_finite(s.x_new, s.n, component)) return false;
+    Guards& guards = s.guards;
+    guards_at(s, s.t_new, s.x_new, guards.now);
+    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
+        if (against_mode(guards, guard, guards.now[guard])) return false;
+    return !s.abort_called;
+}
+
+// Several switches may pass zero together, and which sides they leave it to is known by a step behind only: the first
+// combination of sides of those that rest in which a step leads on. Where there is none, but a first step is possible, it
+// may find the next turn. False where no step is, or where this was the way to here.
+template <class M>
+inline bool choose_modes(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    long long resting[most_resting], count = 0;
+    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
+        if (guards.reference[guard] == 0 && count < most_resting) resting[count++] = guard;
+    if (count == 0 || std::fabs(s.t - guards.trial_time) <= crowd_interval * std::fabs(s.t1 - s.t0)) return false;
+    guards.trial_time = s.t;
+    if (s.implicit) copy(s.x, s.lanes, s.stage);
+    const double way = std::fabs(interval_end(s) - s.t);
+    bool found = false, possible = false;
+    for (double part : trial_parts)
+        for (long long turned = 0; turned < 1LL << count && !found && !s.abort_called; ++turned) {
+            // From one combination to the next: the sides that differ are turned.
+            const long long before = turned == 0 ? 0 : turned - 1;
+            for (long long k = 0; k < count; ++k)
+                if ((turned ^ before) >> k & 1) turn(guards, resting[k], mode_of(guards, resting[k]) == 0);
+            s.accepted = false;
+            found = (!s.implicit || solve_restart(s, s.x, false)) && leads_on<M>(s, part * way);
+            possible |= s.accepted;
+            if (s.implicit) copy(s.stage, s.lanes, s.x);
+            if (!found && turned + 1 == 1LL << count)
+                for (long long k = 0; k < count; ++k) turn(guards, resting[k], mode_of(guards, resting[k]) == 0);
+        }
+    if (!found && !possible) return false;
+    restart(s);
+    if (s.implicit && !solve_restart(s, s.x, false)) return false;
+    record_modes(s, true);
+    guards.crowded = guards.shrinking = 0;
+    return true;
+}
+
+// The step could not be redone up to an event: a shorter one goes part of the way.
+inline Status before_event(Integration& s) noexcept {
+    s.taken = true;
+    s.h = 0.5 * (s.t_new - s.t);
+    if (s.fixed_step > 0 || std::fabs(s.h) < fewest_spacings * spacing(s.t)) return Status::newton_failed;
+    ++s.rejected;
+    return Status::going;
+}
+
+// Everything behind an accepted step: events, samples, and the move to its end.
+template <class M>
+inline Status complete(Integration& s) noexcept {
+    const double begin = s.t, whole = s.t_new - s.t;
+    bool cut = false;
+    if (s.guards.count > 0) {
+        cut = handle_guards<M>(s);
+        if (s.abort_called) return Status::aborted;
+        if (s.guards.fallen >= 0) return Status::chattering;
+        if (!s.taken) return before_event(s);
+        if (cut && first_not_finite(s.x_new, s.n, s.culprit.component)) {
+            s.culprit.what = Culprit::What::state;
+            return Status::not_finite;
+        }
+        if (s.guards.early_count > 0) {
+            ensure_dense<M>(s);
+            record_early_events(s, begin, whole, M::degree(s));
+        }
+        if (!cut) copy(s.guards.next, s.guards.count, s.guards.reference);
+    }
+    if constexpr (requires { M::renew_begin(s); })
+        if (implicit_of(s).stale_time == s.t && s.t_new != s.t) {
+            M::renew_begin(s);
+            keep_later_values(s);
+            s.dense_known = false;
+        }
+    save_inside_step<M>(s);
+    if (s.recorder.pieces.capacity > 0 && s.t_new != s.t) {
+        ensure_dense<M>(s);
+        push_piece(s.recorder.pieces, s.t, s.t_new, s.coefficients, M::degree(s), s.lanes, s.n);
+    }
+    if (s.linear.keeps_constraints && !s.end_kept) {
+        s.end_known = false;
+        if (const Status status = project(s, s.t_new, s.x_new, false); status != Status::going) return status;
+    }
+    if (s.has_projection) {
+        project_end(s);
+        if (first_not_finite(s.x_new, s.n, s.culprit.component)) {
+            s.culprit.what = Culprit::What::state;
+            return s.abort_called ? Status::aborted : Status::not_finite;
+        }
+        // A guard that fired rests where the projection put it, else it would fire once more.
+        if (cut) guards_at(s, s.t_new, s.x_new, s.guards.before);
+    }
+    if (s.abort_called) return Status::aborted;
+
+    if (s.t_new != s.t) {
+        ++s.steps;
+        s.last_step = s.t_new - s.t;
+        if (s.recorder.every_step || (cut && s.recorder.event_rows)) push_row(s.recorder.steps, s.t_new, s.x_new, s.n);
+    }
+    s.t = s.t_new;
+    std::swap(s.x, s.x_new);
+    if constexpr (M::is_explicit) {
+        if (s.end_known) copy(M::end_slope(s), s.lanes, s.k);
+        s.slope_known = s.end_known;
+    }
+    ++s.grid_index;
+
+    Status status = Status::going;
+    if (cut) {
+        status = fire(s);
+        restart(s);
+    }
+    if (status == Status::going && s.t == interval_end(s)) status = next_interval(s);
+    save_at_present(s);
+    return status;
+}
+
+// Finds what of the attempted step is not finite: a slope, else the state.
+template <class M>
+inline bool blame_not_finite(Integration& s) noexcept {
+    const long long rows = (M::end_slope(s) - s.k) / std::max(s.lanes, 1LL) + (s.end_known ? 1 : 0);
+    s.culprit.what = Culprit::What::derivative;
+    for (long long row = 0; row < rows; ++row)
+        if (first_not_finite(s.k + row * s.lanes, s.n, s.culprit.component)) return true;
+    s.culprit.what = Culprit::What::state;
+    return first_not_finite(s.x_new, s.n, s.culprit.component);
+}
+
+template <class M>
+inline Status reject(Integration& s, double error) noexcept {
+    ++s.rejected;
+    const bool finite = std::isfinite(error) || !blame_not_finite<M>(s);
+    // The slope at (t, x) itself: no shorter step can help.
+    long long component = 0;
+    if (!finite && first_not_finite(s.k, s.n, component)) return Status::not_finite;
+    s.h = (s.t_new - s.t) * (finite ? shrinkage_after_rejection<M>(s, error) : cut_if_not_finite);
+    s.after_rejection = true;
+    if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
+    if (!finite) return Status::not_finite;
+    s.culprit = {0, Culprit::What::nothing};
+    for (long long i = 1; i < s.n; ++i)
+        if (M::error_of(s, i) > M::error_of(s, s.culprit.component)) s.culprit.component = i;
+    return Status::step_too_small;
+}
+
+// Sets t_new by the planned length and the limits; true where the step ends at a stop.
+inline bool plan_step(Integration& s) noexcept {
+    const double end = interval_end(s);
+    s.h = s.direction * std::min(std::max(std::fabs(s.h), fewest_spacings * spacing(s.t)), s.max_step);
+    const bool reaches_end = (s.t + stretch * s.h - end) * s.direction >= 0 &&
+                             std::fabs(end - s.t) <= s.max_step * (1 + 1e-6);
+    s.t_new = reaches_end ? end : s.t + s.h;
+    // A short last step would magnify errors of z by 1/h at index 2 and by 1/h^2 at index 3: two equal ones instead.
+    const double left = std::fabs(end - s.t);
+    if (s.implicit && !reaches_end && left < 2 * std::fabs(s.h)) s.t_new = s.t + 0.5 * s.direction * left;
+    return reaches_end;
+}
+
+// Whether stability and not accuracy limits the step: h |lambda| from two slopes at the end of the step stays beyond the
+// edge of the stability region (Shampine; Hairer, Wanner, Solving Ordinary Differential Equations II, section IV.2), and
+// more steps of this length are to come than an implicit method would need.
+//
+// At tight tolerances a step settles below the edge: at rtol = 1e-8 Robertson's reaction and HIRES run at 0.8 to 1 of it.
+// Where the end is far beyond reach, damping in each of many steps with a third of it is enough: at 1e-10 Robertson's
+// reaction has that. An oscillation that matters keeps steps to 0.15 of the edge at 1e-6, but not at loose tolerances.
+inline constexpr int stiff_enough = 15, easy_enough = 6;
+inline constexpr double many_steps = 300;
+inline constexpr double tight = 1e-6, near_edge = 0.8, far_from_edge = 0.3, damped = -0.7, endless = 1e5;
+
+template <class M>
+inline bool is_stiff(Integration& s) noexcept {
+    if constexpr (requires { M::stability_edge; }) {
+        ensure_end_slope<M>(s);
+        const Stiffness found = M::stiffness(s);
+        const double to_come = std::fabs((s.t1 - s.t_new) / (s.t_new - s.t)), share = found.size / M::stability_edge;
+        const bool is_tight = s.rtol <= tight;
+        if (share > (is_tight ? near_edge : 1)) {
+            s.easy_steps = 0;
+            ++s.stiff_steps;
+        } else if (s.stiff_steps > 0 && ++s.easy_steps == easy_enough) {
+            s.stiff_steps = s.easy_steps = 0;
+        }
+        const bool held = is_tight && share > far_from_edge && found.cosine < damped;
+        s.damped_steps = held ? s.damped_steps + 1 : 0;
+        return (s.stiff_steps >= stiff_enough && to_come > many_steps) ||
+               (s.damped_steps >= stiff_enough && to_come > endless);
+    } else {
+        return false;
+    }
+}
+
+template <class M>
+inline Status attempt_adaptive(Integration& s) noexcept {
+    const bool reaches_end = plan_step(s);
+    const double taken = s.t_new - s.t;
+    if (taken == 0) return Status::step_too_small;
+    ensure_slope<M>(s);
+    take_step<M>(s);
+    if (M::error_needs_end(s)) {
+        if (s.linear.keeps_constraints) keep_end(s);
+        ensure_end_slope<M>(s);
+    }
+    if (s.abort_called) return Status::aborted;
+    const double error = M::error(s);
+    if (!(error <= 1)) return reject<M>(s, error);
+    // A step shortened by a stop says nothing against the length that was planned.
+    const double wish = taken * growth_after_acceptance<M>(s, error);
+    s.h = reaches_end && std::fabs(wish) < std::fabs(s.h) ? s.h : wish;
+    if (s.watch_stiffness && is_stiff<M>(s)) return Status::stiff;
+    return complete<M>(s);
+}
+
+template <class M>
+inline Status attempt_implicit(Integration& s) noexcept {
+    const bool reaches_end = plan_step(s);
+    if (s.t_new == s.t) return Status::step_too_small;
+    const double planned = s.h;
+    const Status status = M::attempt(s);
+    if (status != Status::going || !s.accepted) return status;
+    // A step shortened by a stop says nothing against the length that was planned.
+    if (reaches_end && std::fabs(s.h) < std::fabs(planned)) s.h = planned;
+    s.dense_known = false;
+    if constexpr (!requires { M::dense_on_demand; }) ensure_dense<M>(s);
+    return complete<M>(s);
+}
+
+template <class M>
+inline Status attempt_fixed(Integration& s) noexcept {
+    const bool last = s.grid_index + 1 >= s.grid_count;
+    const double travelled = s.fixed_step * static_cast<double>(s.grid_index + 1);
+    s.t_new = last ? interval_end(s) : s.grid_begin + s.direction * travelled;
+    if constexpr (M::is_explicit) ensure_slope<M>(s);
+    take_step<M>(s);
+    if (s.abort_called) return Status::aborted;
+    long long component = 0;
+    if (first_not_finite(s.x_new, s.n, component)) {
+        if constexpr (M::is_explicit)
+            blame_not_finite<M>(s);
+        else
+            s.culprit = {component, Culprit::What::state};
+        return Status::not_finite;
+    }
+    if (!s.taken) return Status::newton_failed;
+    if constexpr (!M::is_explicit && !requires { M::dense_on_demand; }) ensure_dense<M>(s);
+    return complete<M>(s);
+}
+
+template <class M>
+inline Status attempt(Integration& s) noexcept {
+    if constexpr (M::is_explicit)
+        return attempt_adaptive<M>(s);
+    else
+        return attempt_implicit<M>(s);
+}
+
+// Behind an event no step was short enough: perhaps in other modes.
+template <class M>
+inline bool tries_again(Integration& s, Status why) noexcept {
+    const bool stuck = why == Status::newton_failed || why == Status::singular || why == Status::not_finite ||
+                       why == Status::step_too_small;
+    return stuck && s.guards.switches > 0 && s.fixed_step <= 0 && choose_modes<M>(s);
+}
+
+template <class M>
+Status advance(Integration& s, long long max_steps) noexcept {
+    if (!s.started)
+        if (const Status status = start<M>(s); status != Status::going) return status;
+    for (long long i = 0; i < max_steps; ++i) {
+        if (!has_room_for_step(s) || !has_room_for_events(s)) return Status::buffer_full;
+        if (s.steps >= s.max_steps) return Status::step_limit;
+        const Status status = s.fixed_step > 0 ? attempt_fixed<M>(s) : attempt<M>(s);
+        if (status == Status::going || tries_again<M>(s, status)) continue;
+        if constexpr (!M::is_explicit)
+            if (status == Status::finished && !regular_at_end(s)) return s.abort_called ? Status::aborted : Status::singular;
+        return status;
+    }
+    return Status::chunk_done;
+}
+
+// Dense output of the step from (t, x) to t_new, made anew.
+template <class M>
+void dense_of_step(Integration& s) noexcept {
+    static_assert(M::is_explicit, "implicit methods record their dense output");
+    enter_segments(s.inputs, 0.5 * (s.t + s.t_new));
+    slope_at(s, s.t, s.x, s.k);
+    take_step<M>(s);
+    if (s.linear.keeps_constraints && s.fixed_step <= 0 && M::error_needs_end(s)) keep_end(s);
+    ensure_dense<M>(s);
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,237 @@
+// The state of one run as plain values: whoever holds it can stop after any step and go on later.
+#pragma once
+
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+
+#include "model/function.hpp"
+#include "model/implicit_model.hpp"
+#include "model/inputs.hpp"
+#include "model/linear_model_kernels.hpp"
+#include "state/recorder.hpp"
+
+namespace daedalus {
+
+enum class Status {
+    going,        // inside advance() only
+    chunk_done,   // the steps asked for are done, more to come
+    buffer_full,  // the driver must grow the recorder
+    finished,
+    event,
+    interrupted,
+    cancelled,
+    step_limit,
+    time_limit,
+    memory_limit,   // no more room for rows
+    step_too_small,
+    not_finite,
+    chattering,
+    newton_failed,  // at the shortest step
+    singular,       // the matrix of the method, at the shortest step
+    rounding,       // rounding errors exceed the tolerance of a component, at any step
+    inconsistent,   // no values of z and x' behind a jump
+    stiff,          // an explicit method is held back by stability, with most of the way to go
+    not_projected,  // a state could not be moved onto the constraints
+    aborted,        // a callback asked to stop
+};
+
+// What stopped a run: a component and what of it was not finite.
+struct Culprit {
+    long long component = -1;
+    enum class What { nothing, state, derivative } what = What::nothing;
+};
+
+struct Root {
+    long long guard = 0;
+    double theta = 0;
+    bool rising = false;
+};
+
+// Guard functions and what is known about their signs.
+struct Guards {
+    Call values, resets;
+    long long count = 0;
+    bool has_resets = false;
+    // Functions of x' and z too, which a linear model solves for first.
+    bool values_after_solve = false, resets_after_solve = false;
+    const long long* directions = nullptr;   // -1 falling, +1 rising, 0 both, along the run
+    const long long* actions = nullptr;      // 0 record, 1 cut and reset, 2 the same and stop
+    const long long* occurrences = nullptr;  // at which occurrence action 2 stops
+    long long* seen = nullptr;
+    double* reference = nullptr;  // the last value with a trusted sign; 0 while the guard rests on zero
+    double* floor = nullptr;      // a resting guard wakes above this value
+    double* next = nullptr;       // the reference after this step
+    double* now = nullptr;        // one evaluation
+    double* before = nullptr;     // values just before a reset
+    double* samples = nullptr;    // (samples in a step, count)
+    double* reset_rows = nullptr; // (count, n)
+    double* written = nullptr;    // of those that fired, behind their resets, before z and x' were solved for again
+    double* heading = nullptr;    // rate with which a guard met its reset; 0 once it has left zero or another event came
+    bool headings_judged = true;  // those left belong to guards that the reset sent back
+    long long fallen = -1;        // a guard that its reset sent back and that is found behind zero, and where
+    double fallen_theta = 0;
+    double* slope = nullptr;      // x' where guards or resets need a solve
+    Root* roots = nullptr;        // located in this step, in order of time
+    long long root_count = 0, root_capacity = 0, early_count = 0;
+    double rate = 0;              // of the guard that cut the step, just before
+    bool timing_known = false, timed = false;  // whether guards change with time alone
+    // The last guards are switches of the equations: each has a mode among the parameters, 1 above zero and 0 elsewhere.
+    long long switches = 0;
+    double* modes = nullptr;
+    long long turns = 0, last_turned = -1;  // located switches, and which was the last
+    // When combinations of modes were last tried, since no step led away.
+    double trial_time = std::numeric_limits<double>::quiet_NaN();
+    // The pace of cutting events, to tell chattering.
+    double last_time = std::numeric_limits<double>::quiet_NaN();
+    double last_interval = std::numeric_limits<double>::infinity();
+    long long shrinking = 0, crowded = 0;
+};
+
+// The functions of an implicit model, connected to a run.
+struct ImplicitCalls {
+    Call residual, jacobian, restart, drift, below;
+    bool has_restart = false, has_drift = false;
+};
+
+// A linear model in a run: its matrix gives x' and z, keeps the constraints, or both; else another matrix keeps them.
+struct LinearRun {
+    void* system = nullptr;
+    void* keeper = nullptr;  // what keeps the constraints: the system, or one of its own
+    LinearModelKernels kernels{};
+    bool gives_slopes = false, keeps_constraints = false;
+    bool singular = false;  // at the last solve
+};
+
+// What two slopes at the end of a step tell of an eigenvalue: h |lambda|, and -1 for damping to 0 for an oscillation.
+struct Stiffness {
+    double size = 0, cosine = 0;
+};
+
+// Any explicit method, as its stepper reads it (methods/explicit/tableau.hpp).
+struct GeneralMethod;
+
+struct Integration {
+    // What is solved.
+    long long n = 0, lanes = 0;  // lanes: n padded
+    Call rhs;
+    double t0 = 0, t1 = 0, direction = 1;
+    Inputs inputs;
+    const double* stops = nullptr;  // breakpoints in the run's order, then t1
+    long long stop_count = 0, stop_next = 0;
+
+    // How.
+    const GeneralMethod* general = nullptr;
+    double rtol = 1e-6;
+    const double* atol = nullptr;  // padded with 1
+    double fixed_step = 0;         // 0: adaptive
+    double first_step = 0;         // 0: chosen
+    double max_step = std::numeric_limits<double>::infinity();
+    long long max_steps = std::numeric_limits<long long>::max();
+
+    // Where it is.
+    bool started = false;
+    double t = 0, t_new = 0, h = 0, stage_time = 0;
+    double* x = nullptr;
+    double* x_new = nullptr;
+    double* stage = nullptr;         // the argument of a stage
+    double* k = nullptr;             // (rows, lanes): slopes; row 0 at (t, x)
+    double* coefficients = nullptr;  // (degree + 1, lanes): dense output of the present step
+    bool slope_known = false, end_known = false, dense_known = false;
+    bool end_kept = false;  // x_new lies on the constraints already
+    double grid_begin = 0;  // fixed steps count from here
+    long long grid_index = 0, grid_count = 0;
+    double log_error_before = 0;
+    bool after_rejection = false, abort_called = false;
+    bool watch_stiffness = false;
+    bool kinked = false;  // the equations have kinks or jumps, or may have
+    int stiff_steps = 0, easy_steps = 0, damped_steps = 0;
+    bool accepted = false, taken = true;  // how an implicit attempt ended
+    void* implicit = nullptr;             // what the implicit method remembers
+
+    LinearRun linear;
+    Call projection;  // moves a state onto the invariants of the model
+    bool has_projection = false;
+    Guards guards;
+    Recorder recorder;
+    Culprit culprit;
+    long long steps = 0, rejected = 0, rhs_calls = 0;
+    double last_step = 0;
+};
+
+inline namespace DAEDALUS_ISA {
+
+DAEDALUS_HOST_DEVICE DAEDALUS_COLD void note_failure(Integration& s, int failed, double* out, long long size) noexcept {
+    s.abort_called |= failed == aborted;
+    for (long long i = 0; i < size; ++i) out[i] = std::numeric_limits<double>::quiet_NaN();
+}
+
+// x' and z by a solve; a singular matrix counts as a failed evaluation. The solution stays with the model.
+DAEDALUS_COLD bool slope_by_solve(Integration& s, double t, const double* x, double* out) noexcept {
+    ++s.rhs_calls;
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    const Solved outcome = s.linear.kernels.solve(s.linear.system, x);
+    s.linear.singular = outcome == Solved::singular;
+    if (outcome != Solved::done) {
+        note_failure(s, outcome == Solved::aborted ? aborted : 1, out, s.n);
+        return false;
+    }
+    const double* solution = s.linear.kernels.solution(s.linear.system);
+    for (long long i = 0; i < s.n; ++i) out[i] = solution[i];
+    return true;
+}
+
+// One call of the right-hand side; a failed one counts as not finite.
+DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void slope_at(Integration& s, double t, const double* x, double* out) noexcept {
+    if (s.linear.gives_slopes) [[unlikely]] {
+        slope_by_solve(s, t, x, out);
+        return;
+    }
+    ++s.rhs_calls;
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    s.rhs.arg[1] = x;
+    s.rhs.res[0] = out;
+    if (const int failed = evaluate(s.rhs)) [[unlikely]]
+        note_failure(s, failed, out, s.n);
+}
+
+// Room for everything one step may record: its end, a reset there, and a reset behind a breakpoint there.
+inline bool has_room_for_step(const Integration& s) {
+    const Recorder& recorder = s.recorder;
+    return recorder.steps.count + 3 <= recorder.steps.capacity &&
+           (recorder.pieces.capacity == 0 || recorder.pieces.count < recorder.pieces.capacity);
+}
+
+// The same for its events and the changes of modes that they bring.
+inline bool has_room_for_events(const Integration& s) {
+    const Recorder& recorder = s.recorder;
+    return (recorder.modes.capacity == 0 || recorder.modes.count + 3 <= recorder.modes.capacity) &&
+           recorder.events.count + s.guards.root_capacity + s.guards.count <= recorder.events.capacity;
+}
+
+// The row of this time keeps the later values, where z and x' of an implicit model jump.
+inline void keep_later_values(Integration& s) noexcept {
+    for (Rows* rows : {&s.recorder.steps, &s.recorder.samples})
+        if (rows->count > 0 && rows->t[rows->count - 1] == s.t) copy(s.x, s.n, rows->x + (rows->count - 1) * s.n);
+}
+
+DAEDALUS_HOST_DEVICE inline bool first_not_finite(const double* values, long long n, long long& index) {
+    for (long long i = 0; i < n; ++i)
+        if (!std::isfinite(values[i])) {
+            index = i;
+            return true;
+        }
+    return false;
+}
+
+// The distance to the next number, or up to twice that.
+DAEDALUS_HOST_DEVICE inline double spacing(double t) {
+    const double distance = std::numeric_limits<double>::epsilon() * std::fabs(t);
+    return distance > std::numeric_limits<double>::min() ? distance : std::numeric_limits<double>::min();
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

@@ -1,0 +1,88 @@
+// Where a run writes what it finds: rows of (t, x) and events, into memory that the driver provides and grows.
+#pragma once
+
+#include "machine/platform.hpp"
+
+namespace daedalus {
+
+struct Rows {
+    double* t = nullptr;
+    double* x = nullptr;  // (capacity, n)
+    long long count = 0, capacity = 0;
+};
+
+struct EventRows {
+    long long* guard = nullptr;
+    double* t = nullptr;
+    double* before = nullptr;  // (capacity, n)
+    double* after = nullptr;
+    long long count = 0, capacity = 0;
+};
+
+// Dense output as it arises: implicit methods cannot redo their steps cheaply.
+struct PieceRows {
+    double* starts = nullptr;
+    double* ends = nullptr;
+    double* coefficients = nullptr;  // (capacity, degree + 1, n)
+    long long count = 0, capacity = 0;
+};
+
+// The modes of switches, each time with the row of `steps` from which on they hold.
+struct ModeRows {
+    long long* row = nullptr;
+    double* values = nullptr;  // (capacity, switches)
+    long long count = 0, capacity = 0;
+};
+
+struct Recorder {
+    Rows steps;    // the start, every step, and the state after a cutting event at the same time once more
+    Rows samples;  // values at save_at
+    EventRows events;
+    PieceRows pieces;  // kept where a capacity is given
+    ModeRows modes;    // the same
+    const double* save_at = nullptr;
+    long long save_count = 0, save_next = 0;
+    bool every_step = true;      // else only rows at events
+    bool event_rows = true;
+};
+
+inline namespace DAEDALUS_ISA {
+
+DAEDALUS_HOST_DEVICE inline void copy(const double* from, long long n, double* to) {
+    for (long long i = 0; i < n; ++i) to[i] = from[i];
+}
+
+DAEDALUS_HOST_DEVICE inline void push_row(Rows& rows, double t, const double* x, long long n) {
+    rows.t[rows.count] = t;
+    copy(x, n, rows.x + rows.count * n);
+    ++rows.count;
+}
+
+DAEDALUS_HOST_DEVICE inline void push_event(EventRows& events, long long guard, double t, const double* before,
+                                            const double* after, long long n) {
+    events.guard[events.count] = guard;
+    events.t[events.count] = t;
+    copy(before, n, events.before + events.count * n);
+    copy(after, n, events.after + events.count * n);
+    ++events.count;
+}
+
+DAEDALUS_HOST_DEVICE inline void push_modes(ModeRows& modes, long long row, const double* values, long long count) {
+    if (modes.capacity == 0) return;
+    modes.row[modes.count] = row;
+    copy(values, count, modes.values + modes.count * count);
+    ++modes.count;
+}
+
+DAEDALUS_HOST_DEVICE inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,
+                                            int degree, long long lanes, long long n) {
+    pieces.starts[pieces.count] = begin;
+    pieces.ends[pieces.count] = end;
+    double* out = pieces.coefficients + pieces.count * (degree + 1) * n;
+    for (int j = 0; j <= degree; ++j) copy(coefficients + j * lanes, n, out + j * n);
+    ++pieces.count;
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus
