@@ -7,13 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from daedalus import _core
 from daedalus.errors import InputError, ModelError
 from daedalus.model.names import did_you_mean, split_index
 from daedalus.model.system.system import Place, System
 from daedalus.model.variables import flatten_values
-
-# NumPy has one such object, and comparing with it by == is slow.
-_FLOAT = np.dtype(float)
 
 _ELSEWHERE = {
     "p": ("a parameter", "parameters={{{0!r}: ...}}"),
@@ -32,33 +30,13 @@ def flat_values(place: Place, value: object, what: str, *, allow_none: bool = Fa
         raise InputError(error.what, error.facts, error.because, error.remedy) from None
 
 
-def write_plain(target: np.ndarray, system: System, letter: str, values: Mapping[str, object]) -> int:
+def write_plain(target: np.ndarray, system: System, letter: str, values: dict[str, object]) -> int:
     """Write values into a vector in the usual case, plain finite numbers of the right size for whole names.
 
-    Returns how many entries were written, or -1 when anything is out of the ordinary: the caller then looks closer and
-    finds the words. A run in a loop spends most of its time outside the core here, so this looks at no element twice.
+    Returns how many entries were written, or -1 when anything is out of the ordinary, among it an entry of the vector
+    that is not finite: the caller then looks closer and finds the words. A run in a loop reads its numbers here.
     """
-    written = 0
-    for name, value in values.items():
-        place = system.places.get(name)
-        if place is None or place.letter != letter or len(place.shape) > 1:
-            return -1
-        kind = type(value)
-        if kind is np.ndarray:
-            fits = value.dtype is _FLOAT and value.shape == place.shape  # type: ignore[attr-defined]
-        elif kind is list or kind is tuple:
-            fits = place.shape == (len(value),)  # type: ignore[arg-type]
-        else:
-            fits = kind is float or kind is int
-        if not fits:
-            return -1
-        try:
-            target[place.span] = value
-        except (TypeError, ValueError, RuntimeError):
-            return -1
-        written += len(place.positions)
-    # One product finds NaN and infinity anywhere.
-    return written if math.isfinite(target.dot(target)) else -1
+    return _core.write_plain(target, system.plain_places[letter], values)
 
 
 def check_mapping(values: object, argument: str) -> Mapping[str, object]:
@@ -115,6 +93,14 @@ def wrong_kind(system: System, name: str, place: Place, wanted: str) -> InputErr
     """The error for a name that exists but belongs into another argument."""
     what, remedy = _ELSEWHERE[place.letters[0]]
     return InputError(f"{name} is {what}, not {wanted}.", remedy=remedy.format(name))
+
+
+def plain_start(system: System, values: dict[str, object] | None) -> np.ndarray | None:
+    """x where plain numbers for whole states are written over the start of the model; None for anything else."""
+    if not values:
+        return system.default_start
+    x = system.start["x"].copy()
+    return x if write_plain(x, system, "x", values) >= 0 else None
 
 
 def given_start(system: System, values: Mapping[str, object] | None) -> dict[str, np.ndarray]:

@@ -14,7 +14,6 @@ from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.selection.selected_states import without_choice
-from daedalus.simulation.plant.plant import ExplicitPlant
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import judged, raise_stopped
@@ -128,7 +127,7 @@ class PreparedRun:
         """The row that a call begins with: made consistent or refused as `dd.simulate` does."""
         if x0 is None and u is None and p is None:
             return self._first.row
-        if self._begins_anywhere:
+        if self._road.settings.begins_anywhere:
             return self._first.row if x0 is None else x0
         if x0 is not None and self._is_start(x0, u, p):
             return x0
@@ -148,14 +147,6 @@ class PreparedRun:
         if self.system.has_invariants and is_off(plant, drive, request.t0, x0, parameters, request.rtol):
             return False
         return vanishing_divisor(request.model, plant, drive, request.t0, x0, parameters) is None
-
-    @cached_property
-    def _begins_anywhere(self) -> bool:
-        """Whether every state is a start: nothing constrains it, and no formula divides by what may vanish."""
-        plant = self._road.settings.plant
-        if plant.is_implicit or plant.system.has_invariants:
-            return False
-        return not isinstance(plant, ExplicitPlant) or not plant.form.divisors
 
     def _whole(self, run: Any, row: np.ndarray, u: Numbers, p: Numbers) -> Trajectory:
         """The run as `dd.simulate` returns it, gone on with where the first piece stopped."""

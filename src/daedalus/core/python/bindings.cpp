@@ -17,4 +17,5 @@ NB_MODULE(_core, module) {
     daedalus::bind_linear_model(module);
     daedalus::bind_flow(module);
     daedalus::bind_adjoint(module);
+    daedalus::bind_values(module);
 }

@@ -199,6 +199,15 @@ class System:
         return places
 
     @cached_property
+    def plain_places(self) -> dict[str, dict[str, tuple[int, int]]]:
+        """By letter, the first entry and the size (0 for a scalar) of names whose entries follow each other."""
+        found: dict[str, dict[str, tuple[int, int]]] = {letter: {} for letter in LETTERS}
+        for name, place in self.places.items():
+            if place.letter is not None and len(place.shape) < 2 and isinstance(place.span, slice):
+                found[place.letter][name] = place.span.start, len(place.positions) if place.shape else 0
+        return found
+
+    @cached_property
     def _entries(self) -> list[tuple[str, int, int]]:
         """What stands in x: (name, element, order of derivative)."""
         return state_order(self.of_kind("state"), self.orders)

@@ -100,7 +100,8 @@ class Trajectory(Samples):
         outcome: Outcome | Callable[[], Outcome],
         source: Any,
     ) -> None:
-        super().__init__(plant, drive, parameters, times, x)
+        self._plant, self._drive, self._parameters = plant, drive, parameters
+        self._times, self._x, self._scalar = times, x, False
         self.status = status  # finished, event, interrupted, step_limit, time_limit, ...
         self._outcome = outcome  # made into words on first use: a run in a loop may never need them
         self._source = source  # a core run, or its dense output

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daedalus.model.values import parameter_values
+from daedalus.model.values import parameter_values, plain_start
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Start
 from daedalus.simulation.run.reselection import with_choice
@@ -16,12 +16,16 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
 
     `may_turn`: whether another road may be taken where "auto" finds that numbers take an unknown out of an equation.
     """
-    request = road.request
+    request, settings = road.request, road.settings
     p = parameter_values(road.system, request.parameters)
+    if settings.begins_anywhere and (start is None or type(start) is dict):
+        plain = plain_start(road.system, start)
+        if plain is not None:
+            return Piece(settings, road.drive, p, t0, plain, road.why)
     row, drive = start_row(road, t0, p, start)
-    lost = vanishing_divisor(request.model, road.settings.plant, drive, t0, row, p)
+    lost = vanishing_divisor(request.model, settings.plant, drive, t0, row, p)
     if lost is None:
-        return with_choice(Piece(road.settings, drive, p, t0, row, road.why))
+        return with_choice(Piece(settings, drive, p, t0, row, road.why))
     if request.method != "auto" or lost.of_states or not may_turn:
         raise lost.error
     # Inputs or parameters take the unknown out of an equation, which then constrains the states.

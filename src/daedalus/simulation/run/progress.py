@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 # A bar appears when a run takes longer than this.
@@ -39,7 +40,13 @@ class ProgressBar:
 
 def wants_progress(progress: bool | Callable[[float], None] | None) -> bool:
     """Whether a bar is to be shown: as asked, or when standard error is a terminal."""
-    return sys.stderr.isatty() if progress is None else bool(progress)
+    return _is_terminal(sys.stderr) if progress is None else bool(progress)
+
+
+@lru_cache(maxsize=8)
+def _is_terminal(stream: Any) -> bool:
+    """Whether somebody looks at a stream; asking the system takes longer than many a run."""
+    return bool(stream.isatty())
 
 
 def progress_of(progress: Any, t0: float, t1: float, title: str) -> Callable[[float], None] | None:

@@ -16,7 +16,7 @@ from daedalus.integrators.methods import LOOSE_EXPLICIT, METHODS, choose_method,
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_plant_of
-from daedalus.simulation.plant.plant import Plant, plant_of
+from daedalus.simulation.plant.plant import ExplicitPlant, Plant, plant_of
 from daedalus.simulation.plant.switched_plant import switched_plant
 from daedalus.simulation.run.fitting_method import caveats, check_fits
 from daedalus.simulation.run.request import checked_numbers
@@ -62,6 +62,14 @@ class Settings:
     def plan(self) -> _core.Plan:
         """All this as the core takes it: a run adds its span and its numbers."""
         return _core.Plan(self.rhs, self.core_method, **self.call)
+
+    @cached_property
+    def begins_anywhere(self) -> bool:
+        """Whether every state is a start: nothing constrains it, and no formula divides by what may vanish."""
+        plant = self.plant
+        if plant.is_implicit or plant.system.has_invariants:
+            return False
+        return not isinstance(plant, ExplicitPlant) or not plant.form.divisors
 
     def core_parameters(self, p: np.ndarray) -> np.ndarray:
         """p as the core takes it: the modes of switches follow, which it finds itself."""
