@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copyreg
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 
 import casadi as ca
 
@@ -120,3 +122,15 @@ def _shared(key: tuple[str, bool, str], own: Translation) -> Translation:
     if translation is not own:
         count("found_in_memory")
     return translation
+
+
+def _compiled_again(serialised: str, strict: bool) -> Compiled:
+    return compile_function(ca.Function.deserialize(serialised), strict=strict)
+
+
+def _reduced(compiled: Compiled) -> tuple[Callable[[str, bool], Compiled], tuple[str, bool]]:
+    return _compiled_again, (compiled.function.serialize(), compiled.strict)
+
+
+# A compiled function travels as its formula, and comes back through this door.
+copyreg.pickle(Compiled, _reduced)

@@ -132,12 +132,3 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<{self.function.name()}: {self.tier}{', strict' if self.strict else ''}>"
-
-    def __reduce__(self) -> tuple[Callable[[str, bool], Compiled], tuple[str, bool]]:
-        return _compiled_again, (self.function.serialize(), self.strict)
-
-
-def _compiled_again(serialised: str, strict: bool) -> Compiled:
-    from daedalus.compilation.compile import compile_function
-
-    return compile_function(ca.Function.deserialize(serialised), strict=strict)

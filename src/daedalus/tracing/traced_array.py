@@ -355,3 +355,7 @@ CONSTRUCTORS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.empty_like: _filled_like(float("nan")),
     np.full_like: _full_like,
 }
+
+# A lone number is an array without axes to NumPy.
+TracedNumber.answer_ufunc = staticmethod(apply_ufunc)
+TracedNumber.answer_function = staticmethod(apply_function)

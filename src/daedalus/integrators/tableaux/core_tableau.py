@@ -5,14 +5,13 @@ An inconsistent tableau is refused here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from daedalus.errors import InputError
-
-if TYPE_CHECKING:
-    from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.integrators.tableaux.stage_interpolation import state_weights, value_weights
+from daedalus.integrators.tableaux.tableau import Tableau
 
 
 def core_coefficients(
@@ -74,7 +73,6 @@ def core_implicit_tableau(tableau: Tableau) -> Any:
     [[3], [1, 1], [0, 2], [0, 0, 0, 0]]
     """
     from daedalus._core import ImplicitTableau
-    from daedalus.integrators.tableaux.stage_interpolation import state_weights, value_weights
 
     A, b, c, b_hat, order, error_order = core_coefficients(tableau)
     return ImplicitTableau(A, b, c, state_weights(tableau), value_weights(tableau), b_hat, order, error_order)
