@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from daedalus.differentiation.case import read_case
-from daedalus.differentiation.differentiate import WAYS, differentiate
 from daedalus.differentiation.directions import read_directions
+from daedalus.differentiation.forward_run import WAYS, differentiate
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.errors import InputError
 from daedalus.model.model import Model

@@ -8,7 +8,7 @@ from differentiable_models import ball, pendulum_by_position
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.differentiation.differentiate import WAYS
+from daedalus.differentiation.forward_run import WAYS
 from daedalus.differentiation.result.verification import Verification
 
 

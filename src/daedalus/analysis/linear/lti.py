@@ -15,7 +15,7 @@ from daedalus.analysis.linear.frequency_response import FrequencyResponse, check
 from daedalus.analysis.linear.pencils.reachability import Reachability, reach
 from daedalus.analysis.linear.pole_stability import Stability, judge
 from daedalus.analysis.linear.real_matrix import matrix
-from daedalus.analysis.linear.responses.discrete import DiscreteLTI, discretise
+from daedalus.analysis.linear.responses.discrete_lti import DiscreteLTI, discretise
 from daedalus.analysis.linear.responses.linear_response import check_times, march, settling_times
 from daedalus.analysis.linear.responses.piecewise_inputs import read_inputs
 from daedalus.analysis.linear.responses.response import Response

@@ -10,7 +10,7 @@ import numpy as np
 
 from daedalus.differentiation.parts import goes_on
 from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
-from daedalus.differentiation.variational.recorded import Part, Recorded, joined_record
+from daedalus.differentiation.variational.recorded import Recorded, RunPart, joined_record
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.errors import InputError
 from daedalus.model.system.system import System
@@ -32,7 +32,7 @@ class DifferentiatedRun(SensitivitySamples):
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[RunPart],
         start: TangentStart,
         how: str,
         notes: Sequence[str] = (),
@@ -74,7 +74,7 @@ class DifferentiatedRun(SensitivitySamples):
         """The solution itself, as `dd.simulate` would return it."""
         return joined([self._trajectory(part) for part in self._parts])
 
-    def _trajectory(self, part: Part) -> Trajectory:
+    def _trajectory(self, part: RunPart) -> Trajectory:
         case, recorded, width = part.case, part.recorded, part.augmented.layout.width
         events = tuple((e.guard, e.time, e.before[:width], e.after[:width]) for e in recorded.events)
         end = f"{'reached' if recorded.status == 'finished' else 'an event ended the run at'} t = {recorded.t[-1]:.6g}"

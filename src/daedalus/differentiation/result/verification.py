@@ -15,8 +15,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.differentiate import differentiate
 from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.forward_run import differentiate
 from daedalus.differentiation.gradient import pulled_back
 from daedalus.differentiation.parts import end_of_part, next_part
 from daedalus.differentiation.result.differentiated_run import DifferentiatedRun

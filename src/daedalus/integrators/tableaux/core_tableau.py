@@ -1,4 +1,4 @@
-"""From a Tableau to the table that the integrator core runs: an explicit one, or one whose stages are solved for.
+"""From a Tableau to what the integrator core runs: an explicit one, or one whose stages are solved for.
 
 An inconsistent tableau is refused here.
 """
@@ -42,7 +42,7 @@ def core_coefficients(
 
 
 def core_tableau(tableau: Tableau) -> Any:
-    """The table of a consistent tableau as the core's own object, ready for its integrate().
+    """A consistent tableau as the core's own object, ready for its integrate().
 
     Explicit tableaux become a Tableau, for models x' = f(t, x); all others an ImplicitTableau, for 0 = F(t, x', x, z).
 
@@ -61,7 +61,7 @@ def core_tableau(tableau: Tableau) -> Any:
 
 
 def core_implicit_tableau(tableau: Tableau) -> Any:
-    """The table of any consistent tableau for implicit models; an explicit one solves for x' and z at each stage.
+    """Any consistent tableau for implicit models; an explicit one solves for x' and z at each stage.
 
     ``groups`` of the result says how the stages are solved: the number of stages at once, 0 for one that x is known at.
 

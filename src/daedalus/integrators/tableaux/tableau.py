@@ -44,7 +44,7 @@ class Tableau:
     b: weights, s.
     c: nodes, s; the row sums of A where left out.
     b_hat: weights of a second solution for the error estimate, s; a method with them can choose its steps.
-    name: what to call the method in tables and errors.
+    name: what to call the method in lists and errors.
 
     Coefficients are numbers, fractions, or texts such as "1/6" and "1/4 - sqrt(3)/6". Whole numbers, fractions, texts
     and small binary fractions (0.5) are exact and every question is decided exactly. With other floats the tableau is
@@ -362,7 +362,7 @@ class Tableau:
         >>> dd.tableau("rk4").plot_stability().get_xlabel()
         'Re z'
         """
-        from daedalus.display.stability import plot_stability
+        from daedalus.display.stability_plot import plot_stability
 
         return plot_stability(self, ax=ax, order_star=order_star, window=window)
 

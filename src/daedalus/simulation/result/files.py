@@ -35,7 +35,7 @@ GROUP = "daedalus"
 
 
 def recorded_names(samples: Samples) -> list[str]:
-    """What a table of a run holds: states, algebraic variables, inputs and outputs, not parameters and derivatives."""
+    """What a data frame holds: states, algebraic variables, inputs and outputs, not parameters and derivatives."""
     system, known = samples._plant.system, set(samples.keys())
     names = [v.name for v in system.variables if v.kind != "parameter"]
     rates = [n for n, place in system.places.items() if place.letter == "x" and n not in names]
@@ -71,7 +71,7 @@ def to_dataset(tr: Trajectory) -> xarray.Dataset:
 
 
 def to_dataframe(tr: Trajectory) -> pandas.DataFrame:
-    """The samples as a table, one column an element."""
+    """The samples as a data frame, one column an element."""
     import pandas
 
     columns: dict[str, np.ndarray] = {}
