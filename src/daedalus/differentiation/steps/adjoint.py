@@ -27,8 +27,8 @@ from daedalus.differentiation.variational.error_controlled import check_finished
 from daedalus.integrators.methods import is_implicit
 from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.plant import ExplicitPlant
 from daedalus.simulation.plant.projection import projection
 
 # Steps of the first segment; each later one has as many more.

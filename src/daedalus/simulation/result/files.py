@@ -20,7 +20,7 @@ from daedalus.model.names import element_label
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.plant.implicit_plant import plant_for_rows
+from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Dense, Outcome, Trajectory, Work

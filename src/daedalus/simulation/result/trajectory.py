@@ -14,8 +14,9 @@ from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant, plant_for_rows
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.consistent_rows import consistent_rows
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.stop_reason import SUCCESS
