@@ -9,7 +9,8 @@ import numpy as np
 
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.result.trajectory import Outcome, Trajectory, Work
+from daedalus.simulation.result.recorded_run import Outcome, Work
+from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.stop_reason import without_advice
 from daedalus.simulation.singular.branches import told_of_branches
 from daedalus.simulation.singular.impasse import impasse_end

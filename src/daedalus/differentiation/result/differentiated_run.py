@@ -15,7 +15,8 @@ from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.errors import InputError
 from daedalus.model.system.system import System
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.trajectory import Dense, Outcome, Trajectory
+from daedalus.simulation.result.recorded_run import Dense, Outcome
+from daedalus.simulation.result.trajectory import Trajectory
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.case import Case
-from daedalus.simulation.result.trajectory import Dense, Work
+from daedalus.simulation.result.recorded_run import Dense, Work
 
 
 @dataclass(frozen=True, eq=False)

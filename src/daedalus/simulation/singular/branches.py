@@ -14,7 +14,8 @@ from functools import partial
 import numpy as np
 
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.trajectory import Dense, Outcome, Trajectory
+from daedalus.simulation.result.recorded_run import Dense, Outcome
+from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.singular.singular_configuration import ADVICE, came_near, weak_constraints
 from daedalus.simulation.singular.singular_passage import NOTE
