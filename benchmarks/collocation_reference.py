@@ -1,7 +1,7 @@
 """Reference end values of DAEs by collocation at many Radau points in extended precision.
 
 M x'(t_i) = f(t_i, x(t_i)) at s = 7 right Radau points a step: order 13, and its nodes and weights are computed here, so
-that it owes nothing to the tables of the tools it judges. Newton's matrix is in double precision, its residual in
+that it owes nothing to the numbers of the tools it judges. Newton's matrix is in double precision, its residual in
 extended precision. `python -m benchmarks.collocation_reference NAME STEPS [FIRST]` prints what a problem file stores;
 with FIRST the steps grow geometrically from that one on.
 """

@@ -1,6 +1,6 @@
 """Reference end values by extrapolation of the modified midpoint rule in extended precision.
 
-Gragg, Bulirsch and Stoer's method has rational coefficients only: it owes nothing to the tables of the tools it judges.
+Gragg, Bulirsch and Stoer's method has rational coefficients: it owes nothing to the numbers of the tools it judges.
 `python -m benchmarks.reference NAME` prints what a problem file stores as its reference.
 """
 
@@ -31,15 +31,15 @@ def midpoint(problem: Problem, t: np.longdouble, x: np.ndarray, step: np.longdou
 
 def extrapolate(problem: Problem, t: np.longdouble, x: np.ndarray, step: np.longdouble) -> tuple[np.ndarray, float]:
     """One step by the Aitken–Neville scheme in (h / substeps)², with the difference of its last two entries."""
-    table: list[np.ndarray] = []
+    extrapolated: list[np.ndarray] = []
     for k, parts in enumerate(SUBSTEPS):
         row = [midpoint(problem, t, x, step, parts)]
         for j in range(1, k + 1):
             ratio = np.longdouble(parts) / SUBSTEPS[k - j]
-            row.append(row[-1] + (row[-1] - table[j - 1]) / (ratio * ratio - 1))
-        table = row
-    gap = np.max(np.abs(table[-1] - table[-2]) / np.maximum(np.abs(table[-1]), problem.scale))
-    return table[-1], float(gap)
+            row.append(row[-1] + (row[-1] - extrapolated[j - 1]) / (ratio * ratio - 1))
+        extrapolated = row
+    gap = np.max(np.abs(extrapolated[-1] - extrapolated[-2]) / np.maximum(np.abs(extrapolated[-1]), problem.scale))
+    return extrapolated[-1], float(gap)
 
 
 def reference(problem: Problem, tolerance: float) -> np.ndarray:

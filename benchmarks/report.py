@@ -1,4 +1,4 @@
-"""A run on the terminal and on disk: tables, JSON, Markdown and plots."""
+"""A run on the terminal and on disk: sheets, JSON, Markdown and plots."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from benchmarks import problems
 from benchmarks.plot import plot
 from benchmarks.precision import Curve
 from benchmarks.session import Session
-from benchmarks.tables import Table, curves_table, figures_table
+from benchmarks.sheets import Sheet, curves_sheet, figures_sheet
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,10 +22,10 @@ later one.
 """
 
 
-def tables(session: Session) -> list[Table]:
-    """The figures, then one table a problem."""
-    found = [figures_table(session.rows)] if session.rows else []
-    return found + [curves_table(problems.load(name).title, curves) for name, curves in by_problem(session).items()]
+def sheets(session: Session) -> list[Sheet]:
+    """The figures, then one sheet a problem."""
+    found = [figures_sheet(session.rows)] if session.rows else []
+    return found + [curves_sheet(problems.load(name).title, curves) for name, curves in by_problem(session).items()]
 
 
 def by_problem(session: Session) -> dict[str, list[Curve]]:
@@ -37,18 +37,18 @@ def by_problem(session: Session) -> dict[str, list[Curve]]:
 
 
 def show(session: Session, console: "Console") -> None:
-    """The tables on the terminal."""
+    """The sheets on the terminal."""
     from rich.table import Table as Shown
 
-    for table in tables(session):
-        shown = Shown(title=table.title, title_justify="left")
-        for name in table.heading[:-1]:
+    for sheet in sheets(session):
+        shown = Shown(title=sheet.title, title_justify="left")
+        for name in sheet.heading[:-1]:
             shown.add_column(name)
-        for row in table.rows:
+        for row in sheet.rows:
             shown.add_row(*(coloured(cell) for cell in row[:-1]))
         console.print(shown)
         # Remarks stand below, once each: they would squeeze the columns.
-        for text in dict.fromkeys(f"{row[0]}, {row[1]}: {row[-1]}" for row in table.rows if row[-1]):
+        for text in dict.fromkeys(f"{row[0]}, {row[1]}: {row[-1]}" for row in sheet.rows if row[-1]):
             console.print(f"  {text}", markup=False, highlight=False)
 
 
@@ -72,9 +72,9 @@ def markdown(session: Session, machine: Mapping[str, object]) -> str:
     for name, value in machine.items():
         text = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, Mapping) else value
         lines.append(f"- {name.replace('_', ' ')}: {text or '–'}")
-    for table in tables(session):
-        lines += ["", f"## {table.title}", "", line(table.heading), line(["---"] * len(table.heading))]
-        lines += [line(row) for row in table.rows]
+    for sheet in sheets(session):
+        lines += ["", f"## {sheet.title}", "", line(sheet.heading), line(["---"] * len(sheet.heading))]
+        lines += [line(row) for row in sheet.rows]
     for name in by_problem(session):
         lines += ["", f"![{problems.load(name).title}]({name}.png)"]
     return "\n".join(lines) + "\n"

@@ -58,7 +58,7 @@ MOMENTA = [
     "its start. With dampers or other forces the order holds and symplecticity does not.",
 ]
 
-# Where the methods that are not in the table of explicit ones come from, by name or by the beginning of it.
+# Where the methods that are not in the list of explicit ones come from, by name or by the beginning of it.
 SOURCES = {
     "implicit_euler": "Euler's method with the slope at the end of the step",
     "trapezoidal": "the trapezoidal rule; Crank & Nicolson 1947 in time",
@@ -78,7 +78,7 @@ def names() -> list[str]:
     return list(dict.fromkeys([*METHODS, *tableau_names()]))
 
 
-def table_of(name: str) -> Tableau | None:
+def tableau_of(name: str) -> Tableau | None:
     """The tableau that a page shows; None for methods that have none."""
     if name in FAMILIES:
         return tableau(name, alpha=FAMILIES[name][0])
@@ -99,7 +99,7 @@ def source_of(name: str) -> str:
 
 def page(name: str) -> str:
     """The page of one method."""
-    T, method = table_of(name), METHODS.get(name)
+    T, method = tableau_of(name), METHODS.get(name)
     lines = [f"# {name}", "", f"{_sentence(source_of(name))} ([all methods](index.md))"]
     also = [alias for alias, meant in ALIASES.items() if meant == name]
     if also:
@@ -174,7 +174,7 @@ def _polynomial(coefficients: tuple[object, ...]) -> str:
 
 
 def _factor(value: Fraction | float, before_letter: bool) -> str:
-    # Floating tables have rounding errors in the last digits; six are shown.
+    # Floating tableaux have rounding errors in the last digits; six are shown.
     text = write_coefficient(value)
     if before_letter and text == "1":
         return ""
@@ -217,7 +217,7 @@ def index() -> str:
         "",
         "## Methods of `dd.simulate`",
         "",
-        "The table of `dd.methods()` and `daedalus methods`; a dash: the method does not solve that kind of system.",
+        "The list of `dd.methods()` and `daedalus methods`; a dash: the method does not solve that kind of system.",
         "",
         "| name | order | explicit | adaptive | ODE | index 1 | index 2 | index 3 | what it is |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -236,7 +236,7 @@ def index() -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name in names():
-        T = table_of(name)
+        T = tableau_of(name)
         if T is not None:
             kind = "explicit" if T.is_explicit else "diagonally implicit" if T.is_diagonally_implicit else "implicit"
             order = f"{T.order}" if T.embedded_order is None else f"{T.order}({T.embedded_order})"
@@ -263,7 +263,7 @@ def draw(name: str, path: Path) -> None:
     import matplotlib.pyplot as plt
     from PIL import Image
 
-    T = table_of(name)
+    T = tableau_of(name)
     if T is None:
         return
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.5), layout="constrained")

@@ -36,3 +36,27 @@ def test_readme_begins_with_the_two_commands():
     assert lines[0] == "# Daedalus"
     assert lines[1].startswith("make demo")
     assert lines[2].startswith("make test")
+
+
+def rooms_of(page: str) -> list[str]:
+    """The folders of an indented tree, each with those that it lies in."""
+    found: list[str] = []
+    above: list[tuple[int, str]] = []
+    for indent, name in re.findall(r"^( {4,})(\w+/)  ", page, re.MULTILINE):
+        above = [(depth, folder) for depth, folder in above if depth < len(indent)]
+        above.append((len(indent), name))
+        found.append("".join(folder for _, folder in above))
+    return found
+
+
+def test_every_path_in_contributing_exists():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "daedalus"
+    rooms = rooms_of(page)
+    assert rooms
+    written = re.findall(r"`([\w.]+/[\w./]*|[\w.]+\.(?:py|hpp|toml|md))`", page)
+    missing = [path for path in [*rooms, *written] if not ((ROOT / path).exists() or (package / path).exists())]
+    assert missing == []
+    # And no room is left out.
+    folders = {f"{folder.relative_to(package).as_posix()}/" for folder in package.glob("*/") if folder.name[0] != "_"}
+    assert folders <= set(rooms)

@@ -1,7 +1,11 @@
 """The layout of the package: imports run one way, and files stay short enough to read."""
 
 import ast
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "daedalus"
 
@@ -104,3 +108,68 @@ def test_folders_can_be_taken_in():
     folders = {p.parent for p in source_files()}
     full = {str(f.relative_to(PACKAGE)): n for f in folders if (n := len(list(f.glob("*.py")))) > MOST_FILES}
     assert not full
+
+
+def imported_files(path: Path) -> set[Path]:
+    """The files of the package that a file imports: at its top, inside functions, and for types alone.
+
+    The doors to `display`, which are imports inside functions, are left out.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in ast.walk(function)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if not (name.startswith("daedalus.display.") and id(node) in inside):
+                found |= file_of(name)
+    return found
+
+
+def file_of(name: str) -> set[Path]:
+    """The file in which a dotted name of the package lies: a module, or what a module or a folder holds."""
+    root, *parts = name.split(".")
+    if root != "daedalus" or parts[:1] == ["_core"]:
+        return set()
+    for place in (PACKAGE.joinpath(*parts), PACKAGE.joinpath(*parts[:-1])):
+        for file in (place.with_suffix(".py"), place / "__init__.py"):
+            if file.exists():
+                return {file}
+    raise AssertionError(f"no file for {name}")
+
+
+def test_no_circle_of_files():
+    """One can read any file before those that use it."""
+    order = TopologicalSorter({path: imported_files(path) for path in source_files()})
+    try:
+        order.prepare()
+    except CycleError as circle:
+        pytest.fail(" -> ".join(str(path.relative_to(PACKAGE)) for path in reversed(circle.args[1])))
+
+
+def test_no_two_classes_share_a_name():
+    """A leading underscore makes no other name."""
+    places = defaultdict(list)
+    for path in source_files():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name.lstrip("_")].append(str(path.relative_to(PACKAGE)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_no_two_files_share_a_name():
+    places = defaultdict(list)
+    for path in source_files():
+        places[path.name].append(str(path.relative_to(PACKAGE)))
+    del places["__init__.py"]
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -13,7 +13,7 @@ TARGETS = {
     "implicit first": ("x, M, N; Radau IIA, 3 stages", "CasADi collocation", 509 / 25),
     "implicit second": ("contracted second order; Radau IIA, 3 stages", "CasADi collocation", 3257 / 150),
 }
-# Seconds in which stage functions, tables and the first call must be ready.
+# Seconds in which stage functions, patterns and the first call must be ready.
 COMPILE = 1.0
 
 

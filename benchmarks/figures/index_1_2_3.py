@@ -23,7 +23,7 @@ def evaluate(session: Session) -> Iterator[Row]:
         yield session.reaches(f"{problem} succeeds as written", direct, SUCCESS)
         for error in ERRORS:
             title = f"{problem}, error {error:.0e}"
-            # A peer on the ODE form solves another problem: it stands in the tables, not in the race.
+            # A peer on the ODE form solves another problem: it stands in the sheets, not in the race.
             solvers = [name for name in peers if "/scipy:" not in name]
             target = PENDULUM if problem.startswith("pendulum") else None
             yield session.race(title, plain, solvers, error, target)

@@ -48,7 +48,7 @@ def compiled_alone(problem: Problem, rtol: float, atol: float) -> Flight:
     from daedalus import _core
     from daedalus.differentiation.directions import read_directions
     from daedalus.differentiation.variational.augmented import augmented_of
-    from daedalus.simulation.plant.plant import plant_of
+    from daedalus.simulation.plant.plants import plant_of
 
     system = model_of(problem).freeze()
     directions = read_directions(system, ("start", "inputs"), 0)

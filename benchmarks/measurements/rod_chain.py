@@ -45,7 +45,7 @@ def settle(tool: str) -> None:
 def daedalus(rods: int, end: float) -> Callable[[float], Solve]:
     """The model of the catalogue as it is written, index 3, run as a user does."""
     import daedalus as dd
-    from daedalus.simulation.plant.plant import plant_of
+    from daedalus.simulation.plant.plants import plant_of
     from daedalus.simulation.plant.solvable import solvable_system
 
     model = dd.catalogue.load("rod_chain", rods=rods).model

@@ -24,7 +24,7 @@ def combination(weights: np.ndarray) -> str:
     return " + ".join(f"{float(w)!r} * k[{stage}][i]" for stage, w in enumerate(weights[:12]) if w != 0)
 
 
-def tables() -> str:
+def coefficients() -> str:
     """The published coefficients, as SciPy stores them, written as C macros."""
     from scipy.integrate._ivp import dop853_coefficients as c
 
@@ -50,7 +50,7 @@ def library(problem: Problem) -> ctypes.CDLL:
     sizes = zip(("ARG", "RES", "IW", "W"), (function.sz_arg(), function.sz_res(), function.sz_iw(), function.sz_w()))
     generator = casadi.CodeGenerator("f.c")
     generator.add(function)
-    header = [f"#define SIZE {problem.size}", *(f"#define SZ_{name} {size}" for name, size in sizes), tables()]
+    header = [f"#define SIZE {problem.size}", *(f"#define SZ_{name} {size}" for name, size in sizes), coefficients()]
     folder = Path(tempfile.mkdtemp(prefix="c_dop853_"))
     source, target = folder / "integrate.c", folder / "integrate.so"
     source.write_text("\n".join([generator.dump(), *header, TEMPLATE.read_text(encoding="utf-8")]), encoding="utf-8")

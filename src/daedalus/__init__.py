@@ -56,7 +56,7 @@ _PLACES = {
     "simulation.result.trajectory": "Trajectory",
     "ensembles.sweep": "sweep",
     "ensembles.ensemble": "Ensemble",
-    "simulation.result.files": "load",
+    "simulation.result.loaded_run": "load",
     "studies.singular_limit": "singular_limit SingularLimit",
     "scipy_calls.solve_dae": "solve_dae",
     "scipy_calls.solve_ivp": "solve_ivp",

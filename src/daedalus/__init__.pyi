@@ -92,7 +92,7 @@ from daedalus.scipy_calls.solve_dae import solve_dae as solve_dae
 from daedalus.scipy_calls.solve_ivp import solve_ivp as solve_ivp
 from daedalus.simulation.prepare import PreparedRun as PreparedRun
 from daedalus.simulation.prepare import prepare as prepare
-from daedalus.simulation.result.files import load as load
+from daedalus.simulation.result.loaded_run import load as load
 from daedalus.simulation.result.trajectory import Trajectory as Trajectory
 from daedalus.simulation.simulate import simulate as simulate
 from daedalus.studies.convergence import convergence as convergence

@@ -39,19 +39,19 @@ def demo(
 
 @app.command()
 def methods() -> None:
-    """Print the table of integration methods."""
+    """Print the integration methods."""
     from rich.console import Console
     from rich.table import Table
 
-    from daedalus.integrators.methods import methods as method_table
+    from daedalus.integrators.methods import methods as known_methods
 
-    table = Table(title="Integration methods", title_justify="left")
+    listing = Table(title="Integration methods", title_justify="left")
     for heading in ("name", "order", "explicit", "adaptive", "ODE", "index 1", "index 2", "index 3", "what it is"):
-        table.add_column(heading, no_wrap=heading != "what it is")
-    for m in method_table():
+        listing.add_column(heading, no_wrap=heading != "what it is")
+    for m in known_methods():
         flags = ("yes" if flag else "no" for flag in (m.explicit, m.adaptive))
-        table.add_row(m.name, str(m.order), *flags, m.ode, m.index_1, m.index_2, m.index_3, m.title)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+        listing.add_row(m.name, str(m.order), *flags, m.ode, m.index_1, m.index_2, m.index_3, m.title)
+    Console(width=None if sys.stdout.isatty() else 140).print(listing)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""What a run leaves behind: JSON, Markdown, plots and tables, also when parts are missing."""
+"""What a run leaves behind: JSON, Markdown, plots and sheets, also when parts are missing."""
 
 import json
 
@@ -52,7 +52,7 @@ def test_json_holds_everything(session, tmp_path):
     assert (tmp_path / "quadrotor.png").stat().st_size > 10_000
 
 
-def test_markdown_has_the_tables_and_the_machine(session):
+def test_markdown_has_the_sheets_and_the_machine(session):
     page = report.markdown(session, {"processor": "a", "peers": {"scipy": "1.17"}, "not_installed": {}})
     assert "- peers: scipy 1.17\n- not installed: –\n" in page
     assert "| quadrotor rhs | CasADi VM | 16 ns | 302 ns | 18.9× | ≥ 10× | yes |  |" in page
@@ -62,7 +62,7 @@ def test_markdown_has_the_tables_and_the_machine(session):
     assert "numbalsoda | dop853 | – | – | – | – | – | – | numbalsoda not installed: no Fortran compiler |" in page
 
 
-def test_the_terminal_shows_remarks_below_the_table(session):
+def test_the_terminal_shows_remarks_below_the_sheet(session):
     console = Console(width=120, record=True)
     report.show(session, console)
     shown = console.export_text()

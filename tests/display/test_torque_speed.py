@@ -11,7 +11,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import daedalus as dd
-from daedalus.display.operating_points import OperatingPoint
+from daedalus.display.operating_points import TorqueSpeedPoint
 from daedalus.display.torque_speed import torque_speed
 
 SYNCHRONOUS, PULL_OUT_SLIP, PULL_OUT_TORQUE = 157.0, 0.2, 40.0
@@ -111,7 +111,7 @@ def test_where_the_slopes_are_equal_the_signs_decide():
 
 def test_dry_friction_holds_a_weak_motor_and_lets_a_strong_one_go():
     (stuck,) = torque_speed(lambda w: 2.0 - 0.5 * w, lambda w: 3.0 * np.sign(w), (-10, 10)).points
-    assert stuck == OperatingPoint(0.0, 2.0, True, -math.inf)
+    assert stuck == TorqueSpeedPoint(0.0, 2.0, True, -math.inf)
     (running,) = torque_speed(lambda w: 2.0 - 0.5 * w, lambda w: 1.0 * np.sign(w), (-10, 10)).points
     assert (running.speed, running.stable) == (pytest.approx(2.0), True)
 
@@ -137,7 +137,7 @@ def test_points_at_the_ends_of_the_range():
 
 
 def test_quadrants_and_power():
-    points = [OperatingPoint(w, T, True, -1.0) for w, T in ((2, 3), (-2, 3), (-2, -3), (2, -3), (0, 3), (2, 0))]
+    points = [TorqueSpeedPoint(w, T, True, -1.0) for w, T in ((2, 3), (-2, 3), (-2, -3), (2, -3), (0, 3), (2, 0))]
     assert [p.quadrant for p in points] == [1, 2, 3, 4, 0, 0]
     assert [p.power for p in points] == [6, -6, 6, -6, 0, 0]
 

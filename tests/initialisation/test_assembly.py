@@ -129,7 +129,7 @@ def test_an_assembled_mechanism_runs(build):
     assert max(end.closure.values()) < 1e-7
 
 
-def test_the_table_names_the_joints_that_were_open():
+def test_the_printed_start_names_the_joints_that_were_open():
     s = dd.initialise(m := four_bar_from_a_sketch(), free=poses(m))
     worst = max(s.closure, key=lambda name: s.closure[name])
     assert f"  the guess was off by: {worst} {s.closure[worst]:.3g}, " in repr(s)

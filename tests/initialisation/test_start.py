@@ -1,4 +1,4 @@
-"""The result: values, derivatives, origins, the table, and where it can be used."""
+"""The result: values, derivatives, origins, the printed columns, and where it can be used."""
 
 import pickle
 
@@ -55,7 +55,7 @@ def test_a_start_is_frozen(start):
         start.vectors["x"][0] = 1.0
 
 
-def test_the_table():
+def test_the_printed_columns():
     s = dd.initialise(pendulum(2, [0.6, -0.8], [0.8, 0.6]))
     assert repr(s).splitlines()[:-1] == [
         "Start of 'pendulum' at t = 0: 4 values given, 5 computed",

@@ -1,4 +1,4 @@
-"""The table of conventions: every row of docs/conventions.md has a test here, and no test is without a row."""
+"""The conventions: every row of docs/conventions.md has a test here, and no test is without a row."""
 
 from pathlib import Path
 
@@ -179,6 +179,6 @@ def test_row(row):
 
 
 def test_the_page_and_the_tests_have_the_same_rows():
-    table = PAGE.read_text(encoding="utf-8").split("## ")[0]
-    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")]
+    listed = PAGE.read_text(encoding="utf-8").split("## ")[0]
+    rows = [line.split("|")[1].strip() for line in listed.splitlines() if line.startswith("|")]
     assert rows[2:] == list(ROWS)

@@ -112,7 +112,7 @@ def test_ode(method):
     assert found["a"] > 2 * STAGES[method] - 1 - SLACK
 
 
-def test_the_table_of_methods_says_the_same():
+def test_the_list_of_methods_says_the_same():
     for name in COUNTS:
         method, s = dd.methods()[name], STAGES[name]
         assert method.index_1 == f"{2 * s - 1} z {2 * s - 1}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copyreg
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 
 import casadi as ca
 
@@ -15,7 +17,7 @@ from daedalus.compilation.forking import fork_safe_lock
 from daedalus.compilation.instructions import UnknownOperationError, read_instructions, refuse_free_symbols
 from daedalus.compilation.translate import (
     AT_ONCE,
-    Outcome,
+    TranslationOutcome,
     interpreted,
     left_to_interpreter,
     translate,
@@ -93,7 +95,7 @@ def _translation(f: ca.Function, strict: bool, choice: str, wait: bool) -> Trans
     return translation
 
 
-def _long_outcome(own: Translation, f: ca.Function, strict: bool, choice: str) -> Outcome:
+def _long_outcome(own: Translation, f: ca.Function, strict: bool, choice: str) -> TranslationOutcome:
     """The code of a long function; only here is it read, because reading takes 3 µs an instruction."""
     try:
         rows = read_instructions(f)
@@ -103,7 +105,7 @@ def _long_outcome(own: Translation, f: ca.Function, strict: bool, choice: str) -
     return translate(f, rows, strict, choice, background.check) if shared is own else shared.finish()
 
 
-def _finished(outcome: Outcome) -> Translation:
+def _finished(outcome: TranslationOutcome) -> Translation:
     translation = Translation(lambda own: outcome)
     translation.finish()
     return translation
@@ -120,3 +122,15 @@ def _shared(key: tuple[str, bool, str], own: Translation) -> Translation:
     if translation is not own:
         count("found_in_memory")
     return translation
+
+
+def _compiled_again(serialised: str, strict: bool) -> Compiled:
+    return compile_function(ca.Function.deserialize(serialised), strict=strict)
+
+
+def _reduced(compiled: Compiled) -> tuple[Callable[[str, bool], Compiled], tuple[str, bool]]:
+    return _compiled_again, (compiled.function.serialize(), compiled.strict)
+
+
+# A compiled function travels as its formula, and comes back through this door.
+copyreg.pickle(Compiled, _reduced)

@@ -13,7 +13,7 @@ import numpy as np
 
 from daedalus._core import Function as CoreFunction
 from daedalus.compilation.instructions import sizes
-from daedalus.compilation.translate import Outcome
+from daedalus.compilation.translate import TranslationOutcome
 
 _alive: weakref.WeakSet[Translation] = weakref.WeakSet()
 
@@ -24,9 +24,11 @@ class Translation:
     `work` is done once, by whoever comes first: the background thread, or somebody who cannot wait for it.
     """
 
-    def __init__(self, work: Callable[[Translation], Outcome], meanwhile: Outcome | None = None) -> None:
+    def __init__(
+        self, work: Callable[[Translation], TranslationOutcome], meanwhile: TranslationOutcome | None = None
+    ) -> None:
         self.outcome = meanwhile
-        self._work: Callable[[Translation], Outcome] | None = work
+        self._work: Callable[[Translation], TranslationOutcome] | None = work
         self._working = threading.Lock()
         self._attaching = threading.Lock()
         self._cores: list[Any] = []
@@ -37,7 +39,7 @@ class Translation:
         """Whether the outcome is the last word."""
         return self._work is None
 
-    def finish(self) -> Outcome:
+    def finish(self) -> TranslationOutcome:
         """The final outcome; does the work, or waits for the thread that is at it."""
         with self._working:
             if self._work is not None:
@@ -103,7 +105,7 @@ class Compiled:
         translation.attach(self.core)
 
     @property
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> TranslationOutcome:
         return self._translation.outcome or self._translation.finish()
 
     @property
@@ -132,12 +134,3 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<{self.function.name()}: {self.tier}{', strict' if self.strict else ''}>"
-
-    def __reduce__(self) -> tuple[Callable[[str, bool], Compiled], tuple[str, bool]]:
-        return _compiled_again, (self.function.serialize(), self.strict)
-
-
-def _compiled_again(serialised: str, strict: bool) -> Compiled:
-    from daedalus.compilation.compile import compile_function
-
-    return compile_function(ca.Function.deserialize(serialised), strict=strict)

@@ -44,13 +44,13 @@ class Style(NamedTuple):
     chunks_per_module: int
 
 
-class _Plan:
+class _CodePlan:
     """What all chunks of a function share: which rows are needed, which are fused, which cross to a later chunk."""
 
     def __init__(self, rows: Instructions, style: Style) -> None:
         self.rows, self.strict = rows, style.strict
-        self.table = operations(style.strict)
-        unknown = set(rows.operation) - self.table.keys() - COPIES - {_INPUT, _OUTPUT, _CONST}
+        self.operations = operations(style.strict)
+        unknown = set(rows.operation) - self.operations.keys() - COPIES - {_INPUT, _OUTPUT, _CONST}
         if unknown:
             raise UnknownOperationError.named(unknown)
         self.needed = needed_rows(rows)
@@ -76,7 +76,7 @@ class _Plan:
 class _Chunk:
     """The lines of one chunk of rows, written in one pass, and what they refer to."""
 
-    def __init__(self, plan: _Plan, start: int, stop: int) -> None:
+    def __init__(self, plan: _CodePlan, start: int, stop: int) -> None:
         self.plan, self.rows = plan, plan.rows
         self.lines: list[str] = []
         self.calls: set[str] = set()
@@ -135,7 +135,7 @@ class _Chunk:
         if op in _POWERS and not self.plan.strict and rows.operation[second] == _CONST:
             lines = power(word, a, rows.constants[rows.first[second]])
         if lines is None:
-            operation = self.plan.table[op]
+            operation = self.plan.operations[op]
             self.calls.update(operation.calls)
             lines = operation.write(word, a, b)
         else:
@@ -214,12 +214,12 @@ class _Chunk:
             start = end
 
 
-def _pointers(table: str, word: str, indices: Iterable[int], instead_of_null: str = "") -> list[str]:
+def _pointers(array: str, word: str, indices: Iterable[int], instead_of_null: str = "") -> list[str]:
     """Lines that take pointers out of arg or res; a null pointer becomes `instead_of_null` where that is given."""
     lines = []
     for i in sorted(indices):
         name = f"{word}{i}.given" if instead_of_null else f"{word}{i}"
-        lines.append(f"{word}{i}.at = getelementptr inbounds ptr, ptr {table}, i64 {i}")
+        lines.append(f"{word}{i}.at = getelementptr inbounds ptr, ptr {array}, i64 {i}")
         lines.append(f"{name} = load ptr, ptr {word}{i}.at, align 8")
         if instead_of_null:
             lines.append(f"{word}{i}.null = icmp eq ptr {name}, null")
@@ -248,7 +248,7 @@ def _declarations(calls: set[str], strict: bool) -> list[str]:
     return lines
 
 
-def _one_module(plan: _Plan) -> str:
+def _one_module(plan: _CodePlan) -> str:
     chunk = _Chunk(plan, 0, len(plan.rows))
     lines = [
         *_stand_ins(plan.rows),
@@ -265,14 +265,14 @@ def _one_module(plan: _Plan) -> str:
 def _entry_module(rows: Instructions, chunks: int) -> str:
     """The function that replaces null pointers and calls the chunks one after another."""
     lines = [*_stand_ins(rows), f"define i32 @{ENTRY}({_ENTRY_PARAMETERS}) nounwind {{"]
-    for table, word, stand_in, count in (
+    for array, word, stand_in, count in (
         ("%arg", "%in", "@zeros", len(rows.size_in)),
         ("%res", "%out", "@unwanted", len(rows.size_out)),
     ):
-        lines.append(f"{table}.safe = alloca ptr, i64 {count + 1}")
-        lines += _pointers(table, word, range(count), stand_in)
+        lines.append(f"{array}.safe = alloca ptr, i64 {count + 1}")
+        lines += _pointers(array, word, range(count), stand_in)
         for i in range(count):
-            lines.append(f"{word}{i}.to = getelementptr inbounds ptr, ptr {table}.safe, i64 {i}")
+            lines.append(f"{word}{i}.to = getelementptr inbounds ptr, ptr {array}.safe, i64 {i}")
             lines.append(f"store ptr {word}{i}, ptr {word}{i}.to, align 8")
     lines += [f"call void @chunk{i}(ptr %arg.safe, ptr %res.safe, ptr %w)" for i in range(chunks)]
     lines.append("ret i32 0\n}")
@@ -280,7 +280,7 @@ def _entry_module(rows: Instructions, chunks: int) -> str:
     return "\n".join(lines)
 
 
-def _chunk_modules(plan: _Plan, style: Style) -> Iterator[str]:
+def _chunk_modules(plan: _CodePlan, style: Style) -> Iterator[str]:
     """Modules of a few chunks each; values that cross chunks travel in the work vector."""
     rows = plan.rows
     starts = range(0, len(rows), style.chunk)
@@ -319,7 +319,7 @@ def modules(rows: Instructions, style: Style) -> Iterator[str]:
     %v1 = call double @llvm.sin.f64(double %v0)
     declare double @llvm.sin.f64(double) nounwind willreturn memory(none)
     """
-    plan = _Plan(rows, style)
+    plan = _CodePlan(rows, style)
     if len(rows) <= style.chunk:
         return iter((_one_module(plan),))
     return _chunk_modules(plan, style)

@@ -144,28 +144,28 @@ def operations(strict: bool) -> dict[int, Operation]:
     >>> operations(strict=False)[ca.OP_ADD].write("%sum", "%a", "%b")
     '%sum = fadd double %a, %b'
     """
-    table = dict(EXACT)
+    known = dict(EXACT)
     for number, (name, operands) in LIBRARY.items():
-        table[number] = _call(STRICT_PREFIX + name if strict else _INTRINSIC.get(name, name), operands)
+        known[number] = _call(STRICT_PREFIX + name if strict else _INTRINSIC.get(name, name), operands)
     if strict:
         for number in (ca.OP_FMIN, ca.OP_FMAX):
-            _order_operands(table, number)
+            _order_operands(known, number)
     # CasADi's own inverse error function is many operations; only on x86 is its compiled form known to the last bit.
     if not strict or platform.machine().lower() in ("x86_64", "amd64"):
         calls = tuple(STRICT_PREFIX + c if strict and not c.startswith("llvm.") else c for c in _ERFINV_CALLS)
-        table[ca.OP_ERFINV] = Operation(lambda r, a, b: f"{r} = call double @erfinv(double {a})", ("erfinv", *calls))
-    return table
+        known[ca.OP_ERFINV] = Operation(lambda r, a, b: f"{r} = call double @erfinv(double {a})", ("erfinv", *calls))
+    return known
 
 
-def _order_operands(table: dict[int, Operation], number: int) -> None:
+def _order_operands(known: dict[int, Operation], number: int) -> None:
     """Hand operands to the library in CasADi's order, or give the operation up where that order is a riddle."""
     name, _ = LIBRARY[number]
     order = operand_order(name)
     if order is None:
-        del table[number]
+        del known[number]
     elif order == (1, 0):
-        straight = table[number]
-        table[number] = Operation(lambda r, a, b: straight.write(r, b, a), straight.calls)
+        straight = known[number]
+        known[number] = Operation(lambda r, a, b: straight.write(r, b, a), straight.calls)
 
 
 def power(r: str, a: str, exponent: float) -> str | None:

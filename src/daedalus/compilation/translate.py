@@ -27,7 +27,7 @@ CHUNK = 2000
 CODE_VERSION = 1
 
 
-class Outcome(NamedTuple):
+class TranslationOutcome(NamedTuple):
     """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why."""
 
     tier: str
@@ -45,14 +45,14 @@ class Outcome(NamedTuple):
             core.set_interpreter(road.evaluate, self.interpreted.id, self.interpreted, road.checkout, road.release)
 
 
-def interpreted(f: ca.Function, reason: str) -> Outcome:
+def interpreted(f: ca.Function, reason: str) -> TranslationOutcome:
     """The function on CasADi's interpreter."""
     started = time.perf_counter()
     loaded = interpreter.interpret(f)
-    return Outcome("interpreter", reason, time.perf_counter() - started, interpreted=loaded)
+    return TranslationOutcome("interpreter", reason, time.perf_counter() - started, interpreted=loaded)
 
 
-def left_to_interpreter(f: ca.Function, reason: str) -> Outcome:
+def left_to_interpreter(f: ca.Function, reason: str) -> TranslationOutcome:
     """The function on CasADi's interpreter for good."""
     count("interpreted")
     return interpreted(f, reason)
@@ -64,7 +64,7 @@ def _nothing() -> None:
 
 def translate(
     f: ca.Function, rows: Instructions, strict: bool, choice: str, check: Callable[[], None] = _nothing
-) -> Outcome:
+) -> TranslationOutcome:
     """Go down the chain until something works; the interpreter always does.
 
     `check` is called between the pieces of a long function and may raise to give up.
@@ -87,7 +87,9 @@ def translate(
     return outcome._replace(reason=reason, seconds=time.perf_counter() - started)
 
 
-def _with_llvm(rows: Instructions, strict: bool, reasons: list[str], check: Callable[[], None]) -> Outcome | None:
+def _with_llvm(
+    rows: Instructions, strict: bool, reasons: list[str], check: Callable[[], None]
+) -> TranslationOutcome | None:
     """Machine code by llvmlite, from the disk cache if it is there; None, with a reason, where that fails."""
     level = 2 if len(rows) <= AT_ONCE else 1
     try:
@@ -102,7 +104,7 @@ def _with_llvm(rows: Instructions, strict: bool, reasons: list[str], check: Call
             try:
                 code = machine_code.link(stored, strict)
                 count("loaded_from_disk")
-                return Outcome("disk cache", code=code)
+                return TranslationOutcome("disk cache", code=code)
             except RuntimeError as error:
                 logger.debug("an entry of the code cache could not be linked: %s", error)
         chunk = AT_ONCE if len(rows) <= AT_ONCE else CHUNK
@@ -117,10 +119,10 @@ def _with_llvm(rows: Instructions, strict: bool, reasons: list[str], check: Call
         return None
     count("compiled")
     disk_cache.store(key, objects)
-    return Outcome(f"llvm O{level}", code=code)
+    return TranslationOutcome(f"llvm O{level}", code=code)
 
 
-def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: list[str]) -> Outcome | None:
+def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: list[str]) -> TranslationOutcome | None:
     """Machine code by the C compiler; None, with a reason, where there is none or it fails."""
     compiler = c_compiler.find_compiler()
     if compiler is None:
@@ -136,7 +138,7 @@ def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: 
             try:
                 code = c_compiler.load_library(stored[0])
                 count("loaded_from_disk")
-                return Outcome("disk cache", code=code)
+                return TranslationOutcome("disk cache", code=code)
             except (OSError, AttributeError) as error:
                 logger.debug("an entry of the code cache could not be loaded: %s", error)
         library = c_compiler.shared_library(f, compiler, strict)
@@ -146,7 +148,7 @@ def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: 
         return None
     count("compiled")
     disk_cache.store(key, [library])
-    return Outcome("C compiler", code=code)
+    return TranslationOutcome("C compiler", code=code)
 
 
 def _key(way: str, rows: Instructions, *details: object) -> str:

@@ -22,8 +22,9 @@ from daedalus.model.values import parameter_values
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_plant_of
-from daedalus.simulation.plant.plant import ExplicitPlant, plant_of
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.plant.solvable import Unsolved, solvable
 from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.request import LIMITS, Request, check_step, read_request

@@ -22,7 +22,7 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.names import element_label
 from daedalus.model.system.system import System
-from daedalus.simulation.plant.implicit_plant import implicit_plant_of
+from daedalus.simulation.plant.plants import implicit_plant_of
 from daedalus.simulation.run.method_choice import implicit_choice
 
 # The state that carries the integral of the running term, and how many models with one are kept.

@@ -22,7 +22,8 @@ from daedalus.reduction.redundancy.independent_constraints import EVENTS
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.solvable import reduced_system
 from daedalus.simulation.plant.switched_plant import sliding_text
-from daedalus.simulation.result.trajectory import Dense, Outcome, Trajectory, Work
+from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
+from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Stuck
 from daedalus.simulation.run.rechosen_constraints import SUSPECT, Rechosen, rechosen
 from daedalus.simulation.run.stop_reason import remedy, without_advice

@@ -29,7 +29,7 @@ DIFFERENCE = 6e-6
 
 
 @dataclass(frozen=True)
-class OperatingPoint:
+class TorqueSpeedPoint:
     """A speed at which motor and load agree.
 
     Parameters
@@ -172,7 +172,7 @@ def _one_value(curve: Callable[[Any], Any], speed: float) -> float:
 
 def find_operating_points(
     motor: Curve, load: Curve, speeds: np.ndarray
-) -> tuple[tuple[OperatingPoint, ...], tuple[str, ...]]:
+) -> tuple[tuple[TorqueSpeedPoint, ...], tuple[str, ...]]:
     """All crossings on a rising grid of speeds, in order, and remarks on what is no crossing.
 
     Sign changes between neighbours are bracketed and solved by Brent's method; between neighbours of the same sign the
@@ -277,7 +277,7 @@ def _each_once(roots: list[float], span: float) -> list[float]:
     return kept
 
 
-def _judged(motor: Curve, load: Curve, speed: float, low: float, high: float) -> OperatingPoint:
+def _judged(motor: Curve, load: Curve, speed: float, low: float, high: float) -> TorqueSpeedPoint:
     """Torque, slope difference and stability of a crossing; a curve that jumps across the other counts as one."""
     side = 1e-7 * (high - low)
     before, after = max(low, speed - side), min(high, speed + side)
@@ -291,4 +291,4 @@ def _judged(motor: Curve, load: Curve, speed: float, low: float, high: float) ->
         k = motor.slope(speed, low, high) - load.slope(speed, low, high)
     # At an end of the range one side is missing, and the slope speaks for it.
     falls = [gaps[0] > 0 if before < speed else k < 0, gaps[1] < 0 if after > speed else k < 0]
-    return OperatingPoint(float(speed), float(torque), all(falls), float(k))
+    return TorqueSpeedPoint(float(speed), float(torque), all(falls), float(k))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.planar_equilibria import Equilibrium, find_equilibria
+from daedalus.display.planar_equilibria import PlanarEquilibrium, find_equilibria
 from daedalus.display.planar_field import PlanarField, planar_field
 from daedalus.errors import InputError
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
-from daedalus.simulation.result.files import unit_of
+from daedalus.simulation.result.labelled_samples import unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ class PhasePortrait:
     """
 
     figure: Any
-    equilibria: tuple[Equilibrium, ...]
+    equilibria: tuple[PlanarEquilibrium, ...]
     curve: np.ndarray
     names: tuple[str, str]
     notes: tuple[str, ...]
@@ -255,7 +255,7 @@ def _draw_paths(ax: Axes, plane: PlanarField, starts: np.ndarray, duration: floa
         label = "_path"
 
 
-def _draw_equilibria(ax: Axes, equilibria: Sequence[Equilibrium], curve: np.ndarray) -> None:
+def _draw_equilibria(ax: Axes, equilibria: Sequence[PlanarEquilibrium], curve: np.ndarray) -> None:
     if len(curve):
         ax.plot(*curve.T, ".", color="black", markersize=3, label="equilibria, not isolated", zorder=4)
     drawn = set()

@@ -32,7 +32,7 @@ CURVE = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Equilibrium:
+class PlanarEquilibrium:
     """A point at rest: its two values by name, the kind of motion around it, and whether it is stable.
 
     Parameters
@@ -71,7 +71,7 @@ def _pair_text(eigenvalues: tuple[complex, complex]) -> str:
     return f"{f'{first.real:.4g} ' if first.real else ''}± {abs(first.imag):.4g}i"
 
 
-def find_equilibria(field: PlanarField) -> tuple[tuple[Equilibrium, ...], np.ndarray]:
+def find_equilibria(field: PlanarField) -> tuple[tuple[PlanarEquilibrium, ...], np.ndarray]:
     """The isolated equilibria in the box from left to right, and points (k, 2) of a curve of them, if there is one.
 
     Newton's method finds a point when one of its 31 × 31 starts leads there: it can miss points that lie very close
@@ -96,12 +96,14 @@ def find_equilibria(field: PlanarField) -> tuple[tuple[Equilibrium, ...], np.nda
         return (), points
     usual = _usual_speed(field)
     jacobians = field.jacobian(points)
-    found: list[Equilibrium] = []
-    degenerate: list[Equilibrium] = []
+    found: list[PlanarEquilibrium] = []
+    degenerate: list[PlanarEquilibrium] = []
     for point, jacobian in zip(points, jacobians):
         kind, stable, eigenvalues = _classified(field, point, jacobian, usual)
         (degenerate if kind == "degenerate" else found).append(
-            Equilibrium(MappingProxyType(dict(zip(field.names, point.tolist()))), kind, stable, eigenvalues, jacobian)
+            PlanarEquilibrium(
+                MappingProxyType(dict(zip(field.names, point.tolist()))), kind, stable, eigenvalues, jacobian
+            )
         )
     curve = np.array([e.point for e in degenerate]) if len(degenerate) > CURVE else np.zeros((0, 2))
     isolated = found if len(curve) else found + degenerate

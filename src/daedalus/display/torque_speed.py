@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.operating_points import Curve, OperatingPoint, find_operating_points, read_curve
+from daedalus.display.operating_points import Curve, TorqueSpeedPoint, find_operating_points, read_curve
 from daedalus.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class TorqueSpeed:
     """
 
     figure: Any
-    points: tuple[OperatingPoint, ...]
+    points: tuple[TorqueSpeedPoint, ...]
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:

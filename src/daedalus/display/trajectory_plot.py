@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.model.names import element_label
-from daedalus.simulation.result.files import unit_of
+from daedalus.simulation.result.labelled_samples import unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from daedalus.ensembles.ensemble import Ensemble
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
-from daedalus.simulation.result.files import recorded_names, unit_of
+from daedalus.simulation.result.labelled_samples import recorded_names, unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.progress import wants_progress
 from daedalus.simulation.run.request import Request, check_on_stop, check_step, read_request, read_span

@@ -28,7 +28,7 @@ from daedalus.geometry.array_or_symbol import (
 from daedalus.geometry.frames import ZERO
 
 
-class Accelerations(NamedTuple):
+class BodyAccelerations(NamedTuple):
     """What `newton_euler` returns: the two accelerations of a body.
 
     Example
@@ -51,7 +51,7 @@ def newton_euler(
     torque: Given,
     angular_velocity: Given = ZERO,
     velocity: Given = ZERO,
-) -> Accelerations:
+) -> BodyAccelerations:
     """The accelerations of a rigid body: linear = F/m − ω × v, angular = M⁻¹ (T − ω × M ω).
 
     All vectors are in the body frame.
@@ -76,7 +76,7 @@ def newton_euler(
     spin, speed = read_vector(angular_velocity, 3, "angular velocity"), read_vector(velocity, 3, "velocity")
     push, turn = read_vector(force, 3, "force"), read_vector(torque, 3, "torque")
     linear = added(scaled(1 / m, push), scaled(-1.0, cross(spin, speed)))
-    return Accelerations(linear, solve(tensor, added(turn, scaled(-1.0, cross(spin, apply(tensor, spin))))))
+    return BodyAccelerations(linear, solve(tensor, added(turn, scaled(-1.0, cross(spin, apply(tensor, spin))))))
 
 
 def newton_euler_matrices(

@@ -14,7 +14,7 @@ import numpy as np
 
 from daedalus.analysis.points.damped_newton import SOLVED
 from daedalus.errors import InconsistentStartError
-from daedalus.initialisation.search import Outcome, Search
+from daedalus.initialisation.search import Search, SearchOutcome
 from daedalus.initialisation.wording import distances_in_words, listed, number, values_in_words
 
 # With more candidates than this the filter would take too long: all of them are named.
@@ -38,7 +38,7 @@ class Conflict:
     nearest: dict[int, float]
 
 
-def explain(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentStartError | Outcome:
+def explain(search: Search, given: np.ndarray, failed: SearchOutcome) -> InconsistentStartError | SearchOutcome:
     """The error for a search that failed: a conflict of given values, or no solution near the guess at all.
 
     Given values that would have to move by rounding only are no conflict: then the outcome with them moved is returned.
@@ -69,7 +69,7 @@ def explain(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentS
     return _contradiction(search, given, conflicts, freed if outcome.solved else [])
 
 
-def _runs_away(search: Search, given: np.ndarray, free: Outcome) -> bool:
+def _runs_away(search: Search, given: np.ndarray, free: SearchOutcome) -> bool:
     """Whether given values hardly move and others grow beyond all bounds: x = 1e-10 for x z = 1 is no advice."""
     change = np.abs(free.values - search.guess) / np.maximum(search.sizes, np.abs(search.guess))
     return bool(change[given].max() < NEGLIGIBLE and change[~given].max(initial=0.0) > 1 / NEGLIGIBLE)
@@ -78,11 +78,11 @@ def _runs_away(search: Search, given: np.ndarray, free: Outcome) -> bool:
 # -- finding ---------------------------------------------------------------------------------------------------
 
 
-def _conflict(search: Search, given: np.ndarray, failed: Outcome) -> Conflict:
+def _conflict(search: Search, given: np.ndarray, failed: SearchOutcome) -> Conflict:
     """The minimal conflict behind a failure."""
     upto = failed.stage
 
-    def impossible(chosen: list[int]) -> Outcome | None:
+    def impossible(chosen: list[int]) -> SearchOutcome | None:
         mask = np.zeros_like(given)
         mask[chosen] = True
         outcome = search.run(mask, upto=upto, thorough=False)
@@ -131,7 +131,7 @@ def _nearest(search: Search, given: np.ndarray, conflict: list[int], upto: int |
     return {}
 
 
-def _choice(search: Search, given: np.ndarray, failed: Outcome, conflict: Conflict) -> int:
+def _choice(search: Search, given: np.ndarray, failed: SearchOutcome, conflict: Conflict) -> int:
     """Which value of a conflict to free: the one that then changes least among those that help."""
     helps: list[tuple[int, float, int]] = []
     for k in conflict.given[:MOST_CANDIDATES]:
@@ -158,7 +158,7 @@ def _remedies(search: Search, given: np.ndarray, conflict: Conflict) -> list[tup
     return [(label, value) for _, _, label, value in sorted(found)[:MOST_REMEDIES]]
 
 
-def _preference(search: Search, outcome: Outcome, k: int) -> tuple[int, float]:
+def _preference(search: Search, outcome: SearchOutcome, k: int) -> tuple[int, float]:
     """What to free first: velocities before positions, then what changes least."""
     return -int(search.equations.stage[k]), float(abs(outcome.values[k] - search.guess[k]) / search.sizes[k])
 
@@ -268,7 +268,7 @@ def _values(search: Search, values: Mapping[int, float]) -> str:
     return values_in_words(search.equations.system, {search.equations.label(k): v for k, v in values.items()})
 
 
-def _nothing_found(search: Search, given: np.ndarray, failed: Outcome) -> InconsistentStartError:
+def _nothing_found(search: Search, given: np.ndarray, failed: SearchOutcome) -> InconsistentStartError:
     """Even without any given value the search did not arrive."""
     eq = search.equations
     left = np.abs(failed.scaled)

@@ -40,7 +40,7 @@ def follow(equations: Equations, guess: np.ndarray, spread: np.ndarray) -> Arriv
     m, n = scaled.shape
     if n > DENSE or n == 0 or m == 0:
         return None
-    curve = _Curve(scaled)
+    curve = _HomotopyCurve(scaled)
     if not curve.usable:
         return None
     point, tangent, step = np.zeros(n + 1), np.zeros(n + 1), FIRST_STEP
@@ -74,7 +74,7 @@ def follow(equations: Equations, guess: np.ndarray, spread: np.ndarray) -> Arriv
     return None
 
 
-class _Curve:
+class _HomotopyCurve:
     """H(w, s) = 0 in scaled unknowns; each equation counts in what is left of it at the guess, or in its own size."""
 
     def __init__(self, equations: Scaled) -> None:

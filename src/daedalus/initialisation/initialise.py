@@ -16,7 +16,7 @@ from daedalus.initialisation.given_and_guessed import LETTERS, Wanted, brought_a
 from daedalus.initialisation.input_values import input_jet, without_expressions
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.mass_metric import MassMetric, mass_metric
-from daedalus.initialisation.search import Outcome, Search
+from daedalus.initialisation.search import Search, SearchOutcome
 from daedalus.initialisation.start import Start
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.initialisation.wording import listed, number
@@ -136,7 +136,7 @@ def _search(
     return Search(equations, time, p, u.ravel(), guess, sizes, metric), given
 
 
-def _only_redundant(search: Search, outcome: Outcome) -> bool:
+def _only_redundant(search: Search, outcome: SearchOutcome) -> bool:
     """Whether the offsets are in doubt only because equations repeat others."""
     eq = search.equations
     assert eq.offsets is not None
@@ -149,7 +149,7 @@ def _only_redundant(search: Search, outcome: Outcome) -> bool:
     return only_repeats(eq.array, eq.offsets, start, jet)
 
 
-def _confirmed(search: Search, outcome: Outcome) -> bool:
+def _confirmed(search: Search, outcome: SearchOutcome) -> bool:
     """Whether a start found with offsets in doubt also obeys the equations differentiated more often."""
     deeper = search.equations.deeper
     assert deeper is not None
@@ -167,8 +167,8 @@ def _confirmed(search: Search, outcome: Outcome) -> bool:
 
 
 def _moved_onto_constraints(
-    search: Search, given: np.ndarray, failed: Outcome, notes: list[str]
-) -> tuple[Outcome, np.ndarray]:
+    search: Search, given: np.ndarray, failed: SearchOutcome, notes: list[str]
+) -> tuple[SearchOutcome, np.ndarray]:
     """States of a run lie on the constraints to its tolerance: move them there, and say so."""
     none = np.zeros_like(given)
     outcome = search.run(none)
@@ -181,7 +181,7 @@ def _moved_onto_constraints(
     return outcome, none
 
 
-def _start(search: Search, given: np.ndarray, outcome: Outcome, notes: list[str], written: System) -> Start:
+def _start(search: Search, given: np.ndarray, outcome: SearchOutcome, notes: list[str], written: System) -> Start:
     """The result, with the origin of every value; its vectors are those of the system as written."""
     eq, values = search.equations, outcome.values
     system = eq.system

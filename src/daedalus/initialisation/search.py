@@ -33,7 +33,7 @@ NOTHING = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class SearchOutcome:
     """Where a search ended. stage: the one that failed, None when all arrived; scaled: residuals in sizes of rows."""
 
     values: np.ndarray
@@ -67,7 +67,7 @@ class Search:
         """The equations in numbers."""
         return self.equations.evaluation(self.time, self.p, self.u)
 
-    def run(self, given: np.ndarray, *, upto: int | None = None, thorough: bool = True) -> Outcome:
+    def run(self, given: np.ndarray, *, upto: int | None = None, thorough: bool = True) -> SearchOutcome:
         """Search with some unknowns held at their guess; `upto` leaves out later stages."""
         eq, values = self.equations, self.guess.copy()
         iterations, notes = 0, []
@@ -89,11 +89,11 @@ class Search:
                 scaled = np.zeros(len(eq.rows))
                 scaled[rows] = arrival.scaled
                 dead = tuple(int(k) for k in np.flatnonzero(rows)[sorted(arrival.insensitive)])
-                return Outcome(values, scaled, stage, iterations, tuple(notes), arrival.finite, dead)
+                return SearchOutcome(values, scaled, stage, iterations, tuple(notes), arrival.finite, dead)
         # What did not move but for rounding stays exactly.
         still = np.abs(values - self.guess) <= EXACT * self.sizes
         values = np.where(still, self.guess, np.where(np.abs(values) <= NOTHING * self.sizes, 0.0, values))
-        return Outcome(values, self.residual(values)[1], None, iterations, tuple(dict.fromkeys(notes)))
+        return SearchOutcome(values, self.residual(values)[1], None, iterations, tuple(dict.fromkeys(notes)))
 
     def residual(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All rows, and all rows in their sizes."""

@@ -10,11 +10,14 @@ import numpy as np
 
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.errors import InputError
+from daedalus.initialisation.wording import listed, number
 from daedalus.model.names import counted, derivative_name, split_derivative, split_index
 from daedalus.model.system.system import System
 
-# Rows of the printed table.
+# Rows that are printed.
 MOST_ROWS = 40
+# Constraints that are off by less at the guess are not mentioned.
+CLOSED = 1e-9
 
 
 class Origin(Mapping[str, "str | np.ndarray"]):
@@ -126,9 +129,7 @@ class Start(OperatingPoint):
         return max((abs(value) for value in self.residual.values()), default=0.0)
 
     def __repr__(self) -> str:
-        from daedalus.initialisation.start_table import start_table
-
-        return start_table(self, MOST_ROWS)
+        return _printed(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         words = self.origin._words
@@ -160,3 +161,44 @@ def _state_names(system: System) -> list[str]:
     whole = [name for name, place in system.places.items() if place.letter == "x"]
     covered = {int(k) for name in whole for k in system.places[name].positions}
     return [*whole, *(label for k, label in enumerate(system.labels["x"]) if k not in covered)]
+
+
+def _printed(start: Start) -> str:
+    """Name, value, derivative and origin in columns, cut after so many rows, then what is special."""
+    system, origin = start.system, start.origin._words
+    lines = [("name", "value", "derivative", "origin")]
+    for letter in ("x", "z"):
+        for k, label in enumerate(system.labels[letter]):
+            rate = number(start.vectors["xdot"][k]) if letter == "x" else ""
+            lines.append((label, number(start.vectors[letter][k]), rate, origin[letter][k]))
+    hidden = len(lines) - 1 - MOST_ROWS
+    lines = lines[: MOST_ROWS + 1]
+    widths = [max(len(line[k]) for line in lines) for k in range(3)]
+    text = [start.summary()]
+    for name, value, rate, word in lines:
+        text.append(f"  {name:<{widths[0]}}  {value:>{widths[1]}}  {rate:>{widths[2]}}  {word}".rstrip())
+    if hidden > 0:
+        text.append(f"  … and {hidden} more")
+    if start.residual:
+        worst = max(start.residual, key=lambda name: abs(start.residual[name]))
+        text.append(f"  largest residual {number(start.largest_residual, 3)} in {worst}")
+    open_ = {name: gap for name, gap in start.closure.items() if gap > CLOSED}
+    if open_:
+        worst_first = sorted(open_, key=lambda name: -open_[name])
+        gaps = [f"{name} {number(open_[name], 3)}" for name in worst_first]
+        text.append(f"  the guess was off by: {listed(gaps)}")
+    if start.free:
+        many = len(start.free)
+        names = list(dict.fromkeys(name for direction in start.free for name in _states_in(start, direction)))
+        what = "one value" if many == 1 else f"{many} values"
+        text.append(f"  {what} may be chosen among {listed(names)}")
+    if start.undetermined:
+        text.append(f"  not determined by the equations: {listed(start.undetermined)}")
+    text += [f"  {note}" for note in start.notes]
+    return "\n".join(text)
+
+
+def _states_in(start: Start, direction: dict[str, float]) -> list[str]:
+    """The states that move along a direction, or all that does where no state moves."""
+    states = [name for name in direction if name in start.system.labels["x"]]
+    return states or list(direction)

@@ -1,1 +1,1 @@
-"""What a method is: the table of methods, tableaux, orders."""
+"""What a method is: the list of methods, tableaux, orders."""

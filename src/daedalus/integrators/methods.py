@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the table of methods; a `-` means that the method does not solve that kind of system."""
+    """One row of the list of methods; a `-` means that the method does not solve that kind of system."""
 
     name: str
     order: int
@@ -105,8 +105,8 @@ METHODS = {
 }
 
 
-class MethodTable:
-    """The table that `dd.methods()` returns: iterate over it, look a name up, or print it."""
+class MethodList:
+    """The list that `dd.methods()` returns: iterate over it, look a name up, or print it."""
 
     def __iter__(self) -> Iterator[Method]:
         return iter(METHODS.values())
@@ -132,8 +132,8 @@ def _yes(flag: bool) -> str:
     return "yes" if flag else "no"
 
 
-def methods() -> MethodTable:
-    """The table of integration methods: name, order, explicit, adaptive, and the orders by index.
+def methods() -> MethodList:
+    """The list of integration methods: name, order, explicit, adaptive, and the orders by index.
 
     Example
     -------
@@ -143,7 +143,7 @@ def methods() -> MethodTable:
     >>> [m.name for m in dd.methods() if m.adaptive]
     ['bs3', 'dopri5', 'tsit5', 'dop853', 'radau3', 'radau5', 'radau9', 'rodas4', 'rodas5p', 'bdf']
     """
-    return MethodTable()
+    return MethodList()
 
 
 AT_FIXED_STEP = "as asked, at fixed step"
@@ -152,7 +152,7 @@ LOOSE_EXPLICIT = 1e-4
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenMethod:
     """A method as the core takes it, and why it was taken."""
 
     name: str
@@ -173,7 +173,7 @@ def check_known(method: object) -> None:
         raise InputError("method= is a name or a Tableau.", f"got {type(method).__name__}", remedy='method="tsit5"')
 
 
-def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Choice:
+def choose_method(method: str | Tableau, rtol: float, step: float | None) -> ChosenMethod:
     """Turn `method=` into what the core runs; refuse unknown names and a fixed-step method without a step."""
     check_known(method)
     if not isinstance(method, str):
@@ -182,16 +182,16 @@ def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Cho
         # Order 8 pays its 12 stages back early: over the catalogue an error of 1e-4 costs as much with both, a smaller
         # one less with dop853 (compare Hairer, Nørsett, Wanner I, II.10), which also stays closer to the tolerance.
         name = "dop853" if rtol <= LOOSE_EXPLICIT else "tsit5"
-        return Choice(name, name, True, f"auto: {name}, explicit, for rtol = {rtol:g}")
+        return ChosenMethod(name, name, True, f"auto: {name}, explicit, for rtol = {rtol:g}")
     if not METHODS[method].explicit:
         return _implicit(METHODS[method], step)
     if METHODS[method].adaptive:
         if step is None:
-            return Choice(method, method, True, "as asked")
-        return Choice(method, _core_tableau(method), False, AT_FIXED_STEP)
+            return ChosenMethod(method, method, True, "as asked")
+        return ChosenMethod(method, _core_tableau(method), False, AT_FIXED_STEP)
     if step is None:
         raise _no_step(method, True)
-    return Choice(method, _core_tableau(method), False, "as asked")
+    return ChosenMethod(method, _core_tableau(method), False, "as asked")
 
 
 def is_implicit(method: object) -> bool:
@@ -206,7 +206,7 @@ def takes_momenta(method: object) -> bool:
     return isinstance(method, str) and method in METHODS and METHODS[method].family == "lobatto"
 
 
-def _implicit(method: Method, step: float | None) -> Choice:
+def _implicit(method: Method, step: float | None) -> ChosenMethod:
     if not method.adaptive and step is None:
         raise _no_step(method.name, False)
     if method.family == "bdf" and step is not None:
@@ -216,8 +216,10 @@ def _implicit(method: Method, step: float | None) -> Choice:
             remedy='max_step=..., or a one-step method such as "radau5"',
         )
     if method.family == "lobatto":
-        return Choice(method.name, None, False, "as asked")
-    return Choice(method.name, _core_implicit(method), step is None, "as asked" if step is None else AT_FIXED_STEP)
+        return ChosenMethod(method.name, None, False, "as asked")
+    return ChosenMethod(
+        method.name, _core_implicit(method), step is None, "as asked" if step is None else AT_FIXED_STEP
+    )
 
 
 @cache
@@ -235,7 +237,7 @@ def _core_implicit(method: Method) -> Any:
     return _core_tableau(method.name)
 
 
-def _from_tableau(method: Tableau, step: float | None) -> Choice:
+def _from_tableau(method: Tableau, step: float | None) -> ChosenMethod:
     name = method.name or "tableau"
     problems = [] if method.is_consistent else method.problems()
     if problems:
@@ -243,7 +245,7 @@ def _from_tableau(method: Tableau, step: float | None) -> Choice:
     adaptive = step is None and method.b_hat is not None
     if step is None and not adaptive:
         raise _no_step(name, method.is_explicit)
-    return Choice(name, _tableau_of(method), adaptive, "as asked")
+    return ChosenMethod(name, _tableau_of(method), adaptive, "as asked")
 
 
 def _no_step(name: str, explicit: bool) -> InputError:

@@ -13,9 +13,8 @@ from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.reduction.index.differentiate import Differentiation, check_inputs, differentiated_inputs
-from daedalus.reduction.index.expression_substitution import with_substitution
 from daedalus.reduction.index.offsets import (
-    Flow,
+    SolvedDerivatives,
     Unknown,
     raised_offsets,
     signature_of,
@@ -31,6 +30,7 @@ from daedalus.reduction.index.regularity import (
     singular_at,
     start_point,
 )
+from daedalus.reduction.index.substituted_unknowns import with_substitution
 from daedalus.reduction.rewriting import ReducedModel, as_state, rewritten, row_labels, scalar_rows
 
 SINGULAR_THERE = "their matrix is singular there"
@@ -50,7 +50,7 @@ class Plan:
     residual: ca.SX
     signature: Signature
     index: int
-    flow: Flow
+    flow: SolvedDerivatives
     levels: dict[tuple[int, int], ca.SX]
     inputs: dict[str, int]
     notes: tuple[str, ...]

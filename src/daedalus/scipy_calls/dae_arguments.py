@@ -11,7 +11,7 @@ import numpy as np
 from daedalus.integrators.methods import METHODS, is_implicit
 from daedalus.scipy_calls.dae_callbacks import Jacobians, forward_differences
 from daedalus.scipy_calls.ivp_errors import IvpTypeError, IvpValueError
-from daedalus.scipy_calls.ivp_settings import EXPLICIT, Problem, Settings, read_settings
+from daedalus.scipy_calls.ivp_settings import EXPLICIT, IvpSettings, Problem, read_settings
 
 SCIPY = {"Radau": "radau5", "BDF": "bdf"}
 # Choices that are left to us: Radau solves every index up to 3, with order 9 where the tolerance is tight.
@@ -59,7 +59,7 @@ class Form:
         )
 
 
-def read_dae_settings(method: Any, problem: Problem, options: dict[str, Any]) -> Settings:
+def read_dae_settings(method: Any, problem: Problem, options: dict[str, Any]) -> IvpSettings:
     """The method as the core takes it, and tolerances; explicit methods and missing ones are refused."""
     if np.iscomplexobj(problem.y0):
         raise IvpValueError(

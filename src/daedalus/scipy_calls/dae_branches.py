@@ -9,10 +9,12 @@ import numpy as np
 
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.result.trajectory import Outcome, Trajectory, Work
+from daedalus.simulation.result.recorded_run import Outcome, Work
+from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.stop_reason import without_advice
 from daedalus.simulation.singular.branches import told_of_branches
 from daedalus.simulation.singular.impasse import impasse_end
+from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.singular.singular_configuration import SUSPECT, singular_end
 
 
@@ -23,7 +25,7 @@ def on_its_branch(
 
     `has_steps`: the samples are all steps. `failed` says why the core stopped; it stays where nothing else is known.
     """
-    if plant.independence is None and run.status not in SUSPECT:
+    if independence_of(plant) is None and run.status not in SUSPECT:
         return run, failed, ""
     outcome = Outcome(without_place(failed), "", Work(), (), tuple(run.events))
     whole = Trajectory(plant, Drive(np.zeros(0)), p, run.t, run.x, run.status, outcome, run)

@@ -8,7 +8,7 @@ from daedalus.analysis.analyse import analyse
 from daedalus.analysis.structure.signature import Signature
 from daedalus.scipy_calls.dae_callbacks import CallbackDae
 from daedalus.scipy_calls.dae_model import DaeModel, check_regular
-from daedalus.scipy_calls.dae_start import RANK, Wanted
+from daedalus.scipy_calls.dae_start import RANK, GivenStart
 from daedalus.simulation.plant.variable_index import indices_by_structure
 from daedalus.simulation.start.implicit_start import ATOL, RTOL
 
@@ -43,7 +43,7 @@ def traced_index(found: DaeModel, t: float, row: np.ndarray, p: np.ndarray) -> t
     return actual, note
 
 
-def callback_index(found: CallbackDae, wanted: Wanted, given: np.ndarray | None) -> tuple[int, np.ndarray, str]:
+def callback_index(found: CallbackDae, wanted: GivenStart, given: np.ndarray | None) -> tuple[int, np.ndarray, str]:
     """Index of the system, of each component, and a note; by the pattern of the Jacobians where it is not given."""
     n = found.size
     if given is not None:

@@ -17,7 +17,8 @@ from daedalus.errors import SingularModelError
 from daedalus.model.model import Model
 from daedalus.reduction.switches import switches_of
 from daedalus.scipy_calls.ivp_function import Formula
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_plant_of
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plants import implicit_plant_of
 
 
 @dataclass(frozen=True, eq=False)

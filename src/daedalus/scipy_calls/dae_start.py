@@ -28,7 +28,7 @@ EASE = 100.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class GivenStart:
     """Start values as given: y0, y'0 or None, the tolerances of the run, and whether y0 may move."""
 
     t: float
@@ -58,7 +58,7 @@ class Wanted:
         return self.size * (self.allowed / self.size) ** order
 
 
-def traced_start(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, str]:
+def traced_start(found: DaeModel, wanted: GivenStart, p: np.ndarray) -> tuple[np.ndarray, str]:
     """A consistent row (y, y'), and what was changed in words."""
     plant, y, t = found.plant, wanted.y, wanted.t
     if wanted.yp is not None and not wanted.repair:
@@ -70,7 +70,7 @@ def traced_start(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.nda
     return _row(found, wanted, p)
 
 
-def _row(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, str]:
+def _row(found: DaeModel, wanted: GivenStart, p: np.ndarray) -> tuple[np.ndarray, str]:
     plant, y, t = found.plant, wanted.y, wanted.t
     n = len(y)
     if plant.index.largest == 1:
@@ -103,7 +103,7 @@ def _row(found: DaeModel, wanted: Wanted, p: np.ndarray) -> tuple[np.ndarray, st
         _refuse(y, row[:n], error.facts[:1] if error.facts else [])
 
 
-def _nearest(found: DaeModel, wanted: Wanted, p: np.ndarray) -> np.ndarray:
+def _nearest(found: DaeModel, wanted: GivenStart, p: np.ndarray) -> np.ndarray:
     """The consistent row near a start of which everything may move."""
     values = dict(zip(found.plant.system.labels["p"], p.tolist()))
     near = initialise(found.model, {"y": wanted.y}, free=["y"], parameters=values, time=wanted.t)
@@ -129,7 +129,7 @@ def numeric_dae(found: DaeModel, p: np.ndarray) -> CallbackDae:
     return CallbackDae(at, jacobians, occurs[0], occurs[1], found.structure)
 
 
-def callback_start(found: CallbackDae, wanted: Wanted, index: np.ndarray) -> tuple[np.ndarray, str]:
+def callback_start(found: CallbackDae, wanted: GivenStart, index: np.ndarray) -> tuple[np.ndarray, str]:
     """The same for a function on numbers, by least squares with the ranks of its Jacobians."""
     t, y = wanted.t, wanted.y
     allowed = wanted.allowed_by_index(index, np.asarray(found.dot.any(axis=0)))
@@ -154,7 +154,7 @@ def callback_start(found: CallbackDae, wanted: Wanted, index: np.ndarray) -> tup
     return near, _moved(y, near[:n])
 
 
-def _solved(found: CallbackDae, wanted: Wanted, allowed: np.ndarray, moves: bool) -> tuple[np.ndarray, float]:
+def _solved(found: CallbackDae, wanted: GivenStart, allowed: np.ndarray, moves: bool) -> tuple[np.ndarray, float]:
     """A row by Gauss and Newton with the shortest corrections, and what is left in units of what is allowed."""
     t, n = wanted.t, len(wanted.y)
     row = np.concatenate([wanted.y, np.zeros(n) if wanted.yp is None else wanted.yp])
@@ -201,7 +201,7 @@ def _left_kernel(dot: np.ndarray) -> np.ndarray:
     return left[:, rank:] / np.where(scale > 0, scale, 1.0)
 
 
-def _check_rate(residual: np.ndarray, whole: np.ndarray, dot: np.ndarray, wanted: Wanted, computed: Any) -> None:
+def _check_rate(residual: np.ndarray, whole: np.ndarray, dot: np.ndarray, wanted: GivenStart, computed: Any) -> None:
     """Refuse a y'0 that leaves more of F than changes of y0 and y'0 within the tolerances explain."""
     assert wanted.yp is not None
     slack = np.abs(whole) @ wanted.allowed + np.abs(dot) @ (UNMOVED + wanted.rtol * np.abs(wanted.yp))

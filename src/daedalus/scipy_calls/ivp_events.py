@@ -21,7 +21,7 @@ Found = tuple[list[np.ndarray], list[np.ndarray]]
 
 
 @dataclass(frozen=True)
-class Event:
+class EventFunction:
     """One event function g(t, y): crossing directions and after how many crossings the run ends (0: never)."""
 
     function: Callable[..., Any]
@@ -29,7 +29,7 @@ class Event:
     ends_after: int
 
 
-def read_events(events: Any) -> list[Event] | None:
+def read_events(events: Any) -> list[EventFunction] | None:
     """The event functions with their attributes `terminal` (bool or count) and `direction` read."""
     if events is None:
         return None
@@ -49,7 +49,7 @@ def read_events(events: Any) -> list[Event] | None:
                 f"got {terminal!r}",
                 remedy=f"{getattr(function, '__name__', 'event')}.terminal = True",
             )
-        found.append(Event(function, int(np.sign(getattr(function, "direction", 0) or 0)), int(terminal or 0)))
+        found.append(EventFunction(function, int(np.sign(getattr(function, "direction", 0) or 0)), int(terminal or 0)))
     return found
 
 
@@ -57,7 +57,7 @@ class Guards:
     """All event functions of a run as one guard function of the core; formulas if every one could be traced."""
 
     def __init__(
-        self, events: list[Event], problem: Problem, arguments: Arguments, row: np.ndarray, rates: bool
+        self, events: list[EventFunction], problem: Problem, arguments: Arguments, row: np.ndarray, rates: bool
     ) -> None:
         """`row` is y, or (y, y') for an implicit model; `rates`: whether events may take y' too."""
         n, end, args = problem.y0.size, problem.span[1], problem.args

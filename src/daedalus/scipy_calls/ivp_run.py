@@ -11,7 +11,7 @@ from daedalus import _core
 from daedalus.scipy_calls.dae_branches import on_its_branch
 from daedalus.scipy_calls.ivp_events import Guards
 from daedalus.scipy_calls.ivp_result import DenseSolution, IvpResult
-from daedalus.scipy_calls.ivp_settings import Problem, Settings
+from daedalus.scipy_calls.ivp_settings import IvpSettings, Problem
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 
 _LATEST = 1e300
@@ -46,7 +46,12 @@ class Task:
 
 
 def run_in_core(
-    task: Task, problem: Problem, settings: Settings, guards: Guards | None, dense_output: bool, about: dict[str, Any]
+    task: Task,
+    problem: Problem,
+    settings: IvpSettings,
+    guards: Guards | None,
+    dense_output: bool,
+    about: dict[str, Any],
 ) -> IvpResult:
     """The run and its result; `guards` is None where no events were asked for, and `about` goes into the result."""
     # A run without end (until an event) goes to the largest time there is room for, and its first step is found here.
@@ -103,7 +108,7 @@ def _found(guards: Guards | None, events: list[Any], start: tuple[float, np.ndar
     return times, [values[:, :n] if values.ndim == 2 else values for values in rows]
 
 
-def _small_step(task: Task, t0: float, settings: Settings) -> float:
+def _small_step(task: Task, t0: float, settings: IvpSettings) -> float:
     """A first step that moves y by a hundredth of its size (Hairer, Nørsett, Wanner I, II.4)."""
     y = task.row[: task.size]
     scale = settings.atol + settings.rtol * np.abs(y) + np.finfo(float).tiny

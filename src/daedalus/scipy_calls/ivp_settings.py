@@ -100,7 +100,7 @@ def _read_times(t_eval: Any, t0: float, t1: float) -> np.ndarray | None:
 
 
 @dataclass(frozen=True)
-class Settings:
+class IvpSettings:
     """How to solve it: the method as the core takes it, tolerances and steps."""
 
     name: str
@@ -112,7 +112,7 @@ class Settings:
     max_step: float | None
 
 
-def read_settings(method: Any, problem: Problem, options: dict[str, Any]) -> Settings:
+def read_settings(method: Any, problem: Problem, options: dict[str, Any]) -> IvpSettings:
     """The method and the options, with SciPy's defaults and SciPy's rules for each."""
     rest = dict(options)
     rtol, atol = rest.pop("rtol", 1e-3), np.asarray(rest.pop("atol", 1e-6), dtype=float)
@@ -129,7 +129,7 @@ def read_settings(method: Any, problem: Problem, options: dict[str, Any]) -> Set
         raise IvpValueError("`atol` must be positive.", f"got {atol}", remedy="atol=1e-6")
     _check_steps(step, first_step, max_step, length)
     if isinstance(method, str) and method in IMPLICIT:
-        return Settings(method, None, rtol, atol, step, first_step, max_step)
+        return IvpSettings(method, None, rtol, atol, step, first_step, max_step)
     if is_implicit(method):
         rest = {name: value for name, value in rest.items() if name not in ABOUT_JACOBIANS}
     if rest:
@@ -137,7 +137,7 @@ def read_settings(method: Any, problem: Problem, options: dict[str, Any]) -> Set
         warnings.warn(f"The following arguments have no effect for a chosen solver: {names}.", stacklevel=4)
     name, core = _core_method(method, rtol, step)
     largest = None if np.isinf(max_step) else float(max_step)
-    return Settings(
+    return IvpSettings(
         name, core, float(rtol), np.maximum(np.broadcast_to(atol, (n,)), SMALLEST), step, first_step, largest
     )
 

@@ -24,7 +24,7 @@ from daedalus.scipy_calls.dae_arguments import (
 from daedalus.scipy_calls.dae_callbacks import CallbackDae, callback_dae
 from daedalus.scipy_calls.dae_index import callback_index, traced_index
 from daedalus.scipy_calls.dae_model import core_model, dae_model
-from daedalus.scipy_calls.dae_start import Wanted, callback_start, traced_start
+from daedalus.scipy_calls.dae_start import GivenStart, callback_start, traced_start
 from daedalus.scipy_calls.ivp_arguments import Arguments
 from daedalus.scipy_calls.ivp_events import Guards, read_events
 from daedalus.scipy_calls.ivp_function import Formula, find_formula
@@ -107,7 +107,7 @@ def solve_dae(
     n = problem.y0.size
     form = Form(F, problem.args, n, read_mass(mass, n))
     rate, indices = read_rate(yp0, n), read_index(index, n)
-    wanted = Wanted(problem.span[0], problem.y0, rate, settings.rtol, settings.atol, repair)
+    wanted = GivenStart(problem.span[0], problem.y0, rate, settings.rtol, settings.atol, repair)
     arguments = Arguments(problem.args)
     # Whatever the function raises at the start is the user's, and passes through unchanged.
     left = form.residual(problem.span[0], problem.y0, np.zeros(n) if rate is None else rate)
@@ -160,7 +160,7 @@ def _formula(form: Form, problem: Problem, rate: np.ndarray | None, arguments: A
 
 
 def _traced(
-    formula: Formula, form: Form, wanted: Wanted, indices: np.ndarray | None, arguments: Arguments, drift: bool
+    formula: Formula, form: Form, wanted: GivenStart, indices: np.ndarray | None, arguments: Arguments, drift: bool
 ) -> _Ready:
     found = dae_model(formula, form.mass)
     row, moved = traced_start(found, wanted, arguments.values)
@@ -177,7 +177,7 @@ def _traced(
 
 
 def _called(
-    form: Form, wanted: Wanted, indices: np.ndarray | None, arguments: Arguments, problem: Problem, jacobians: Any,
+    form: Form, wanted: GivenStart, indices: np.ndarray | None, arguments: Arguments, problem: Problem, jacobians: Any,
     reason: str,
 ) -> _Ready:  # fmt: skip
     rate = np.zeros(wanted.y.size) if wanted.yp is None else wanted.yp

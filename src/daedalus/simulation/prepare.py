@@ -21,6 +21,7 @@ from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, read_piece
 from daedalus.simulation.run.request import check_step, read_request
 from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.start.consistent_start import is_off
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
@@ -97,7 +98,7 @@ class PreparedRun:
         """
         run, numbers = self._run(x0, u, p)
         finished = run.status == "finished"
-        if finished and self._road.settings.plant.independence is None:
+        if finished and independence_of(self._road.settings.plant) is None:
             return run.x[:, self._states]
         whole = self._whole(run, *numbers)
         if not whole.success:

@@ -28,7 +28,7 @@ _NATIVE = {"add", "subtract", "multiply", "matmul", "vecdot", "matvec", "vecmat"
 _OPTIONS = {"axis", "keepdims", "axes", "initial"}
 _NOT_GIVEN = np._NoValue
 _KINDS = (np.dtype(float), np.dtype(object), np.dtype(bool))
-# A table of more points would make a formula longer than a look-up.
+# More points than this would make a formula longer than a look-up.
 _MOST_POINTS = 100
 
 
@@ -291,9 +291,9 @@ def _solve(a: Any, b: Any) -> Any:
 
 
 def _interpolate(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """`np.interp` in a table of constant points: a tree of selections over straight lines."""
+    """`np.interp` between constant points: a tree of selections over straight lines."""
     if with_symbols([xp, period]) or period is not None or len(xp) > _MOST_POINTS:
-        refuse(f"np.interp is followed only in tables of at most {_MOST_POINTS} constant points")
+        refuse(f"np.interp is followed only between at most {_MOST_POINTS} constant points")
     points, values = [float(point) for point in xp], list(as_objects(fp))
     last = len(points) - 1
     lines = [values[0] if left is None else left]
@@ -355,3 +355,7 @@ CONSTRUCTORS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.empty_like: _filled_like(float("nan")),
     np.full_like: _full_like,
 }
+
+# A lone number is an array without axes to NumPy.
+TracedNumber.answer_ufunc = staticmethod(apply_ufunc)
+TracedNumber.answer_function = staticmethod(apply_function)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import casadi as ca
 import numpy as np
@@ -296,6 +296,9 @@ class TracedNumber:
 
     __slots__ = ("condition", "sx")
     __hash__ = None  # type: ignore[assignment]
+    # What NumPy's functions give where they meet a number: the traced arrays know, and answer for it.
+    answer_ufunc: ClassVar[Callable[[np.ufunc, str, tuple[Any, ...], dict[str, Any]], Any]]
+    answer_function: ClassVar[Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]]
 
     def __init__(self, sx: ca.SX, condition: bool = False) -> None:
         self.sx = sx
@@ -384,14 +387,10 @@ class TracedNumber:
         return 0.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        from daedalus.tracing.traced_array import apply_ufunc
-
-        return apply_ufunc(ufunc, method, inputs, options)
+        return TracedNumber.answer_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
-        from daedalus.tracing.traced_array import apply_function
-
-        return apply_function(function, args, options)
+        return TracedNumber.answer_function(function, args, options)
 
 
 # NumPy's loops over object arrays call x.sin() and the like.

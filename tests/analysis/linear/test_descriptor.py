@@ -86,6 +86,6 @@ def test_singular_systems_say_so():
 
 
 def test_labelled_matrices():
-    table = CIRCUIT.to_xarray()
-    assert float(table["E"].sel(equation="equation[1]", state="flux")) == 0.5
-    assert float(table["B"].sel(equation="equation[0]", input="disturbance")) == 1.0
+    labelled = CIRCUIT.to_xarray()
+    assert float(labelled["E"].sel(equation="equation[1]", state="flux")) == 0.5
+    assert float(labelled["B"].sel(equation="equation[0]", input="disturbance")) == 1.0

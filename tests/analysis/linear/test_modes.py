@@ -190,7 +190,7 @@ def test_searches_the_equilibrium_and_warns_elsewhere():
     assert moving.warnings[0] in str(moving)
 
 
-def test_table():
+def test_printed_columns():
     text = str(modes(bicycle()))
     assert text.split("\n") == [
         "3 modes",

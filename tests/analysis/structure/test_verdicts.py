@@ -1,4 +1,4 @@
-"""The table system × verdict: every small system of the lectures and every known system, against what must be found."""
+"""Verdicts: every small system of the lectures and every known system, against what must be found."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from daedalus import catalogue
 from daedalus.catalogue.textbook.small_dae import EXAMPLES
 from daedalus.catalogue.verdict import Verdict
 
-TABLE = [
+VERDICTS = [
     pytest.param("small_dae", {"example": name}, verdict, id=f"{name}-{k}")
     for name, example in EXAMPLES.items()
     for k, verdict in enumerate(example.verdicts)
@@ -48,7 +48,7 @@ MECHANISMS = [
     ),
     ("rod_chain", 2 * (30 - 20), tuple(label for k in range(10) for label in elements(f"hinge{k}", 2))),
 ]
-TABLE += [
+VERDICTS += [
     *(
         pytest.param(
             name,
@@ -292,7 +292,7 @@ TABLE += [
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "verdict"), TABLE)
+@pytest.mark.parametrize(("name", "options", "verdict"), VERDICTS)
 def test_the_verdict_is_the_expected_one(name, options, verdict):
     known = catalogue.load(name, **options)
     inputs = {key: value for key, value in known.inputs.items() if key not in verdict.at}
@@ -313,8 +313,8 @@ def test_the_verdict_is_the_expected_one(name, options, verdict):
         assert report.warnings == []
 
 
-def test_every_known_system_stands_in_the_table():
-    assert {param.values[0] for param in TABLE} == set(catalogue.names())
+def test_every_known_system_stands_in_the_list():
+    assert {param.values[0] for param in VERDICTS} == set(catalogue.names())
 
 
 def test_every_example_says_where_it_comes_from():

@@ -8,8 +8,8 @@ from differentiable_models import ball, pendulum_by_position
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.differentiation.forward_run import WAYS
 from daedalus.differentiation.result.verification import Verification
-from daedalus.differentiation.sensitivities import WAYS
 
 
 @pytest.mark.parametrize("by", ["variational", "discrete"])

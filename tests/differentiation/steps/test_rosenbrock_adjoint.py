@@ -7,7 +7,7 @@ from differentiable_models import ball, diode_circuit, leaking_tank, linear, pen
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.integrators.tableaux.rosenbrock_coefficients import rosenbrock_table
+from daedalus.integrators.tableaux.rosenbrock_coefficients import rosenbrock_coefficients
 
 ALL = ("start", "inputs", "parameters")
 ROSENBROCK = ["rodas4", "rodas5p"]
@@ -15,11 +15,11 @@ ROSENBROCK = ["rodas4", "rodas5p"]
 
 def stability(method, z):
     """R(z) of a Rosenbrock method by its definition: one step of x' = λ x with h λ = z."""
-    table = rosenbrock_table(method)
-    k = np.zeros(len(table.alpha))
+    numbers = rosenbrock_coefficients(method)
+    k = np.zeros(len(numbers.alpha))
     for i in range(len(k)):
-        k[i] = (z * (1 + table.a[i] @ k) + table.c[i] @ k) / (1 / table.gamma[0] - z)
-    return 1 + table.end @ k
+        k[i] = (z * (1 + numbers.a[i] @ k) + numbers.c[i] @ k) / (1 / numbers.gamma[0] - z)
+    return 1 + numbers.end @ k
 
 
 @pytest.mark.parametrize("method", ROSENBROCK)

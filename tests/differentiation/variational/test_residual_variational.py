@@ -15,7 +15,7 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.reduction.forms import explicit_form
 from daedalus.simulation.plant.linear_plant import LinearPlant
-from daedalus.simulation.plant.plant import plant_of
+from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.plant.solvable import solvable_system
 
 POINT = np.array([0.5, 0.1, 1.0, 2.0, 0.7, 0.3])

@@ -8,7 +8,7 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.differentiation.directions import read_directions
 from daedalus.differentiation.variational.variational import Variational
-from daedalus.simulation.plant.plant import plant_of
+from daedalus.simulation.plant.plants import plant_of
 
 
 def variational(name, wrt, order=1, full=False, intervals=0):

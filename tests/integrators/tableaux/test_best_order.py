@@ -48,7 +48,7 @@ def test_stages_are_butchers_barriers():
         assert used >= FEWEST_STAGES[T.order]
 
 
-def test_the_result_is_frozen_and_prints_a_table():
+def test_the_result_is_frozen_and_prints_columns():
     result = best_order(1e-4, constant=2.0)
     with pytest.raises(FrozenInstanceError):
         result.order = 3

@@ -50,7 +50,7 @@ def test_gauss_solves_index_1_only(stages):
         ("radau5", ["5", "5", "x 5 z 3", "q 4 v 3 λ 2"]),
     ],
 )
-def test_cells_of_the_table_of_methods(name, cells):
+def test_cells_of_the_list_of_methods(name, cells):
     assert [str(dae_orders(name, index)) for index in range(4)] == cells
 
 

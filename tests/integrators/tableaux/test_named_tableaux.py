@@ -174,7 +174,7 @@ def test_unknown_names_get_close_ones():
     assert message(lambda: tableau("bdf")) == [
         "This method has no Butcher tableau.",
         "  name = 'bdf'",
-        "  Because it is not a Runge–Kutta method with one fixed table.",
+        "  Because it is not a Runge–Kutta method with one fixed tableau.",
         '  Try: dd.simulate(..., method="bdf"), or a tableau such as "radau5".',
     ]
     assert message(lambda: tableau("radau4"))[3] == '  Try: "radau3" or "radau5".'

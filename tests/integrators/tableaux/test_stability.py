@@ -88,7 +88,7 @@ def test_gauss_is_a_stable_on_the_knife_edge(s):
         ("trbdf2", True, True),
     ],
 )
-def test_table_of_stability(name, a_stable, l_stable):
+def test_stability_of_each(name, a_stable, l_stable):
     # Hairer & Wanner II, sections IV.3, IV.5 and IV.6.
     T = tableau(name)
     assert (T.is_a_stable, T.is_l_stable) == (a_stable, l_stable)

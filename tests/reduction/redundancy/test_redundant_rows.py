@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daedalus.reduction.redundancy.redundant_rows import Choice, chosen_rows, grouped, rank_of, scaled
+from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, grouped, rank_of, scaled
 from daedalus.reduction.redundancy.smallest_multipliers import group_forms, smallest_multipliers
 
 
@@ -48,7 +48,9 @@ def test_the_smallest_multipliers_are_those_of_least_squares(seed, rows, rank):
     rank = min(rank, rows)
     unit = scaled(matrix)
     independent, dependent, shares = chosen_rows(unit, rank)
-    choice = Choice(tuple(independent), tuple(dependent), grouped(independent, dependent, np.abs(shares) > 1e-7))
+    choice = IndependentRows(
+        tuple(independent), tuple(dependent), grouped(independent, dependent, np.abs(shares) > 1e-7)
+    )
     draw = np.random.default_rng(seed)
     alone = {k: draw.standard_normal() for k in independent}
     found = smallest_multipliers(group_forms(ca.SX(matrix), choice), choice, {k: ca.SX(v) for k, v in alone.items()})

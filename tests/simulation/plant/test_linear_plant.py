@@ -7,9 +7,10 @@ import pytest
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.reduction.forms import explicit_form
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.linear_model import linear_model
 from daedalus.simulation.plant.linear_plant import LinearPlant
-from daedalus.simulation.plant.plant import ExplicitPlant, plant_of
+from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.plant.solvable import solvable_system
 
 MECHANISMS = ["four_bar", "slider_crank", "andrews", "delta_robot", "pendulum_3d"]

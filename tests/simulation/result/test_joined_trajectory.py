@@ -107,7 +107,7 @@ def test_a_run_in_pieces_travels(pair, tmp_path):
         assert twin.end["q"] == pytest.approx(tr.end["q"], rel=1e-12)
 
 
-def test_a_run_in_pieces_is_a_table_and_a_picture(pair):
+def test_a_run_in_pieces_is_a_data_frame_and_a_picture(pair):
     tr, _ = pair
     data = tr.to_xarray()
     assert data["q"].dims == ("time", "q_index")

@@ -10,7 +10,7 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.compilation import counts
 from daedalus.reduction.selection.dominant_columns import BOUND, dominant_columns, worst_rate
-from daedalus.simulation.plant.implicit_plant import implicit_plant_of
+from daedalus.simulation.plant.plants import implicit_plant_of
 
 GRAVITY = 9.81
 TURNING = 7.0  # rad/s at the start: enough to go over the top

@@ -6,7 +6,7 @@ import pytest
 from tests.support.slider_cranks import angle_at, parallelogram, slider_crank, slider_crank_with_coordinates
 
 import daedalus as dd
-from daedalus.simulation.result.trajectory import Dense
+from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.singular.branches import dense_until
 from daedalus.simulation.singular.singular_passage import NOTE
 

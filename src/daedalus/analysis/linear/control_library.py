@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from daedalus.errors import InputError
 
-if TYPE_CHECKING:
-    from daedalus.analysis.linear.lti import LTI
 
-
-def to_control(system: LTI) -> Any:
-    """The same system as a `control.StateSpace`, with the names."""
-    return _library().StateSpace(
-        np.array(system.A),
-        np.array(system.B),
-        np.array(system.C),
-        np.array(system.D),
-        0,
-        states=list(system.states),
-        inputs=list(system.inputs),
-        outputs=list(system.outputs),
-    )
+def control_space(matrices: Sequence[np.ndarray], names: Mapping[str, Sequence[str]]) -> Any:
+    """The `control.StateSpace` of A, B, C, D, with the names of states, inputs and outputs."""
+    return _library().StateSpace(*map(np.array, matrices), 0, **{axis: list(given) for axis, given in names.items()})
 
 
 def matrices_of(system: Any) -> dict[str, Any]:

@@ -10,7 +10,9 @@ import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names, Selection, default_names, positions, read_out
 from daedalus.analysis.linear.frequency_response import FrequencyResponse, check_frequencies, spread_frequencies
+from daedalus.analysis.linear.lti import LTI
 from daedalus.analysis.linear.pencils.pencil import Pencil, pencil
+from daedalus.analysis.linear.pencils.proper_form import polynomial_part, state_space
 from daedalus.analysis.linear.real_matrix import matrix
 from daedalus.analysis.linear.system_matrices import GivenNames, complete
 from daedalus.analysis.linear.system_text import describe, labelled
@@ -20,8 +22,6 @@ from daedalus.model.names import counted
 
 if TYPE_CHECKING:
     import xarray
-
-    from daedalus.analysis.linear.lti import LTI
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -113,8 +113,6 @@ class DescriptorSystem:
     @cached_property
     def improper(self) -> tuple[np.ndarray, ...]:
         """P₁, P₂, ... in y = ... + P₁ u' + P₂ u'' + ..., each (ny, nu); empty for a proper system."""
-        from daedalus.analysis.linear.pencils.proper_form import polynomial_part
-
         return tuple(polynomial_part(self.C, self.B, self.pencil.weierstrass())[1:])
 
     @property
@@ -169,8 +167,6 @@ class DescriptorSystem:
         >>> space.states, space.A.round(12).tolist(), space.C.round(12).tolist()
         (('x',), [[-1.0]], [[1.0], [1.0]])
         """
-        from daedalus.analysis.linear.pencils.proper_form import state_space
-
         return state_space(self)
 
     def to_control(self) -> Any:

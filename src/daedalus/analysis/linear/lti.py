@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names, Selection, positions, read_out
+from daedalus.analysis.linear.control_library import control_space, matrices_of
 from daedalus.analysis.linear.frequency_response import FrequencyResponse, check_frequencies, spread_frequencies
 from daedalus.analysis.linear.pencils.reachability import Reachability, reach
 from daedalus.analysis.linear.pole_stability import Stability, judge
 from daedalus.analysis.linear.real_matrix import matrix
-from daedalus.analysis.linear.responses.discrete import DiscreteLTI, discretise
+from daedalus.analysis.linear.responses.discrete_lti import DiscreteLTI, discretise
 from daedalus.analysis.linear.responses.linear_response import check_times, march, settling_times
 from daedalus.analysis.linear.responses.piecewise_inputs import read_inputs
 from daedalus.analysis.linear.responses.response import Response
@@ -113,8 +114,6 @@ class LTI:
         >>> back.states
         ('level',)
         """
-        from daedalus.analysis.linear.control_library import matrices_of
-
         return cls(**matrices_of(system))
 
     def to_control(self) -> Any:
@@ -126,9 +125,8 @@ class LTI:
         >>> from importlib.util import find_spec
         >>> space = dd.LTI([[-1.0]], [[1.0]]).to_control() if find_spec("control") else None
         """
-        from daedalus.analysis.linear.control_library import to_control
-
-        return to_control(self)
+        names = {"states": self.states, "inputs": self.inputs, "outputs": self.outputs}
+        return control_space((self.A, self.B, self.C, self.D), names)
 
     def select(self, states: Selection = None, inputs: Selection = None, outputs: Selection = None) -> LTI:
         """The system with the chosen inputs and outputs, and with all states but the chosen ones held at zero.

@@ -29,7 +29,7 @@ ROUNDING = 30.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Modes:
-    """How a model swings, one column a mode, slowest first; `print` shows the table. `dd.modes` makes it.
+    """How a model swings, one column a mode, slowest first; `print` shows them. `dd.modes` makes it.
 
     Attributes
     ----------

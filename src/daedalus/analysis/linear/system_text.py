@@ -1,4 +1,4 @@
-"""Linear systems in words and tables: poles in order, names in a sentence, matrices with labelled axes."""
+"""Linear systems in words and labelled arrays: poles in order, names in a sentence, matrices with labelled axes."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def block_indices(s: Signature, blocks: list[Block]) -> list[int | None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class StructureParts:
     """The coarse parts of A. L. Dulmage and N. S. Mendelsohn (1958): where equations are too many, where too few."""
 
     too_many_equations: np.ndarray
@@ -92,7 +92,7 @@ class Parts:
     few_equations: np.ndarray  # that these unknowns all stand in
 
 
-def coarse_parts(s: Signature) -> Parts:
+def coarse_parts(s: Signature) -> StructureParts:
     """The parts of a signature; all empty where every equation has an unknown of its own.
 
     Example
@@ -115,7 +115,7 @@ def coarse_parts(s: Signature) -> Parts:
     loose_columns = [c for c in range(s.size) if c not in equation_of]
     many, contested = _reached(loose_rows, of_row, equation_of)
     few_unknowns, few = _reached(loose_columns, of_column, unknown_of)
-    return Parts(*(np.array(sorted(part), dtype=int) for part in (many, contested, few_unknowns, few)))
+    return StructureParts(*(np.array(sorted(part), dtype=int) for part in (many, contested, few_unknowns, few)))
 
 
 def _reached(loose: list[int], neighbours: list[list[int]], mate: dict[int, int]) -> tuple[set[int], set[int]]:

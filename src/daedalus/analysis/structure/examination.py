@@ -17,9 +17,9 @@ from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, consi
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.numeric_index import (
-    Freedom,
     Fullness,
     JetJacobian,
+    OpenUnknowns,
     freedom,
     fullness,
 )
@@ -71,19 +71,21 @@ class Examination:
         own = [self.structure.rank] if self.proved and self.structure.rank is not None else []
         return [*own, *(rank for part in parts for rank in part.ranks)]
 
-    def freedom(self, kind: Classification) -> Freedom:
+    def freedom(self, kind: Classification) -> OpenUnknowns:
         """What the derivative array leaves open; where its ranks are too low, what a regular system Jacobian proves.
 
         With J regular every derivative is determined and Σ d - Σ c start values are free (J. D. Pryce, BIT 41, 2001).
         """
         none = np.zeros(0, dtype=int)
         if self.jacobian is None:
-            return Freedom(none if self.dependence is None else self.dependence.unknowns, int(self.structure.value))
+            return OpenUnknowns(
+                none if self.dependence is None else self.dependence.unknowns, int(self.structure.value)
+            )
         found = freedom(self.jacobian, self.order, kind.differential, kind.algebraic)
         structure = self.structure
         proved = structure.trusted and not structure.times and not structure.combinations and not kind.is_linear
         if proved and self.index is not None and found.start_values < structure.value:
-            return Freedom(none, int(structure.value))
+            return OpenUnknowns(none, int(structure.value))
         return found
 
 

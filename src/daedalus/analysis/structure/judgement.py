@@ -8,10 +8,10 @@ import numpy as np
 
 from daedalus.analysis.structure.block_form import coarse_parts
 from daedalus.analysis.structure.classification import Classification
-from daedalus.analysis.structure.dependence.redundancy import FLAT, Redundancy, repeated_equations
+from daedalus.analysis.structure.dependence.redundancy import FLAT, RepeatedEquations, repeated_equations
 from daedalus.analysis.structure.examination import Examination
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.numeric_index import Freedom
+from daedalus.analysis.structure.numeric_index import OpenUnknowns
 from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_jacobian import as_sparse
@@ -28,7 +28,9 @@ class Judgement:
     warnings: list[str]
 
 
-def judge(array: DerivativeArray, s: Signature, found: Examination, kind: Classification, free: Freedom) -> Judgement:
+def judge(
+    array: DerivativeArray, s: Signature, found: Examination, kind: Classification, free: OpenUnknowns
+) -> Judgement:
     """What nothing determines, what contradicts and what repeats itself."""
     labels = array.system.equation_labels
     jet = found.jet
@@ -68,7 +70,7 @@ def _of_dependence(array: DerivativeArray, found: Examination) -> Judgement:
         return Judgement([], equations, [], [], ["no values obey all of these equations: one says what another denies"])
     names = [array.label(int(j)) for j in own.unknowns]
     if own.here_alone:
-        here = Redundancy(np.zeros(0, dtype=int), own.equations)
+        here = RepeatedEquations(np.zeros(0, dtype=int), own.equations)
         return Judgement([], [], [], [], _special_point(array, found, here, own.unknowns))
     warnings = []
     if own.more_here:
@@ -82,7 +84,9 @@ def _definitions(array: DerivativeArray) -> set[int]:
     return {i for i, label in enumerate(array.system.equation_labels) if " is the derivative of " in label}
 
 
-def _special_point(array: DerivativeArray, found: Examination, repeated: Redundancy, loose: np.ndarray) -> list[str]:
+def _special_point(
+    array: DerivativeArray, found: Examination, repeated: RepeatedEquations, loose: np.ndarray
+) -> list[str]:
     """The sentence for a point where slopes vanish or depend on each other that nearby do not."""
     if not len(repeated.here):
         return []

@@ -132,7 +132,7 @@ def null_space(matrix: np.ndarray, name: str) -> tuple[np.ndarray, RankDecision]
 
 
 @dataclass(frozen=True, eq=False)
-class Freedom:
+class OpenUnknowns:
     """What a derivative array leaves open, the differential unknowns being given.
 
     loose: positions of differential unknowns whose derivative, and of algebraic ones whose value, is not determined.
@@ -143,7 +143,7 @@ class Freedom:
     start_values: int
 
 
-def freedom(jacobian: JetJacobian, order: int, differential: np.ndarray, algebraic: np.ndarray) -> Freedom:
+def freedom(jacobian: JetJacobian, order: int, differential: np.ndarray, algebraic: np.ndarray) -> OpenUnknowns:
     """What derivative arrays up to an order leave open."""
     n = jacobian.size
     whole = jacobian.part(order, 0, np.arange(jacobian.count), np.arange(n))
@@ -162,7 +162,7 @@ def freedom(jacobian: JetJacobian, order: int, differential: np.ndarray, algebra
         moved[given] = NullSpaceProbe(whole[:, given]).moved()
         free = NullSpaceProbe(whole).dimension(differential)
     loose = np.concatenate([differential[moved[n + differential]], algebraic[moved[algebraic]]])
-    return Freedom(np.sort(loose), free)
+    return OpenUnknowns(np.sort(loose), free)
 
 
 def index_from_blocks(s: Signature, blocks: list[Block], found: list[Fullness]) -> int | None:

@@ -49,7 +49,7 @@ def build() -> KnownSystem:
     offset = m.algebraic("offset", 2, start=[0.149, -0.152], unit="m", nominal=0.1)
     force = m.algebraic("force", 2, start=[-83.6, -74.1], unit="N", nominal=100.0)
     speed = ca.vertcat(velocity, angle_rate)
-    sides = [_Side(side, place, angle, turn[k], offset[k]) for k, side in enumerate((LEFT, RIGHT))]
+    sides = [_WheelSide(side, place, angle, turn[k], offset[k]) for k, side in enumerate((LEFT, RIGHT))]
     directions = ca.vertcat(*(side.direction for side in sides))
     loads = _normal_forces(sides, directions[:, :2].T @ force)
     creep = [side.creep(load, angle[0], speed, spin) for side, load in zip(sides, loads)]
@@ -98,7 +98,7 @@ def _axes(yaw: ca.SX, roll: ca.SX) -> ca.SX:
     return ca.horzcat(along, up, ca.vertcat(ca.sin(yaw), 0, ca.cos(yaw)))
 
 
-class _Side:
+class _WheelSide:
     """One wheel on its rail: where they touch, in which direction they press, and how they pull."""
 
     def __init__(self, side: int, place: ca.SX, angle: ca.SX, turn: ca.SX, offset: ca.SX) -> None:
@@ -149,7 +149,7 @@ class _Side:
         return (pressed / (PI * curvature * SHEAR * np.sqrt(AXES))) ** (1 / 3)
 
 
-def _normal_forces(sides: list[_Side], held: ca.SX) -> list[ca.SX]:
+def _normal_forces(sides: list[_WheelSide], held: ca.SX) -> list[ca.SX]:
     """The pressures in both contacts that together push sideways and up as the constraints do."""
     left, right = (side.tilt for side in sides)
     share = -ca.sin(left + right)

@@ -96,11 +96,11 @@ def flow(
     [0.004983, 0.099333]
     """
     system = flowing_system(model)
-    table = method if isinstance(method, Tableau) else _tableau(method)
-    problems = [] if table.is_consistent else table.problems()
+    chosen = method if isinstance(method, Tableau) else _tableau(method)
+    problems = [] if chosen.is_consistent else chosen.problems()
     if problems:
         raise InputError(
-            f"The tableau {table.name or 'given'!r} is not consistent.", problems, remedy="correct the coefficients"
+            f"The tableau {chosen.name or 'given'!r} is not consistent.", problems, remedy="correct the coefficients"
         )
     if not isinstance(step, (int, float, np.number)) or not (math.isfinite(step) and step > 0):
         raise InputError("step must be a positive number.", f"got {step!r}", remedy="step=0.05")
@@ -113,7 +113,7 @@ def flow(
             because="its steps are fixed, and it would run through an event without noticing.",
             remedy="dd.simulate, which stops at events, or a model without them",
         )
-    core = FlowCore(system, table, float(step), int(steps), _start_time(t0))
+    core = FlowCore(system, chosen, float(step), int(steps), _start_time(t0))
     if t0 is None and core.stage.depends_on_time:
         raise InputError(
             "This model depends on time, and t0 is not given.",

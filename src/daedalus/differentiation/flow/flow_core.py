@@ -1,4 +1,4 @@
-"""The fixed-step map of a system in the core: tables in, values and derivatives out, before CasADi sees it."""
+"""The fixed-step map of a system in the core: patterns in, values and derivatives out, before CasADi sees it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.differentiation.flow.flow_directions import INPUTS, Dependence, Directions, block_tables
+from daedalus.differentiation.flow.flow_directions import INPUTS, FlowDirections, StageDependence, block_arguments
 from daedalus.differentiation.flow.flow_stages import Stage, stage_of, written_is_shorter
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.system.system import System
@@ -33,24 +33,24 @@ class FlowCore:
     @cached_property
     def core(self) -> Any:
         """The core's own object, without full tensors."""
-        return _core.Flow(self._tables(self.directions, False))
+        return _core.Flow(self._arguments(self.directions, False))
 
     @cached_property
     def first_order(self) -> Any:
         """The core's own object without second derivatives: values, first derivatives and `pull_back`."""
-        directions = tuple(Directions(self.dependence, parameters, False) for parameters in (False, True))
-        return _core.Flow(self._tables(directions, False))
+        directions = tuple(FlowDirections(self.dependence, parameters, False) for parameters in (False, True))
+        return _core.Flow(self._arguments(directions, False))
 
     @cached_property
     def _core_with_tensors(self) -> Any:
-        return _core.Flow(self._tables(self.directions, True))
+        return _core.Flow(self._arguments(self.directions, True))
 
     @cached_property
-    def directions(self) -> tuple[Directions, Directions]:
+    def directions(self) -> tuple[FlowDirections, FlowDirections]:
         """Directions without and with the parameters."""
-        return Directions(self.dependence, False), Directions(self.dependence, True)
+        return FlowDirections(self.dependence, False), FlowDirections(self.dependence, True)
 
-    def _tables(self, directions: tuple[Directions, ...], with_tensors: bool) -> dict[str, Any]:
+    def _arguments(self, directions: tuple[FlowDirections, ...], with_tensors: bool) -> dict[str, Any]:
         stage, system, sizes = self.stage, self.system, self.stage.sizes
         guess = np.zeros(sizes["x"] + sizes["z"])
         guess[sizes["x"] :] = np.nan_to_num(system.start["z"])[: sizes["z"]]
@@ -70,8 +70,8 @@ class FlowCore:
             "c": self.tableau.c.tolist(),
             "guess": guess.tolist(),
             "nominal": [*system.nominal["x"].tolist(), *system.nominal["z"].tolist()],
-            "blocks": block_tables(self.dependence.blocks),
-            "directions": [along.tables(with_tensors) for along in directions],
+            "blocks": block_arguments(self.dependence.blocks),
+            "directions": [along.core_arguments(with_tensors) for along in directions],
         }
 
     # -- numbers -----------------------------------------------------------------------------------------------
@@ -189,12 +189,12 @@ def _stage_for(system: System, tableau: Tableau) -> Stage:
     return stage_of(system, implicit, implicit and written_is_shorter(system))
 
 
-def dependence_of(stage: Stage) -> Dependence:
+def dependence_of(stage: Stage) -> StageDependence:
     """The dependence of a stage's variables, found once and kept with the system."""
     key, prepared = ("flow dependence", stage.key), stage.system.prepared
     with stage.system.lock:
         if key not in prepared:
-            prepared[key] = Dependence(stage)
+            prepared[key] = StageDependence(stage)
     return prepared[key]
 
 

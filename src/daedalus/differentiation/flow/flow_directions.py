@@ -1,4 +1,4 @@
-"""What a flow can depend on, from patterns alone, and the tables of its derivatives for the core and for CasADi.
+"""What a flow can depend on, from patterns alone, and what the core and CasADi need for its derivatives.
 
 Directions are the entries of x, u and, where they are wanted, p. A second derivative along two directions vanishes
 unless some variable that enters nonlinearly depends on each: the others are left out of it from the start.
@@ -20,7 +20,7 @@ LANES = 4
 INPUTS = ("x", "u", "p")
 
 
-class Dependence:
+class StageDependence:
     """Which entries of (x, u, p) at the start each variable of a stage, and the end of a step, can depend on.
 
     state, unknown: boolean matrices, one row a state (or an unknown k, z), one column an entry of (x, u, p).
@@ -92,10 +92,10 @@ class Dependence:
         return pairs | pairs.T
 
 
-class Directions:
+class FlowDirections:
     """One choice of directions, x and u or x, u and p, in the order that the core works in."""
 
-    def __init__(self, dependence: Dependence, parameters: bool, second: bool = True) -> None:
+    def __init__(self, dependence: StageDependence, parameters: bool, second: bool = True) -> None:
         self.dependence, self.stage, self.parameters = dependence, dependence.stage, parameters
         sizes, self._second = self.stage.sizes, second
         chosen = range(dependence.inputs if parameters else sizes["x"] + sizes["u"])
@@ -188,7 +188,7 @@ class Directions:
     def _with(self, letter: str) -> bool:
         return all(c in self.position for c in self.columns(letter))
 
-    def tables(self, with_tensors: bool) -> dict[str, Any]:
+    def core_arguments(self, with_tensors: bool) -> dict[str, Any]:
         """Everything the core wants to know about these directions."""
         n = self.stage.sizes["x"]
         main, projection = self.stage.main(self.parameters), self.stage.projection(self.parameters)
@@ -225,7 +225,7 @@ def padded(count: int) -> int:
     return -(-count // LANES) * LANES
 
 
-def block_tables(blocks: list[StageBlock]) -> list[dict[str, list[int]]]:
+def block_arguments(blocks: list[StageBlock]) -> list[dict[str, list[int]]]:
     """The blocks of an implicit stage as flat lists."""
 
     def flat(entries: list[Entry]) -> list[int]:

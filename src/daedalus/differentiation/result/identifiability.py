@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
 from daedalus.errors import InputError, SolverError
 
 if TYPE_CHECKING:
     import xarray
-
-    from daedalus.differentiation.result.sensitivity_result import Sensitivities
 
 TIMES = 101
 # Below this share of the largest eigenvalue of the scaled information a direction cannot be seen.
@@ -41,7 +40,7 @@ class Ranking:
         return "\n".join(f"{n.ljust(width)}  {v:9.3g}  {bar}" for n, v, bar in zip(self.names, self.influence, bars))
 
 
-def rank(sens: Sensitivities, of: object = None) -> Ranking:
+def rank(sens: DifferentiatedRun, of: object = None) -> Ranking:
     """Influence of everything that was varied: RMS over time of ∂y/∂θ · size of θ / size of y."""
     names = [of] if isinstance(of, str) else list(of) if of is not None else None  # type: ignore[call-overload]
     samples = sens.at(_times(sens, None))
@@ -65,7 +64,7 @@ def rank(sens: Sensitivities, of: object = None) -> Ranking:
     return Ranking([labels[k] for k in order], influence[order])
 
 
-def fisher(sens: Sensitivities, outputs: str | Sequence[str], sigma: object, times: object) -> xarray.DataArray:
+def fisher(sens: DifferentiatedRun, outputs: str | Sequence[str], sigma: object, times: object) -> xarray.DataArray:
     """The information about the parameters, labelled on both axes."""
     import xarray
 
@@ -73,7 +72,9 @@ def fisher(sens: Sensitivities, outputs: str | Sequence[str], sigma: object, tim
     return xarray.DataArray(F, dims=("p", "p_2"), coords={"p": labels, "p_2": labels}, name="fisher")
 
 
-def correlation(sens: Sensitivities, outputs: str | Sequence[str], sigma: object, times: object) -> xarray.DataArray:
+def correlation(
+    sens: DifferentiatedRun, outputs: str | Sequence[str], sigma: object, times: object
+) -> xarray.DataArray:
     """The correlation of the parameters' estimates; refuses what cannot be told apart."""
     import xarray
 
@@ -97,7 +98,7 @@ def correlation(sens: Sensitivities, outputs: str | Sequence[str], sigma: object
 
 
 def _information(
-    sens: Sensitivities, outputs: str | Sequence[str], sigma: object, times: object
+    sens: DifferentiatedRun, outputs: str | Sequence[str], sigma: object, times: object
 ) -> tuple[list[str], np.ndarray]:
     names = [outputs] if isinstance(outputs, str) else list(outputs)
     columns = sens._columns("p")
@@ -114,7 +115,7 @@ def _information(
     return sens.labels[columns], F
 
 
-def _times(sens: Sensitivities, times: object) -> np.ndarray:
+def _times(sens: DifferentiatedRun, times: object) -> np.ndarray:
     if times is None:
         return np.linspace(sens._recorded.t[0], sens._recorded.t[-1], TIMES)
     return np.atleast_1d(np.asarray(times, dtype=float))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
 from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 
 if TYPE_CHECKING:
     import xarray
-
-    from daedalus.differentiation.result.sensitivity_result import Sensitivities
 
 FIRST = {"M": "x", "N": "u", "by_parameters": "p"}
 SECOND = {"O": ("x", "x"), "P": ("x", "u"), "Q": ("u", "u")}
 AXES = {"x": ("start",), "u": ("u",), "p": ("p",)}
 
 
-def to_dataset(sens: Sensitivities, samples: SensitivitySamples) -> xarray.Dataset:
+def to_dataset(sens: DifferentiatedRun, samples: SensitivitySamples) -> xarray.Dataset:
     """All arrays that the run has, over `time`."""
     import xarray
 

@@ -15,7 +15,7 @@ from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import GROUPS, WORDS
 from daedalus.differentiation.variational.augmented import AnyAugmented
 from daedalus.differentiation.variational.chain_rule import Followed, FollowedInParts, followed
-from daedalus.differentiation.variational.recorded import Part
+from daedalus.differentiation.variational.recorded import RunPart
 from daedalus.errors import InputError
 
 
@@ -42,7 +42,7 @@ class SensitivitySamples:
         times: np.ndarray,
         y: np.ndarray,
         scalar: bool,
-        parts: Sequence[Part] = (),
+        parts: Sequence[RunPart] = (),
     ) -> None:
         self._case, self._augmented, self._parts = case, augmented, parts
         self._times, self._y, self._scalar = times, y, scalar

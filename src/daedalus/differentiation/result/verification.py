@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.forward_run import differentiate
 from daedalus.differentiation.gradient import pulled_back
 from daedalus.differentiation.parts import end_of_part, next_part
+from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
 from daedalus.differentiation.steps.adjoint import recorded_segments
 from daedalus.differentiation.steps.adjoint_in_parts import ForwardPart
 from daedalus.differentiation.steps.discrete import nominal_run, nominal_settings, states_again, taken_again
@@ -29,9 +30,6 @@ from daedalus.differentiation.variational.start_chart import StartChart
 from daedalus.errors import SolverError
 from daedalus.integrators.methods import is_implicit
 from daedalus.simulation.plant.constant_mass import varying_mass
-
-if TYPE_CHECKING:
-    from daedalus.differentiation.result.sensitivity_result import Sensitivities
 
 INCREMENTS = 10.0 ** np.arange(-2, -8, -1)
 # Differences of first derivatives; a run that grows fast needs the shorter ones.
@@ -94,15 +92,13 @@ class Verification:
         return "\n".join([f"Verification: {'passed' if self.passed else 'NOT passed'}", *lines])
 
 
-def verify(sens: Sensitivities) -> Verification:
+def verify(sens: DifferentiatedRun) -> Verification:
     """All checks that fit the result."""
-    from daedalus.differentiation.sensitivities import differentiate
-
     case, directions = steps_to_verify(sens._parts[0].case), sens._directions
     chart = StartChart(case, directions, sens._start)
     size = directions.sizes(case.system, case.p)
     try:  # the steps of the nominal run, differentiated
-        steps = differentiate(case, 1, directions, "discrete")
+        steps = DifferentiatedRun(*differentiate(case, 1, directions, "discrete"))
     except SolverError as error:
         why = f"the steps cannot be differentiated: {'; '.join(error.facts) or error.what}"
         others = [_not_made(name, why) for name in ("the adjoint", "the steps differentiated")]
@@ -125,7 +121,7 @@ def _not_made(name: str, why: str) -> Check:
     return Check(name, np.nan, np.nan, why, ran=False)
 
 
-def _compared(sens: Sensitivities, case: Case, differs: bool) -> str:
+def _compared(sens: DifferentiatedRun, case: Case, differs: bool) -> str:
     """What was compared, and where the steps may differ from the flow for a good reason."""
     told = f"the result is {sens.how}"
     if case.method != sens._case.method:
@@ -151,14 +147,14 @@ def _of_the_flow(rtol: float, scaled: np.ndarray) -> float:
     return min(AT_MOST, TOLERANCES * rtol * (1 + float(np.abs(scaled).max(initial=0.0))))
 
 
-def _directions(sens: Sensitivities, size: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
+def _directions(sens: DifferentiatedRun, size: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
     """Random directions, in the sizes of what is varied."""
     draw = np.random.default_rng(seed)
     return [size * draw.standard_normal(len(size)) / np.sqrt(len(size)) for _ in range(count)]
 
 
 def _against_differences(
-    sens: Sensitivities, chart: StartChart, steps: Sensitivities | None, S: np.ndarray, size: np.ndarray
+    sens: DifferentiatedRun, chart: StartChart, steps: DifferentiatedRun | None, S: np.ndarray, size: np.ndarray
 ) -> Check:
     """Central differences over shrinking increments, of the steps or, through events and without steps, of runs."""
     nominal_x = sens._case.system.nominal["x"]
@@ -196,7 +192,7 @@ def _slope(errors: np.ndarray, scale: float) -> float | None:
     return float(falling[-1]) if falling else None
 
 
-def _end(case: Case, steps: Sensitivities, through_events: bool) -> np.ndarray:
+def _end(case: Case, steps: DifferentiatedRun, through_events: bool) -> np.ndarray:
     """The last state of a case, on the steps of the nominal run."""
     if through_events:
         return _last_state(_tight(case), float(steps.steps[-1]))
@@ -239,7 +235,7 @@ def _tight(case: Case) -> Case:
 
 
 def _against_adjoint(
-    case: Case, directions: Directions, steps: Sensitivities, S: np.ndarray, size: np.ndarray
+    case: Case, directions: Directions, steps: DifferentiatedRun, S: np.ndarray, size: np.ndarray
 ) -> Check:
     """A random combination of the last state, forward and by the adjoint."""
     if steps.steps[-1] != case.t1:
@@ -253,7 +249,7 @@ def _against_adjoint(
     return Check("the adjoint", float(gap), ADJOINT)
 
 
-def _segments(steps: Sensitivities) -> tuple[list[ForwardPart], np.ndarray]:
+def _segments(steps: DifferentiatedRun) -> tuple[list[ForwardPart], np.ndarray]:
     """The steps as segments, with the states that were differentiated."""
     runs: list[ForwardPart] = []
     for part in steps._parts:
@@ -269,7 +265,9 @@ def _segments(steps: Sensitivities) -> tuple[list[ForwardPart], np.ndarray]:
     return runs, last
 
 
-def _second_order(sens: Sensitivities, chart: StartChart, steps: Sensitivities, size: np.ndarray) -> list[Check]:
+def _second_order(
+    sens: DifferentiatedRun, chart: StartChart, steps: DifferentiatedRun, size: np.ndarray
+) -> list[Check]:
     """Differences of first derivatives in two directions, against each other and against the second derivatives."""
     a, b = _directions(sens, size, 2, 13)
     nominal_x = sens._case.system.nominal["x"]
@@ -297,7 +295,7 @@ def _second_order(sens: Sensitivities, chart: StartChart, steps: Sensitivities, 
     ]
 
 
-def _slopes_at(sens: Sensitivities, chart: StartChart, steps: Sensitivities, change: np.ndarray) -> np.ndarray:
+def _slopes_at(sens: DifferentiatedRun, chart: StartChart, steps: DifferentiatedRun, change: np.ndarray) -> np.ndarray:
     """S of a moved case, on the steps of the nominal run."""
     near = chart.moved(change)
     x, S = near.x0, chart.slopes(near)

@@ -27,8 +27,8 @@ from daedalus.differentiation.variational.error_controlled import check_finished
 from daedalus.integrators.methods import is_implicit
 from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.plant import ExplicitPlant
 from daedalus.simulation.plant.projection import projection
 
 # Steps of the first segment; each later one has as many more.
@@ -177,7 +177,7 @@ def _event(case: Case, guard: int, t: float, before: np.ndarray, weights: np.nda
 
 
 def _explicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    plant, table = case.plant, tableau_of(case)
+    plant, tableau = case.plant, tableau_of(case)
     assert isinstance(plant, ExplicitPlant)
     pulled = pullbacks_of(plant)
     moved = pulled.projection if "projection" in case.settings.call else None
@@ -185,9 +185,9 @@ def _explicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[
         plant.rhs.core,
         pulled.rhs.core,
         None if moved is None else moved.core,
-        table.A,
-        table.b,
-        table.c,
+        tableau.A,
+        tableau.b,
+        tableau.c,
         segment.times,
         states_again(case, segment.times, segment.row),
         case.drive.constants,

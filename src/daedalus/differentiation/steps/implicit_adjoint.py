@@ -23,7 +23,7 @@ from daedalus.differentiation.steps.sparse_adjoint import SparsePullback
 from daedalus.errors import SolverError
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.system.system import System
-from daedalus.simulation.plant.implicit_plant import implicit_plant_of
+from daedalus.simulation.plant.plants import implicit_plant_of
 
 # Stages with more unknowns that hang together are factorised as a sparse matrix.
 LARGEST_BLOCK = 240

@@ -24,7 +24,7 @@ import numpy as np
 from daedalus.compilation import Compiled
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.steps.residual_pullback import Entries, ResidualPullback, Solve, factorised, stage_inputs
-from daedalus.integrators.tableaux.rosenbrock_coefficients import RosenbrockTable, rosenbrock_table
+from daedalus.integrators.tableaux.rosenbrock_coefficients import RosenbrockCoefficients, rosenbrock_coefficients
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 
 
@@ -43,8 +43,8 @@ class Step(NamedTuple):
 class RosenbrockPullback:
     """Steps of one system by one Rosenbrock method, pulled back; functions are compiled once."""
 
-    def __init__(self, plant: ImplicitPlant, table: RosenbrockTable, projected: bool) -> None:
-        self.plant, self.table, self.n = plant, table, plant.system.sizes["x"]
+    def __init__(self, plant: ImplicitPlant, method: RosenbrockCoefficients, projected: bool) -> None:
+        self.plant, self.method, self.n = plant, method, plant.system.sizes["x"]
         self._parts = ResidualPullback(plant, projected)
         self._bend = self._matrix_pullback().core
 
@@ -64,7 +64,7 @@ class RosenbrockPullback:
         self, case: Case, times: np.ndarray, rows: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights of the last state as those of the first, of the inputs of each step, and of the parameters."""
-        inputs, slopes = stage_inputs(case, times, self.table.alpha)
+        inputs, slopes = stage_inputs(case, times, self.method.alpha)
         by_inputs, by_parameters = np.zeros((len(times) - 1, inputs.shape[2])), np.zeros(len(case.p))
         for j in reversed(range(len(times) - 1)):
             step = self._taken(float(times[j]), float(times[j + 1] - times[j]), rows[j], inputs[j], slopes[j], case.p)
@@ -74,33 +74,33 @@ class RosenbrockPullback:
 
     def _taken(self, t: float, h: float, row: np.ndarray, inputs: np.ndarray, slope: np.ndarray, p: np.ndarray) -> Step:
         """The stages of a step once more."""
-        table, n = self.table, self.n
+        method, n = self.method, self.n
         w, rate, none = row[:-n], row[-n:], np.zeros(n)
         dot, whole = self._parts.jacobians(t, rate, w, inputs[0], p)
-        solve = factorised(len(w), [(dot[0], dot[1], dot[2] / (h * table.gamma[0])), whole], t)
+        solve = factorised(len(w), [(dot[0], dot[1], dot[2] / (h * method.gamma[0])), whole], t)
         drift = self.plant.drift.core(np.array([t]), none, w[:n], w[n:], inputs[0], p, slope)[0]
-        k = np.zeros((len(table.alpha), len(w)))
+        k = np.zeros((len(method.alpha), len(w)))
         for i in range(len(k)):
-            v, W = -(table.c[i, :i] @ k[:i, :n]) / h, w + table.a[i, :i] @ k[:i]
-            F = self._parts.residual(np.array([t + table.alpha[i] * h]), v, W[:n], W[n:], inputs[i], p)[0]
-            k[i] = solve(-F - h * table.gamma[i] * drift, False)
+            v, W = -(method.c[i, :i] @ k[:i, :n]) / h, w + method.a[i, :i] @ k[:i]
+            F = self._parts.residual(np.array([t + method.alpha[i] * h]), v, W[:n], W[n:], inputs[i], p)[0]
+            k[i] = solve(-F - h * method.gamma[i] * drift, False)
         return Step(t, h, row, inputs, slope, solve, k)
 
     def _pulled(self, step: Step, p: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights of x behind a step as those of x before it, of its inputs and of the parameters."""
-        table, n, (t, h, row, inputs, slope, solve, k) = self.table, self.n, step
-        w, factor = row[:-n], 1 / (h * table.gamma[0])
+        method, n, (t, h, row, inputs, slope, solve, k) = self.method, self.n, step
+        w, factor = row[:-n], 1 / (h * method.gamma[0])
         pulled, of_w, of_u, of_p = self._end(step, p, weights)
         of_rate = np.zeros(n)
         for i in reversed(range(len(k))):
             kappa = solve(pulled[i], True)
-            v, W = -(table.c[i, :i] @ k[:i, :n]) / h, w + table.a[i, :i] @ k[:i]
-            time = np.array([t + table.alpha[i] * h])
+            v, W = -(method.c[i, :i] @ k[:i, :n]) / h, w + method.a[i, :i] @ k[:i]
+            time = np.array([t + method.alpha[i] * h])
             by_v, by_x, by_z, by_u, by_p = self._parts.pull(time, v, W[:n], W[n:], inputs[i], p, kappa)
             by_W = np.concatenate([by_x, by_z])
-            pulled[:i] -= np.outer(table.a[i, :i], by_W)
-            pulled[:i, :n] += np.outer(table.c[i, :i], by_v) / h
-            factors = np.array([factor]), np.array([h * table.gamma[i]])
+            pulled[:i] -= np.outer(method.a[i, :i], by_W)
+            pulled[:i, :n] += np.outer(method.c[i, :i], by_v) / h
+            factors = np.array([factor]), np.array([h * method.gamma[i]])
             bent = self._bend(np.array([t]), row[-n:], w[:n], w[n:], inputs[0], p, kappa, k[i], slope, *factors)
             of_w = of_w - by_W - np.concatenate(bent[1:3])
             of_rate = of_rate - bent[0]
@@ -109,15 +109,15 @@ class RosenbrockPullback:
 
     def _end(self, step: Step, p: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
         """Weights of x behind a step as those of its stages, of w before it, of u and of p, projection included."""
-        table, n, (t, h, row, inputs, _, _, k) = self.table, self.n, step
+        method, n, (t, h, row, inputs, _, _, k) = self.method, self.n, step
         of_rate, of_w = np.zeros(n), np.concatenate([weights, np.zeros(k.shape[1] - n)])
-        of_u, of_p, factor = np.zeros(inputs.shape[1]), np.zeros(len(p)), 1 / (h * table.gamma[0])
+        of_u, of_p, factor = np.zeros(inputs.shape[1]), np.zeros(len(p)), 1 / (h * method.gamma[0])
         if self._parts.moved is not None:
-            end, rate = row[:-n] + table.end @ k, factor * k[-1, :n] - (table.c[-1] @ k[:, :n]) / h
+            end, rate = row[:-n] + method.end @ k, factor * k[-1, :n] - (method.c[-1] @ k[:, :n]) / h
             parts = self._parts.moved(np.array([t + h]), rate, end[:n], end[n:], inputs[-1], p, weights)
             of_rate, of_w, of_u, of_p = parts[0], np.concatenate(parts[1:3]), parts[3], parts[4]
-        pulled = np.outer(table.end, of_w)
-        pulled[:, :n] -= np.outer(table.c[-1], of_rate) / h
+        pulled = np.outer(method.end, of_w)
+        pulled[:, :n] -= np.outer(method.c[-1], of_rate) / h
         pulled[-1, :n] += factor * of_rate
         return pulled, of_w, of_u, of_p
 
@@ -143,5 +143,5 @@ def rosenbrock_pullback_of(case: Case) -> RosenbrockPullback:
     prepared, key = case.system.prepared, ("rosenbrock pullback", case.method, projected)
     with case.system.lock:
         if key not in prepared:
-            prepared[key] = RosenbrockPullback(plant, rosenbrock_table(case.method), projected)
+            prepared[key] = RosenbrockPullback(plant, rosenbrock_coefficients(case.method), projected)
     return prepared[key]

@@ -18,7 +18,8 @@ from daedalus.differentiation.variational.formula_rows import FormulaRows
 from daedalus.differentiation.variational.residual_augmented import ResidualAugmented, inputs_with_weights
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.differentiation.variational.variational import Variational
-from daedalus.simulation.plant.plant import ExplicitPlant, Plant
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.plant.plant import Plant
 
 
 class Augmented:

@@ -15,7 +15,7 @@ from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.variational.augmented import AnyAugmented, Augmented
 from daedalus.differentiation.variational.recorded import PassedEvent, Recorded
 from daedalus.errors import SolverError
-from daedalus.simulation.result.trajectory import Dense, Work
+from daedalus.simulation.result.recorded_run import Dense, Work
 from daedalus.simulation.run.rechosen_constraints import SUSPECT
 from daedalus.simulation.run.stop_reason import SUCCESS, remedy, stop_reason, without_advice
 

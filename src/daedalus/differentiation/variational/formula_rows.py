@@ -20,7 +20,7 @@ from daedalus.differentiation.variational.column_equations import ColumnEquation
 from daedalus.differentiation.variational.core_rows import CoreRows
 from daedalus.differentiation.variational.residual_augmented import inputs_with_weights
 from daedalus.differentiation.variational.variational import Variational
-from daedalus.simulation.plant.plant import ExplicitPlant
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 
 
 class FormulaRows(CoreRows):

@@ -26,7 +26,7 @@ from daedalus.differentiation.variational.error_controlled import (
 from daedalus.differentiation.variational.recorded import PassedEvent, Recorded, joined
 from daedalus.errors import SolverError
 from daedalus.integrators.methods import choose_method
-from daedalus.simulation.result.trajectory import Dense, Work
+from daedalus.simulation.result.recorded_run import Dense, Work
 
 # A run is given up where this many events fall into so small a part of the span.
 IN_A_ROW, SHARE = 100, 1e-6

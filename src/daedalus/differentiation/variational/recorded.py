@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.case import Case
-from daedalus.simulation.result.trajectory import Dense, Work
+from daedalus.simulation.result.recorded_run import Dense, Work
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class RunPart:
     """A part of a run: what was run, its variational equations, and what came of it."""
 
     case: Case
@@ -58,7 +58,7 @@ class Part:
     recorded: Recorded
 
 
-def joined_record(parts: Sequence[Part]) -> Recorded:
+def joined_record(parts: Sequence[RunPart]) -> Recorded:
     """What runs that follow each other leave behind, as one; the moment of a joint is that of the later part."""
     records = [part.recorded for part in parts]
     if len(records) == 1:

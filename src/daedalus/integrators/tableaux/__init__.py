@@ -1,1 +1,1 @@
-"""Runge–Kutta methods as tables of coefficients, and what can be proved of them."""
+"""Runge–Kutta methods as arrays of coefficients, and what can be proved of them."""

@@ -151,7 +151,7 @@ def settle(entries: list[Coefficient]) -> bool:
 
 
 def write_coefficient(value: Coefficient) -> str:
-    """A coefficient as one reads it in a table: 1/3, 1/4 - sqrt(3)/6, 0.0964608."""
+    """A coefficient as one reads it in a book: 1/3, 1/4 - sqrt(3)/6, 0.0964608."""
     text = str(value)
     return f"{float(value):.6g}" if isinstance(value, float) or len(text) > LONGEST_TEXT else text
 

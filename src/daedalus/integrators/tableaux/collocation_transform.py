@@ -75,7 +75,7 @@ def collocation_transform(stages: int) -> CollocationTransform:
 
 @cache
 def core_collocation(stages: int) -> Any:
-    """The table of Radau IIA as the core's own object."""
+    """The coefficients of Radau IIA as the core's own object."""
     from daedalus._core import Collocation
 
     t = collocation_transform(stages)

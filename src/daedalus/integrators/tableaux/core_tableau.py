@@ -1,18 +1,17 @@
-"""From a Tableau to the table that the integrator core runs: an explicit one, or one whose stages are solved for.
+"""From a Tableau to what the integrator core runs: an explicit one, or one whose stages are solved for.
 
 An inconsistent tableau is refused here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from daedalus.errors import InputError
-
-if TYPE_CHECKING:
-    from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.integrators.tableaux.stage_interpolation import state_weights, value_weights
+from daedalus.integrators.tableaux.tableau import Tableau
 
 
 def core_coefficients(
@@ -43,7 +42,7 @@ def core_coefficients(
 
 
 def core_tableau(tableau: Tableau) -> Any:
-    """The table of a consistent tableau as the core's own object, ready for its integrate().
+    """A consistent tableau as the core's own object, ready for its integrate().
 
     Explicit tableaux become a Tableau, for models x' = f(t, x); all others an ImplicitTableau, for 0 = F(t, x', x, z).
 
@@ -62,7 +61,7 @@ def core_tableau(tableau: Tableau) -> Any:
 
 
 def core_implicit_tableau(tableau: Tableau) -> Any:
-    """The table of any consistent tableau for implicit models; an explicit one solves for x' and z at each stage.
+    """Any consistent tableau for implicit models; an explicit one solves for x' and z at each stage.
 
     ``groups`` of the result says how the stages are solved: the number of stages at once, 0 for one that x is known at.
 
@@ -74,7 +73,6 @@ def core_implicit_tableau(tableau: Tableau) -> Any:
     [[3], [1, 1], [0, 2], [0, 0, 0, 0]]
     """
     from daedalus._core import ImplicitTableau
-    from daedalus.integrators.tableaux.stage_interpolation import state_weights, value_weights
 
     A, b, c, b_hat, order, error_order = core_coefficients(tableau)
     return ImplicitTableau(A, b, c, state_weights(tableau), value_weights(tableau), b_hat, order, error_order)

@@ -43,7 +43,7 @@ class DaeOrders:
         return self.orders is None
 
     def __str__(self) -> str:
-        """The cell of a table: one number where all orders are the same, else each with its kind; - where refused."""
+        """The entry of a list: one number where all orders are the same, else each with its kind; - where refused."""
         if self.orders is None:
             return "-"
         if len(set(self.orders.values())) == 1:

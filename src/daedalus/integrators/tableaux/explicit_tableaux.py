@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class ExplicitTable(NamedTuple):
+class WrittenTableau(NamedTuple):
     """Rows of A from the second stage on, weights, second weights, nodes where they are not the row sums, source."""
 
     rows: tuple[str, ...]
@@ -18,26 +18,26 @@ class ExplicitTable(NamedTuple):
     source: str = ""
 
 
-EXPLICIT: dict[str, ExplicitTable] = {
-    "euler": ExplicitTable((), "1", source="Euler 1768"),
+EXPLICIT: dict[str, WrittenTableau] = {
+    "euler": WrittenTableau((), "1", source="Euler 1768"),
     # Document 002 prints b = (0, 1/2), which sums to 1/2.
-    "midpoint": ExplicitTable(("1/2",), "0 1", source="Runge 1895"),
-    "heun": ExplicitTable(("1",), "1/2 1/2", source="Heun 1900, the explicit trapezoidal rule"),
+    "midpoint": WrittenTableau(("1/2",), "0 1", source="Runge 1895"),
+    "heun": WrittenTableau(("1",), "1/2 1/2", source="Heun 1900, the explicit trapezoidal rule"),
     # Document 002 prints b = (1/4, 1/3), which sums to 7/12.
-    "ralston": ExplicitTable(("2/3",), "1/4 3/4", source="Ralston 1962: least error bound of order 2"),
-    "heun3": ExplicitTable(("1/3", "0 2/3"), "1/4 0 3/4", source="Heun 1900"),
-    "kutta3": ExplicitTable(("1/2", "-1 2"), "1/6 2/3 1/6", source="Kutta 1901"),
-    "ralston3": ExplicitTable(("1/2", "0 3/4"), "2/9 1/3 4/9", source="Ralston 1962: least error bound of order 3"),
-    "ssprk3": ExplicitTable(("1", "1/4 1/4"), "1/6 1/6 2/3", source="Shu & Osher 1988"),
-    "rk4": ExplicitTable(("1/2", "0 1/2", "0 0 1"), "1/6 1/3 1/3 1/6", source="Kutta 1901"),
-    "rk38": ExplicitTable(("1/3", "-1/3 1", "1 -1 1"), "1/8 3/8 3/8 1/8", source="Kutta 1901, the 3/8 rule"),
-    "bs3": ExplicitTable(
+    "ralston": WrittenTableau(("2/3",), "1/4 3/4", source="Ralston 1962: least error bound of order 2"),
+    "heun3": WrittenTableau(("1/3", "0 2/3"), "1/4 0 3/4", source="Heun 1900"),
+    "kutta3": WrittenTableau(("1/2", "-1 2"), "1/6 2/3 1/6", source="Kutta 1901"),
+    "ralston3": WrittenTableau(("1/2", "0 3/4"), "2/9 1/3 4/9", source="Ralston 1962: least error bound of order 3"),
+    "ssprk3": WrittenTableau(("1", "1/4 1/4"), "1/6 1/6 2/3", source="Shu & Osher 1988"),
+    "rk4": WrittenTableau(("1/2", "0 1/2", "0 0 1"), "1/6 1/3 1/3 1/6", source="Kutta 1901"),
+    "rk38": WrittenTableau(("1/3", "-1/3 1", "1 -1 1"), "1/8 3/8 3/8 1/8", source="Kutta 1901, the 3/8 rule"),
+    "bs3": WrittenTableau(
         ("1/2", "0 3/4", "2/9 1/3 4/9"),
         "2/9 1/3 4/9 0",
         "7/24 1/4 1/3 1/8",
         source="Bogacki & Shampine 1989",
     ),
-    "fehlberg": ExplicitTable(
+    "fehlberg": WrittenTableau(
         (
             "1/4",
             "3/32 9/32",
@@ -49,7 +49,7 @@ EXPLICIT: dict[str, ExplicitTable] = {
         "16/135 0 6656/12825 28561/56430 -9/50 2/55",
         source="Fehlberg 1969, continued with the fourth-order solution",
     ),
-    "cash_karp": ExplicitTable(
+    "cash_karp": WrittenTableau(
         (
             "1/5",
             "3/40 9/40",
@@ -61,7 +61,7 @@ EXPLICIT: dict[str, ExplicitTable] = {
         "2825/27648 0 18575/48384 13525/55296 277/14336 1/4",
         source="Cash & Karp 1990",
     ),
-    "dopri5": ExplicitTable(
+    "dopri5": WrittenTableau(
         (
             "1/5",
             "3/40 9/40",
@@ -75,7 +75,7 @@ EXPLICIT: dict[str, ExplicitTable] = {
         source="Dormand & Prince 1980",
     ),
     # The second weights are b plus the differences of the paper, whose last one has the wrong sign there.
-    "tsit5": ExplicitTable(
+    "tsit5": WrittenTableau(
         (
             "0.161",
             "-0.008480655492356989 0.335480655492357",
@@ -92,7 +92,7 @@ EXPLICIT: dict[str, ExplicitTable] = {
         "0 0.161 0.327 0.9 0.9800255409045097 1 1",
         source="Tsitouras 2011",
     ),
-    "dop853": ExplicitTable(
+    "dop853": WrittenTableau(
         rows=(
             "0.05260015195876773",
             "0.0197250569845379 0.0591751709536137",

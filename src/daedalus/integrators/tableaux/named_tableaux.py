@@ -1,6 +1,6 @@
 """Tableaux by name: the methods of the books, the second- and third-order families with α, and collocation by order.
 
-Each is built when first asked for. Explicit ones come from explicit_tables.py, Gauss, Radau and Lobatto ones from
+Each is built when first asked for. Explicit ones come from explicit_tableaux.py, Gauss, Radau and Lobatto ones from
 collocation.py, diagonally implicit ones are here.
 """
 
@@ -122,7 +122,7 @@ def _unknown(asked: str, key: str) -> InputError:
         return InputError(
             "This method has no Butcher tableau.",
             f"name = {asked!r}",
-            because="it is not a Runge–Kutta method with one fixed table.",
+            because="it is not a Runge–Kutta method with one fixed tableau.",
             remedy=f'dd.simulate(..., method="{key}"), or a tableau such as "radau5".',
         )
     close = difflib.get_close_matches(key, [*tableau_names(), *ALIASES], n=3, cutoff=0.5)
@@ -135,14 +135,14 @@ def _unknown(asked: str, key: str) -> InputError:
 
 
 def _explicit(name: str) -> Tableau:
-    table = EXPLICIT[name]
-    b = table.b.split()
-    rows = [row.split() for row in ("", *table.rows)]
-    # Tables in decimals are doubles: their last digit is rounded, so they are not exact.
-    read: Callable[[str], Any] = float if table.c else str
+    written = EXPLICIT[name]
+    b = written.b.split()
+    rows = [row.split() for row in ("", *written.rows)]
+    # Coefficients in decimals are doubles: their last digit is rounded, so they are not exact.
+    read: Callable[[str], Any] = float if written.c else str
     A = [[read(text) for text in row] + [0] * (len(b) - len(row)) for row in rows]
-    second = [read(text) for text in table.b_hat.split()] if table.b_hat else None
-    nodes = [read(text) for text in table.c.split()] if table.c else None
+    second = [read(text) for text in written.b_hat.split()] if written.b_hat else None
+    nodes = [read(text) for text in written.c.split()] if written.c else None
     return Tableau(A, [read(text) for text in b], nodes, second, name=name)
 
 

@@ -39,7 +39,7 @@ class RosenbrockNumbers:
 
 
 @dataclass(frozen=True, eq=False)
-class RosenbrockTable:
+class RosenbrockCoefficients:
     """All numbers of a Rosenbrock method in full matrices; row j of `powers` gives the coefficient of θ^(j+1)."""
 
     alpha: np.ndarray
@@ -156,14 +156,14 @@ NUMBERS = {
 }
 
 
-def rosenbrock_table(name: str) -> RosenbrockTable:
+def rosenbrock_coefficients(name: str) -> RosenbrockCoefficients:
     """The numbers of a Rosenbrock method by its name, in full matrices.
 
     Example
     -------
-    >>> from daedalus.integrators.tableaux.rosenbrock_coefficients import rosenbrock_table
-    >>> table = rosenbrock_table("rodas4")
-    >>> print(table.alpha, table.order, len(table.powers))
+    >>> from daedalus.integrators.tableaux.rosenbrock_coefficients import rosenbrock_coefficients
+    >>> numbers = rosenbrock_coefficients("rodas4")
+    >>> print(numbers.alpha, numbers.order, len(numbers.powers))
     [0.    0.386 0.21  0.63  1.    1.   ] 4 3
     """
     numbers = NUMBERS[name]
@@ -186,7 +186,7 @@ def rosenbrock_table(name: str) -> RosenbrockTable:
     # θ w_new − θ w + (θ − θ²) Σ_r θ^(r−1) H_r, by powers of θ.
     powers = bend[1:] - bend[:-1]
     powers[0] += end
-    return RosenbrockTable(alpha, gamma, a, c, end, last, powers, numbers.order)
+    return RosenbrockCoefficients(alpha, gamma, a, c, end, last, powers, numbers.order)
 
 
 @cache
@@ -194,5 +194,5 @@ def core_rosenbrock(name: str) -> Any:
     """A Rosenbrock method, "rodas4" or "rodas5p", as the core's own object."""
     from daedalus._core import Rosenbrock
 
-    t = rosenbrock_table(name)
+    t = rosenbrock_coefficients(name)
     return Rosenbrock(t.alpha, t.gamma, t.a, t.c, t.end, t.error, t.powers, t.order)

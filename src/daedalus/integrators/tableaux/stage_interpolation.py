@@ -8,12 +8,9 @@ its values at both ends and at the stages.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.integrators.tableaux.tableau import Tableau
 
 # Powers of θ lose a digit with every degree or so: beyond this one the polynomial would be less exact than a lower one.
 HIGHEST_DEGREE = 9

@@ -15,7 +15,6 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.integrators.tableaux.coefficients import Coefficient, check_shapes, read_matrix, read_vector, settle
-from daedalus.integrators.tableaux.core_tableau import core_tableau
 from daedalus.integrators.tableaux.rooted_trees import ElementaryWeights, OrderCondition, method_order
 from daedalus.integrators.tableaux.simplifying_assumptions import quadrature_order, stage_order
 from daedalus.integrators.tableaux.stability import (
@@ -31,9 +30,8 @@ from daedalus.integrators.tableaux.stage_algebra import (
     PolynomialStages,
     StageAlgebra,
 )
+from daedalus.integrators.tableaux.tableau_problems import find_problems
 from daedalus.integrators.tableaux.tableau_text import butcher_array
-
-__all__ = ["Tableau", "core_tableau"]
 
 
 @final
@@ -46,7 +44,7 @@ class Tableau:
     b: weights, s.
     c: nodes, s; the row sums of A where left out.
     b_hat: weights of a second solution for the error estimate, s; a method with them can choose its steps.
-    name: what to call the method in tables and errors.
+    name: what to call the method in lists and errors.
 
     Coefficients are numbers, fractions, or texts such as "1/6" and "1/4 - sqrt(3)/6". Whole numbers, fractions, texts
     and small binary fractions (0.5) are exact and every question is decided exactly. With other floats the tableau is
@@ -280,9 +278,8 @@ class Tableau:
         the weights b sum to 1/2, not 1: even a constant derivative is integrated wrongly, and no step size helps;
         with b[1] = 1 instead of 1/2 the method has order 2
         """
-        from daedalus.integrators.tableaux.tableau_problems import find_problems
-
-        return find_problems(self)
+        exact = self.is_exact and self._form is None
+        return find_problems(self, self._entries, exact, lambda A, b, c: Tableau(A, b, c).order)
 
     @cached_property
     def stability_function(self) -> StabilityFunction:
@@ -365,7 +362,7 @@ class Tableau:
         >>> dd.tableau("rk4").plot_stability().get_xlabel()
         'Re z'
         """
-        from daedalus.display.stability import plot_stability
+        from daedalus.display.stability_plot import plot_stability
 
         return plot_stability(self, ax=ax, order_star=order_star, window=window)
 

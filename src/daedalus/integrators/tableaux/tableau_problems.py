@@ -6,33 +6,61 @@ method, the sentence says which.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from daedalus.integrators.tableaux.coefficients import write_coefficient
+from daedalus.integrators.tableaux.rooted_trees import OrderCondition
 from daedalus.integrators.tableaux.stage_algebra import TOLERANCE
-
-if TYPE_CHECKING:
-    from daedalus.integrators.tableaux.tableau import Tableau
 
 # Conditions missed by less than this part of their target look like coefficients typed with too few digits.
 DROPPED_DIGITS = 1e-4
 
+# A, b, c and b_hat by name as they were given, and the order of the method with other ones.
+Entries = dict[str, Any]
+OrderOf = Callable[[Any, Sequence[Any], Any], int]
 
-def find_problems(tableau: Tableau) -> list[str]:
+
+class MethodFacts(Protocol):
+    """What a tableau answers about itself."""
+
+    A: np.ndarray
+    b: np.ndarray
+    b_hat: np.ndarray | None
+    is_exact: bool
+
+    @property
+    def stages(self) -> int:
+        """The number of stages."""
+
+    @property
+    def order(self) -> int:
+        """The order of the method."""
+
+    @property
+    def reuses_last_stage(self) -> bool:
+        """Whether the last stage begins the next step."""
+
+    def order_conditions(self, order: int) -> list[OrderCondition]:
+        """The conditions of one order."""
+
+
+def find_problems(tableau: MethodFacts, entries: Entries, exact: bool, order_of: OrderOf) -> list[str]:
     """Sentences on what is wrong, most serious first; empty for a sound tableau.
+
+    entries: the coefficients as they were given; exact: whether these are exact. order_of: the order with other ones.
 
     Example
     -------
     >>> import daedalus as dd
-    >>> from daedalus.integrators.tableaux.tableau_problems import find_problems
-    >>> print(*find_problems(dd.Tableau([[0, 0], ["1/2", 0]], [0, 1], [0, "2/5"])))
+    >>> print(*dd.Tableau([[0, 0], ["1/2", 0]], [0, 1], [0, "2/5"]).problems())
     node c[1] is 2/5, but row 1 of A sums to 1/2: on systems that depend on t the stage is evaluated at the wrong time
     """
-    found = [*_wrong_sum(tableau, "b"), *_wrong_nodes(tableau)]
+    found = [*_wrong_sum(entries, "b", exact, order_of), *_wrong_nodes(entries, exact)]
     if tableau.b_hat is not None:
-        found += [*_wrong_sum(tableau, "b_hat"), *_blind_estimate(tableau)]
+        found += [*_wrong_sum(entries, "b_hat", exact, order_of), *_blind_estimate(tableau.b, tableau.b_hat)]
     found += _idle_stages(tableau)
     if not found:
         found += _dropped_digits(tableau)
@@ -43,11 +71,11 @@ def _differs(value: Any, target: Any, size: float, exact: bool) -> bool:
     return value != target if exact else abs(float(value) - float(target)) > TOLERANCE * size
 
 
-def _wrong_sum(tableau: Tableau, part: str) -> list[str]:
-    weights = tableau._entries[part]
+def _wrong_sum(entries: Entries, part: str, exact: bool, order_of: OrderOf) -> list[str]:
+    weights = entries[part]
     total = sum(weights)
     size = 1.0 + sum(abs(float(weight)) for weight in weights)
-    if not _differs(total, 1, size, tableau.is_exact and tableau._form is None):
+    if not _differs(total, 1, size, exact):
         return []
     harm = (
         "even a constant derivative is integrated wrongly, and no step size helps"
@@ -55,17 +83,16 @@ def _wrong_sum(tableau: Tableau, part: str) -> list[str]:
         else "the error estimate does not become small with the step"
     )
     text = f"the weights {part} sum to {write_coefficient(total)}, not 1: {harm}"
-    return [text + _mending_weight(tableau, part, total)]
+    return [text + _mending_weight(entries, part, total, order_of)]
 
 
-def _mending_weight(tableau: Tableau, part: str, total: Any) -> str:
+def _mending_weight(entries: Entries, part: str, total: Any, order_of: OrderOf) -> str:
     """Which single weight, replaced so that the sum is 1, gives the method the highest order (2 at least)."""
-    entries = tableau._entries
     best, text = 1, ""
     for i, weight in enumerate(entries[part]):
         mended = list(entries[part])
         mended[i] = 1 - (total - weight)
-        order = type(tableau)(entries["A"], mended, entries["c"]).order
+        order = order_of(entries["A"], mended, entries["c"])
         if order > best:
             best = order
             change = f"{part}[{i}] = {write_coefficient(mended[i])} instead of {write_coefficient(weight)}"
@@ -73,12 +100,12 @@ def _mending_weight(tableau: Tableau, part: str, total: Any) -> str:
     return text
 
 
-def _wrong_nodes(tableau: Tableau) -> list[str]:
+def _wrong_nodes(entries: Entries, exact: bool) -> list[str]:
     found = []
-    for i, (row, node) in enumerate(zip(tableau._entries["A"], tableau._entries["c"])):
+    for i, (row, node) in enumerate(zip(entries["A"], entries["c"])):
         total = sum(row)
         size = abs(float(node)) + sum(abs(float(a)) for a in row)
-        if _differs(total, node, size, tableau.is_exact and tableau._form is None):
+        if _differs(total, node, size, exact):
             found.append(
                 f"node c[{i}] is {write_coefficient(node)}, but row {i} of A sums to {write_coefficient(total)}: "
                 "on systems that depend on t the stage is evaluated at the wrong time"
@@ -86,14 +113,13 @@ def _wrong_nodes(tableau: Tableau) -> list[str]:
     return found
 
 
-def _blind_estimate(tableau: Tableau) -> list[str]:
-    assert tableau.b_hat is not None
-    if np.max(np.abs(tableau.b - tableau.b_hat)) > TOLERANCE:
+def _blind_estimate(b: np.ndarray, b_hat: np.ndarray) -> list[str]:
+    if np.max(np.abs(b - b_hat)) > TOLERANCE:
         return []
     return ["b_hat equals b: the error estimate is always zero, and no step is ever refused"]
 
 
-def _idle_stages(tableau: Tableau) -> list[str]:
+def _idle_stages(tableau: MethodFacts) -> list[str]:
     """Stages that neither solution depends on; duplicates of work, or a missing coefficient."""
     used = tableau.b != 0
     if tableau.b_hat is not None:
@@ -114,7 +140,7 @@ def _idle_stages(tableau: Tableau) -> list[str]:
     ]
 
 
-def _dropped_digits(tableau: Tableau) -> list[str]:
+def _dropped_digits(tableau: MethodFacts) -> list[str]:
     """A floating tableau that all but satisfies one more order."""
     following = tableau.order + 1
     if tableau.is_exact or following > 8:

@@ -54,7 +54,7 @@ def tear(
     >>> found.torn, found.order, found.left
     ([2], [(0, 0), (2, 1)], [1])
     """
-    return _Tearing(rows, columns, safe, shape, values).found(shape[1] if most is None else most)
+    return _TearingSearch(rows, columns, safe, shape, values).found(shape[1] if most is None else most)
 
 
 def balanced(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
@@ -68,7 +68,7 @@ def balanced(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: t
     return found
 
 
-class _Tearing:
+class _TearingSearch:
     def __init__(
         self,
         rows: Sequence[int],

@@ -11,7 +11,7 @@ from daedalus.analysis.structure.signature import Signature
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
-from daedalus.reduction.index.offsets import Flow, Unknown
+from daedalus.reduction.index.offsets import SolvedDerivatives, Unknown
 from daedalus.reduction.rewriting import row_labels, scalar_rows, times_text
 
 
@@ -27,14 +27,14 @@ class Differentiation:
     Example
     -------
     >>> import daedalus as dd
-    >>> from daedalus.reduction.index.offsets import Flow
+    >>> from daedalus.reduction.index.offsets import SolvedDerivatives
     >>> m = dd.Model("m"); q = m.state("q"); v = m.state("v")
-    >>> along = Differentiation(m, [("q", 0), ("v", 0)], Flow({0: 0}, {0: 1}, {0: v}))      # q' = v
+    >>> along = Differentiation(m, [("q", 0), ("v", 0)], SolvedDerivatives({0: 0}, {0: 1}, {0: v}))      # q' = v
     >>> along.derivative(q**2)
     SX(...)
     """
 
-    def __init__(self, book: Model, unknowns: list[Unknown], flow: Flow) -> None:
+    def __init__(self, book: Model, unknowns: list[Unknown], flow: SolvedDerivatives) -> None:
         self.book = book
         self.flow = flow
         self._unknowns = unknowns

@@ -25,7 +25,7 @@ Unknown = tuple[str, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class SolvedDerivatives:
     """The equations that are solved for a derivative: x_j^(order) = value, by the position of the unknown."""
 
     row: dict[int, int]  # unknown -> equation
@@ -79,10 +79,12 @@ def _mixed(unknowns: list[Unknown], d: np.ndarray) -> list[int]:
     return [j for j, (name, _) in enumerate(unknowns) if d[j] == 0 and name in with_derivative]
 
 
-def solved_equations(book: Model, residual: ca.SX, s: Signature, unknowns: list[Unknown], floors: np.ndarray) -> Flow:
+def solved_equations(
+    book: Model, residual: ca.SX, s: Signature, unknowns: list[Unknown], floors: np.ndarray
+) -> SolvedDerivatives:
     """The equations to be differentiated that say x_j^(σ) = φ; no φ contains the left side of another one."""
     place = {u: j for j, u in enumerate(unknowns)}
-    flow = Flow({}, {}, {})
+    flow = SolvedDerivatives({}, {}, {})
     # What stands in the values taken so far: unknown -> highest order.
     inside: dict[int, int] = {}
     tight = s.tight & (s.orders >= 1) & (s.c[s.rows] >= 1) & (s.orders >= floors[s.columns])

@@ -17,7 +17,7 @@ DENSE = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class MotionPlace:
     """A time, the states, inputs and parameters of a model."""
 
     t: float
@@ -26,20 +26,20 @@ class Place:
     p: np.ndarray
 
 
-def jacobian_at(moving: MovingModel, place: Place) -> np.ndarray:
+def jacobian_at(moving: MovingModel, place: MotionPlace) -> np.ndarray:
     """G over the velocities, one row a multiplier."""
     assert moving.mechanics is not None
     arguments = [np.array([place.t]), place.x[moving._q], place.x[moving._v], place.u, place.p, np.zeros(0)]
     return np.asarray(moving.mechanics.G(*arguments).full())
 
 
-def constraints_at(moving: MovingModel, place: Place) -> tuple[np.ndarray, np.ndarray]:
+def constraints_at(moving: MovingModel, place: MotionPlace) -> tuple[np.ndarray, np.ndarray]:
     """The constraints and invariants, and their slope in the positions."""
     values, slope = (part.full() for part in moving._constraints(place.t, place.x, place.u, place.p)[:2])
     return values[:, 0], slope
 
 
-def moved_onto(moving: MovingModel, place: Place, rows: list[int]) -> Place | None:
+def moved_onto(moving: MovingModel, place: MotionPlace, rows: list[int]) -> MotionPlace | None:
     """The nearest positions, then velocities, that obey these constraints and all invariants; None if not reached."""
     count = len(moving.mechanics.multipliers) if moving.mechanics is not None else 0
     x = place.x.copy()
@@ -54,7 +54,7 @@ def moved_onto(moving: MovingModel, place: Place, rows: list[int]) -> Place | No
     return None
 
 
-def _with_velocities(moving: MovingModel, place: Place, rows: list[int]) -> np.ndarray:
+def _with_velocities(moving: MovingModel, place: MotionPlace, rows: list[int]) -> np.ndarray:
     """The states with the nearest velocities that the constraints allow."""
     x = place.x.copy()
     for _ in range(2):
@@ -74,7 +74,7 @@ def _shortest(slope: np.ndarray, values: np.ndarray) -> np.ndarray:
     return shortest_step(csr_matrix(slope / lengths[:, None]), values / lengths)
 
 
-def states_nearby(moving: MovingModel, place: Place, independent: list[int]) -> list[Place] | None:
+def states_nearby(moving: MovingModel, place: MotionPlace, independent: list[int]) -> list[MotionPlace] | None:
     """The place and some near it that obey the independent constraints; None where the others do not follow there."""
     draw = np.random.default_rng(2013)
     found = [place]

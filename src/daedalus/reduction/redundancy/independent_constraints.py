@@ -19,8 +19,8 @@ from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.model import Model
 from daedalus.model.notebook import WrittenEvent
 from daedalus.model.variables import Variable
-from daedalus.reduction.redundancy.constraint_place import Place, jacobian_at, states_nearby
-from daedalus.reduction.redundancy.redundant_rows import RANK, Choice, chosen_rows, grouped, rank_of, scaled
+from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at, states_nearby
+from daedalus.reduction.redundancy.redundant_rows import RANK, IndependentRows, chosen_rows, grouped, rank_of, scaled
 from daedalus.reduction.redundancy.smallest_multipliers import GroupForms, group_forms, smallest_multipliers
 from daedalus.reduction.rewriting import (
     ReducedModel,
@@ -51,10 +51,10 @@ class Redundancy:
 
     moving: MovingModel
     written: ReducedModel
-    first: Choice
+    first: IndependentRows
     finish: Callable[[ReducedModel, tuple[str, ...]], ReducedModel] | None = None
-    reduced: dict[Choice, ReducedModel] = field(default_factory=dict)
-    nearby: list[Place] = field(default_factory=list)  # where the last choice was looked at
+    reduced: dict[IndependentRows, ReducedModel] = field(default_factory=dict)
+    nearby: list[MotionPlace] = field(default_factory=list)  # where the last choice was looked at
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ class Redundancy:
         """Rows by name."""
         return ", ".join(collected([self.names[k] for k in rows]))
 
-    def model(self, choice: Choice) -> ReducedModel:
+    def model(self, choice: IndependentRows) -> ReducedModel:
         """The reduced model for a choice, made once."""
         if choice not in self.reduced:
             assert self.finish is not None
@@ -74,7 +74,7 @@ class Redundancy:
             self.reduced[choice]._redundancy = self
         return self.reduced[choice]
 
-    def notes(self, choice: Choice) -> tuple[str, ...]:
+    def notes(self, choice: IndependentRows) -> tuple[str, ...]:
         """What a run tells of a choice."""
         count = len(collected([self.names[k] for k in choice.dependent]))
         return (
@@ -84,7 +84,7 @@ class Redundancy:
             "are shown, each counted in the length of its row",
         )
 
-    def choose(self, place: Place, rank: int | None = None) -> Choice | None:
+    def choose(self, place: MotionPlace, rank: int | None = None) -> IndependentRows | None:
         """Independent rows at a place of the motion; None where all are, or where the rest do not follow nearby."""
         matrix = scaled(jacobian_at(self.moving, place))
         rank = rank_of(matrix) if rank is None else rank
@@ -100,7 +100,7 @@ class Redundancy:
         for state in states:
             nearby = scaled(jacobian_at(self.moving, state))
             used |= np.abs(np.linalg.lstsq(nearby[independent].T, nearby[dependent].T, rcond=None)[0].T) > RANK
-        return Choice(tuple(independent), tuple(dependent), grouped(independent, dependent, used))
+        return IndependentRows(tuple(independent), tuple(dependent), grouped(independent, dependent, used))
 
 
 def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
@@ -110,8 +110,8 @@ def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
         if moving.mechanics is None or not moving.mechanics.multipliers or np.isnan(moving.parameters).any():
             return None
         u = np.zeros(moving.system.sizes["u"])
-        place = Place(0.0, moving.sample(np.random.default_rng(2013), 0.0, 0.0, u), u, moving.parameters)
-        found = Redundancy(moving, written, Choice((), (), ()))
+        place = MotionPlace(0.0, moving.sample(np.random.default_rng(2013), 0.0, 0.0, u), u, moving.parameters)
+        found = Redundancy(moving, written, IndependentRows((), (), ()))
         choice = found.choose(place)
         if choice is None or not _forces_alone(moving, found.nearby, len(choice.independent)):
             return None
@@ -121,7 +121,7 @@ def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
     return found
 
 
-def _forces_alone(moving: MovingModel, states: list[Place], rank: int) -> bool:
+def _forces_alone(moving: MovingModel, states: list[MotionPlace], rank: int) -> bool:
     """Whether the multipliers enter the equations as the forces of their constraints alone, so that these count."""
     assert moving.mechanics is not None
     system = moving.system
@@ -141,7 +141,7 @@ def _forces_alone(moving: MovingModel, states: list[Place], rank: int) -> bool:
 # -- writing a choice ------------------------------------------------------------------------------------------
 
 
-def _rewritten(redundancy: Redundancy, choice: Choice) -> ReducedModel:
+def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
     """The equations with multipliers of the independent constraints alone; all multipliers are outputs."""
     written, names = redundancy.written, redundancy.names
     owners = {
@@ -182,7 +182,7 @@ def _rewritten(redundancy: Redundancy, choice: Choice) -> ReducedModel:
     return n
 
 
-def _follows(forms: list[GroupForms], choice: Choice, rows: dict[int, ca.SX]) -> ca.SX:
+def _follows(forms: list[GroupForms], choice: IndependentRows, rows: dict[int, ca.SX]) -> ca.SX:
     """Positive while the dropped constraints are violated no more than the chosen ones explain."""
     own, others, weight = ca.SX(0), ca.SX(0), ca.SX(1)
     for form in forms:

@@ -19,7 +19,7 @@ MOST_EXCHANGES = 1000
 
 
 @dataclass(frozen=True)
-class Group:
+class DependentRows:
     """Rows that depend on each other: independent ones, and those that follow from them alone."""
 
     independent: tuple[int, ...]
@@ -27,12 +27,12 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Choice:
+class IndependentRows:
     """Which rows are independent, which depend on them, and the groups in which they do."""
 
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[DependentRows, ...]
 
     @property
     def involved(self) -> list[int]:
@@ -102,7 +102,7 @@ def _shares(matrix: np.ndarray, chosen: list[int], others: list[int]) -> np.ndar
     return np.linalg.lstsq(matrix[chosen].T, matrix[others].T, rcond=None)[0].T
 
 
-def grouped(independent: list[int], dependent: list[int], used: np.ndarray) -> tuple[Group, ...]:
+def grouped(independent: list[int], dependent: list[int], used: np.ndarray) -> tuple[DependentRows, ...]:
     """The groups of rows that depend on each other; `used` says which independent row has a share in which other.
 
     Example
@@ -117,4 +117,4 @@ def grouped(independent: list[int], dependent: list[int], used: np.ndarray) -> t
             groups.remove(group)
             own, deps = own | group[0], deps | group[1]
         groups.append((own, deps))
-    return tuple(Group(tuple(sorted(own)), tuple(sorted(deps))) for own, deps in groups)
+    return tuple(DependentRows(tuple(sorted(own)), tuple(sorted(deps))) for own, deps in groups)

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 import casadi as ca
 
 from daedalus.model.expressions import concatenate
-from daedalus.reduction.redundancy.redundant_rows import Choice, Group
+from daedalus.reduction.redundancy.redundant_rows import DependentRows, IndependentRows
 
 
 class GroupForms:
     """The shares and lengths of one group of rows that depend on each other, as expressions."""
 
-    def __init__(self, jacobian: ca.SX, group: Group) -> None:
+    def __init__(self, jacobian: ca.SX, group: DependentRows) -> None:
         self.group = group
         rows = (*group.independent, *group.dependent)
         self.lengths = {k: ca.sqrt(ca.sumsqr(jacobian[k, :])) for k in rows}
@@ -50,12 +50,14 @@ class GroupForms:
         return ca.sum1(1 / ca.densify(self._pivots)) / self._pivots.numel()
 
 
-def group_forms(jacobian: ca.SX, choice: Choice) -> list[GroupForms]:
+def group_forms(jacobian: ca.SX, choice: IndependentRows) -> list[GroupForms]:
     """The forms of every group of a choice with independent rows in it."""
     return [GroupForms(jacobian, group) for group in choice.groups if group.independent]
 
 
-def smallest_multipliers(forms: list[GroupForms], choice: Choice, alone: Mapping[int, ca.SX]) -> dict[int, ca.SX]:
+def smallest_multipliers(
+    forms: list[GroupForms], choice: IndependentRows, alone: Mapping[int, ca.SX]
+) -> dict[int, ca.SX]:
     """The smallest multipliers by row; rows outside of the groups keep theirs, rows of zeros have none."""
     values = {k: ca.SX(0) for group in choice.groups if not group.independent for k in group.dependent}
     for form in forms:

@@ -15,7 +15,7 @@ from daedalus.reduction.selection.dominant_columns import BOUND, dominant_column
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class ChoicePositions:
     """One choice in positions: states (levels, m) in x, flags in p, and (constraint, state) of each flag."""
 
     states: np.ndarray
@@ -116,7 +116,7 @@ class SelectedStates:
             p[group.flags] = [float(partner[i] == a) for i, a in group.pairs]
         return p
 
-    def weakest(self, before: list[np.ndarray], now: list[np.ndarray]) -> tuple[float, Group]:
+    def weakest(self, before: list[np.ndarray], now: list[np.ndarray]) -> tuple[float, ChoicePositions]:
         """The group nearest to a singular configuration, and how near: 1 is as far as at a point before, 0 is there.
 
         `before` and `now` are the matrices at the two points.
@@ -159,7 +159,7 @@ class SelectedStates:
             {**kept, **system.invariants},
         )  # fmt: skip
 
-    def _singular(self, group: Group, t: float) -> SingularModelError:
+    def _singular(self, group: ChoicePositions, t: float) -> SingularModelError:
         names = group.choice.constraints[0]
         labels = [self.system.labels["x"][s] for s in group.states[0]]
         return SingularModelError(
@@ -201,11 +201,11 @@ def _independence(matrix: np.ndarray) -> float:
     return float(max(values[-1], 1e-300))
 
 
-def _group(system: System, choice: StateChoice) -> Group:
+def _group(system: System, choice: StateChoice) -> ChoicePositions:
     positions = system.places
     states = np.array([[positions[name].positions[k] for name, k in level] for level in choice.states], dtype=int)
     flags = positions[choice.parameter].positions[[entry for entry, _, _ in choice.entries]]
-    return Group(states, flags, np.array([(i, a) for _, a, i in choice.entries], dtype=int), choice)
+    return ChoicePositions(states, flags, np.array([(i, a) for _, a, i in choice.entries], dtype=int), choice)
 
 
 def _rows_of_states(system: System, flags: np.ndarray, states: set[int]) -> dict[int, int]:
@@ -215,7 +215,7 @@ def _rows_of_states(system: System, flags: np.ndarray, states: set[int]) -> dict
     return {int(s): int(r) for r, s in zip(*pattern.get_triplet()) if r in with_flag and s in states}
 
 
-def _constraints(system: System, group: Group, states: np.ndarray, rows: dict[int, int]) -> ca.SX:
+def _constraints(system: System, group: ChoicePositions, states: np.ndarray, rows: dict[int, int]) -> ca.SX:
     """The constraints of a level: what the equation of a state is where one flag is set."""
     p, residual = system.symbol("p"), system.residual
     found: dict[int, ca.SX] = {}

@@ -18,7 +18,7 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.system import System
-from daedalus.simulation.plant.plant import Plant, plant_of
+from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.projection import CORRECTIONS, correction
 from daedalus.simulation.plant.variable_index import variable_index
 
@@ -172,25 +172,3 @@ class ImplicitPlant(Plant):
     def constraints(self) -> Compiled:
         """The equations without a derivative."""
         return self._compiled("constraints", self.system.residual[self.constraint_rows])
-
-
-def implicit_plant_of(system: System) -> ImplicitPlant:
-    """The implicit plant of a system, made once and kept with it."""
-    plant = system.prepared.get("implicit plant")
-    if plant is None:
-        with system.lock:
-            plant = system.prepared.setdefault("implicit plant", _plant(system))
-    return plant
-
-
-def _plant(system: System) -> ImplicitPlant:
-    if not system.choices:
-        return ImplicitPlant(system)
-    from daedalus.simulation.plant.selected_plant import SelectedPlant
-
-    return SelectedPlant(system)
-
-
-def plant_for_rows(system: System, rows: np.ndarray) -> Plant:
-    """The plant whose runs have rows of this width."""
-    return plant_of(system) if rows.shape[1] == system.sizes["x"] else implicit_plant_of(system)

@@ -50,8 +50,8 @@ def lobatto_pair(stages: int) -> LobattoPair:
     """
     from daedalus.integrators.tableaux.collocation import lobatto_iiia
 
-    table = lobatto_iiia(stages)
-    a, b, c = (np.array(part, dtype=float) for part in (table.A, table.b, table.c))
+    tableau = lobatto_iiia(stages)
+    a, b, c = (np.array(part, dtype=float) for part in (tableau.A, tableau.b, tableau.c))
     a[-1] = b
     return LobattoPair(a, b * (1 - a.T / b[:, None]), b, c)
 

@@ -5,23 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
-from daedalus.errors import InputError, SolverError
-from daedalus.model.expressions import concatenate
+from daedalus.errors import InputError
 from daedalus.model.names import element_label, flat_index, split_index
 from daedalus.model.system.system import System
-from daedalus.reduction.forms.explicit_form import LargeBlock, explicit_form
-from daedalus.simulation.plant.invariant_projection import invariant_projection
-from daedalus.simulation.plant.projection import projection
-from daedalus.simulation.plant.sparse_projection import projection_by_solves
-
-if TYPE_CHECKING:
-    from daedalus.simulation.singular.independence import Independence
 
 
 class Plant(ABC):
@@ -94,13 +86,6 @@ class Plant(ABC):
         """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
 
     @cached_property
-    def independence(self) -> Independence | None:
-        """How independent the constraints are along a run; None where that is not followed."""
-        from daedalus.simulation.singular.independence import independence_of
-
-        return independence_of(self)
-
-    @cached_property
     def invariant_labels(self) -> list[str]:
         """The name of every entry of `invariants`."""
         return labels_of(self.system.invariants)
@@ -136,77 +121,6 @@ class Plant(ABC):
         return slice(place.start + k, place.start + k + 1), ()
 
 
-class ExplicitPlant(Plant):
-    """Compiled formulas x' = f(t, x, u, p), z = g(t, x, u, p)."""
-
-    def __init__(self, system: System) -> None:
-        super().__init__(system)
-        self.form = explicit_form(system)
-
-    @cached_property
-    def rhs(self) -> Compiled:
-        """x' = f(t, x, u, p)."""
-        return self._compiled("rhs", self.form.xdot)
-
-    @cached_property
-    def guards(self) -> Compiled:
-        """The guards of the events."""
-        return self._compiled("guards", self.form.applied(self.system, self.system.guards))
-
-    @cached_property
-    def resets(self) -> Compiled:
-        """The states after each event, one event after the other."""
-        after = self.form.applied(self.system, self.system.resets)
-        return self._compiled("resets", ca.vec(after.T))
-
-    @cached_property
-    def readout(self) -> Compiled:
-        """Algebraic variables, then the outputs below each other."""
-        outputs = concatenate(self.system.outputs.values())
-        return self._compiled("readout", ca.vertcat(self.form.z, self.form.applied(self.system, outputs)))
-
-    @cached_property
-    def projection(self) -> Any:
-        """The state moved onto the invariants; None where there are none, or too many to be kept so."""
-        # A reset may lead far off the constraints: the way back is the impulse that the matrix of the model gives.
-        try:
-            if self.system.invariants and any(event.resets for event in self.system.events):
-                by_solves = projection_by_solves(self.system)
-                if by_solves is not None:
-                    return by_solves
-            return self._shortest_way()
-        except SolverError as error:
-            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
-            return None
-
-    def _shortest_way(self) -> Any:
-        """The projection as a formula, or by a sparse solve where it would be too long."""
-        try:
-            projected = projection(self.system, self.form)
-        except SolverError:
-            kept = self.form.applied(self.system, concatenate(self.system.invariants.values()))
-            return invariant_projection(self.system, kept)
-        return None if projected is None else self._compiled("projection", projected)
-
-    @cached_property
-    def invariants(self) -> Compiled:
-        """What solutions keep at zero, below each other."""
-        kept = concatenate(self.system.invariants.values())
-        return self._compiled("invariants", self.form.applied(self.system, kept))
-
-    @cached_property
-    def watched(self) -> Compiled:
-        """What solutions keep at zero without being held to it, below each other."""
-        kept = concatenate(self.system.watched.values())
-        return self._compiled("watched", self.form.applied(self.system, kept))
-
-    @cached_property
-    def constraints(self) -> Compiled:
-        """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
-        rows = self.constraint_rows
-        return self._compiled("constraints", self.form.applied(self.system, self.system.residual[rows]))
-
-
 def labels_of(expressions: Mapping[str, ca.SX]) -> list[str]:
     """The name of every entry of expressions below each other."""
     return [
@@ -214,25 +128,6 @@ def labels_of(expressions: Mapping[str, ca.SX]) -> list[str]:
         for name, value in expressions.items()
         for k in range(value.numel())
     ]
-
-
-def plant_of(system: System) -> Plant:
-    """The plant of a system, made once and kept with it."""
-    plant = system.prepared.get("plant")
-    if plant is None:
-        with system.lock:
-            plant = system.prepared.setdefault("plant", _plant(system))
-    return plant
-
-
-def _plant(system: System) -> Plant:
-    """Formulas where x' and z have them, else a linear solve at each evaluation."""
-    try:
-        return ExplicitPlant(system)
-    except LargeBlock:
-        from daedalus.simulation.plant.linear_plant import LinearPlant
-
-        return LinearPlant(system)
 
 
 def by_shape(flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from daedalus.errors import DaedalusError
 from daedalus.reduction.switches import Switches, switches_of
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_plant_of
-from daedalus.simulation.plant.plant import Plant, plant_of
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.plant.variable_index import variable_index
 
 

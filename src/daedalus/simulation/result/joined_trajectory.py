@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.simulation.result.recorded_run import EventRecord, Outcome, Work
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.result.trajectory import EventRecord, Outcome, Trajectory, Work
+from daedalus.simulation.result.trajectory import Trajectory
 
 
 class Joined(Samples):

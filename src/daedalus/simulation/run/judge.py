@@ -11,6 +11,7 @@ from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Request
 from daedalus.simulation.run.stop_reason import SUCCESS, advice_of, remedy, without_advice
 from daedalus.simulation.singular.branches import told_of_branches
+from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.start.singular_mass import SUSPECT, check_start_mass
 
 
@@ -19,7 +20,7 @@ def judged(whole: Trajectory, request: Request, first: Piece) -> Trajectory:
 
     A start that made it stop at once is refused.
     """
-    if type(whole) is not Trajectory or whole._plant.independence is not None:
+    if type(whole) is not Trajectory or independence_of(whole._plant) is not None:
         whole = told_of_branches(whole, request.rtol, request.save_at is None)
     if whole.status not in SUCCESS:
         _check_start(whole, request, first)

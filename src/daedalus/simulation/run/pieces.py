@@ -27,7 +27,8 @@ from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.switched_plant import sliding_text, turns_text
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.trajectory import Outcome, Trajectory, Work
+from daedalus.simulation.result.recorded_run import Outcome, Work
+from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.stop_reason import stop_reason
 from daedalus.simulation.start.vanishing_divisor import passages

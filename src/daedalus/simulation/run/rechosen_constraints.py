@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from daedalus.model.system.system import System
-from daedalus.reduction.redundancy.constraint_place import Place, constraints_at, jacobian_at, moved_onto
+from daedalus.reduction.redundancy.constraint_place import MotionPlace, constraints_at, jacobian_at, moved_onto
 from daedalus.reduction.redundancy.independent_constraints import EVENT, EVENTS, Redundancy
-from daedalus.reduction.redundancy.redundant_rows import Choice, chosen_rows, rank_of, scaled
+from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, rank_of, scaled
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.solvable import reduced_system
@@ -80,7 +80,9 @@ def rechosen(redundancy: Redundancy, done: Trajectory, t1: float) -> Rechosen | 
     return Rechosen(redundancy.model(choice), done.end)
 
 
-def _with_more(redundancy: Redundancy, done: Trajectory, place: Place, present: Choice) -> Rechosen | Stuck:
+def _with_more(
+    redundancy: Redundancy, done: Trajectory, place: MotionPlace, present: IndependentRows
+) -> Rechosen | Stuck:
     """After a dropped constraint was violated: all of them at a state nearby, if there is one."""
     moving, names = redundancy.moving, redundancy.names
     off = constraints_at(moving, place)[0]
@@ -106,7 +108,7 @@ def _with_more(redundancy: Redundancy, done: Trajectory, place: Place, present: 
     return Rechosen(redundancy.model(choice), start)
 
 
-def _behind(redundancy: Redundancy, place: Place, present: Choice) -> Rechosen | Stuck:
+def _behind(redundancy: Redundancy, place: MotionPlace, present: IndependentRows) -> Rechosen | Stuck:
     """Behind a singular configuration: on all constraints again, which are near."""
     onto = moved_onto(redundancy.moving, place, list(range(len(redundancy.names))))
     size = np.maximum(np.abs(place.x), redundancy.moving.system.nominal["x"])
@@ -115,7 +117,7 @@ def _behind(redundancy: Redundancy, place: Place, present: Choice) -> Rechosen |
     return Rechosen(redundancy.model(present), dict(zip(redundancy.moving.system.labels["x"], onto.x.tolist())))
 
 
-def _singular_configuration(redundancy: Redundancy, place: Place, present: Choice) -> Stuck:
+def _singular_configuration(redundancy: Redundancy, place: MotionPlace, present: IndependentRows) -> Stuck:
     """The constraints lose a rank here: the motion may branch."""
     matrix = scaled(jacobian_at(redundancy.moving, place))
     weakest = np.linalg.svd(matrix[list(present.independent)])[0][:, -1]
@@ -132,17 +134,17 @@ def _smallest(matrix: np.ndarray) -> float:
     return float(np.linalg.svd(matrix, compute_uv=False)[-1])
 
 
-def _place(redundancy: Redundancy, end: Samples) -> Place:
+def _place(redundancy: Redundancy, end: Samples) -> MotionPlace:
     """The moment of a run in the symbols of the model itself."""
     system = redundancy.moving.system
     vectors = {
         letter: np.array([float(end[label]) if label in end else 0.0 for label in system.labels[letter]])
         for letter in ("x", "u", "p")
     }
-    return Place(float(end.time), **vectors)
+    return MotionPlace(float(end.time), **vectors)
 
 
-def _present(redundancy: Redundancy, system: System) -> Choice | None:
+def _present(redundancy: Redundancy, system: System) -> IndependentRows | None:
     """The choice that a system was made for; a loop closed around it changes nothing."""
     for choice, reduced in redundancy.reduced.items():
         if _is_or_closes(system, reduced.freeze()):

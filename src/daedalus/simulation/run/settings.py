@@ -15,8 +15,10 @@ from daedalus.errors import InputError
 from daedalus.integrators.methods import LOOSE_EXPLICIT, METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_plant_of
-from daedalus.simulation.plant.plant import ExplicitPlant, Plant, plant_of
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.plant.switched_plant import switched_plant
 from daedalus.simulation.run.fitting_method import caveats, check_fits
 from daedalus.simulation.run.request import checked_numbers

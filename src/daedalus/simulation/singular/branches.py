@@ -14,7 +14,9 @@ from functools import partial
 import numpy as np
 
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.trajectory import Dense, Outcome, Trajectory
+from daedalus.simulation.result.recorded_run import Dense, Outcome
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.singular.singular_configuration import ADVICE, came_near, weak_constraints
 from daedalus.simulation.singular.singular_passage import NOTE
 from daedalus.simulation.singular.singular_places import Passed, singular_places
@@ -30,7 +32,7 @@ def told_of_branches(whole: Trajectory, rtol: float, has_steps: bool) -> Traject
     """
     given = pieces = whole.pieces
     for k, piece in enumerate(pieces):
-        measure = piece._plant.independence
+        measure = independence_of(piece._plant)
         places = [] if measure is None else singular_places(measure, piece, rtol, has_steps)
         if not places:
             continue

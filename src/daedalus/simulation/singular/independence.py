@@ -18,8 +18,10 @@ import numpy as np
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.compilation import Compiled
 from daedalus.model.system.system import System
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.plant import ExplicitPlant, Plant
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.singular.log_determinant import entries_of, log_determinant
 
@@ -71,8 +73,16 @@ def _arguments(samples: Samples) -> tuple[np.ndarray, ...]:
 
 
 def independence_of(plant: Plant) -> Independence | None:
-    """The measure for a plant; None where nothing constrains, where it never changes, or where it would be too long."""
-    system = plant.system
+    """The measure for a plant, made once; None where nothing constrains, nothing changes, or it would be too long."""
+    key, kept = ("independence", plant.is_implicit), plant.system.prepared
+    if key not in kept:
+        with plant.system.lock:
+            kept.setdefault(key, _measured(plant.system, plant.is_implicit))
+    return kept[key]
+
+
+def _measured(system: System, implicit: bool) -> Independence | None:
+    plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
     differentiated = np.array([DIFFERENTIATED.search(label) is not None for label in system.equation_labels])
     hidden = isinstance(plant, ImplicitPlant) and plant.index.largest > 1
     if system.choices or len(differentiated) > MOST or not (hidden or differentiated.any()):

@@ -18,7 +18,7 @@ from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Stuck
 from daedalus.simulation.run.stop_reason import without_advice
-from daedalus.simulation.singular.independence import scales, structure_of, system_jacobian
+from daedalus.simulation.singular.independence import independence_of, scales, structure_of, system_jacobian
 
 # Ends that a singular configuration may have led to.
 SUSPECT = ("newton_failed", "rounding", "step_too_small", "singular")
@@ -57,7 +57,7 @@ def _constraints_at_both_ends(done: Trajectory) -> tuple[np.ndarray, np.ndarray,
     """What the constraints and their forces act on at the beginning and at the end, its equations, which constrain."""
     plant, system, begin = done._plant, done.system, float(done._times[0])
     if not isinstance(plant, ImplicitPlant):
-        measure = plant.independence
+        measure = independence_of(plant)
         if measure is None:
             return None
         return *measure.matrices(done.at([begin, float(done.end.time)])), measure.labels, measure.constrains

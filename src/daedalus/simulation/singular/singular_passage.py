@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.result.trajectory import Dense, Outcome, Trajectory, Work
+from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
+from daedalus.simulation.result.trajectory import Trajectory
 
 PASSED = "passed"
 NOTE = "singular configurations (dead centres) are passed on the branch that the motion is on"

@@ -19,7 +19,8 @@ from daedalus.model.printing import expression_text
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import Divisor
 from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.plant.plant import ExplicitPlant, Plant
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.start.singular_mass import check_start_mass
 
 ROUNDING = 8 * np.finfo(float).eps

@@ -41,7 +41,7 @@ def test_results_do_not_change():
         R.states[0, 0] = 1.0
 
 
-def test_labelled_tables():
+def test_labelled_arrays():
     data = R.to_xarray()
     assert np.array_equal(data["states"].sel(state="grip"), R["grip"])
     assert data["inputs"].dims == ("time", "input")

@@ -9,18 +9,16 @@ and the system is proper when P₁, P₂, ... are zero.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names
 from daedalus.analysis.linear.lti import LTI
+from daedalus.analysis.linear.pencils.pencil import Pencil
 from daedalus.analysis.linear.pencils.weierstrass import Weierstrass
 from daedalus.analysis.rank_decision import EPSILON
 from daedalus.errors import SingularModelError
-
-if TYPE_CHECKING:
-    from daedalus.analysis.linear.descriptor import DescriptorSystem
 
 # Below this share of the numbers that it comes from, in balanced units, a number is rounding.
 CANCELLED = 1e-10
@@ -28,6 +26,46 @@ CANCELLED = 1e-10
 BADLY_CONDITIONED = 1e8
 # A state joins the coordinates when this much of it is new, relative to its size; lowered until there are enough.
 NEW_SHARES = (0.1, 1e-2, 1e-4, 1e-6, 1e-8)
+
+
+class LinearDae(Protocol):
+    """E x' = A x + B u, y = C x + D u with names, and the structure of s E - A."""
+
+    @property
+    def E(self) -> np.ndarray:
+        """(m, n)."""
+
+    @property
+    def A(self) -> np.ndarray:
+        """(m, n)."""
+
+    @property
+    def B(self) -> np.ndarray:
+        """(m, nu)."""
+
+    @property
+    def C(self) -> np.ndarray:
+        """(ny, n)."""
+
+    @property
+    def D(self) -> np.ndarray:
+        """(ny, nu)."""
+
+    @property
+    def states(self) -> Names:
+        """The names of the columns of E and A."""
+
+    @property
+    def inputs(self) -> Names:
+        """The names of u."""
+
+    @property
+    def outputs(self) -> Names:
+        """The names of y."""
+
+    @property
+    def pencil(self) -> Pencil:
+        """The structure of s E - A."""
 
 
 def polynomial_part(C: np.ndarray, B: np.ndarray, parts: Weierstrass) -> list[np.ndarray]:
@@ -46,16 +84,16 @@ def polynomial_part(C: np.ndarray, B: np.ndarray, parts: Weierstrass) -> list[np
     return found
 
 
-def state_space(system: DescriptorSystem) -> LTI:
+def state_space(system: LinearDae) -> LTI:
     """The system as x' = A x + B u, y = C x + D u; its states are states of the descriptor system where possible."""
     from scipy.linalg import solve
 
     n = len(system.states)
-    if system.index == 0 and n:
+    if system.pencil.index == 0 and n:
         solved = solve(system.E, np.hstack([system.A, system.B]))
         names = {"states": system.states, "inputs": system.inputs, "outputs": system.outputs}
         return LTI(solved[:, :n], solved[:, n:], system.C, system.D, **names)
-    if system.index == 1:
+    if system.pencil.index == 1:
         direct = _eliminated(system)
         if direct is not None:
             return direct
@@ -81,7 +119,7 @@ def state_space(system: DescriptorSystem) -> LTI:
     return LTI(A, B, C, D, states=states, inputs=system.inputs, outputs=system.outputs)
 
 
-def _eliminated(system: DescriptorSystem) -> LTI | None:
+def _eliminated(system: LinearDae) -> LTI | None:
     """A semi-explicit system of index 1 with its algebraic variables put in; None when it is not of this form."""
     rows, columns = np.any(system.E, axis=1), np.any(system.E, axis=0)
     inner = system.A[np.ix_(~rows, ~columns)]
@@ -115,7 +153,7 @@ def _product(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return values
 
 
-def _coordinates(system: DescriptorSystem, parts: Weierstrass) -> list[int] | None:
+def _coordinates(system: LinearDae, parts: Weierstrass) -> list[int] | None:
     """States that determine the slow part and do not jump with the inputs, first declared first; None without such."""
     n = len(system.states)
     direct = polynomial_part(np.eye(n), system.B, parts)
@@ -138,9 +176,8 @@ def _coordinates(system: DescriptorSystem, parts: Weierstrass) -> list[int] | No
     return None
 
 
-def _improper(system: DescriptorSystem, derivatives: list[np.ndarray]) -> SingularModelError:
-    facts = []
-    bad = []
+def _improper(system: LinearDae, derivatives: list[np.ndarray]) -> SingularModelError:
+    index, facts, bad = system.pencil.index, [], []
     for row, output in enumerate(system.outputs):
         for column, source in enumerate(system.inputs):
             orders = [k for k in range(1, len(derivatives)) if derivatives[k][row, column]]
@@ -154,6 +191,6 @@ def _improper(system: DescriptorSystem, derivatives: list[np.ndarray]) -> Singul
     return SingularModelError(
         "The system has no proper state space: outputs contain derivatives of inputs.",
         facts[:8],
-        because=f"the index is {system.index}: algebraic equations have to be differentiated, and inputs with them.",
+        because=f"the index is {index}: algebraic equations have to be differentiated, and inputs with them.",
         remedy=f"{leave}make the derivative of {system.inputs[0]} the input and integrate it in the model",
     )

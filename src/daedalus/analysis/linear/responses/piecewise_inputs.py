@@ -1,4 +1,4 @@
-"""Inputs of a linear system as one table of polynomials: numbers, samples, signals and functions of time alike."""
+"""Inputs of a linear system as one list of polynomials: numbers, samples, signals and functions of time alike."""
 
 from __future__ import annotations
 

@@ -25,21 +25,21 @@ FLAT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Redundancy:
+class RepeatedEquations:
     """Positions of equations that repeat others, everywhere or at this point alone."""
 
     everywhere: np.ndarray
     here: np.ndarray
 
 
-def repeated_equations(array: DerivativeArray, start: JetStart, jet: Jet, order: int) -> Redundancy:
+def repeated_equations(array: DerivativeArray, start: JetStart, jet: Jet, order: int) -> RepeatedEquations:
     """The equations in a combination that says nothing at a jet, and whether that holds nearby too."""
     none = np.zeros(0, dtype=int)
     here, count = _combinations(array, jet, start.size, order)
     if not count:
-        return Redundancy(none, none)
+        return RepeatedEquations(none, none)
     if len(_flat_here_alone(array, start, jet)):
-        return Redundancy(none, here)
+        return RepeatedEquations(none, here)
     draw = np.random.default_rng(1958)
     y = jet.y[:2]
     shaken = y + NEARBY * np.maximum(start.size, np.abs(y)) * draw.standard_normal(y.shape)
@@ -47,8 +47,8 @@ def repeated_equations(array: DerivativeArray, start: JetStart, jet: Jet, order:
     if nearby.consistent:
         _, count_nearby = _combinations(array, nearby, start.size, order)
         if count_nearby < count:
-            return Redundancy(none, here)
-    return Redundancy(here, none)
+            return RepeatedEquations(none, here)
+    return RepeatedEquations(here, none)
 
 
 def _flat_here_alone(array: DerivativeArray, start: JetStart, jet: Jet) -> np.ndarray:

@@ -14,11 +14,11 @@ from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.variables import Variable
 from daedalus.reduction.index.differentiate import Differentiation
-from daedalus.reduction.index.offsets import Flow, Unknown, signature_of, unknown_label, unknowns_of
+from daedalus.reduction.index.offsets import SolvedDerivatives, Unknown, signature_of, unknown_label, unknowns_of
 from daedalus.reduction.index.regularity import SystemJacobian, always_singular
 from daedalus.reduction.rewriting import ReducedModel, rewritten, row_labels, scalar_rows, write_rows
 
-NOTHING_SOLVED = Flow({}, {}, {})
+NOTHING_SOLVED = SolvedDerivatives({}, {}, {})
 
 
 class _NotebookSymbols:

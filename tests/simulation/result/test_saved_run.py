@@ -33,9 +33,9 @@ def test_xarray_has_names_dimensions_and_units(run):
 
 
 def test_dataframe_has_a_column_an_element(run):
-    table = run.to_dataframe()
-    assert list(table.columns) == ["x[0]", "x[1]", "A[0,0]", "A[1,0]", "A[0,1]", "A[1,1]", "part.z", "u", "sum"]
-    np.testing.assert_array_equal(table["A[1,0]"], run["A"][:, 1, 0])
+    frame = run.to_dataframe()
+    assert list(frame.columns) == ["x[0]", "x[1]", "A[0,0]", "A[1,0]", "A[0,1]", "A[1,1]", "part.z", "u", "sum"]
+    np.testing.assert_array_equal(frame["A[1,0]"], run["A"][:, 1, 0])
 
 
 def test_a_saved_run_does_what_the_run_did(run, tmp_path):
@@ -91,7 +91,7 @@ def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("daedalus.simulation.result.files._internals", fail)
+    monkeypatch.setattr("daedalus.simulation.result.saved_run._internals", fail)
     with pytest.raises(OSError, match="disk full"):
         run.save(file)
     assert file.read_bytes() == before

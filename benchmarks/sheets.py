@@ -1,4 +1,4 @@
-"""The tables of a run as plain rows, for the terminal and for Markdown alike."""
+"""The sheets of a run as plain rows, for the terminal and for Markdown alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ ERRORS = (1e-3, 1e-5, 1e-8, 1e-10)
 
 
 @dataclass(frozen=True)
-class Table:
+class Sheet:
     """A title, a heading and rows of text; the last column holds remarks of any length."""
 
     title: str
@@ -19,7 +19,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def figures_table(rows: Sequence[Row]) -> Table:
+def figures_sheet(rows: Sequence[Row]) -> Sheet:
     """The figures to reach."""
     heading = ("figure", "peer", "ours", "peer's", "ratio", "target", "reached", "note")
     cells = [
@@ -35,18 +35,18 @@ def figures_table(rows: Sequence[Row]) -> Table:
         )
         for row in rows
     ]
-    return Table("Figures", heading, tuple(cells))
+    return Sheet("Figures", heading, tuple(cells))
 
 
-def curves_table(title: str, curves: Sequence[Curve]) -> Table:
+def curves_sheet(title: str, curves: Sequence[Curve]) -> Sheet:
     """CPU time at equal achieved error of all tools on one problem, the fastest at 1e-5 first, failures last."""
     heading = ("tool", "method", *(f"at {error:.0e}" for error in ERRORS), "compile", "import", "note")
     ordered = sorted(curves, key=lambda curve: curve.time_at(1e-5).seconds or float("inf"))
-    return Table(title, heading, tuple(curve_row(curve) for curve in ordered))
+    return Sheet(title, heading, tuple(curve_row(curve) for curve in ordered))
 
 
 def curve_row(curve: Curve) -> tuple[str, ...]:
-    """One line of the table of curves."""
+    """One line of the sheet of curves."""
     times = (numbers.seconds(curve.time_at(error).seconds) for error in ERRORS)
     compiled, imported = numbers.seconds(curve.compile_seconds), numbers.seconds(curve.import_seconds)
     return (curve.tool, curve.method, *times, compiled, imported, remark(curve))

@@ -1,0 +1,76 @@
+"""A run differentiated, forward in time: part after part, the derivatives carried from each to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.events.grazing import check_event_inputs, event_notes
+from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
+from daedalus.differentiation.events.smoothness import refuse_corners
+from daedalus.differentiation.parts import NextPart, check_progress, end_of_part, in_first_mode, next_part
+from daedalus.differentiation.steps.discrete import run_discrete
+from daedalus.differentiation.steps.stepwise import stepwise
+from daedalus.differentiation.variational.augmented import augmented_of
+from daedalus.differentiation.variational.error_controlled import run_error_controlled
+from daedalus.differentiation.variational.implicit_variational import run_implicit
+from daedalus.differentiation.variational.recorded import RunPart
+from daedalus.differentiation.variational.tangent_start import TangentStart, tangent_start
+from daedalus.integrators.methods import is_implicit
+from daedalus.simulation.run.method_choice import implicit_choice
+
+WAYS = {"variational": run_error_controlled, "discrete": run_discrete}
+
+
+class ForwardRun(NamedTuple):
+    """What was run, where its derivatives began, how they were taken, and what there is to say about it."""
+
+    parts: list[RunPart]
+    start: TangentStart
+    how: str
+    notes: Sequence[str]
+
+
+def differentiate(case: Case, order: int, directions: Directions, by: str) -> ForwardRun:
+    """A case run with its variational equations, part by part where its equations change on the way."""
+    if by == "discrete":
+        case = stepwise(case, 'by="discrete"')
+    if order == 2:
+        refuse_corners(case.system)
+    first = case = in_first_mode(case)
+    if case.system.events:
+        check_event_inputs(case)
+    begin = start = tangent_start(case, directions, order)
+    run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
+    parts: list[RunPart] = []
+    notes = unlocated_jumps(case.system)
+    while True:
+        augmented = augmented_of(case.plant, directions, order)
+        recorded = run(case, augmented, augmented.begin(case, start))
+        if recorded is None:
+            name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
+            return differentiate(first.with_method(name, why), order, directions, by)
+        notes += event_notes(case, augmented, recorded) if case.system.events else ()
+        parts.append(RunPart(case, augmented, recorded))
+        end = end_of_part(case, recorded.status, [event.guard for event in recorded.events])
+        if end is None:
+            return ForwardRun(parts, begin, by, notes)
+        following = next_part(case, end, float(recorded.t[-1]), recorded.y[-1, : augmented.layout.width])
+        S, W = _carried(parts[-1], following)
+        start = replace(start, S=S, W=W)
+        case, notes = following.case, [*notes, following.note]
+        check_progress(case, [float(part.recorded.t[-1]) for part in parts], case.t1 - first.t0)
+
+
+def _carried(part: RunPart, following: NextPart) -> tuple[np.ndarray, np.ndarray]:
+    """S and W at the beginning of the next part."""
+    layout, t = part.augmented.layout, float(part.recorded.t[-1])
+    S = layout.sensitivities(part.recorded.y[-1:])[0][: layout.n]
+    given = part.case.given_slopes(part.augmented.variational.directions, t)
+    W = layout.curvatures(part.recorded.y[-1:])[0][: layout.n]
+    return following.slopes @ np.concatenate([S, given]), W[:, layout.pairs[0], layout.pairs[1]]

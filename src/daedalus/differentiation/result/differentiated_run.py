@@ -1,0 +1,137 @@
+"""A run with its derivatives: what was varied, the states, the events, and the derivatives at any time of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from daedalus.differentiation.parts import goes_on
+from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
+from daedalus.differentiation.variational.recorded import Recorded, RunPart, joined_record
+from daedalus.differentiation.variational.tangent_start import TangentStart
+from daedalus.errors import InputError
+from daedalus.model.system.system import System
+from daedalus.simulation.result.joined_trajectory import joined
+from daedalus.simulation.result.recorded_run import Dense, Outcome
+from daedalus.simulation.result.trajectory import Trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class EventSensitivity:
+    """An event on the way: its name and time, and how the time moves, by name of what is varied."""
+
+    name: str
+    time: float
+    time_derivative: dict[str, float]
+
+
+class DifferentiatedRun(SensitivitySamples):
+    """The derivatives at the end of a run, and the way there."""
+
+    def __init__(
+        self,
+        parts: Sequence[RunPart],
+        start: TangentStart,
+        how: str,
+        notes: Sequence[str] = (),
+    ) -> None:
+        recorded, last = joined_record(parts), parts[-1]
+        end, case = np.array([recorded.t[-1]]), last.case
+        super().__init__(case, last.augmented, end, recorded.y[-1:], True, parts)
+        self._recorded, self._start = recorded, start
+        self.how = how
+        self.notes = (case.settings.reason, *case.drive.notes, *parts[0].case.plant.notes, *notes)
+
+    @property
+    def system(self) -> System:
+        """The system that was run."""
+        return self._case.system
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of what was varied, one a column: start values, inputs, parameters."""
+        return self._directions.labels(self.system)
+
+    @property
+    def projector(self) -> np.ndarray:
+        """P, (n, n): the part of a change of the start that lies along the constraints; the identity without them."""
+        return self._start.projector.copy()
+
+    @property
+    def metric(self) -> str:
+        """In which norm P is the shortest way: "mass matrix", "nominal values", or "no constraints"."""
+        return self._start.metric
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The times of the steps."""
+        return self._recorded.t.copy()
+
+    @cached_property
+    def states(self) -> Trajectory:
+        """The solution itself, as `dd.simulate` would return it."""
+        return joined([self._trajectory(part) for part in self._parts])
+
+    def _trajectory(self, part: RunPart) -> Trajectory:
+        case, recorded, width = part.case, part.recorded, part.augmented.layout.width
+        events = tuple((e.guard, e.time, e.before[:width], e.after[:width]) for e in recorded.events)
+        end = f"{'reached' if recorded.status == 'finished' else 'an event ended the run at'} t = {recorded.t[-1]:.6g}"
+        outcome = Outcome(end, case.settings.method, recorded.work, self.notes, events)
+        rows, source = np.ascontiguousarray(recorded.y[:, :width]), _Lazy(recorded, width)
+        return Trajectory(case.plant, case.drive, case.p, recorded.t, rows, recorded.status, outcome, source)
+
+    @cached_property
+    def events(self) -> list[EventSensitivity]:
+        """The events in order of time, with the derivative of each time."""
+        found = []
+        for part in self._parts:
+            for event in part.recorded.events:
+                if goes_on(part.case, event.guard):
+                    continue
+                row = part.augmented.event_moves(part.case, event.guard, event.time, event.before)
+                moves = dict(zip(self.labels, row.tolist()))
+                found.append(EventSensitivity(part.case.system.events[event.guard].name, event.time, moves))
+        return found
+
+    def at(self, t: object) -> SensitivitySamples:
+        """Sensitivities at any time of the run, from the dense output: one time, or an array of times.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -x)
+        >>> dd.sensitivities(m, 1.0, rtol=1e-9).at([0.0, 0.5]).M.round(6).ravel().tolist()
+        [1.0, 0.606531]
+        """
+        times = np.asarray(t, dtype=float)
+        flat = np.ascontiguousarray(times.reshape(-1))
+        ends = sorted((float(self._recorded.t[0]), float(self._recorded.t[-1])))
+        slack = 1e-12 * max(abs(ends[0]), abs(ends[1]), 1e-300)
+        if (
+            flat.size == 0
+            or not np.all(np.isfinite(flat))
+            or flat.min() < ends[0] - slack
+            or flat.max() > ends[1] + slack
+        ):
+            raise InputError(
+                "at() takes finite times within the run.", f"it covers t = {ends[0]:g} to {ends[1]:g}; got {t!r}"[:160]
+            )
+        y = self._recorded.at(np.clip(flat, ends[0], ends[1]))
+        return SensitivitySamples(self._case, self._augmented, flat, y, times.ndim == 0, self._parts)
+
+
+class _Lazy:
+    """The dense output of the rows within that of y, made when a trajectory asks for it."""
+
+    def __init__(self, recorded: Recorded, width: int) -> None:
+        self._recorded, self._width = recorded, width
+
+    def dense(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Starts, ends and coefficients."""
+        whole: Dense = self._recorded.dense
+        return whole.starts, whole.ends, np.ascontiguousarray(whole.coefficients[:, :, : self._width])

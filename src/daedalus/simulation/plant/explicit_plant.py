@@ -1,0 +1,89 @@
+"""A plant of formulas: x' = f(t, x, u, p), z = g(t, x, u, p) as machine code."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+
+from daedalus.compilation import Compiled
+from daedalus.errors import SolverError
+from daedalus.model.expressions import concatenate
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.explicit_form import explicit_form
+from daedalus.simulation.plant.invariant_projection import invariant_projection
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.projection import projection
+from daedalus.simulation.plant.sparse_projection import projection_by_solves
+
+
+class ExplicitPlant(Plant):
+    """Compiled formulas x' = f(t, x, u, p), z = g(t, x, u, p)."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
+        self.form = explicit_form(system)
+
+    @cached_property
+    def rhs(self) -> Compiled:
+        """x' = f(t, x, u, p)."""
+        return self._compiled("rhs", self.form.xdot)
+
+    @cached_property
+    def guards(self) -> Compiled:
+        """The guards of the events."""
+        return self._compiled("guards", self.form.applied(self.system, self.system.guards))
+
+    @cached_property
+    def resets(self) -> Compiled:
+        """The states after each event, one event after the other."""
+        after = self.form.applied(self.system, self.system.resets)
+        return self._compiled("resets", ca.vec(after.T))
+
+    @cached_property
+    def readout(self) -> Compiled:
+        """Algebraic variables, then the outputs below each other."""
+        outputs = concatenate(self.system.outputs.values())
+        return self._compiled("readout", ca.vertcat(self.form.z, self.form.applied(self.system, outputs)))
+
+    @cached_property
+    def projection(self) -> Any:
+        """The state moved onto the invariants; None where there are none, or too many to be kept so."""
+        # A reset may lead far off the constraints: the way back is the impulse that the matrix of the model gives.
+        try:
+            if self.system.invariants and any(event.resets for event in self.system.events):
+                by_solves = projection_by_solves(self.system)
+                if by_solves is not None:
+                    return by_solves
+            return self._shortest_way()
+        except SolverError as error:
+            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
+            return None
+
+    def _shortest_way(self) -> Any:
+        """The projection as a formula, or by a sparse solve where it would be too long."""
+        try:
+            projected = projection(self.system, self.form)
+        except SolverError:
+            kept = self.form.applied(self.system, concatenate(self.system.invariants.values()))
+            return invariant_projection(self.system, kept)
+        return None if projected is None else self._compiled("projection", projected)
+
+    @cached_property
+    def invariants(self) -> Compiled:
+        """What solutions keep at zero, below each other."""
+        kept = concatenate(self.system.invariants.values())
+        return self._compiled("invariants", self.form.applied(self.system, kept))
+
+    @cached_property
+    def watched(self) -> Compiled:
+        """What solutions keep at zero without being held to it, below each other."""
+        kept = concatenate(self.system.watched.values())
+        return self._compiled("watched", self.form.applied(self.system, kept))
+
+    @cached_property
+    def constraints(self) -> Compiled:
+        """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
+        rows = self.constraint_rows
+        return self._compiled("constraints", self.form.applied(self.system, self.system.residual[rows]))

@@ -1,0 +1,65 @@
+"""The samples of a run as labelled arrays: xarray and pandas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from daedalus.model.names import element_label
+from daedalus.model.system.system import System
+from daedalus.simulation.result.recorded_run import RecordedRun
+from daedalus.simulation.result.samples import Samples
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+
+def recorded_names(samples: Samples) -> list[str]:
+    """What a data frame holds: states, algebraic variables, inputs and outputs, not parameters and derivatives."""
+    system, known = samples._plant.system, set(samples.keys())
+    names = [v.name for v in system.variables if v.kind != "parameter"]
+    rates = [n for n, place in system.places.items() if place.letter == "x" and n not in names]
+    return [name for name in (*names, *rates, *samples._plant.output_slices) if name in known]
+
+
+def unit_of(system: System, name: str) -> str:
+    """The unit label of a name; that of a derivative gets /s."""
+    units = {v.name: v.unit for v in system.variables}
+    if name in units:
+        return units[name]
+    stem, order = (name.removesuffix("_dot"), 1) if name.endswith("_dot") else (name, 0)
+    return f"{units[stem]}/s" if order and units.get(stem) else ""
+
+
+def to_dataset(tr: RecordedRun) -> xarray.Dataset:
+    """The samples as labelled arrays."""
+    import xarray
+
+    variables = {}
+    for name in recorded_names(tr):
+        values = tr[name]
+        axes = {2: [f"{name}_index"], 3: [f"{name}_row", f"{name}_column"]}.get(values.ndim, [])
+        unit = unit_of(tr.system, name)
+        variables[name] = (["time", *axes], values, {"units": unit} if unit else {})
+    attributes = {
+        "title": tr.system.name,
+        "method": tr.method,
+        "success": int(tr.success),
+        "stop_reason": tr.stop_reason,
+    }
+    return xarray.Dataset(variables, coords={"time": ("time", tr.time)}, attrs=attributes)
+
+
+def to_dataframe(tr: RecordedRun) -> pandas.DataFrame:
+    """The samples as a data frame, one column an element."""
+    import pandas
+
+    columns: dict[str, np.ndarray] = {}
+    for name in recorded_names(tr):
+        values = tr[name]
+        shape = values.shape[1:]
+        flat = values.reshape(len(values), -1) if len(shape) < 2 else values.transpose(0, 2, 1).reshape(len(values), -1)
+        columns.update({element_label(name, shape, k): flat[:, k] for k in range(flat.shape[1])})
+    return pandas.DataFrame(columns, index=pandas.Index(tr.time, name="time"))

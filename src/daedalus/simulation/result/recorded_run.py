@@ -1,0 +1,246 @@
+"""What a run left behind: values by name at its times and between them, what happened on the way, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from daedalus import _core
+from daedalus.errors import InputError
+from daedalus.model.system.system import System
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.result.consistent_rows import consistent_rows
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.run.stop_reason import SUCCESS
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a run cost: counts are exact and the same on every machine, seconds are not."""
+
+    steps: int = 0
+    rejected: int = 0
+    rhs: int = 0
+    jacobians: int = 0
+    factorisations: int = 0
+    newton: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class EventRecord:
+    """One event that happened: its name and time, and the values before and after it, by name."""
+
+    name: str
+    time: float
+    before: Samples
+    after: Samples
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, in plain data."""
+
+    stop_reason: str
+    method: str
+    work: Work
+    notes: tuple[str, ...] = ()
+    # (index of the event, time, x before, x after)
+    events: tuple[tuple[int, float, np.ndarray, np.ndarray], ...] = ()
+
+
+@dataclass(frozen=True)
+class Dense:
+    """The dense output: on each piece x(start + θ (end - start)) = Σ c_j θ^j."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+    coefficients: np.ndarray
+
+
+class RecordedRun(Samples):
+    """A run that was recorded; `dd.simulate` hands it out as a `Trajectory`."""
+
+    def __init__(
+        self,
+        plant: Plant,
+        drive: Drive,
+        parameters: np.ndarray,
+        times: np.ndarray,
+        x: np.ndarray,
+        status: str,
+        outcome: Outcome | Callable[[], Outcome],
+        source: Any,
+    ) -> None:
+        self._plant, self._drive, self._parameters = plant, drive, parameters
+        self._times, self._x, self._scalar = times, x, False
+        self.status = status  # finished, event, interrupted, step_limit, time_limit, ...
+        self._outcome = outcome  # made into words on first use: a run in a loop may never need them
+        self._source = source  # a core run, or its dense output
+
+    # -- how it went -------------------------------------------------------------------------------------------
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the run ended, in plain data."""
+        if not isinstance(self._outcome, Outcome):
+            self._outcome = self._outcome()
+        return self._outcome
+
+    @property
+    def system(self) -> System:
+        """The system that was run."""
+        return self._plant.system
+
+    @property
+    def success(self) -> bool:
+        """Whether the run reached its end or a terminal event."""
+        return self.status in SUCCESS
+
+    @property
+    def stop_reason(self) -> str:
+        """Why the run ended, in a sentence."""
+        return self.outcome.stop_reason
+
+    @property
+    def method(self) -> str:
+        """The method that was used."""
+        return self.outcome.method
+
+    @property
+    def work(self) -> Work:
+        """What the run cost."""
+        return self.outcome.work
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided on the way, such as why this method."""
+        return self.outcome.notes
+
+    @cached_property
+    def events(self) -> list[EventRecord]:
+        """The events in order of time; `.before["x"]` and `.after["x"]` give values by name."""
+        return [
+            EventRecord(self.system.events[k].name, t, self._snapshot(t, before), self._snapshot(t, after))
+            for k, t, before, after in self.outcome.events
+        ]
+
+    def _snapshot(self, t: float, x: np.ndarray) -> Samples:
+        return Samples(self._plant, self._drive, self._parameters, np.array([t]), np.atleast_2d(x), scalar=True)
+
+    def __repr__(self) -> str:
+        begin, end = (self.time[0], self.time[-1]) if len(self.time) else (np.nan, np.nan)
+        head = f"Trajectory({self.system.name!r}: t = {begin:g} to {end:g}, {len(self.time)} samples, {self.method})"
+        return head if self.success else f"{head[:-1]}; stopped: {self.stop_reason})"
+
+    # -- between the samples -----------------------------------------------------------------------------------
+
+    @property
+    def dense(self) -> Dense:
+        """The dense output as arrays, computed from the recorded steps on first use."""
+        if not isinstance(self._source, Dense):
+            self._source = Dense(*self._source.dense())
+        return self._source
+
+    @property
+    def dense_spans(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where each polynomial of the dense output begins and ends."""
+        return self.dense.starts, self.dense.ends
+
+    @property
+    def end(self) -> Samples:
+        """The last moment of the run: every value by name where it stopped; a start for another run.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -x)
+        >>> tr = dd.simulate(m, 1.0)
+        >>> bool(dd.simulate(m, (1.0, 2.0), start=tr.end).time[0] == tr.end.time)
+        True
+        """
+        if isinstance(self._source, _core.Run):
+            return self._snapshot(self._source.stop_time, self._source.end)
+        return self.at(self.dense_spans[1][-1] if len(self.dense_spans[1]) else self._times[-1])
+
+    def at(self, t: object, project: bool = False) -> Samples:
+        """Values by name at any time of the run, from the dense output of the method.
+
+        Parameters
+        ----------
+        t: a number (values without a time axis) or an array of times; at the time of an event the later values count.
+        project: put the values on the constraints and invariants of the model too, hidden ones included, which between
+            the steps hold to the tolerance only.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("fall")
+        >>> h = m.state("h", start=0.0)
+        >>> m.equation(m.der(h), 2.0 * m.time)
+        >>> dd.simulate(m, 1.0).at([0.5, 1.0])["h"].round(6).tolist()
+        [0.25, 1.0]
+        """
+        times = np.asarray(t, dtype=float)
+        flat = np.ascontiguousarray(times.reshape(-1))
+        low, high = self._reach()
+        if np.isnan(low) or flat.size == 0 or not np.all(np.isfinite(flat)):
+            raise InputError("at() takes finite times within the run.", f"got {t!r}"[:120])
+        slack = 1e-12 * max(abs(low), abs(high), 1e-300)
+        if flat.min() < low - slack or flat.max() > high + slack:
+            raise InputError(
+                "The trajectory does not reach that time.",
+                f"it covers t = {low:g} to {high:g}; asked for {flat.min():g} to {flat.max():g}",
+                because=f"the run {self.stop_reason}." if not self.success else "",
+                remedy="a longer span, or times within it",
+            )
+        return self._between(flat, np.clip(flat, low, high), times.ndim == 0, project)
+
+    def _reach(self) -> tuple[float, float]:
+        """The earliest and the latest time of the dense output."""
+        starts, ends = self.dense_spans
+        if len(starts) == 0:
+            return (self._times[0], self._times[0]) if len(self._times) else (np.nan, np.nan)
+        return min(starts.min(), ends.min()), max(starts.max(), ends.max())
+
+    def _between(self, times: np.ndarray, inside: np.ndarray, scalar: bool, project: bool) -> Samples:
+        """Values at `times`, read from the dense output at times `inside` the run."""
+        dense = self.dense
+        if len(dense.starts):
+            x = _core.evaluate_dense(dense.starts, dense.ends, dense.coefficients, inside)
+        else:
+            x = np.repeat(self._x[-1:], len(times), axis=0)
+        found = Samples(self._plant, self._drive, self._parameters, times, x, scalar=scalar)
+        if project and self._plant.projection is not None:
+            found._x = self._plant.projection.core.evaluate_many(*found._arguments())[0]
+        if project and isinstance(self._plant, ImplicitPlant):
+            found._x = consistent_rows(self._plant, self._drive, self._parameters, times, found._x)
+        return found
+
+    def drift(self, between: bool = False) -> dict[str, float]:
+        """The largest violation of each equation without derivatives and each invariant, also between the samples.
+
+        Constraints that a reduction differentiated are listed too where nothing holds the run to them: with
+        stabilise="baumgarte" and None this is how far it drifts off.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("resistor")
+        >>> q = m.state("q", start=1.0); i = m.algebraic("i")
+        >>> m.equation(m.der(q), -i); m.equation(2.0 * i, q, name="Ohm")
+        >>> dd.simulate(m, 1.0).drift()["Ohm"] < 1e-15
+        True
+        """
+        if not between or len(self._times) < 2:
+            return self.violations()
+        times = np.unique(np.concatenate([np.linspace(a, b, 9) for a, b in zip(self._times, self._times[1:])]))
+        return self.at(times).violations()
