@@ -17,10 +17,11 @@ from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
+from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plant import Plant, plant_of
 from daedalus.simulation.plant.projection import CORRECTIONS, correction
-from daedalus.simulation.plant.variable_index import variable_index
+from daedalus.simulation.plant.variable_index import VariableIndex, variable_index
 
 ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
 
@@ -30,12 +31,12 @@ class ImplicitPlant(Plant):
 
     is_implicit = True
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, index: VariableIndex | None = None) -> None:
         super().__init__(system)
         n, nz = system.sizes["x"], system.sizes["z"]
         self.row_parts = {"x": slice(0, n), "z": slice(n, n + nz), "xdot": slice(n + nz, 2 * n + nz)}
         self.width = 2 * n + nz
-        self.index = variable_index(system)
+        self.index = variable_index(system) if index is None else index
 
     @cached_property
     def _y(self) -> ca.SX:
@@ -174,21 +175,20 @@ class ImplicitPlant(Plant):
         return self._compiled("constraints", self.system.residual[self.constraint_rows])
 
 
-def implicit_plant_of(system: System) -> ImplicitPlant:
-    """The implicit plant of a system, made once and kept with it."""
-    plant = system.prepared.get("implicit plant")
-    if plant is None:
-        with system.lock:
-            plant = system.prepared.setdefault("implicit plant", _plant(system))
-    return plant
+def implicit_plant_of(system: System, index: VariableIndex | None = None) -> ImplicitPlant:
+    """The implicit plant of a system, made once and kept with it.
+
+    index: that of each variable, where the system's own structure no longer shows it.
+    """
+    return once(system, _plant, By(index))
 
 
-def _plant(system: System) -> ImplicitPlant:
+def _plant(system: System, index: By[VariableIndex | None]) -> ImplicitPlant:
     if not system.choices:
-        return ImplicitPlant(system)
+        return ImplicitPlant(system, index.value)
     from daedalus.simulation.plant.selected_plant import SelectedPlant
 
-    return SelectedPlant(system)
+    return SelectedPlant(system, index.value)
 
 
 def plant_for_rows(system: System, rows: np.ndarray) -> Plant:

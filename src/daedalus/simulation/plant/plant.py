@@ -14,6 +14,7 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.names import element_label, flat_index, split_index
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import LargeBlock, explicit_form
 from daedalus.simulation.plant.invariant_projection import invariant_projection
@@ -218,11 +219,7 @@ def labels_of(expressions: Mapping[str, ca.SX]) -> list[str]:
 
 def plant_of(system: System) -> Plant:
     """The plant of a system, made once and kept with it."""
-    plant = system.prepared.get("plant")
-    if plant is None:
-        with system.lock:
-            plant = system.prepared.setdefault("plant", _plant(system))
-    return plant
+    return once(system, _plant)
 
 
 def _plant(system: System) -> Plant:
