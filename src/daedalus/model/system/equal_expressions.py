@@ -13,6 +13,8 @@ EQUAL_DEPTH = 20
 class EqualExpressions:
     """Expressions by name, equal to others that say the same of the same symbols (CasADi's own are not hashable).
 
+    They are held as they come: whoever gives them does not write into them afterwards.
+
     Example
     -------
     >>> import casadi as ca
@@ -24,15 +26,16 @@ class EqualExpressions:
     """
 
     def __init__(self, by_name: Mapping[str, ca.SX]) -> None:
-        self.by_name = {name: ca.SX(expression) for name, expression in by_name.items()}
-        self._shapes = frozenset((name, expression.shape) for name, expression in self.by_name.items())
+        self.by_name = dict(by_name)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, EqualExpressions)
-            and self._shapes == other._shapes
-            and all(ca.is_equal(own, other.by_name[name], EQUAL_DEPTH) for name, own in self.by_name.items())
-        )
+        if not isinstance(other, EqualExpressions) or self.by_name.keys() != other.by_name.keys():
+            return False
+        return all(_say_the_same(own, other.by_name[name]) for name, own in self.by_name.items())
 
     def __hash__(self) -> int:
-        return hash(self._shapes)
+        return hash(frozenset(self.by_name))
+
+
+def _say_the_same(one: ca.SX, other: ca.SX) -> bool:
+    return one is other or (one.shape == other.shape and bool(ca.is_equal(one, other, EQUAL_DEPTH)))
