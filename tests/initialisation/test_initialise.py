@@ -8,6 +8,8 @@ import pytest
 from started_models import GRAVITY, energy_pendulum, four_bar, pendulum, reactor
 
 import daedalus as dd
+from daedalus.initialisation import start_equations
+from daedalus.model.system.once import kept
 
 
 def small(start: dd.Start, tolerance: float = 1e-12) -> bool:
@@ -275,10 +277,12 @@ def test_a_large_chain_is_solved_sparsely():
 def test_the_second_call_makes_nothing_new():
     m = pendulum(2, [0.6, -0.8], [0.8, 0.6])
     dd.initialise(m)
-    kept = m.freeze().prepared["start equations"]
-    before = {key: id(value) for key, value in kept.items()}
+    before = kept(m.freeze(), start_equations._stack_of)
     dd.initialise(m, {"p": [2.0, 0.0], "v": [0.0, 1.0]}, parameters={"L": 2.0})
-    assert {key: id(value) for key, value in kept.items()} == before
+    after = kept(m.freeze(), start_equations._stack_of)
+    assert len(before) == 1
+    assert after[0] is before[0]
+    assert len(after) == 1
 
 
 def test_many_loose_guesses_are_projected_sparsely():

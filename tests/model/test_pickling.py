@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import daedalus as dd
 from daedalus.model.model import as_system
+from daedalus.model.system.once import kept, once
 from daedalus.model.system.system import System
 
 USED_ELSEWHERE = """
@@ -101,10 +102,15 @@ def test_unfinished_models_travel_too():
     assert again(dd.Model("nothing")).variables == {}
 
 
-def test_prepared_functions_do_not_travel():
+def test_what_was_computed_does_not_travel():
     s = rich_model().freeze()
-    s.prepared["machine code"] = object()
-    assert again(s).prepared == {}
+    once(s, machine_code)
+    assert kept(s, machine_code)
+    assert kept(again(s), machine_code) == ()
+
+
+def machine_code(system):
+    return object()
 
 
 def test_records_are_plain_json():

@@ -9,6 +9,7 @@ import casadi as ca
 
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.model import Model, as_system
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.redundancy.independent_constraints import EVENTS
 from daedalus.simulation.inputs.differentiated_inputs import driven_system
@@ -41,40 +42,37 @@ def _without_choices(system: System) -> System:
     """The system without the events at which redundant constraints would be chosen anew: a flow keeps its choice."""
     if not any(event.name in EVENTS for event in system.events):
         return system
-    with system.lock:
-        if "flowing" not in system.prepared:
-            kept = [k for k, event in enumerate(system.events) if event.name not in EVENTS]
-            system.prepared["flowing"] = System(
-                system.name,
-                system.variables,
-                system.orders,
-                {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")},
-                system.residual,
-                system.equation_labels,
-                system.outputs,
-                [system.events[k] for k in kept],
-                system.guards[kept],
-                system.resets[kept, :],
-                system.invariants,
-                system.watched,
-                system.choices,
-            )
-    return system.prepared["flowing"]
+    return once(system, _flowing)
+
+
+def _flowing(system: System) -> System:
+    kept = [k for k, event in enumerate(system.events) if event.name not in EVENTS]
+    return System(
+        system.name,
+        system.variables,
+        system.orders,
+        {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")},
+        system.residual,
+        system.equation_labels,
+        system.outputs,
+        [system.events[k] for k in kept],
+        system.guards[kept],
+        system.resets[kept, :],
+        system.invariants,
+        system.watched,
+        system.choices,
+    )
 
 
 def system_without_formulas(model: Model | System) -> System:
     """A model whose x' and z follow from nonlinear equations: as written at index 1, reduced above."""
-    system = as_system(model)
-    with system.lock:
-        if "without formulas reduced" not in system.prepared:
-            system.prepared["without formulas reduced"] = _reduced(model, system)
-    return system.prepared["without formulas reduced"]
+    return once(as_system(model), _reduced, model if isinstance(model, Model) else None)
 
 
-def _reduced(model: Model | System, system: System) -> System:
+def _reduced(system: System, model: Model | None) -> System:
     if variable_index(system).largest == 1 and not _singular(system):
         return system
-    if not isinstance(model, Model):
+    if model is None:
         raise SingularModelError(
             "The equations as written do not determine all derivatives and algebraic variables.",
             because="the model is a DAE of index 2 or higher, and a System cannot be reduced.",

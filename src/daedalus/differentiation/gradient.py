@@ -21,6 +21,8 @@ from daedalus.differentiation.variational.tangent_start import tangent_start
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model
 from daedalus.model.names import element_label
+from daedalus.model.system.equal_expressions import EqualExpressions
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plants import implicit_plant_of
 from daedalus.simulation.run.method_choice import implicit_choice
@@ -28,7 +30,6 @@ from daedalus.simulation.run.method_choice import implicit_choice
 # The state that carries the integral of the running term, and how many models with one are kept.
 INTEGRAL = "running_integral"
 MOST_KEPT = 8
-EQUAL_DEPTH = 20
 
 
 class Gradient(Mapping[str, "float | np.ndarray"]):
@@ -243,14 +244,12 @@ def _with_integral(model: Model | System, running: object) -> Model:
         raise InputError("running= needs the Model, not its System.", remedy="dd.gradient(m, ...)")
     system = model.freeze()
     wanted = _expression(system, running, "running")
-    kept: list[tuple[ca.SX, Model]] = system.prepared.setdefault("running terms", [])
-    for known, whole in kept:
-        if known.shape == wanted.shape and ca.is_equal(known, wanted, EQUAL_DEPTH):
-            return whole
+    return once(system, _integrated, model, EqualExpressions({INTEGRAL: wanted}), most=MOST_KEPT)
+
+
+def _integrated(system: System, model: Model, running: EqualExpressions) -> Model:
     whole = model.copy()
-    whole.equation(whole.der(whole.state(INTEGRAL, start=0.0)), wanted, name=INTEGRAL)
-    kept.insert(0, (wanted, whole))
-    del kept[MOST_KEPT:]
+    whole.equation(whole.der(whole.state(INTEGRAL, start=0.0)), running.by_name[INTEGRAL], name=INTEGRAL)
     return whole
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start, parameter_values
 from daedalus.reduction.forms.explicit_form import explicit_form
@@ -127,7 +128,7 @@ def planar_field(
     others = [k for k in range(len(x)) if k not in pair]
     centre, reach = box.mean(axis=1), 0.5 * (box[:, 1] - box[:, 0])
     held = np.concatenate([[time], x[others], drive.at_time(time), centre, reach])
-    code = _code(system, pair)
+    code = once(system, _compiled, pair)
     notes = _notes(system, others, x, drive, code, time)
     return PlanarField(system, names, centre, reach, held, p, code, notes)
 
@@ -155,13 +156,6 @@ def _positions(system: System, names: tuple[str, str]) -> tuple[int, int]:
             remedy=f"two of {', '.join(states[:10])}",
         )
     return positions[0], positions[1]
-
-
-def _code(system: System, pair: tuple[int, int]) -> PlaneCode:
-    key = ("plane", pair)
-    if key not in system.prepared:
-        system.prepared[key] = _compiled(system, pair)
-    return system.prepared[key]
 
 
 def _compiled(system: System, pair: tuple[int, int]) -> PlaneCode:

@@ -11,7 +11,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.names import split_derivative, split_index
 from daedalus.model.signals import Signal
-from daedalus.model.system.closed_loop import close_loop
+from daedalus.model.system.closed_loop import closed_loop
 from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
@@ -34,7 +34,7 @@ def without_expressions(system: System, inputs: object) -> tuple[System, dict[st
                 f"The expression for input {name} has the wrong shape.",
                 f"{value.numel()} entries where {name} has {len(place.positions)}",
             )
-    closed = close_loop(system, {name: ca.densify(ca.vec(value)) for name, value in loops.items()})
+    closed = closed_loop(system, {name: ca.densify(ca.vec(value)) for name, value in loops.items()})
     return closed, {name: value for name, value in given.items() if name not in loops}
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -24,6 +23,7 @@ from daedalus.analysis.structure.structural_repair import Structure, repaired_st
 from daedalus.analysis.structure.system_jacobian import is_singular, system_jacobian
 from daedalus.initialisation.jet_equations import JetEquations, Row
 from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 
 # Blocks of the system Jacobian that are larger are taken for regular without a look at numbers.
@@ -47,22 +47,14 @@ def start_equations(system: System, p: np.ndarray) -> JetEquations:
     ['speed', 'newton', 'table', 'speed, differentiated once', 'table, differentiated once',
      'table, differentiated twice']
     """
-    with system.lock:
-        kept: dict[Any, Any] = system.prepared.setdefault("start equations", {})
-        if "written" not in kept:
-            kept["written"] = _Written(DerivativeArray(system))
-        written: _Written = kept["written"]
-        form = written.singular_blocks(p)
-        if form not in kept:
-            kept[form] = _stack_of(written, form, p)
-    return kept[form]
+    return once(system, _stack_of, once(system, _Written).singular_blocks(p), By(p))
 
 
 class _Written:
     """The structure of the equations as they are written, and where numbers disagree with it."""
 
-    def __init__(self, array: DerivativeArray) -> None:
-        self.array = array
+    def __init__(self, system: System) -> None:
+        self.array = array = DerivativeArray(system)
         equations = array.level(0)
         self.structure = Structure(array, _anywhere(array), equations, signature(equations, array.y[:2]))
         s = self.structure.signature
@@ -113,12 +105,14 @@ def _anywhere(array: DerivativeArray) -> Jet:
     )
 
 
-def _stack_of(written: _Written, singular: tuple[int, ...], p: np.ndarray) -> JetEquations:
+def _stack_of(system: System, singular: tuple[int, ...], p: By[np.ndarray]) -> JetEquations:
+    # Each stack has an array of its own, which it differentiates further where it needs to.
+    written = _Written(system) if singular else once(system, _Written)
     array, structure = written.array, written.structure
     if structure.signature.regular:
         if not singular:
             return _staged(array, structure)
-        repaired = repaired_structure(array, replace(_anywhere(array), p=p), substitute=False)
+        repaired = repaired_structure(array, replace(_anywhere(array), p=p.value), substitute=False)
         if repaired.signature.regular and not repaired.singular:
             return _staged(array, repaired)
     # The offsets as written serve redundant equations well; whether they hide something else is checked afterwards.

@@ -25,6 +25,7 @@ import numpy as np
 from daedalus.compilation.instructions import Instructions, read_instructions
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.printing import expression_text
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
@@ -75,11 +76,7 @@ def switches_of(system: System) -> Switches | None:
     >>> switches_of(m.freeze()).conditions
     ('h > 0.5',)
     """
-    known = system.prepared.get("switches", False)
-    if known is False:
-        with system.lock:
-            known = system.prepared.setdefault("switches", _found(system))
-    return known
+    return once(system, _found)
 
 
 def _found(system: System) -> Switches | None:

@@ -6,6 +6,8 @@ import numpy as np
 
 from daedalus.analysis.analyse import analyse
 from daedalus.analysis.structure.signature import Signature
+from daedalus.model.system.once import By, once
+from daedalus.model.system.system import System
 from daedalus.scipy_calls.dae_callbacks import CallbackDae
 from daedalus.scipy_calls.dae_model import DaeModel, check_regular
 from daedalus.scipy_calls.dae_start import RANK, GivenStart
@@ -25,14 +27,7 @@ def traced_index(found: DaeModel, t: float, row: np.ndarray, p: np.ndarray) -> t
         or found.plant.model.consistent(t, row, np.zeros(0), p, RTOL, np.full(len(row), ATOL)) is not None
     ):
         return structural, ""
-    known = found.model.freeze().prepared.setdefault("index of dae", {})
-    key = p.tobytes()
-    if key not in known:
-        y = found.plant.system.labels["x"]
-        values = dict(zip(found.plant.system.labels["p"], p.tolist()))
-        at = {**dict(zip(y, row[: found.size].tolist())), "t": t}
-        known[key] = analyse(found.model, at, parameters=values).index
-    actual = known[key]
+    actual = once(found.model.freeze(), _index_at, found, By(p, p.tobytes()), By((t, row)))
     if actual is None:
         return structural, f"the index is {structural} by structure; ranks at the start do not confirm it"
     note = (
@@ -41,6 +36,14 @@ def traced_index(found: DaeModel, t: float, row: np.ndarray, p: np.ndarray) -> t
         else ""
     )
     return actual, note
+
+
+def _index_at(system: System, found: DaeModel, p: By[np.ndarray], at: By[tuple[float, np.ndarray]]) -> int | None:
+    """The index by ranks at the row of the first call with these parameters."""
+    t, row = at.value
+    y = dict(zip(system.labels["x"], row[: found.size].tolist()))
+    values = dict(zip(system.labels["p"], p.value.tolist()))
+    return analyse(found.model, {**y, "t": t}, parameters=values).index
 
 
 def callback_index(found: CallbackDae, wanted: GivenStart, given: np.ndarray | None) -> tuple[int, np.ndarray, str]:

@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.names import element_label
+from daedalus.model.system.once import once
 from daedalus.model.system.system import LETTERS, System
 
 if TYPE_CHECKING:
@@ -100,11 +101,7 @@ def _full(pattern: ca.Sparsity, entries: np.ndarray) -> np.ndarray:
 
 def partial_derivatives(system: System) -> PartialDerivatives:
     """The derivatives of a system, made once and kept with it."""
-    known = system.prepared.get("partial derivatives")
-    if known is None:
-        with system.lock:
-            known = system.prepared.setdefault("partial derivatives", PartialDerivatives(system))
-    return known
+    return once(system, PartialDerivatives)
 
 
 def output_labels(system: System) -> tuple[str, ...]:

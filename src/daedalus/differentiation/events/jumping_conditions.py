@@ -16,9 +16,10 @@ import numpy as np
 
 from daedalus.differentiation.events.smoothness import corners
 from daedalus.model.expressions import concatenate, elements
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
-from daedalus.reduction.switches import LETTERS, STAIRS, Switches, switches_of
+from daedalus.reduction.switches import LETTERS, STAIRS, switches_of
 
 # Points on a condition, how often each is moved towards it, and by what share of its terms an equation must jump there.
 POINTS, MOVES, JUMPS = 6, 20, 1e-9
@@ -105,27 +106,28 @@ def jumping_conditions(system: System) -> JumpingConditions | None:
     >>> jumping_conditions(m.freeze()).texts
     ('h > 0.5',)
     """
-    with system.lock:
-        if "jumping conditions" not in system.prepared:
-            switches = switches_of(system)
-            system.prepared["jumping conditions"] = None if switches is None else _found(system, switches)
-    return system.prepared["jumping conditions"]
+    return once(system, _found)
 
 
 def unlocated_jumps(system: System) -> list[str]:
     """Notes on what jumps in the equations at places that are not looked for."""
-    if "unlocated jumps" not in system.prepared:
-        switches = switches_of(system)
-        left = corners(system.residual) if switches is None else switches.left
-        system.prepared["unlocated jumps"] = [
-            f"{name}(...) in the equations may jump, and the derivative does not know of it"
-            for name in left
-            if name in STAIRS.values()
-        ]
-    return list(system.prepared["unlocated jumps"])
+    return list(once(system, _unlocated))
 
 
-def _found(system: System, switches: Switches) -> JumpingConditions | None:
+def _unlocated(system: System) -> tuple[str, ...]:
+    switches = switches_of(system)
+    left = corners(system.residual) if switches is None else switches.left
+    return tuple(
+        f"{name}(...) in the equations may jump, and the derivative does not know of it"
+        for name in left
+        if name in STAIRS.values()
+    )
+
+
+def _found(system: System) -> JumpingConditions | None:
+    switches = switches_of(system)
+    if switches is None:
+        return None
     count, hidden = switches.count, switches.system.sizes["u"] - system.sizes["u"]
     parameters, inputs = switches.system.symbol("p"), switches.system.symbol("u")
     modes = elements(parameters[parameters.numel() - count :])

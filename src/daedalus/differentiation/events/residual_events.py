@@ -15,6 +15,8 @@ import numpy as np
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.errors import SolverError
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 
 
@@ -68,8 +70,8 @@ class ResidualEvents:
 
 def events_of(plant: ImplicitPlant) -> ResidualEvents:
     """The events of a plant, made once."""
-    prepared = plant.system.prepared
-    with plant.system.lock:
-        if "residual events" not in prepared:
-            prepared["residual events"] = ResidualEvents(plant)
-    return prepared["residual events"]
+    return once(plant.system, _events, plant)
+
+
+def _events(system: System, plant: ImplicitPlant) -> ResidualEvents:
+    return ResidualEvents(plant)

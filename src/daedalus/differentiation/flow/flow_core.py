@@ -12,6 +12,7 @@ from daedalus import _core
 from daedalus.differentiation.flow.flow_directions import INPUTS, FlowDirections, StageDependence, block_arguments
 from daedalus.differentiation.flow.flow_stages import Stage, stage_of, written_is_shorter
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.projection import CORRECTIONS
 
@@ -191,11 +192,11 @@ def _stage_for(system: System, tableau: Tableau) -> Stage:
 
 def dependence_of(stage: Stage) -> StageDependence:
     """The dependence of a stage's variables, found once and kept with the system."""
-    key, prepared = ("flow dependence", stage.key), stage.system.prepared
-    with stage.system.lock:
-        if key not in prepared:
-            prepared[key] = StageDependence(stage)
-    return prepared[key]
+    return once(stage.system, _dependence, *stage.key)
+
+
+def _dependence(system: System, implicit: bool, written: bool, kept: bool) -> StageDependence:
+    return StageDependence(stage_of(system, implicit, written, kept))
 
 
 def pattern_of(mask: np.ndarray) -> ca.Sparsity:

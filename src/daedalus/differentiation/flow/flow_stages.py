@@ -17,6 +17,7 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm, explicit_form
 from daedalus.simulation.plant.projection import corrected
@@ -195,11 +196,7 @@ class Stage:
 
 def stage_of(system: System, implicit: bool, written: bool = False, kept: bool = True) -> Stage:
     """The stage functions of a system, made once and kept with it."""
-    key, prepared = ("flow stage", (implicit, written, kept)), system.prepared
-    with system.lock:
-        if key not in prepared:
-            prepared[key] = Stage(system, implicit, written, kept)
-    return prepared[key]
+    return once(system, Stage, implicit, written, kept)
 
 
 def written_is_shorter(system: System) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,11 @@ from daedalus.differentiation.directions import GROUPS, WORDS
 from daedalus.differentiation.variational.augmented import AnyAugmented
 from daedalus.differentiation.variational.chain_rule import Followed, FollowedInParts, followed
 from daedalus.differentiation.variational.recorded import RunPart
+from daedalus.differentiation.variational.residual_variational import ResidualVariational
+from daedalus.differentiation.variational.variational import Variational
 from daedalus.errors import InputError
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
 
 
 class SensitivitySamples:
@@ -267,16 +270,14 @@ class SensitivitySamples:
         return FollowedInParts(each[0].function, each[0].shape, tuple(each), np.clip(owners, 0, len(each) - 1))
 
     def _followed(self, of: object) -> Followed:
-        return self._in_parts([_kept(augmented, of) for augmented in self._all_augmented])
+        own = [a.variational for a in self._all_augmented]
+        if not isinstance(of, str):
+            return self._in_parts([followed(variational, of) for variational in own])
+        return self._in_parts([once(variational.system, _followed, variational, of) for variational in own])
 
 
-def _kept(augmented: AnyAugmented, of: object) -> Followed:
-    kept: dict[Any, Followed] = augmented.__dict__.setdefault("_followed", {})
-    if not isinstance(of, str):
-        return followed(augmented.variational, of)
-    if of not in kept:
-        kept[of] = followed(augmented.variational, of)
-    return kept[of]
+def _followed(system: System, variational: Variational | ResidualVariational, name: str) -> Followed:
+    return followed(variational, name)
 
 
 def _grid_order(columns: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -27,6 +27,8 @@ from daedalus.differentiation.variational.error_controlled import check_finished
 from daedalus.integrators.methods import is_implicit
 from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.projection import projection
@@ -84,11 +86,11 @@ class Pullbacks:
 
 def pullbacks_of(plant: ExplicitPlant) -> Pullbacks:
     """The pullbacks of a plant, made once."""
-    prepared = plant.system.prepared
-    with plant.system.lock:
-        if "pullbacks" not in prepared:
-            prepared["pullbacks"] = Pullbacks(plant)
-    return prepared["pullbacks"]
+    return once(plant.system, _pullbacks, plant)
+
+
+def _pullbacks(system: System, plant: ExplicitPlant) -> Pullbacks:
+    return Pullbacks(plant)
 
 
 def tableau_of(case: Case) -> Tableau:

@@ -22,6 +22,7 @@ from daedalus.differentiation.steps.residual_pullback import stage_inputs
 from daedalus.differentiation.steps.sparse_adjoint import SparsePullback
 from daedalus.errors import SolverError
 from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plants import implicit_plant_of
 
@@ -32,10 +33,9 @@ LARGEST_BLOCK = 240
 class ImplicitPullback:
     """Steps of one system by one tableau, pulled back."""
 
-    def __init__(self, case: Case, tableau: Tableau) -> None:
-        kept = "projection" in nominal_settings(case).call
-        self.tableau, self.system = tableau, case.system
-        self._flow = FlowCore(case.system, tableau, 1.0, 1, 0.0, stage_of(case.system, True, True, kept))
+    def __init__(self, system: System, tableau: Tableau, kept: bool) -> None:
+        self.tableau, self.system = tableau, system
+        self._flow = FlowCore(system, tableau, 1.0, 1, 0.0, stage_of(system, True, True, kept))
 
     @cached_property
     def _core(self) -> Any:
@@ -64,15 +64,13 @@ class ImplicitPullback:
 
 def implicit_pullback_of(case: Case, tableau: Tableau) -> ImplicitPullback | SparsePullback:
     """The pullback of a system by a tableau, made once."""
-    prepared, projected = case.system.prepared, "projection" in nominal_settings(case).call
-    key = ("implicit pullback", tableau, projected)
-    with case.system.lock:
-        if key not in prepared:
-            if tableau.stages * largest_block(case.system) > LARGEST_BLOCK:
-                prepared[key] = SparsePullback(implicit_plant_of(case.system), tableau, projected)
-            else:
-                prepared[key] = ImplicitPullback(case, tableau)
-    return prepared[key]
+    return once(case.system, _pullback, tableau, "projection" in nominal_settings(case).call)
+
+
+def _pullback(system: System, tableau: Tableau, projected: bool) -> ImplicitPullback | SparsePullback:
+    if tableau.stages * largest_block(system) > LARGEST_BLOCK:
+        return SparsePullback(implicit_plant_of(system), tableau, projected)
+    return ImplicitPullback(system, tableau, projected)
 
 
 def largest_block(system: System) -> int:

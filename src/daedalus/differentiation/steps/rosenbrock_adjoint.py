@@ -25,6 +25,8 @@ from daedalus.compilation import Compiled
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.steps.residual_pullback import Entries, ResidualPullback, Solve, factorised, stage_inputs
 from daedalus.integrators.tableaux.rosenbrock_coefficients import RosenbrockCoefficients, rosenbrock_coefficients
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 
 
@@ -140,8 +142,8 @@ def rosenbrock_pullback_of(case: Case) -> RosenbrockPullback:
     """The pullback of a system by the Rosenbrock method of a case, made once."""
     plant, projected = case.plant, "projection" in case.settings.call
     assert isinstance(plant, ImplicitPlant)
-    prepared, key = case.system.prepared, ("rosenbrock pullback", case.method, projected)
-    with case.system.lock:
-        if key not in prepared:
-            prepared[key] = RosenbrockPullback(plant, rosenbrock_coefficients(case.method), projected)
-    return prepared[key]
+    return once(case.system, _pullback, plant, case.method, projected)
+
+
+def _pullback(system: System, plant: ImplicitPlant, method: str, projected: bool) -> RosenbrockPullback:
+    return RosenbrockPullback(plant, rosenbrock_coefficients(method), projected)

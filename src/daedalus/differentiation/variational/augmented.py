@@ -18,6 +18,8 @@ from daedalus.differentiation.variational.formula_rows import FormulaRows
 from daedalus.differentiation.variational.residual_augmented import ResidualAugmented, inputs_with_weights
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.differentiation.variational.variational import Variational
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
 
@@ -115,11 +117,9 @@ AnyAugmented = Augmented | ResidualAugmented
 
 def augmented_of(plant: Plant, directions: Directions, order: int) -> AnyAugmented:
     """The augmented system of formulas or of equations without them, kept with the system it belongs to."""
-    system = plant.system
-    with system.lock:
-        kept: dict[Any, AnyAugmented] = system.prepared.setdefault("variational", {})
-        key = (directions, order, type(plant))
-        if key not in kept:
-            kind: Any = Augmented if isinstance(plant, ExplicitPlant) else ResidualAugmented
-            kept[key] = kind(plant, directions, order)
-    return kept[key]
+    return once(plant.system, _made, plant, directions, order)
+
+
+def _made(system: System, plant: Plant, directions: Directions, order: int) -> AnyAugmented:
+    kind: Any = Augmented if isinstance(plant, ExplicitPlant) else ResidualAugmented
+    return kind(plant, directions, order)

@@ -105,12 +105,13 @@ class System:
         self._resets = resets
         self._invariants = dict(invariants or {})
         self._watched = dict(watched or {})
-        # Prepared functions by stage, filled by the verbs; never part of identity or files.
         self.prepared: dict[Any, Any] = {}
         self.lock = threading.RLock()
+        # What was computed of the system, by what made it; read and written by `once` alone.
+        self._memory: dict[Any, dict[tuple[Any, ...], Any]] = {}
 
     def __setattr__(self, name: str, value: object) -> None:
-        if "lock" in self.__dict__:
+        if "_memory" in self.__dict__:
             raise AttributeError("a System is a frozen snapshot: change the Model and freeze it again")
         super().__setattr__(name, value)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linear_form import linear_form
 from daedalus.reduction.index.constraint_rows import constraint_rows
@@ -36,12 +37,13 @@ def condensed_form(system: System) -> CondensedForm:
 
     Rows that are differentiated constraints stay: their impulses hold the constraints.
     """
-    with system.lock:
-        if "condensed form" not in system.prepared:
-            form, rows = linear_form(system), constraint_rows(system)
-            kept = {row for row, _ in (*rows.positions, *rows.velocities)}
-            system.prepared["condensed form"] = condensed(form.matrix, form.right, kept)
-    return system.prepared["condensed form"]
+    return once(system, _condensed)
+
+
+def _condensed(system: System) -> CondensedForm:
+    form, rows = linear_form(system), constraint_rows(system)
+    kept = {row for row, _ in (*rows.positions, *rows.velocities)}
+    return condensed(form.matrix, form.right, kept)
 
 
 def condensed(matrix: ca.SX, right: ca.SX, kept: Collection[int] = ()) -> CondensedForm:

@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, elements
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.forms.torn_solve import solve_linear, torn
@@ -61,10 +62,7 @@ def explicit_form(system: System) -> ExplicitForm:
     Raises a SingularModelError when x' and z are not determined by the equations as they stand, and a SolverError
     when they are, but only through a nonlinear solve; a LargeBlock when too many are coupled.
     """
-    with system.lock:
-        if "explicit form" not in system.prepared:
-            system.prepared["explicit form"] = _solve(system)
-    return system.prepared["explicit form"]
+    return once(system, _solve)
 
 
 def _solve(system: System) -> ExplicitForm:

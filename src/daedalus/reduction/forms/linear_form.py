@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import concatenate
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.index.regularity import singular_matrix
@@ -34,10 +35,7 @@ def linear_form(system: System) -> LinearForm:
     Raises a SolverError where an equation is not linear in x' and z, and a SingularModelError where A is singular
     whatever the values are.
     """
-    with system.lock:
-        if "linear form" not in system.prepared:
-            system.prepared["linear form"] = _written(system)
-    return system.prepared["linear form"]
+    return once(system, _written)
 
 
 def _written(system: System) -> LinearForm:

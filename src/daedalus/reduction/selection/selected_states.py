@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements
+from daedalus.model.system.once import once
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system import System
 from daedalus.reduction.selection.dominant_columns import BOUND, dominant_columns, partners, worst_rate
@@ -173,22 +174,16 @@ class SelectedStates:
 
 def selected_states(system: System) -> SelectedStates:
     """The choices of a system, made once and kept with it."""
-    with system.lock:
-        if "selected states" not in system.prepared:
-            system.prepared["selected states"] = SelectedStates(system)
-    found: SelectedStates = system.prepared["selected states"]
-    return found
+    return once(system, SelectedStates)
 
 
 def without_choice(system: System) -> System:
     """The system without a choice of states, for what does not depend on it, such as a start; kept with it."""
-    if not system.choices:
-        return system
-    with system.lock:
-        if "without choice" not in system.prepared:
-            system.prepared["without choice"] = selected_states(system).without_choice()
-    found: System = system.prepared["without choice"]
-    return found
+    return once(system, _without_choice) if system.choices else system
+
+
+def _without_choice(system: System) -> System:
+    return selected_states(system).without_choice()
 
 
 def _lengths(matrix: np.ndarray) -> np.ndarray:

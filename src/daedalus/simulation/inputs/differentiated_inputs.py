@@ -17,6 +17,9 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import split_index
 from daedalus.model.signals import Signal
+from daedalus.model.system.closed_loop import MOST_LOOPS
+from daedalus.model.system.equal_expressions import EqualExpressions
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping
 from daedalus.reduction.index.derivative_inputs import derivative_input_names
@@ -24,7 +27,7 @@ from daedalus.reduction.index.differentiate import DifferentiatedInputError
 from daedalus.reduction.index.given_inputs import check_smooth, smooth_instead
 from daedalus.reduction.reduce import reduced_with
 from daedalus.reduction.rewriting import times_text
-from daedalus.simulation.inputs.read_inputs import EQUAL_DEPTH, MOST_LOOPS, input_place, traced_input
+from daedalus.simulation.inputs.read_inputs import input_place, traced_input
 from daedalus.simulation.plant.solvable import Unsolved, reduced_system, solvable
 
 
@@ -139,13 +142,8 @@ def _with_derivatives(
 
 def _reduced(model: Model, smooth: dict[str, ca.SX]) -> System:
     """The reduced system with expressions in the place of inputs; equal expressions are put in once."""
-    system = as_system(model)
-    with system.lock:
-        kept: list[tuple[dict[str, ca.SX], System]] = system.prepared.setdefault("differentiated inputs", [])
-        for known, found in kept:
-            if all(ca.is_equal(known[name], smooth[name], EQUAL_DEPTH) for name in smooth):
-                return found
-        found = reduced_system(reduced_with(model, smooth))
-        kept.insert(0, (smooth, found))
-        del kept[MOST_LOOPS:]
-    return found
+    return once(as_system(model), _put_in, model, EqualExpressions(smooth), most=MOST_LOOPS)
+
+
+def _put_in(system: System, model: Model, smooth: EqualExpressions) -> System:
+    return reduced_system(reduced_with(model, smooth.by_name))

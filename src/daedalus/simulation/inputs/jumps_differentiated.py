@@ -16,6 +16,7 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import signature
 from daedalus.errors import SolverError
 from daedalus.model.expressions import elements
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.switching.condition_times import condition_times
@@ -43,12 +44,7 @@ def jumps_differentiated(system: System, span: tuple[float, float]) -> str | Non
     >>> jumps_differentiated(driven(lambda t: ca.fmax(t - 1, 0)), (0, 2)) is None
     True
     """
-    kept = system.prepared.setdefault("jumps differentiated", {})
-    if span not in kept:
-        if len(kept) >= MOST_KEPT:
-            kept.clear()
-        kept[span] = _found(system, span)
-    return kept[span]
+    return once(system, _found, span, most=MOST_KEPT)
 
 
 def _found(system: System, span: tuple[float, float]) -> str | None:

@@ -14,13 +14,10 @@ from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.names import did_you_mean, shape_text
 from daedalus.model.signals import Signal, signal
-from daedalus.model.system.closed_loop import close_loop
+from daedalus.model.system.closed_loop import MOST_LOOPS, closed_loop
+from daedalus.model.system.once import By, once
 from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, write_plain, wrong_kind
-
-# Expressions are compared to this depth to recognise one that was seen before; deeper ones count as new.
-EQUAL_DEPTH = 20
-MOST_LOOPS = 32
 
 
 class Drive(NamedTuple):
@@ -88,7 +85,7 @@ def read_inputs(system: System, values: Mapping[str, object], span: tuple[float,
         else:
             plain[name] = value
     _check_whole(system, feedback)
-    closed = _closed(system, feedback)
+    closed = closed_loop(system, feedback)
     return closed, _drive(closed, plain, span, tuple(notes))
 
 
@@ -134,21 +131,22 @@ def traced_input(
 ) -> tuple[ca.SX | None, str]:
     """A function of time as an expression; the same code with the same captured values is traced once a system."""
     from daedalus.tracing.captured import fingerprint
-    from daedalus.tracing.trace import trace_signal
 
     print_of = fingerprint(function)
-    traces = system.prepared.setdefault("traced inputs", {})
-    key = (print_of, place.name)
-    if print_of is not None and key in traces:
-        return traces[key]
+    if print_of is None:
+        return _traced(system, place.name, By(function), By(span))
+    return once(system, _traced, place.name, By(function, print_of), By(span), most=MOST_LOOPS)
+
+
+def _traced(
+    system: System, name: str, function: By[Callable[..., Any]], span: By[tuple[float, float]]
+) -> tuple[ca.SX | None, str]:
+    from daedalus.tracing.trace import trace_signal
+
     # Checked at the start and at two odd places of the run.
-    times = tuple(span[0] + fraction * (span[1] - span[0]) for fraction in (0.0, 0.381966, 0.864665))
-    found = trace_signal(function, system.symbol("t"), len(place.positions), times)
-    if print_of is not None:
-        traces[key] = found
-        if len(traces) > MOST_LOOPS:
-            traces.pop(next(iter(traces)))
-    return found
+    begin, end = span.value
+    times = tuple(begin + fraction * (end - begin) for fraction in (0.0, 0.381966, 0.864665))
+    return trace_signal(function.value, system.symbol("t"), len(system.place(name).positions), times)
 
 
 def _check_whole(system: System, feedback: dict[str, ca.SX]) -> None:
@@ -159,23 +157,6 @@ def _check_whole(system: System, feedback: dict[str, ca.SX]) -> None:
                 because="expressions take the place of a whole input.",
                 remedy=f"inputs={{{name.split('[')[0]!r}: ...}} with all elements",
             )
-
-
-def _closed(system: System, feedback: dict[str, ca.SX]) -> System:
-    """The closed loop, kept with the system: equal expressions are closed and compiled once."""
-    if not feedback:
-        return system
-    with system.lock:
-        loops: list[tuple[dict[str, ca.SX], System]] = system.prepared.setdefault("closed loops", [])
-        for known, closed in loops:
-            if known.keys() == feedback.keys() and all(
-                ca.is_equal(known[name], feedback[name], EQUAL_DEPTH) for name in feedback
-            ):
-                return closed
-        closed = close_loop(system, feedback)
-        loops.insert(0, (feedback, closed))
-        del loops[MOST_LOOPS:]
-    return closed
 
 
 def _drive(system: System, plain: dict[str, object], span: tuple[float, float], notes: tuple[str, ...]) -> Drive:

@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.analysis.structure.signature import signature
 from daedalus.errors import InputError
 from daedalus.model.signals import Signal
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.index.given_inputs import smooth_instead
 from daedalus.reduction.rewriting import times_text
@@ -38,7 +39,7 @@ def check_tables(system: System, drive: Drive, span: tuple[float, float]) -> Non
     for table, slots in drive.tables:
         if not _jumps(table, span):
             continue
-        times = _differentiations(system)[list(slots)]
+        times = once(system, _differentiations)[0][list(slots)]
         worst = int(np.argmax(times))
         if times[worst] >= (1 if table.kind == "hold" else 2):
             raise _refused(system, table, int(slots[worst]), int(times[worst]))
@@ -53,26 +54,26 @@ def _jumps(table: Signal, span: tuple[float, float]) -> bool:
     return bool(np.any(inside[1:-1]))
 
 
-def _differentiations(system: System) -> np.ndarray:
-    """How often each entry of u is differentiated: as often as the equations that contain it; kept with the system."""
-    if "differentiations of u" not in system.prepared:
-        x, z, xdot, u = (system.symbol(letter) for letter in ("x", "z", "xdot", "u"))
-        rates = ca.vertcat(xdot, ca.SX.sym("no rate", z.numel()))
-        found = signature(system.residual, [ca.vertcat(x, z), rates])
-        counts = np.zeros(u.numel(), dtype=int)
-        if found.regular:
-            rows, columns = (np.array(k, dtype=int) for k in ca.jacobian_sparsity(system.residual, u).get_triplet())
-            np.maximum.at(counts, columns, found.c[rows])
-            system.prepared["offsets of equations"] = found.c
-        system.prepared["differentiations of u"] = counts
-    return system.prepared["differentiations of u"]
+def _differentiations(system: System) -> tuple[np.ndarray, np.ndarray]:
+    """How often each entry of u is differentiated: as often as the equations that contain it; and how often those are.
+
+    Nothing is, where the structure is singular.
+    """
+    x, z, xdot, u = (system.symbol(letter) for letter in ("x", "z", "xdot", "u"))
+    rates = ca.vertcat(xdot, ca.SX.sym("no rate", z.numel()))
+    found = signature(system.residual, [ca.vertcat(x, z), rates])
+    counts = np.zeros(u.numel(), dtype=int)
+    if found.regular:
+        rows, columns = (np.array(k, dtype=int) for k in ca.jacobian_sparsity(system.residual, u).get_triplet())
+        np.maximum.at(counts, columns, found.c[rows])
+    return counts, found.c
 
 
 def _refused(system: System, table: Signal, slot: int, times: int) -> InputError:
     name = system.labels["u"][slot]
     stem = name.partition("[")[0]
     rows = ca.jacobian_sparsity(system.residual, system.symbol("u")[slot]).row()
-    where = [system.equation_labels[i] for i in rows if system.prepared["offsets of equations"][i]]
+    where = [system.equation_labels[i] for i in rows if once(system, _differentiations)[1][i]]
     held = table.kind == "hold"
     return InputError(
         f"The input {stem} is a {'held' if held else 'linear'} table, and the model differentiates it "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import casadi as ca
 
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 
@@ -30,10 +31,7 @@ def varying_mass(system: System) -> list[str]:
     >>> varying_mass(cone.freeze())
     ['h']
     """
-    with system.lock:
-        if "varying mass" not in system.prepared:
-            system.prepared["varying mass"] = _found(system)
-    return system.prepared["varying mass"]
+    return once(system, _found)
 
 
 def _found(system: System) -> list[str]:

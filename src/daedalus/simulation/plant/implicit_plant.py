@@ -20,7 +20,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.projection import CORRECTIONS, correction
-from daedalus.simulation.plant.variable_index import variable_index
+from daedalus.simulation.plant.variable_index import VariableIndex, variable_index
 
 ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
 
@@ -30,12 +30,12 @@ class ImplicitPlant(Plant):
 
     is_implicit = True
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, index: VariableIndex | None = None) -> None:
         super().__init__(system)
         n, nz = system.sizes["x"], system.sizes["z"]
         self.row_parts = {"x": slice(0, n), "z": slice(n, n + nz), "xdot": slice(n + nz, 2 * n + nz)}
         self.width = 2 * n + nz
-        self.index = variable_index(system)
+        self.index = variable_index(system) if index is None else index
 
     @cached_property
     def _y(self) -> ca.SX:

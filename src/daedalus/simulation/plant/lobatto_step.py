@@ -24,6 +24,7 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
 from daedalus.model.mechanics.momentum_form import MomentumForm, momentum_form
 from daedalus.model.model import Model, as_system
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 NOT_SYMPLECTIC = "forces depend on positions or velocities without an energy: the order holds, symplecticity does not"
@@ -81,14 +82,11 @@ def lobatto_step(system: System, stages: int) -> Any:
             because="they come from the energies of a model, and here is a system of equations.",
             remedy='dd.simulate(m, ..., method="rattle", step=0.01)',
         )
-    kept = system.prepared.setdefault("lobatto steps", {})
-    if stages not in kept:
-        kept[stages] = _made(system, system.prepared["momentum form"], stages)
-    return kept[stages]
+    return once(system, _made, stages)
 
 
-def _made(system: System, form: MomentumForm, stages: int) -> Any:
-    pair = lobatto_pair(stages)
+def _made(system: System, stages: int) -> Any:
+    form, pair = system.prepared["momentum form"], lobatto_pair(stages)
     residual, jacobian, landing = _stage_functions(system, form, pair)
     masses, motion = _row_functions(system, form)
     matrix, saddle = (function.function.sparsity_out(0) for function in (jacobian, masses))

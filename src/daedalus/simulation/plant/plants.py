@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import LargeBlock
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
@@ -11,15 +12,12 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.linear_plant import LinearPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
+from daedalus.simulation.plant.variable_index import VariableIndex
 
 
 def plant_of(system: System) -> Plant:
     """The plant of a system, made once and kept with it."""
-    plant = system.prepared.get("plant")
-    if plant is None:
-        with system.lock:
-            plant = system.prepared.setdefault("plant", _evaluated(system))
-    return plant
+    return once(system, _evaluated)
 
 
 def _evaluated(system: System) -> Plant:
@@ -30,19 +28,16 @@ def _evaluated(system: System) -> Plant:
         return LinearPlant(system)
 
 
-def implicit_plant_of(system: System) -> ImplicitPlant:
-    """The implicit plant of a system, made once and kept with it."""
-    plant = system.prepared.get("implicit plant")
-    if plant is None:
-        with system.lock:
-            plant = system.prepared.setdefault("implicit plant", _as_written(system))
-    return plant
+def implicit_plant_of(system: System, index: VariableIndex | None = None) -> ImplicitPlant:
+    """The implicit plant of a system, made once and kept with it.
+
+    index: that of each variable, where the system's own structure no longer shows it.
+    """
+    return once(system, _as_written, By(index))
 
 
-def _as_written(system: System) -> ImplicitPlant:
-    if not system.choices:
-        return ImplicitPlant(system)
-    return SelectedPlant(system)
+def _as_written(system: System, index: By[VariableIndex | None]) -> ImplicitPlant:
+    return SelectedPlant(system, index.value) if system.choices else ImplicitPlant(system, index.value)
 
 
 def plant_for_rows(system: System, rows: np.ndarray) -> Plant:

@@ -17,13 +17,14 @@ from daedalus.compilation import Compiled
 from daedalus.model.system.system import System
 from daedalus.reduction.selection.selected_states import SelectedStates, selected_states
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.variable_index import VariableIndex
 
 
 class SelectedPlant(ImplicitPlant):
     """An implicit plant whose rows are read with x' as a function of the rest."""
 
-    def __init__(self, system: System) -> None:
-        super().__init__(system)
+    def __init__(self, system: System, index: VariableIndex | None = None) -> None:
+        super().__init__(system, index)
         self.selection: SelectedStates = selected_states(system)
         self._slots = self.row_parts.pop("xdot")
 

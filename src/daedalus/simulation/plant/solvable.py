@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from daedalus.errors import DaedalusError, SingularModelError
 from daedalus.model.model import Model, as_system
+from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import LargeBlock, explicit_form
 from daedalus.reduction.forms.linear_form import linear_form
@@ -32,17 +33,15 @@ def solvable(model: Model | System) -> System | Unsolved:
     A System cannot be reduced, since it has no notebook to write the differentiated equations into. Of a model with a
     choice of states all are integrated, and its constraints are invariants.
     """
-    system = without_choice(as_system(model))
-    known = system.prepared.get("solvable")
-    if known is None:
-        with system.lock:
-            try:
-                known = _made_solvable(model, system)
-            except DaedalusError as error:
-                known = Unsolved(error.with_traceback(None))
-            if isinstance(known, System) or isinstance(model, Model):  # a Model may be reduced where a System is not
-                system.prepared["solvable"] = known
-    return known
+    # A Model may be reduced where a System is not.
+    return once(without_choice(as_system(model)), _found, By(model, isinstance(model, Model)))
+
+
+def _found(system: System, model: By[Model | System]) -> System | Unsolved:
+    try:
+        return _made_solvable(model.value, system)
+    except DaedalusError as error:
+        return Unsolved(error.with_traceback(None))
 
 
 def solvable_system(model: Model | System) -> System:

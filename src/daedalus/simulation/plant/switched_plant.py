@@ -21,8 +21,7 @@ def switched_plant(plant: Plant) -> tuple[Plant, Switches | None, tuple[str, ...
         if not isinstance(plant, ImplicitPlant):
             return plant_of(twin), switches, tuple(notes)
         # The index of each variable is that of the equations as written.
-        twin.prepared.setdefault("variable index", variable_index(plant.system))
-        return implicit_plant_of(twin), switches, tuple(notes)
+        return implicit_plant_of(twin, variable_index(plant.system)), switches, tuple(notes)
     except DaedalusError as error:
         return plant, None, (f"switches are not located: {'; '.join(error.facts) or error.what}",)
 

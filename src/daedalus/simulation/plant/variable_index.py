@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.errors import SingularModelError
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 
@@ -43,10 +44,7 @@ def variable_index(system: System) -> VariableIndex:
     >>> variable_index(m.freeze()).index.tolist()
     [1, 2, 3]
     """
-    with system.lock:
-        if "variable index" not in system.prepared:
-            system.prepared["variable index"] = _found(system)
-    return system.prepared["variable index"]
+    return once(system, _found)
 
 
 def _found(system: System) -> VariableIndex:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daedalus.model.system.closed_loop import is_closed_loop_of
 from daedalus.model.system.system import System
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, constraints_at, jacobian_at, moved_onto
 from daedalus.reduction.redundancy.independent_constraints import EVENT, EVENTS, Redundancy
@@ -147,13 +148,10 @@ def _place(redundancy: Redundancy, end: Samples) -> MotionPlace:
 def _present(redundancy: Redundancy, system: System) -> IndependentRows | None:
     """The choice that a system was made for; a loop closed around it changes nothing."""
     for choice, reduced in redundancy.reduced.items():
-        if _is_or_closes(system, reduced.freeze()):
+        original = reduced.freeze()
+        if system is original or is_closed_loop_of(system, original):
             return choice
     return None
-
-
-def _is_or_closes(system: System, original: System) -> bool:
-    return system is original or any(closed is system for _, closed in original.prepared.get("closed loops", ()))
 
 
 def unclosed(redundancy: Redundancy, done: Trajectory) -> System:

@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.errors import SolverError
 from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import write_plain
 from daedalus.reduction.switches import switches_of
@@ -162,7 +163,7 @@ def _differentiates_jumps(method: object, jumps: str) -> SolverError:
 def _known_road(request: Request) -> Road | None:
     """The road where it is known and nothing but plain numbers drives it."""
     try:
-        kept: KeptRoad | None = _kept_roads(request.system).get(request.way)
+        kept: KeptRoad | None = once(request.system, _roads).get(request.way)
     except TypeError:  # atol by name cannot be looked up
         return None
     if kept is None:
@@ -174,8 +175,9 @@ def _known_road(request: Request) -> Road | None:
     return Road(request, kept.system, kept.system, kept.method, kept.settings, drive, inputs, kept.why)
 
 
-def _kept_roads(system: System) -> dict[tuple[object, ...], KeptRoad]:
-    return system.prepared.setdefault("roads", {})
+def _roads(system: System) -> dict[tuple[object, ...], KeptRoad]:
+    """The roads that were taken, by what decides them."""
+    return {}
 
 
 def _plain_drive(system: System, inputs: object) -> Drive | None:
@@ -194,7 +196,7 @@ def _keep(road: Road) -> None:
     switches = switches_of(own)
     if switches is not None and switches.clock is not None:  # what may be differentiated depends on the span
         return
-    roads = _kept_roads(own)
+    roads = once(own, _roads)
     if len(roads) >= MOST_KEPT:
         roads.clear()
     undriven = None if own.sizes["u"] else Drive(np.zeros(0))

@@ -13,6 +13,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.integrators.methods import LOOSE_EXPLICIT, METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 # within 100 rtol (18 at rtol = 1e-4, 72 at 1e-6, 33 at 1e-8), for 20 to 35 % more evaluations.
 CONSTRAINED, FLOOR = 0.1, 1e-12
 TIGHTENED = "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged"
-# A System keeps this many settings; beyond that it begins anew.
-MOST_KEPT = 64
 # Errors of a variable that is zero are divided by its tolerance, which is not zero for that; squares of it still count.
 SMALLEST = 1e-150
 
@@ -107,18 +106,11 @@ def settings_of(
 
     `limits` are step, max_step, first_step, max_steps and time_limit.
     """
-    kept = system.prepared.setdefault("settings", {})
-    key = (method, rtol, atol, limits, locate_switches)
     try:
-        known = kept.get(key)
+        hash((method, rtol, atol, limits))
     except TypeError:  # atol by name cannot be looked up
         return _checked(system, method, rtol, atol, limits, locate_switches)
-    if known is None:
-        known = _checked(system, method, rtol, atol, limits, locate_switches)
-        if len(kept) >= MOST_KEPT:
-            kept.clear()
-        kept[key] = known
-    return known
+    return once(system, _checked, method, rtol, atol, limits, locate_switches)
 
 
 def _checked(

@@ -17,6 +17,7 @@ import numpy as np
 
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.compilation import Compiled
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -74,11 +75,7 @@ def _arguments(samples: Samples) -> tuple[np.ndarray, ...]:
 
 def independence_of(plant: Plant) -> Independence | None:
     """The measure for a plant, made once; None where nothing constrains, nothing changes, or it would be too long."""
-    key, kept = ("independence", plant.is_implicit), plant.system.prepared
-    if key not in kept:
-        with plant.system.lock:
-            kept.setdefault(key, _measured(plant.system, plant.is_implicit))
-    return kept[key]
+    return once(plant.system, _measured, plant.is_implicit)
 
 
 def _measured(system: System, implicit: bool) -> Independence | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.samples import Samples
@@ -44,25 +45,23 @@ def continued_row(system: System, start: Samples, drive: Drive, t0: float, p: np
     except InputError:
         return None
     u = drive.at_time(t0)
-    left, size = _checks(system)(np.array([t0]), xdot, x, z, u, p)
+    left, size = once(system, _checks)(np.array([t0]), xdot, x, z, u, p)
     fits = np.all(np.isfinite(left)) and np.all(np.abs(left) <= CONSISTENT * size)
     return np.concatenate([x, z, xdot]) if fits else None
 
 
 def _checks(system: System) -> Compiled:
     """What is left of all checks, and the size of their terms."""
-    if "checks of a row" not in system.prepared:
-        t, xdot, x, z, u, p = (system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p"))
-        sizes = [ca.fmax(ca.fabs(s), ca.DM(system.nominal[k])) for s, k in ((x, "x"), (z, "z"))]
-        sizes.append(ca.fabs(xdot))
-        slopes = [ca.jacobian(system.residual, symbol) for symbol in (x, z, xdot)]
-        others = ca.jacobian_sparsity(system.residual, ca.vertcat(xdot, z, u)).T
-        alone = [row for row in range(system.residual.numel()) if not others.colind(row + 1) - others.colind(row)]
-        along = ca.mtimes(slopes[0][alone, :], xdot) + ca.jacobian(system.residual[alone], t)
-        terms = ca.vertcat(
-            sum((ca.mtimes(ca.fabs(slope), size) for slope, size in zip(slopes, sizes)), ca.SX(0)),
-            ca.mtimes(ca.fabs(slopes[0][alone, :]), ca.fmax(ca.fabs(xdot), ca.DM(system.nominal["x"]))),
-        )
-        outputs = [ca.densify(ca.vertcat(system.residual, along)), ca.densify(terms)]
-        system.prepared["checks of a row"] = compile_function(ca.Function("checks", [t, xdot, x, z, u, p], outputs))
-    return system.prepared["checks of a row"]
+    t, xdot, x, z, u, p = (system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p"))
+    sizes = [ca.fmax(ca.fabs(s), ca.DM(system.nominal[k])) for s, k in ((x, "x"), (z, "z"))]
+    sizes.append(ca.fabs(xdot))
+    slopes = [ca.jacobian(system.residual, symbol) for symbol in (x, z, xdot)]
+    others = ca.jacobian_sparsity(system.residual, ca.vertcat(xdot, z, u)).T
+    alone = [row for row in range(system.residual.numel()) if not others.colind(row + 1) - others.colind(row)]
+    along = ca.mtimes(slopes[0][alone, :], xdot) + ca.jacobian(system.residual[alone], t)
+    terms = ca.vertcat(
+        sum((ca.mtimes(ca.fabs(slope), size) for slope, size in zip(slopes, sizes)), ca.SX(0)),
+        ca.mtimes(ca.fabs(slopes[0][alone, :]), ca.fmax(ca.fabs(xdot), ca.DM(system.nominal["x"]))),
+    )
+    outputs = [ca.densify(ca.vertcat(system.residual, along)), ca.densify(terms)]
+    return compile_function(ca.Function("checks", [t, xdot, x, z, u, p], outputs))

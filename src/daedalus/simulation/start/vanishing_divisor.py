@@ -16,8 +16,9 @@ from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.printing import expression_text
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.forms.explicit_form import Divisor
+from daedalus.reduction.forms.explicit_form import Divisor, explicit_form
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
@@ -56,7 +57,7 @@ def vanishing_divisor(
     """
     if not isinstance(plant, ExplicitPlant) or not plant.form.divisors:
         return None
-    function, needs_inputs = _function(plant.system, plant.form.divisors)
+    function, needs_inputs = once(plant.system, _function)
     u = drive.at_time(t0) if needs_inputs else drive.constants
     value, size = function.core(np.array([t0]), x0, u, p)
     vanished = np.flatnonzero(np.abs(value) <= ROUNDING * size)
@@ -75,7 +76,7 @@ def passages(plant: Plant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np
     moving = ca.vertcat(system.symbol("t"), system.symbol("x"), system.symbol("u"))
     if not ca.depends_on(concatenate(divisor.expression for divisor in plant.form.divisors), moving):
         return ()
-    function, needs_inputs = _function(system, plant.form.divisors)
+    function, needs_inputs = once(system, _function)
     if needs_inputs and drive.callbacks:
         return ()
     u = drive.at(times) if needs_inputs else drive.constants
@@ -100,16 +101,14 @@ def _labels(system: System) -> dict[int, str]:
     }
 
 
-def _function(system: System, divisors: tuple[Divisor, ...]) -> tuple[Compiled, bool]:
-    """The divisors and the sizes of their terms, as numbers of (t, x, u, p); kept with the system."""
-    if "divisors" not in system.prepared:
-        symbols = [system.symbol(letter) for letter in LETTERS]
-        expressions = concatenate(divisor.expression for divisor in divisors)
-        arguments = ca.vertcat(*symbols)
-        terms = ca.mtimes(ca.fabs(ca.jacobian(expressions, arguments)), ca.fabs(arguments))
-        function = ca.Function("divisors", symbols, [ca.densify(expressions), ca.densify(terms)])
-        system.prepared["divisors"] = compile_function(function), bool(ca.depends_on(expressions, system.symbol("u")))
-    return system.prepared["divisors"]
+def _function(system: System) -> tuple[Compiled, bool]:
+    """The divisors and the sizes of their terms, as numbers of (t, x, u, p), and whether the inputs matter."""
+    symbols = [system.symbol(letter) for letter in LETTERS]
+    expressions = concatenate(divisor.expression for divisor in explicit_form(system).divisors)
+    arguments = ca.vertcat(*symbols)
+    terms = ca.mtimes(ca.fabs(ca.jacobian(expressions, arguments)), ca.fabs(arguments))
+    function = ca.Function("divisors", symbols, [ca.densify(expressions), ca.densify(terms)])
+    return compile_function(function), bool(ca.depends_on(expressions, system.symbol("u")))
 
 
 def _refused(system: System, divisor: Divisor, known: dict[str, object]) -> VanishingDivisor:

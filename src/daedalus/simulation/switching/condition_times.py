@@ -10,6 +10,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.simulation.switching.affine_times import MOST_TIMES, affine_times, too_often
 
@@ -34,16 +35,14 @@ def condition_times(
     ([0.0, 0.5, 1.0, 1.5, 2.0], [0.0, 1.0, 0.0, 1.0, 0.0])
     """
     low, high = min(span), max(span)
-    kept = system.prepared.setdefault("condition times", {})
-    key = (low, high, p.tobytes())
-    if key not in kept:
-        if len(kept) >= MOST_KEPT:
-            kept.clear()
-        kept[key] = _found(clock, p, low, high)
-    return kept[key]
+    return once(system, _found, clock, By(p, p.tobytes()), low, high, most=MOST_KEPT)
 
 
-def _found(clock: ca.Function, p: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+def _found(
+    system: System, clock: ca.Function, parameters: By[np.ndarray], low: float, high: float
+) -> tuple[np.ndarray, np.ndarray]:
+    p = parameters.value
+
     def at(times: np.ndarray) -> np.ndarray:
         """(times, conditions)"""
         return np.atleast_2d(clock(times[None, :], np.tile(p[:, None], (1, len(times)))).full()).T

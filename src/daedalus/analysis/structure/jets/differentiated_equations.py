@@ -19,6 +19,7 @@ from daedalus.analysis.points.damped_newton import Root, damped_newton
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import signature
 from daedalus.compilation import Compiled, compile_function
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 # Up to this many unknowns full matrices are faster than sparse ones.
@@ -117,22 +118,17 @@ def _solve_stage(
 
 def _structure(system: System) -> tuple[np.ndarray, np.ndarray]:
     """c and d of the signature method, kept with the system; zeros where the structure is singular."""
-    known = system.prepared.get("structural offsets")
-    if known is None:
-        array = DerivativeArray(system)
-        found = signature(system.residual, array.y)
-        known = system.prepared.setdefault("structural offsets", (found.c, found.d))
-    return known
+    return once(system, _offsets)
+
+
+def _offsets(system: System) -> tuple[np.ndarray, np.ndarray]:
+    found = signature(system.residual, DerivativeArray(system).y)
+    return found.c, found.d
 
 
 def _prepared(system: System) -> Differentiated | None:
     """The stack for a system, made once and kept with it; None where the structure asks for no differentiation."""
-    if is_determined(system):
-        return None
-    with system.lock:
-        if "differentiated equations" not in system.prepared:
-            system.prepared["differentiated equations"] = _stack(system)
-    return system.prepared["differentiated equations"]
+    return None if is_determined(system) else once(system, _stack)
 
 
 def _stack(system: System) -> Differentiated:
