@@ -24,9 +24,9 @@ def decay():
     return model(lambda x, z, t: z, lambda x, z, t: z + x)
 
 
-def fold():
-    """z² = -x has no solution once x passes zero at t = 1."""
-    return model(lambda x, z, t: 1.0, lambda x, z, t: z**2 + x, start=-1.0, guess=1.0)
+def fold(at=1.0):
+    """z² = -x has no solution once x passes zero."""
+    return model(lambda x, z, t: 1.0, lambda x, z, t: z**2 + x, start=-at, guess=1.0)
 
 
 def stopped(m, span=2.0, **options):
@@ -69,12 +69,25 @@ def test_newton_failed_at_a_fold():
 
 
 def test_newton_failed_at_fixed_step():
-    tr = stopped(fold(), step=0.01)
+    """The step from 0.99 leads well behind the fold: z = 0.1 there is no sign of one."""
+    tr = stopped(fold(), step=0.03)
     assert tr.status == "newton_failed"
     assert tr.stop_reason.startswith(
-        "Newton's method does not converge at t = 0.99 with the step 0.01; largest correction in z; "
+        "Newton's method does not converge at t = 0.99 with the step 0.03; largest correction in z; "
         "Newton failed once; try "
     )
+
+
+def test_a_fixed_step_that_ends_at_a_fold():
+    """Just before it, by more than rounding: there z = 1e-5 exists, and what comes next does not."""
+    tr = stopped(fold(1 + 1e-10), step=0.01)
+    assert tr.status == "stuck"
+    why, what, *_ = tr.stop_reason.split("; ")
+    assert why.startswith(
+        "the algebraic equations become singular at t = 1 (an impasse): balance no longer determines z"
+    )
+    assert what == "Newton's method does not converge at t = 1 with the step 0.01"
+    assert tr["z"][-1] == pytest.approx(1e-5, rel=1e-4)
 
 
 def test_names_of_parts_are_whole():

@@ -40,7 +40,9 @@ def test_the_charge_pump_passes_kinks_that_coincide(method, rtol, locate):
         known.model, known.span, method=method, rtol=rtol, atol=1e-3 * rtol, locate_switches=locate, save_at=saved
     )
     assert tr.success, tr.stop_reason
-    assert known.reference.error("gate", tr["gate"][-1]) < max(1e-9, 0.1 * rtol)
+    # Where kinks are not located, luck says how near to one a step ends: of 40 runs by radau9 near 1e-8, 5e-6
+    # of it apart, two have errors of up to 4.6e-9.
+    assert known.reference.error("gate", tr["gate"][-1]) < max(1e-9 if locate else min(rtol, 1e-8), 0.1 * rtol)
     # On the last ramp the transistor is off; of index 2, the current i = -Qg' has no error test on the way.
     depleted = 4e-12 * 0.035 * 2e9 / (2 * np.sqrt(0.0175**2 - (0.2 - 0.035 * np.sqrt(1.01) - 1.01)))
     assert tr["current"][-1] == pytest.approx(depleted, rel=max(5e-6, (100 if method == "bdf" else 20) * rtol))
@@ -49,6 +51,32 @@ def test_the_charge_pump_passes_kinks_that_coincide(method, rtol, locate):
     threshold = 0.2 + 0.035 * (np.sqrt(1.01 + source) - np.sqrt(1.01))
     charge = 4e-12 / 3 * (gate - source - threshold)
     assert (gate, 1.6e-12 * source, 0.4e-12 * drain) == pytest.approx((10.0, charge, charge), rel=1e-4)
+
+
+def test_nearly_equal_runs_of_the_charge_pump_end_alike():
+    """An error of z before the last step, of Newton's method or rounding, does not have that step divided for ever."""
+    known = catalogue.load("charge_pump")
+    ends = []
+    for k in range(40):
+        rtol = 1e-9 * (1 + 5e-6 * (k - 20))
+        tr = dd.simulate(known.model, known.span, method="radau9", rtol=rtol, atol=1e-3 * rtol, locate_switches=False)
+        ends.append(tr["current"][-1])
+        assert tr.time[-1] - tr.time[-2] > 1e-6 * (known.span[1] - known.span[0])
+    assert ends == pytest.approx([np.median(ends)] * 40, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["radau5", "radau9", "bdf"])
+@pytest.mark.parametrize("before", [1e-16, 2e-16, 3e-16])
+def test_a_switch_within_rounding_of_the_end_happens_at_the_end(before, method):
+    """z is a slope: a step of some spacings of time from the switch to the end would give the rounding errors of x."""
+    m = dd.Model("late switch")
+    x, z = m.state("x", start=0.0), m.algebraic("z")
+    m.equation(m.der(x), z + 0.1 * ca.sin(x))
+    late = x - (np.sin(1.0) - before)
+    m.equation(x - ca.if_else(late > 0, late**2, 0), ca.sin(m.time))
+    tr = dd.simulate(m, 1.0, method=method, rtol=1e-6)
+    assert tr.success, tr.stop_reason
+    assert tr["z"][-1] == pytest.approx(np.cos(1.0) - 0.1 * np.sin(np.sin(1.0)), abs=1e-6)
 
 
 @pytest.mark.parametrize("locate", [True, False])

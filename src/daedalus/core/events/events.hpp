@@ -107,12 +107,14 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     const double rise = guard_on_step<M>(s, guard, high) - guard_on_step<M>(s, guard, low);
     const double rate = s.guards.rate = rise / ((high - low) * whole);
 
-    // Over a few spacings of time rounding errors of x become errors of z whose index is above 1: what happens there
-    // happens now.
+    // Over a few spacings of time rounding errors of x become errors of z whose index is above 1: what happens so soon
+    // happens now, and what happens so shortly before a stop happens there.
     const bool magnifies = s.implicit && implicit_of(s).model.higher_index;
     const double shortest = magnifies ? fewest_spacings * spacing(begin) : 0;
+    const double shortest_left = magnifies && latest == interval_end(s) ? fewest_spacings * spacing(latest) : 0;
     const auto value_after = [&](double end) {
         if (std::fabs(end - begin) < shortest) end = begin;
+        else if (std::fabs(latest - end) < shortest_left) end = latest;
         s.t_new = end;
         if (end == begin)
             copy(s.x, s.lanes, s.x_new), s.end_kept = false;

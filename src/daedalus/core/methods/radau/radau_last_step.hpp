@@ -38,10 +38,12 @@ private:
             const auto place = static_cast<std::size_t>(i);
             if (m.model.index[place] < 2 || (i < m.states && m.model.has_derivative[place])) continue;
             const double end = s.x[i] + m.z[(m.method.stages - 1) * m.lanes + i];
-            // Estimates refer to z at the beginning, which is not known behind a jump.
-            const double error = m.stale_time == s.t ? miss_of_last_stage(m, i) : share * estimates[i];
+            // Estimates refer to z at the beginning, which is not known behind a jump, and whose own error, left by a kink
+            // or by Newton's method before, counts `share` times in them: no shorter step would end with less of it.
+            const double miss = std::fabs(miss_of_last_stage(m, i)), estimate = std::fabs(share * estimates[i]);
+            const double error = m.stale_time == s.t ? miss : std::fmin(miss, estimate);
             const double allowed = m.atol_factor * s.atol[i] + m.rtol * std::fmax(std::fabs(s.x[i]), std::fabs(end));
-            largest = std::fmax(largest, std::fabs(error) / (allowed + (noise ? noise[i] : 0)));
+            largest = std::fmax(largest, error / (allowed + (noise ? noise[i] : 0)));
         }
         return largest;
     }
