@@ -12,7 +12,7 @@ from daedalus.compilation.choice import COMPILER_VARIABLE, chosen_compiler
 from daedalus.compilation.compiled import Compiled, Translation
 from daedalus.compilation.counting import count
 from daedalus.compilation.forking import fork_safe_lock
-from daedalus.compilation.instructions import UnknownOperationError, read_instructions, refuse_free_symbols
+from daedalus.compilation.instructions import refuse_free_symbols
 from daedalus.compilation.translate import (
     AT_ONCE,
     Outcome,
@@ -20,6 +20,7 @@ from daedalus.compilation.translate import (
     left_to_interpreter,
     translate,
 )
+from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 
 # Code of this many functions is kept even when nobody refers to it, for callers that build the same function again.
 _KEPT = 256

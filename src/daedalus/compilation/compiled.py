@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus._core import Function as CoreFunction
-from daedalus.compilation.instructions import sizes
 from daedalus.compilation.translate import Outcome
+from daedalus.model.system.function_record import function_of, function_record
+from daedalus.model.system.instruction_list import sizes
 
 _alive: weakref.WeakSet[Translation] = weakref.WeakSet()
 
@@ -77,7 +78,8 @@ class Compiled:
     core: the _core.Function, for the integrators; it gets a new address when a long function has been compiled.
     strict: whether the code is bit-identical to CasADi's interpreter.
 
-    Pickling keeps the symbolic function; the process that unpickles it compiles it, or finds it in the disk cache.
+    Pickling keeps the formulas of the function, and is refused where they are more than arithmetic; the process that
+    unpickles it compiles it, or finds it in the disk cache.
     Called with one array of nonzeros per input, it gives a tuple with one array of nonzeros per output.
 
     Example
@@ -133,11 +135,11 @@ class Compiled:
     def __repr__(self) -> str:
         return f"<{self.function.name()}: {self.tier}{', strict' if self.strict else ''}>"
 
-    def __reduce__(self) -> tuple[Callable[[str, bool], Compiled], tuple[str, bool]]:
-        return _compiled_again, (self.function.serialize(), self.strict)
+    def __reduce__(self) -> tuple[Callable[[Mapping[str, Any], bool], Compiled], tuple[dict[str, Any], bool]]:
+        return _compiled_again, (function_record(self.function), self.strict)
 
 
-def _compiled_again(serialised: str, strict: bool) -> Compiled:
+def _compiled_again(record: Mapping[str, Any], strict: bool) -> Compiled:
     from daedalus.compilation.compile import compile_function
 
-    return compile_function(ca.Function.deserialize(serialised), strict=strict)
+    return compile_function(function_of(record), strict=strict)

@@ -13,8 +13,8 @@ import casadi as ca
 
 from daedalus.compilation import c_compiler, disk_cache, interpreter, machine_code
 from daedalus.compilation.counting import count
-from daedalus.compilation.instructions import Instructions, UnknownOperationError
 from daedalus.compilation.llvm_code import Style, modules
+from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 
 logger = logging.getLogger(__name__)
 
