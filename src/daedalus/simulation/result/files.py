@@ -1,37 +1,30 @@
 """Trajectories as xarray, pandas and NetCDF; a saved run holds its model, so that `dd.load` can do what the run could.
 
-The file has the samples in its root group, readable by any NetCDF tool, and all else in the group `daedalus`: arrays,
-those of each piece of the run under a prefix of their own, and each system once. Nothing in it is executed on loading:
-expressions are CasADi's serialised graphs, the rest is numbers and JSON.
+The file has the samples as NetCDF, readable by any tool that knows it, and behind its end all that a run consists of as
+plain data under a checksum. Loading reads that record alone, and nothing in it is executed.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.names import element_label
-from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
-from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.plant.implicit_plant import plant_for_rows
-from daedalus.simulation.result.joined_trajectory import joined
+from daedalus.simulation.result.files_before_plain_data import is_of_before, load_trusted, not_trusted
+from daedalus.simulation.result.run_record import cannot_be_rebuilt, described_run, rebuilt_run
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.result.trajectory import Dense, Outcome, Trajectory, Work
+from daedalus.simulation.result.sealed_record import append_record, not_a_run, read_record
+from daedalus.simulation.result.trajectory import Trajectory
 
 if TYPE_CHECKING:
     import pandas
     import xarray
-
-# Of a run, and of one in pieces, which earlier versions do not know.
-FORMAT, OF_PIECES = 1, 2
-GROUP = "daedalus"
 
 
 def recorded_names(samples: Samples) -> list[str]:
@@ -91,67 +84,26 @@ def save(tr: Trajectory, path: Path) -> None:
         raise InputError("The folder does not exist.", str(path.parent), remedy="make it first")
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
+        description, arrays = described_run(tr)
         to_dataset(tr).to_netcdf(partial, engine="h5netcdf")
-        _all_internals(tr).to_netcdf(partial, engine="h5netcdf", mode="a", group=GROUP)
+        append_record(partial, description, arrays)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _all_internals(tr: Trajectory) -> xarray.Dataset:
-    """All that a trajectory needs beside its samples, as arrays plus one JSON text."""
-    import xarray
-
-    if len(tr.pieces) == 1:
-        arrays, description = _internals(tr)
-        description = {"format": FORMAT, "system": tr.system.to_record(), **description}
-    else:
-        # Pieces of one system share it, so that it is compiled once behind a load.
-        systems = {id(piece.system): piece.system for piece in tr.pieces}
-        places = {key: k for k, key in enumerate(systems)}
-        description = {"format": OF_PIECES, "systems": [system.to_record() for system in systems.values()]}
-        arrays, description["pieces"] = {}, []
-        for k, piece in enumerate(tr.pieces):
-            own, told = _internals(piece)
-            own["times"] = (["sample"], piece.time)
-            for name, (axes, values) in own.items():
-                arrays[_prefix(k) + name] = ([_prefix(k) + axis for axis in axes], values)
-            description["pieces"].append({**told, "system": places[id(piece.system)]})
-    text = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
-    return xarray.Dataset({**arrays, "description": (["byte"], text)})
-
-
-def _prefix(piece: int) -> str:
-    return f"piece_{piece}_"
-
-
-def _internals(tr: Trajectory) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What belongs to one piece, without its system: arrays with their axes, and plain data."""
-    dense = tr.dense
-    drive = tr._drive.sampled(np.concatenate([dense.starts, dense.ends, tr.time]))
-    arrays: dict[str, Any] = {
-        "starts": (["piece"], dense.starts),
-        "ends": (["piece"], dense.ends),
-        "coefficients": (["piece", "power", "state"], dense.coefficients),
-        "x": (["sample", "state"], tr._x),
-        "parameters": (["parameter"], tr._parameters),
-        "constants": (["input"], drive.constants),
-    }
-    for k, (table, _) in enumerate(drive.tables):
-        arrays[f"table_{k}_times"] = ([f"table_{k}_time"], table.times)
-        arrays[f"table_{k}_values"] = ([f"table_{k}_time", f"table_{k}_slot"], table.values)
-    for k, (_, _, before, after) in enumerate(tr.outcome.events):
-        arrays[f"event_{k}"] = (["side", "state"], np.stack([before, after]))
-    description = {
-        "status": tr.status,
-        "outcome": {**vars(tr.outcome), "work": vars(tr.work), "events": [e[:2] for e in tr.outcome.events]},
-        "tables": [{"slots": slots, "kind": table.kind, "shape": table.shape} for table, slots in drive.tables],
-    }
-    return arrays, description
-
-
-def load(path: str | Path) -> Trajectory:
+def load(path: str | Path, trusted: bool = False) -> Trajectory:
     """Read a trajectory that `tr.save` wrote; `at`, `plot` and `drift` work as before.
+
+    Nothing in a file is executed: it holds names, numbers and formulas as plain data, checked against a closed list of
+    operations and bound to a checksum. A file that was damaged or changed, or that never was a saved run, raises an
+    InputError that says so.
+
+    Parameters
+    ----------
+    path: the file.
+    trusted: also read a file of a version before this format, whose model is held as CasADi's serialised functions.
+        These can run code, so say so only of files whose origin you know; save the run again, and it is plain data.
 
     Example
     -------
@@ -164,54 +116,28 @@ def load(path: str | Path) -> Trajectory:
     >>> dd.load(file).stop_reason
     'reached t = 1'
     """
-    import xarray
-
-    path = Path(path)
-    if not path.exists():
-        raise InputError("There is no such file.", str(path), remedy="the path of a file that tr.save wrote")
+    place = Path(path)
     try:
-        with xarray.open_dataset(path, engine="h5netcdf", group=GROUP) as stored:
-            arrays = {str(name): values.values for name, values in stored.load().variables.items()}
-        description = json.loads(arrays["description"].tobytes().decode())
-        with xarray.open_dataset(path, engine="h5netcdf") as root:
-            times = root["time"].values.copy()
-    except (OSError, KeyError, ValueError) as error:
-        raise InputError(
-            "The file is not a saved run.",
-            f"{path.name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
-            remedy="a file that tr.save wrote; other NetCDF files open with xarray",
-        ) from error
-    if description["format"] == FORMAT:
-        return _rebuild(arrays, description, System.from_record(description["system"]), times)
-    if description["format"] != OF_PIECES:
-        known = f"{FORMAT} and {OF_PIECES}"
-        raise InputError(
-            "The file was written by another version.", f"format {description['format']}, this version reads {known}"
-        )
-    systems = [System.from_record(record) for record in description["systems"]]
-    pieces = []
-    for k, told in enumerate(description["pieces"]):
-        prefix = _prefix(k)
-        own = {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
-        pieces.append(_rebuild(own, told, systems[told["system"]], own["times"]))
-    return joined(pieces)
+        found = read_record(place)
+        if found is None:
+            return _loaded_of_before(place, trusted)
+        description, arrays = found
+        systems = [System.from_record(record) for record in description.only(("systems", "pieces")).items("systems")]
+        return rebuilt_run(description, arrays, systems)
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        # The parts fit each other, but the model they make is none that the package could have saved.
+        raise cannot_be_rebuilt(error) from error
 
 
-def _rebuild(
-    arrays: Mapping[str, np.ndarray], description: dict[str, Any], system: System, times: np.ndarray
-) -> Trajectory:
-    tables = tuple(
-        (
-            Signal(arrays[f"table_{k}_times"], arrays[f"table_{k}_values"], table["kind"], tuple(table["shape"])),
-            tuple(table["slots"]),
-        )
-        for k, table in enumerate(description["tables"])
+def _loaded_of_before(path: Path, trusted: bool) -> Trajectory:
+    """A run of a version before plain data, if the user trusts it."""
+    if not is_of_before(path):
+        raise not_a_run(path, "it has no record of a run")
+    if not trusted:
+        raise not_trusted(path)
+    warnings.warn(
+        f"{path.name} holds CasADi's serialised functions, which can run code; they were read because trusted=True "
+        "says that the file may. Save the run again: the new file is plain data.",
+        stacklevel=3,
     )
-    stored = description["outcome"]
-    events = tuple((index, t, *arrays[f"event_{k}"]) for k, (index, t) in enumerate(stored["events"]))
-    outcome = Outcome(**{**stored, "work": Work(**stored["work"]), "notes": tuple(stored["notes"]), "events": events})
-    dense = Dense(*(np.ascontiguousarray(arrays[name]) for name in ("starts", "ends", "coefficients")))
-    drive = Drive(arrays["constants"], tables)
-    x = np.ascontiguousarray(arrays["x"])
-    plant = plant_for_rows(system, x)
-    return Trajectory(plant, drive, arrays["parameters"], times, x, description["status"], outcome, dense)
+    return load_trusted(path)
