@@ -119,6 +119,11 @@ class Compiled:
         return self._outcome.reason
 
     @property
+    def uncached(self) -> str:
+        """Why the disk cache of compiled code was left aside, in a sentence; empty when it was used."""
+        return self._outcome.uncached
+
+    @property
     def seconds(self) -> float:
         """How long it took to get the code."""
         return self._outcome.seconds

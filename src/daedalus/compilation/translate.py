@@ -28,13 +28,17 @@ CODE_VERSION = 1
 
 
 class Outcome(NamedTuple):
-    """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why."""
+    """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why.
+
+    uncached: why the disk cache was left aside, empty where it was not.
+    """
 
     tier: str
     reason: str = ""
     seconds: float = 0.0
     code: machine_code.MachineCode | None = None
     interpreted: interpreter.Interpreted | None = None
+    uncached: str = ""
 
     def install(self, core: Any) -> None:
         """Point a _core.Function at this."""
@@ -84,7 +88,8 @@ def translate(
     reason = "; ".join(reasons)
     if outcome is None:
         outcome = left_to_interpreter(f, reason)
-    return outcome._replace(reason=reason, seconds=time.perf_counter() - started)
+    uncached = disk_cache.why_not_used()
+    return outcome._replace(reason=reason, seconds=time.perf_counter() - started, uncached=uncached)
 
 
 def _with_llvm(rows: Instructions, strict: bool, reasons: list[str], check: Callable[[], None]) -> Outcome | None:
