@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 
+from daedalus.errors import InputError
 from daedalus.model.expressions import elements
 from daedalus.model.system.formulas import read_expressions
 from daedalus.model.system.plain_record import PlainRecord, check_distinct, checked_list
@@ -60,6 +61,13 @@ def system_arguments(
 
     expressions: gives the expressions in symbols for t, x', x, z, u, p; by default the formulas of the record do.
     """
+    if "expressions" in record:
+        raise InputError(
+            "The system was saved by an earlier version, and reading it could run code.",
+            "its formulas are held as CasADi's serialised functions",
+            because="such a function may carry a library, which runs as soon as it is read.",
+            remedy="freeze the model again, and save or pickle that",
+        )
     version = record.integer("version", 1, 2**31)
     if version != VERSION:
         raise record.misfit("version", f"{VERSION}, which this version of Daedalus reads,", version)

@@ -122,7 +122,7 @@ def _unpacked(record: bytearray, path: Path) -> tuple[PlainRecord, dict[str, np.
         position += 8 * count
     if position != len(record):
         raise misfit("file.arrays", f"{len(record)} bytes", position)
-    return whole.part("description"), arrays
+    return PlainRecord(whole.entry("description"), "run"), arrays
 
 
 def _array_layout(entry: object, place: str) -> tuple[str, list[int]]:
@@ -142,9 +142,10 @@ def opened(path: Path) -> Iterator[BufferedReader]:
         raise InputError("There is no such file.", str(path), remedy="the path of a file that tr.save wrote") from error
     except OSError as error:
         raise not_a_run(path, error.strerror or type(error).__name__) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise not_a_run(path, "no plain file")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise not_a_run(path, "no plain file")
         yield file
 
 
