@@ -55,8 +55,9 @@ def append_record(path: Path, description: Mapping[str, Any], arrays: Mapping[st
         for chunk in _chunks(file, path.stat().st_size):
             digest.update(chunk)
         start = file.tell()
-        parts = [head, bytes(-len(head) % 8), *(values.tobytes() for values in contiguous.values())]
-        for part in (*parts, _SEAL + b"%0*d " % (_DIGITS, start)):
+        seal = _SEAL + b"%0*d " % (_DIGITS, start)
+        parts: list[Any] = [head, bytes(-len(head) % 8), *contiguous.values(), seal]
+        for part in parts:
             digest.update(part)
             file.write(part)
         file.write(digest.hexdigest().encode() + b"\n")
