@@ -10,6 +10,7 @@ def describe() -> dict[str, str]:
     """Versions and settings by name, for `daedalus info` and bug reports."""
     import daedalus
     from daedalus.compilation import cache_folder, compiler_in_use
+    from daedalus.compilation.disk_cache import why_not_used
 
     facts = {
         "daedalus": daedalus.__version__,
@@ -22,5 +23,5 @@ def describe() -> dict[str, str]:
         except PackageNotFoundError:
             facts[package] = "not installed"
     facts["compiler"] = compiler_in_use()
-    facts["compiled code"] = str(cache_folder() or "not kept")
+    facts["compiled code"] = why_not_used() or str(cache_folder())
     return facts

@@ -6,7 +6,7 @@ import pytest
 from random_graphs import ALL_OPERATIONS, SPECIAL, interpreted, same_bits
 
 from daedalus.compilation import c_compiler, compile_function, counts
-from daedalus.compilation.instructions import OPERATION_NAMES
+from daedalus.model.system.instruction_list import OPERATION_NAMES
 
 
 @pytest.fixture(autouse=True)

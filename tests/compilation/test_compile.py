@@ -134,6 +134,33 @@ def test_an_entry_that_is_whole_but_no_object_code_is_compiled_again(tmp_path, m
     assert (compiled.tier, compiled.reason) == ("llvm O2", "")
 
 
+def test_exchanged_entries_are_compiled_again(tmp_path, monkeypatch, forget):
+    monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path))
+    factors = fresh_number(), fresh_number()
+    at = np.array([0.3, 0.4])
+    expected = [compile_function(simple(factor))(at)[0] for factor in factors]
+    one, other = tmp_path.iterdir()
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+    forget()
+    for factor, value in zip(factors, expected):
+        compiled = compile_function(simple(factor))
+        assert compiled.tier == "llvm O2"
+        assert np.all(same_bits(compiled(at)[0], value))
+
+
+def test_a_cache_folder_of_others_is_left_aside_with_the_reason_on_record(tmp_path, monkeypatch, forget):
+    monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path))
+    factor = fresh_number()
+    assert compile_function(simple(factor)).uncached == ""
+    tmp_path.chmod(0o777)
+    forget()
+    compiled = compile_function(simple(factor))
+    assert (compiled.tier, compiled.reason) == ("llvm O2", "")
+    assert compiled.uncached == f"the folder of compiled code {tmp_path} is not used: others can write to it"
+
+
 def test_a_cache_folder_that_cannot_be_made_is_harmless(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path / "file"))

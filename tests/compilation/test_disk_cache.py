@@ -1,12 +1,13 @@
 """Object code on disk: whole or absent, never an exception, never above its size."""
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
-from daedalus.compilation import disk_cache
-from daedalus.compilation.disk_cache import cache_folder, load, make_room, store
+from daedalus.compilation import disk_cache, own_files
+from daedalus.compilation.disk_cache import cache_folder, load, make_room, store, why_not_used
 
 
 @pytest.fixture
@@ -76,12 +77,110 @@ def test_code_that_others_can_change_is_not_used(place):
     assert load("key") == [b"code"]
 
 
-def test_code_of_other_users_is_not_used(place, monkeypatch):
+def test_contents_under_another_key_are_not_used(place):
     store("key", [b"code"])
-    os.chmod(place / "key.code", 0o600)
-    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    store("other", [b"other code"])
+    (place / "key.code").write_bytes((place / "other.code").read_bytes())
+    assert load("key") is None
+    assert entries(place) == ["other.code"]
+    assert load("other") == [b"other code"]
+
+
+def test_an_entry_of_the_former_layout_is_written_anew(place):
+    body = b"\x04\0\0\0\0\0\0\0code"
+    store("key", [b"code"])
+    (place / "key.code").write_bytes(b"daedalus object code 1\n" + hashlib.sha256(body).digest() + body)
+    assert load("key") is None
+    store("key", [b"code"])
+    assert load("key") == [b"code"]
+
+
+def test_code_of_other_users_is_not_used(monkeypatch):
     status = os.stat_result((0o100600, 0, 0, 1, 1234, 1234, 4, 0, 0, 0))
-    assert not disk_cache._trusted(status)
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    assert own_files.changed_by_others(status) == "it belongs to another user"
+    monkeypatch.setattr(os, "geteuid", lambda: 1234)
+    assert own_files.changed_by_others(status) == ""
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(place, mode, caplog):
+    store("key", [b"code"])
+    place.chmod(mode)
+    assert load("key") is None
+    store("new", [b"code"])
+    assert entries(place) == ["key.code"]
+    told = f"the folder of compiled code {place} is not used: others can write to it"
+    assert why_not_used() == told
+    assert caplog.messages.count(told) == 1
+    place.chmod(0o700)
+    assert load("key") == [b"code"]
+    assert why_not_used() == ""
+
+
+def test_a_folder_of_another_user_is_not_used(place, monkeypatch):
+    store("key", [b"code"])
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    monkeypatch.setattr(own_files, "changed_by_others", lambda status: "it belongs to another user")
+    assert load("key") is None
+    assert why_not_used().endswith("is not used: it belongs to another user")
+
+
+def test_a_pipe_in_place_of_an_entry_does_not_hang(place):
+    store("key", [b"code"])
+    (place / "key.code").unlink()
+    os.mkfifo(place / "key.code", 0o600)
+    assert load("key") is None
+    store("key", [b"code"])
+    assert load("key") == [b"code"]
+
+
+def test_a_pipe_in_place_of_the_folder_does_not_hang(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path / "pipe"))
+    store("key", [b"code"])
+    assert load("key") is None
+    assert why_not_used().endswith("is not used: it is no folder")
+
+
+def test_a_folder_in_place_of_an_entry_is_harmless(place):
+    (place / "key.code").mkdir(parents=True, mode=0o700)
+    place.chmod(0o700)
+    assert load("key") is None
+    store("key", [b"code"])
+    assert load("key") is None
+    assert entries(place) == ["key.code"]
+
+
+def test_entries_are_not_looked_up_through_links(place, tmp_path):
+    store("key", [b"code"])
+    (place / "key.code").rename(tmp_path / "elsewhere")
+    (place / "key.code").symlink_to(tmp_path / "elsewhere")
+    assert load("key") is None
+    store("key", [b"new"])
+    assert load("key") == [b"new"]
+    assert (tmp_path / "elsewhere").exists()
+
+
+def test_the_folder_itself_may_be_a_link_and_is_judged_at_its_end(tmp_path, monkeypatch):
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path / "link"))
+    store("key", [b"code"])
+    assert load("key") == [b"code"]
+    (tmp_path / "real").chmod(0o777)
+    assert load("key") is None
+
+
+def test_why_there_is_no_cache_is_told(monkeypatch):
+    monkeypatch.setenv("DAEDALUS_CACHE", "off")
+    assert why_not_used() == "DAEDALUS_CACHE switches the cache of compiled code off"
+
+
+def test_what_is_too_large_for_the_cache_is_not_read(place, monkeypatch):
+    store("key", [b"x" * 1000])
+    monkeypatch.setattr(disk_cache, "SIZE_LIMIT", 500)
+    assert load("key") is None
 
 
 def test_a_file_where_the_folder_should_be_is_harmless(tmp_path, monkeypatch):

@@ -7,9 +7,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from daedalus.compilation.instructions import Instructions, UnknownOperationError, read_instructions
 from daedalus.compilation.llvm_code import Style, modules
 from daedalus.compilation.machine_code import link, object_code
+from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
 
 WHOLE = Style(strict=False, fuse=True, chunk=10**6, chunks_per_module=1)
 CUT = Style(strict=False, fuse=True, chunk=3, chunks_per_module=2)

@@ -19,9 +19,9 @@ from random_graphs import (
 
 from daedalus._core import Function
 from daedalus.compilation import compile_function
-from daedalus.compilation.instructions import OPERATION_NAMES, read_instructions
 from daedalus.compilation.llvm_code import Style, modules
 from daedalus.compilation.machine_code import link, object_code
+from daedalus.model.system.instruction_list import OPERATION_NAMES, read_instructions
 
 QUICK = settings(max_examples=80, deadline=None)
 

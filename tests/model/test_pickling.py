@@ -4,6 +4,7 @@ import copy
 import json
 import multiprocessing
 import operator
+import os
 import pickle
 import subprocess
 import sys
@@ -175,3 +176,60 @@ def test_errors_travel_with_all_their_parts(kind):
     assert type(twin) is type(error)
     assert isinstance(twin, dd.DaedalusError)
     assert str(twin) == str(error) == "What.\n  fact one\n  fact two\n  Because of this.\n  Try: that"
+
+
+def with_a_call(factor=2.0):
+    """A model whose equation calls another function of CasADi's."""
+    m = dd.Model("caller")
+    x = m.state("x", start=1.0)
+    a = ca.SX.sym("a")
+    inner = ca.Function("inner", [a], [factor * a**2], {"never_inline": True})
+    m.equation(m.der(x), -inner(x))
+    return m
+
+
+@pytest.mark.parametrize("thing", [with_a_call, lambda: with_a_call().freeze()], ids=["model", "system"])
+def test_formulas_that_call_functions_do_not_travel(thing):
+    with pytest.raises(dd.InputError, match=r"A formula cannot be saved.\n  it contains call\n"):
+        pickle.dumps(thing())
+
+
+def test_systems_that_cannot_be_saved_have_a_hash_all_the_same():
+    one, same, other = (with_a_call(factor).freeze() for factor in (2.0, 2.0, 3.0))
+    assert one == same
+    assert one != other
+    assert copy.deepcopy(one) is one
+
+
+def test_a_changed_pickle_of_a_system_is_told():
+    s = rich_model().freeze()
+    rebuild, (text, digest) = s.__reduce__()
+    assert digest == s.digest
+    with pytest.raises(dd.InputError) as caught:
+        rebuild(text.replace("force balance", "farce balance"), digest)
+    assert str(caught.value) == (
+        "What was saved does not hold together.\n"
+        f"  the text of a system: its checksum expected, found '{digest[:59]}…\n"
+        "  Because it was damaged, or not written by Daedalus.\n"
+        "  Try: save it again, from where it came"
+    )
+
+
+def test_hashes_are_the_same_in_every_process():
+    code = (
+        "import daedalus as dd\n"
+        "from daedalus import catalogue\n"
+        "print(*(catalogue.load(n).model.freeze().digest for n in ('andrews', 'car_axis')))"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1]
+    assert runs[0].split() == [dd.catalogue.load(name).model.freeze().digest for name in ("andrews", "car_axis")]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daedalus as dd
+from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.variables import Variable
 
 
@@ -317,6 +318,6 @@ def test_records_come_back(shape, numbers, unit):
     start = np.array(numbers[:size], dtype=object).reshape(shape, order="F")
     m.state("x", shape, start=start if shape else numbers[0], unit=unit)
     v = m.variables["x"]
-    assert Variable.from_record(v.to_record()) == v
+    assert Variable.from_record(PlainRecord(v.to_record(), "variable")) == v
     assert v.start == tuple(numbers[:size])
     assert v.renamed("y").renamed("x") == v

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copyreg
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import casadi as ca
 
@@ -14,7 +15,7 @@ from daedalus.compilation.choice import COMPILER_VARIABLE, chosen_compiler
 from daedalus.compilation.compiled import Compiled, Translation
 from daedalus.compilation.counting import count
 from daedalus.compilation.forking import fork_safe_lock
-from daedalus.compilation.instructions import UnknownOperationError, read_instructions, refuse_free_symbols
+from daedalus.compilation.instructions import refuse_free_symbols
 from daedalus.compilation.translate import (
     AT_ONCE,
     TranslationOutcome,
@@ -22,6 +23,8 @@ from daedalus.compilation.translate import (
     left_to_interpreter,
     translate,
 )
+from daedalus.model.system.function_record import function_of, function_record
+from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 
 # Code of this many functions is kept even when nobody refers to it, for callers that build the same function again.
 _KEPT = 256
@@ -124,12 +127,12 @@ def _shared(key: tuple[str, bool, str], own: Translation) -> Translation:
     return translation
 
 
-def _compiled_again(serialised: str, strict: bool) -> Compiled:
-    return compile_function(ca.Function.deserialize(serialised), strict=strict)
+def _compiled_again(record: Mapping[str, Any], strict: bool) -> Compiled:
+    return compile_function(function_of(record), strict=strict)
 
 
-def _reduced(compiled: Compiled) -> tuple[Callable[[str, bool], Compiled], tuple[str, bool]]:
-    return _compiled_again, (compiled.function.serialize(), compiled.strict)
+def _reduced(compiled: Compiled) -> tuple[Callable[[Mapping[str, Any], bool], Compiled], tuple[dict[str, Any], bool]]:
+    return _compiled_again, (function_record(compiled.function), compiled.strict)
 
 
 # A compiled function travels as its formula, and comes back through this door.

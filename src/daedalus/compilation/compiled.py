@@ -12,8 +12,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus._core import Function as CoreFunction
-from daedalus.compilation.instructions import sizes
 from daedalus.compilation.translate import TranslationOutcome
+from daedalus.model.system.instruction_list import sizes
 
 _alive: weakref.WeakSet[Translation] = weakref.WeakSet()
 
@@ -79,7 +79,8 @@ class Compiled:
     core: the _core.Function, for the integrators; it gets a new address when a long function has been compiled.
     strict: whether the code is bit-identical to CasADi's interpreter.
 
-    Pickling keeps the symbolic function; the process that unpickles it compiles it, or finds it in the disk cache.
+    Pickling keeps the formulas of the function, and is refused where they are more than arithmetic; the process that
+    unpickles it compiles it, or finds it in the disk cache.
     Called with one array of nonzeros per input, it gives a tuple with one array of nonzeros per output.
 
     Example
@@ -117,6 +118,11 @@ class Compiled:
     def reason(self) -> str:
         """Why the code is not machine code by LLVM, in a sentence; empty when it is."""
         return self._outcome.reason
+
+    @property
+    def uncached(self) -> str:
+        """Why the disk cache of compiled code was left aside, in a sentence; empty when it was used."""
+        return self._outcome.uncached
 
     @property
     def seconds(self) -> float:

@@ -1,13 +1,15 @@
 """Object code on disk, so that the next process need not compile again; whatever goes wrong with it is harmless.
 
-One file an entry: a mark, the SHA-256 of all that follows, then the objects, each behind its length. A file appears
-whole or not at all (written beside, then renamed), so processes may share a folder. An entry that is cut, changed,
-unreadable or not this user's counts as absent. The folder is kept below a size by dropping what was unused longest.
+One file an entry: a mark, the SHA-256 of all that follows, then the key and the objects, each behind its length. A file
+appears whole or not at all (written beside, then renamed), so processes may share a folder. An entry that is cut,
+changed, stored under another key, unreadable or not this user's counts as absent; a folder that others can write to is
+not used at all. The folder is kept below a size by dropping what was unused longest.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import logging
 import os
@@ -16,12 +18,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from daedalus.compilation import own_files
+
 logger = logging.getLogger(__name__)
 
 FOLDER_VARIABLE = "DAEDALUS_CACHE"
 SIZE_LIMIT = 512 * 2**20
 
-_MARK = b"daedalus object code 1\n"
+_MARK = b"daedalus object code 2\n"
 _SUFFIX = ".code"
 # After a clean-up the folder is this full, so that not every later entry needs another one.
 _KEPT_SHARE = 0.8
@@ -52,6 +56,22 @@ def cache_folder() -> Path | None:
         return None
 
 
+def why_not_used() -> str:
+    """Why the cache is neither read nor written, in a sentence; empty where it is in use."""
+    place = cache_folder()
+    if place is None:
+        if FOLDER_VARIABLE in os.environ:
+            return f"{FOLDER_VARIABLE} switches the cache of compiled code off"
+        return "a user without a home folder has no cache of compiled code"
+    reason = own_files.why_not_used(place)
+    return f"the folder of compiled code {place} is not used: {reason}" if reason else ""
+
+
+@functools.cache
+def _warn_once(reason: str) -> None:
+    logger.warning("%s", reason)
+
+
 def load(key: str) -> list[bytes] | None:
     """The objects stored under a key, or None; never raises.
 
@@ -65,13 +85,12 @@ def load(key: str) -> list[bytes] | None:
         return None
     path = place / (key + _SUFFIX)
     try:
-        with path.open("rb") as file:
-            if not _trusted(os.fstat(file.fileno())):
-                return None
-            data = file.read()
-        objects = _unpacked(data)
+        data = own_files.read_own(place, path.name, SIZE_LIMIT)
     except OSError:
         return None
+    if data is None:
+        return None
+    objects = _unpacked(data, key)
     if objects is None:
         logger.debug("dropping a damaged entry of the code cache: %s", path)
         _remove(path)
@@ -89,7 +108,10 @@ def store(key: str, objects: Sequence[bytes], limit: int = SIZE_LIMIT) -> None:
     place = cache_folder()
     if place is None:
         return
-    body = b"".join(struct.pack("<Q", len(code)) + code for code in objects)
+    if own_files.why_not_used(place):
+        _warn_once(why_not_used())
+        return
+    body = b"".join(struct.pack("<Q", len(part)) + part for part in (key.encode(), *objects))
     temporary = None
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -117,7 +139,7 @@ def make_room(limit: int = SIZE_LIMIT) -> None:
             for item in found:
                 # Files half written by a process that died count too: by age they go first.
                 if item.name.endswith((_SUFFIX, ".new")):
-                    status = item.stat()
+                    status = item.stat(follow_symlinks=False)
                     entries.append((status.st_mtime_ns, status.st_size, item.path))
     except OSError:
         return
@@ -131,26 +153,21 @@ def make_room(limit: int = SIZE_LIMIT) -> None:
         total -= size
 
 
-def _unpacked(data: bytes) -> list[bytes] | None:
-    """The objects of an entry, or None if it is not whole."""
+def _unpacked(data: bytes, key: str) -> list[bytes] | None:
+    """The objects of an entry, or None if it is not whole or was stored under another key."""
     start = len(_MARK) + hashlib.sha256().digest_size
     body = data[start:]
     if not data.startswith(_MARK) or data[len(_MARK) : start] != hashlib.sha256(body).digest():
         return None
-    objects, position = [], 0
-    while position < len(body):
+    parts, position = [], 0
+    while position + 8 <= len(body):
         (length,) = struct.unpack_from("<Q", body, position)
         position += 8
-        objects.append(body[position : position + length])
+        parts.append(body[position : position + length])
         position += length
-    return objects or None
-
-
-def _trusted(status: os.stat_result) -> bool:
-    """Code is run only from files that this user or the system's owner wrote and nobody else can change."""
-    if not hasattr(os, "geteuid"):
-        return True
-    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022
+    if position != len(body) or len(parts) < 2 or parts[0] != key.encode():
+        return None
+    return parts[1:]
 
 
 def _remove(path: Path) -> None:

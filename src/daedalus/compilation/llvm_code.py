@@ -11,15 +11,10 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from daedalus.compilation.instructions import (
-    Instructions,
-    UnknownOperationError,
-    crossing_rows,
-    needed_rows,
-    use_counts,
-)
+from daedalus.compilation.instructions import crossing_rows, needed_rows, use_counts
 from daedalus.compilation.inverse_error_function import inverse_error_function
 from daedalus.compilation.operations import COPIES, ZERO, literal, operand_count, operations, power
+from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 
 ENTRY = "evaluate"
 _ENTRY_PARAMETERS = "ptr noalias readonly %arg, ptr noalias readonly %res, ptr %iw, ptr noalias %w, i32 %mem"
@@ -310,7 +305,7 @@ def modules(rows: Instructions, style: Style) -> Iterator[str]:
     Example
     -------
     >>> import casadi as ca
-    >>> from daedalus.compilation.instructions import read_instructions
+    >>> from daedalus.model.system.instruction_list import read_instructions
     >>> x = ca.SX.sym("x")
     >>> rows = read_instructions(ca.Function("f", [x], [ca.sin(x)]))
     >>> style = Style(strict=False, fuse=True, chunk=1000, chunks_per_module=1)

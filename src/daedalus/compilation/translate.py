@@ -13,8 +13,8 @@ import casadi as ca
 
 from daedalus.compilation import c_compiler, disk_cache, interpreter, machine_code
 from daedalus.compilation.counting import count
-from daedalus.compilation.instructions import Instructions, UnknownOperationError
 from daedalus.compilation.llvm_code import Style, modules
+from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 
 logger = logging.getLogger(__name__)
 
@@ -28,13 +28,17 @@ CODE_VERSION = 1
 
 
 class TranslationOutcome(NamedTuple):
-    """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why."""
+    """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why.
+
+    uncached: why the disk cache was left aside, empty where it was not.
+    """
 
     tier: str
     reason: str = ""
     seconds: float = 0.0
     code: machine_code.MachineCode | None = None
     interpreted: interpreter.Interpreted | None = None
+    uncached: str = ""
 
     def install(self, core: Any) -> None:
         """Point a _core.Function at this."""
@@ -84,7 +88,8 @@ def translate(
     reason = "; ".join(reasons)
     if outcome is None:
         outcome = left_to_interpreter(f, reason)
-    return outcome._replace(reason=reason, seconds=time.perf_counter() - started)
+    uncached = disk_cache.why_not_used()
+    return outcome._replace(reason=reason, seconds=time.perf_counter() - started, uncached=uncached)
 
 
 def _with_llvm(

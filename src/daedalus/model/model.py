@@ -17,6 +17,7 @@ from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import Equation, WrittenEvent, size_text
 from daedalus.model.printing import expression_text
 from daedalus.model.switching.events import EventDoor
+from daedalus.model.system.formulas import expressions_of, formulas_of
 from daedalus.model.system.freeze import freeze
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
@@ -289,7 +290,7 @@ class Model(EquationDoor, EventDoor, JointDoor):
         self._choices += tuple(choice.prefixed(prefix) for choice in layout.get("choices", ()))
         self._mechanics.add(layout["mechanics"], rest, prefix)
 
-    # -- pickling: symbols travel inside one serialised function -----------------------------------------------
+    # -- pickling: expressions travel as plain formulas --------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         chains = {name: len(chain) for name, chain in self._derivatives.items()}
@@ -300,7 +301,7 @@ class Model(EquationDoor, EventDoor, JointDoor):
             "name": self.name,
             "variables": [replace(v) for v in self._variables.values()],
             "chains": chains,
-            "expressions": ca.Function("notebook", symbols, layout["expressions"]).serialize(),
+            "expressions": formulas_of(symbols, layout["expressions"]),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -310,8 +311,7 @@ class Model(EquationDoor, EventDoor, JointDoor):
         for name, length in state["chains"].items():
             self._derivative_symbol(name, length)
         symbols = [self._time, *self._symbols.values(), *(s for chain in self._derivatives.values() for s in chain)]
-        expressions = ca.Function.deserialize(state["expressions"]).call(symbols)
-        self._write_expressions({**state, "expressions": [ca.densify(e) for e in expressions]})
+        self._write_expressions({**state, "expressions": expressions_of(state["expressions"], symbols)})
 
 
 def as_system(model: Model | System) -> System:

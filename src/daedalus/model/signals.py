@@ -8,6 +8,8 @@ import numpy as np
 
 from daedalus.errors import InputError
 
+KINDS = ("hold", "linear")
+
 
 @dataclass(frozen=True, eq=False)
 class Signal:
@@ -15,7 +17,7 @@ class Signal:
 
     times: np.ndarray  # (k,) increasing
     values: np.ndarray  # (k, m), one column an element
-    kind: str  # "hold" | "linear"
+    kind: str  # one of KINDS
     shape: tuple[int, ...]
 
     def __call__(self, t: object) -> np.ndarray:
@@ -75,7 +77,7 @@ def signal(times: object, values: object, kind: str = "hold") -> Signal:
             f"{len(grid)} times, values of shape {table.shape}",
             remedy="one row of values for each time",
         )
-    if kind not in ("hold", "linear"):
+    if kind not in KINDS:
         raise InputError(f"{kind!r} is no kind of signal.", remedy='kind="hold" or kind="linear"')
     shape = table.shape[1:]
     columns = table.swapaxes(1, 2) if table.ndim == 3 else table

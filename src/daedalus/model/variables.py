@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +13,9 @@ import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.names import Shape, counted, element_label, shape_text
+from daedalus.model.system.plain_record import PlainRecord
+
+KINDS = ("state", "algebraic", "input", "parameter")
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Variable:
     """
 
     name: str
-    kind: str  # "state" | "algebraic" | "input" | "parameter"
+    kind: str  # one of KINDS
     shape: Shape = ()
     unit: str = ""
     start: tuple[float | None, ...] = ()
@@ -61,10 +65,16 @@ class Variable:
         return {key: list(value) if isinstance(value, tuple) else value for key, value in record.items()}
 
     @staticmethod
-    def from_record(record: Mapping[str, Any]) -> Variable:
-        """The inverse of `to_record`."""
-        entries: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
-        return Variable(**entries)
+    def from_record(record: PlainRecord) -> Variable:
+        """The inverse of `to_record`, with every entry checked."""
+        record.only(Variable.__dataclass_fields__)
+        shape = tuple(record.integers("shape", lowest=1).tolist())
+        if len(shape) > 2:
+            raise record.misfit("shape", "at most rows and columns", shape)
+        counts = (0, math.prod(shape))
+        gaps: dict[str, Any] = {name: record.numbers(name, counts, gaps=True) for name in ("start", "rate")}
+        whole: dict[str, Any] = {name: record.numbers(name, counts) for name in ("nominal", "lower", "upper", "guess")}
+        return Variable(record.text("name"), record.word("kind", KINDS), shape, record.text("unit"), **gaps, **whole)
 
 
 @dataclass(frozen=True)

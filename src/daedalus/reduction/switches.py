@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from daedalus.compilation.instructions import Instructions, read_instructions
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.printing import expression_text
+from daedalus.model.system.instruction_list import Instructions, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable

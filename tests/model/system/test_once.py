@@ -17,8 +17,9 @@ from daedalus.compilation import Compiled
 from daedalus.model.system.closed_loop import closed_loop, is_closed_loop_of
 from daedalus.model.system.equal_expressions import EqualExpressions
 from daedalus.model.system.once import MOST_KEPT, By, kept, once
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_plant_of
-from daedalus.simulation.plant.plant import Plant, plant_of
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 
 # In the child the thread that was making the result does not exist.
 FORK = """
@@ -247,9 +248,10 @@ def test_the_memory_is_no_part_of_the_system():
     once(system, make)
     assert system.to_record() == record
     assert pickle.loads(pickle.dumps(system)).digest == digest
-    for twin in (pickle.loads(pickle.dumps(system)), copy.copy(system), copy.deepcopy(system)):
-        assert twin == system
-        assert kept(twin, make) == ()
+    twin = pickle.loads(pickle.dumps(system))
+    assert twin == system
+    assert kept(twin, make) == ()
+    assert copy.copy(system) is copy.deepcopy(system) is system
 
 
 def test_a_system_stays_frozen():

@@ -1,5 +1,6 @@
 """Trajectories as xarray, pandas and NetCDF, there and back."""
 
+import casadi as ca
 import numpy as np
 import pytest
 import xarray
@@ -83,6 +84,16 @@ def test_wrong_files_are_refused(run, tmp_path):
         run.save(tmp_path / "no" / "run.nc")
 
 
+def test_a_model_that_calls_functions_is_not_saved(tmp_path):
+    m = dd.Model("caller")
+    x, a = m.state("x", start=1.0), ca.SX.sym("a")
+    m.equation(m.der(x), -ca.Function("inner", [a], [a**2], {"never_inline": True})(x))
+    tr = dd.simulate(m, 1.0)
+    with pytest.raises(dd.InputError, match=r"A formula cannot be saved.\n  it contains call"):
+        tr.save(tmp_path / "run.nc")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):
     file = tmp_path / "run.nc"
     run.save(file)
@@ -91,7 +102,7 @@ def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("daedalus.simulation.result.saved_run._internals", fail)
+    monkeypatch.setattr("daedalus.simulation.result.saved_run.append_record", fail)
     with pytest.raises(OSError, match="disk full"):
         run.save(file)
     assert file.read_bytes() == before

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from daedalus.model.system.plain_record import PlainRecord, checked_integer, checked_list, checked_text, misfit
+
 Element = tuple[str, int]
 
 
@@ -50,12 +52,28 @@ class StateChoice:
         }
 
     @staticmethod
-    def from_record(record: Mapping[str, Any]) -> StateChoice:
-        """The inverse of `to_record`."""
-        return StateChoice(
-            record["parameter"],
-            tuple(tuple((str(name), int(k)) for name, k in level) for level in record["states"]),
-            tuple(tuple(level) for level in record["constraints"]),
-            tuple((int(a), int(b), int(c)) for a, b, c in record["entries"]),
-            record["event"],
+    def from_record(record: PlainRecord, states: Mapping[str, int], parameters: Mapping[str, int]) -> StateChoice:
+        """The inverse of `to_record`, for states and parameters of these names and sizes."""
+        record.only(("parameter", "states", "constraints", "entries", "event"))
+        parameter = record.word("parameter", parameters)
+        levels = [checked_list(level, f"{record.place}.states") for level in record.items("states")]
+        chosen = tuple(tuple(_element(entry, f"{record.place}.states", states) for entry in level) for level in levels)
+        constraints = tuple(
+            tuple(checked_text(name, f"{record.place}.constraints") for name in checked_list(level, record.place))
+            for level in record.items("constraints", len(chosen))
         )
+        most = (parameters[parameter], min(map(len, chosen), default=0), min(map(len, constraints), default=0))
+        entries = tuple(_entry(entry, f"{record.place}.entries", most) for entry in record.items("entries"))
+        return StateChoice(parameter, chosen, constraints, entries, record.text("event"))
+
+
+def _element(entry: object, place: str, states: Mapping[str, int]) -> Element:
+    name, k = checked_list(entry, place, 2)
+    if checked_text(name, place) not in states:
+        raise misfit(place, "an element of a state", name)
+    return name, checked_integer(k, place, 0, states[name])
+
+
+def _entry(entry: object, place: str, most: tuple[int, int, int]) -> tuple[int, int, int]:
+    a, b, c = (checked_integer(k, place, 0, below) for k, below in zip(checked_list(entry, place, 3), most))
+    return a, b, c

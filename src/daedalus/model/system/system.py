@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +12,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.expressions import elements
 from daedalus.model.names import (
     Shape,
     counted,
@@ -25,10 +24,11 @@ from daedalus.model.names import (
     split_derivative,
     split_index,
 )
+from daedalus.model.system.formulas import formulas_of
+from daedalus.model.system.plain_record import PlainRecord, canonical_text, checksum, misfit, parsed
 from daedalus.model.system.state_choice import StateChoice
+from daedalus.model.system.system_record import LETTERS, VERSION, system_arguments
 from daedalus.model.variables import Event, Variable
-
-LETTERS = ("xdot", "x", "z", "u", "p")
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,56 +320,49 @@ class System:
     # -- identity and files ------------------------------------------------------------------------------------
 
     def to_record(self) -> dict[str, Any]:
-        """The whole system as plain data (JSON), expressions serialised by CasADi."""
-        expressions = [
-            self._residual, self._guards, self._resets,
-            *self._outputs.values(), *self._invariants.values(), *self._watched.values(),
-        ]  # fmt: skip
-        function = ca.Function("system", self._arguments(), expressions)
+        """The whole system as plain data (JSON); an InputError where its formulas are more than arithmetic."""
+        return {**self._described(), "formulas": formulas_of(self._arguments(), self._expressions())}
+
+    def _described(self) -> dict[str, Any]:
+        """All fields but the formulas; `system_record.py` reads them back."""
         return {
+            "version": VERSION,
             "name": self.name,
             "variables": [v.to_record() for v in self.variables],
             "orders": {name: list(order) for name, order in self.orders.items()},
+            "symbols": {letter: [s.name() for s in elements(self._symbols[letter])] for letter in ("t", *LETTERS)},
             "equations": list(self.equation_labels),
             "outputs": list(self._outputs),
             "invariants": list(self._invariants),
             "watched": list(self._watched),
             "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
-            "expressions": function.serialize(),
             **({"choices": [choice.to_record() for choice in self.choices]} if self.choices else {}),
         }
 
+    def _expressions(self) -> list[ca.SX]:
+        """The expressions in the order in which the record names them."""
+        named = (self._outputs, self._invariants, self._watched)
+        return [self._residual, self._guards, self._resets, *(value for group in named for value in group.values())]
+
     @staticmethod
-    def from_record(record: Mapping[str, Any]) -> System:
-        """The inverse of `to_record`, with fresh symbols."""
-        function = ca.Function.deserialize(record["expressions"])
-        symbols = function.sx_in()
-        residual, guards, resets, *rest = (ca.densify(e) for e in function.call(symbols))
-        outputs, rest = rest[: len(record["outputs"])], rest[len(record["outputs"]) :]
-        invariants, watched = rest[: len(record["invariants"])], rest[len(record["invariants"]) :]
-        return System(
-            record["name"],
-            [Variable.from_record(v) for v in record["variables"]],
-            record["orders"],
-            dict(zip(("t", *LETTERS), symbols)),
-            residual,
-            record["equations"],
-            dict(zip(record["outputs"], outputs)),
-            [
-                Event(name, direction, terminal, tuple(resets_of))
-                for name, direction, terminal, resets_of in record["events"]
-            ],
-            guards,
-            resets,
-            dict(zip(record["invariants"], invariants)),
-            dict(zip(record.get("watched", ()), watched)),
-            [StateChoice.from_record(choice) for choice in record.get("choices", ())],
-        )
+    def from_record(
+        record: Mapping[str, Any], expressions: Callable[[list[ca.SX]], list[ca.SX]] | None = None
+    ) -> System:
+        """The inverse of `to_record`, with fresh symbols; a record that does not hold together raises an InputError.
+
+        expressions: gives the expressions in the symbols of t, x', x, z, u, p, in place of the record's formulas.
+        """
+        return System(**system_arguments(PlainRecord(record, "system"), expressions))
 
     @cached_property
     def digest(self) -> str:
-        """A hash of everything that makes the system what it is."""
-        return hashlib.sha256(json.dumps(self.to_record(), sort_keys=True).encode()).hexdigest()
+        """A hash of everything that makes the system what it is, the same in every process."""
+        try:
+            return checksum(canonical_text(self.to_record()))
+        except InputError:
+            # Formulas that call functions cannot be saved, but CasADi's text of them tells one from another.
+            function = ca.Function("system", self._arguments(), self._expressions())
+            return checksum(canonical_text({**self._described(), "serialised": function.serialize()}))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, System) and self.digest == other.digest)
@@ -377,12 +370,28 @@ class System:
     def __hash__(self) -> int:
         return int(self.digest[:15], 16)
 
-    def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
-        return System.from_record, (self.to_record(),)
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+        text = canonical_text(self.to_record())
+        return _unpickled, (text, checksum(text))
+
+    def __copy__(self) -> System:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> System:
+        return self
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {letter}" for letter, n in self.sizes.items() if letter != "xdot")
         return f"System({self.name!r}: {counted(len(self.equation_labels), 'equation')}, {counts})"
+
+
+def _unpickled(text: object, digest: object) -> System:
+    """A system from its text, which has this checksum."""
+    if not isinstance(text, str) or checksum(text) != digest:
+        raise misfit("the text of a system", "its checksum", digest)
+    system = System.from_record(parsed(text))
+    vars(system)["digest"] = digest
+    return system
 
 
 def _frozen_array(entries: Sequence[float | None]) -> np.ndarray:

@@ -1,27 +1,29 @@
-"""A saved run read back: `dd.load` can do what the run could."""
+"""A saved run read back: `dd.load` can do what the run could. Nothing in a file is executed."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import warnings
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from daedalus.errors import InputError
-from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
-from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.plant.plants import plant_for_rows
-from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
-from daedalus.simulation.result.saved_run import FORMAT, GROUP, OF_PIECES, prefix_of
+from daedalus.simulation.result.files_before_plain_data import is_of_before, load_trusted, not_trusted
+from daedalus.simulation.result.rebuilt_run import cannot_be_rebuilt, rebuilt_run
+from daedalus.simulation.result.sealed_record import not_a_run, read_record
 from daedalus.simulation.result.trajectory import Trajectory
 
 
-def load(path: str | Path) -> Trajectory:
+def load(path: str | Path, trusted: bool = False) -> Trajectory:
     """Read a trajectory that `tr.save` wrote; `at`, `plot` and `drift` work as before.
+
+    Nothing in a file is executed: it holds names, numbers and formulas as plain data, checked against a closed list of
+    operations and bound to a checksum. A file that was damaged or changed, or that never was a saved run, raises an
+    InputError that says so.
+
+    Parameters
+    ----------
+    path: the file.
+    trusted: also read a file of a version before this format, whose model is held as CasADi's serialised functions.
+        These can run code, so say so only of files whose origin you know; save the run again, and it is plain data.
 
     Example
     -------
@@ -34,54 +36,28 @@ def load(path: str | Path) -> Trajectory:
     >>> dd.load(file).stop_reason
     'reached t = 1'
     """
-    import xarray
-
-    path = Path(path)
-    if not path.exists():
-        raise InputError("There is no such file.", str(path), remedy="the path of a file that tr.save wrote")
+    place = Path(path)
     try:
-        with xarray.open_dataset(path, engine="h5netcdf", group=GROUP) as stored:
-            arrays = {str(name): values.values for name, values in stored.load().variables.items()}
-        description = json.loads(arrays["description"].tobytes().decode())
-        with xarray.open_dataset(path, engine="h5netcdf") as root:
-            times = root["time"].values.copy()
-    except (OSError, KeyError, ValueError) as error:
-        raise InputError(
-            "The file is not a saved run.",
-            f"{path.name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
-            remedy="a file that tr.save wrote; other NetCDF files open with xarray",
-        ) from error
-    if description["format"] == FORMAT:
-        return _rebuild(arrays, description, System.from_record(description["system"]), times)
-    if description["format"] != OF_PIECES:
-        known = f"{FORMAT} and {OF_PIECES}"
-        raise InputError(
-            "The file was written by another version.", f"format {description['format']}, this version reads {known}"
-        )
-    systems = [System.from_record(record) for record in description["systems"]]
-    pieces = []
-    for k, told in enumerate(description["pieces"]):
-        prefix = prefix_of(k)
-        own = {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
-        pieces.append(_rebuild(own, told, systems[told["system"]], own["times"]))
-    return joined(pieces)
+        found = read_record(place)
+        if found is None:
+            return _loaded_of_before(place, trusted)
+        description, arrays = found
+        systems = [System.from_record(record) for record in description.only(("systems", "pieces")).items("systems")]
+        return rebuilt_run(description, arrays, systems)
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        # The parts fit each other, but the model they make is none that the package could have saved.
+        raise cannot_be_rebuilt(error) from error
 
 
-def _rebuild(
-    arrays: Mapping[str, np.ndarray], description: dict[str, Any], system: System, times: np.ndarray
-) -> Trajectory:
-    tables = tuple(
-        (
-            Signal(arrays[f"table_{k}_times"], arrays[f"table_{k}_values"], table["kind"], tuple(table["shape"])),
-            tuple(table["slots"]),
-        )
-        for k, table in enumerate(description["tables"])
+def _loaded_of_before(path: Path, trusted: bool) -> Trajectory:
+    """A run of a version before plain data, if the user trusts it."""
+    if not is_of_before(path):
+        raise not_a_run(path, "it has no record of a run")
+    if not trusted:
+        raise not_trusted(path)
+    warnings.warn(
+        f"{path.name} holds CasADi's serialised functions, which can run code; they were read because trusted=True "
+        "says that the file may. Save the run again: the new file is plain data.",
+        stacklevel=3,
     )
-    stored = description["outcome"]
-    events = tuple((index, t, *arrays[f"event_{k}"]) for k, (index, t) in enumerate(stored["events"]))
-    outcome = Outcome(**{**stored, "work": Work(**stored["work"]), "notes": tuple(stored["notes"]), "events": events})
-    dense = Dense(*(np.ascontiguousarray(arrays[name]) for name in ("starts", "ends", "coefficients")))
-    drive = Drive(arrays["constants"], tables)
-    x = np.ascontiguousarray(arrays["x"])
-    plant = plant_for_rows(system, x)
-    return Trajectory(plant, drive, arrays["parameters"], times, x, description["status"], outcome, dense)
+    return load_trusted(path)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.compilation.instructions import Instructions, read_instructions
 from daedalus.errors import SolverError
+from daedalus.model.system.instruction_list import Instructions, read_instructions
 
 MOST_TIMES = 200_000
 BRANCHING = (ca.OP_FMIN, ca.OP_FMAX, ca.OP_FABS)

@@ -1,0 +1,133 @@
+"""A system as plain data and back: what files, pickles and the hash of a system are made of.
+
+To add a field: one line in `described`, one in `FIELDS`, one in `system_arguments` with the checks that it needs. A
+field whose absence would change the meaning of a system also raises VERSION. A field that most systems lack is best
+left out where it is empty, so that their hashes stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import casadi as ca
+
+from daedalus.errors import InputError
+from daedalus.model.system.formulas import read_expressions
+from daedalus.model.system.plain_record import PlainRecord, check_distinct, checked_list
+from daedalus.model.system.state_choice import StateChoice
+from daedalus.model.variables import Event, Variable
+
+VERSION = 1
+LETTERS = ("xdot", "x", "z", "u", "p")
+FIELDS = (
+    "version", "name", "variables", "orders", "symbols", "equations", "outputs", "invariants", "watched", "events",
+    "choices", "formulas",
+)  # fmt: skip
+_LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p"}
+
+
+def system_arguments(
+    record: PlainRecord, expressions: Callable[[list[ca.SX]], list[ca.SX]] | None = None
+) -> dict[str, Any]:
+    """What System is made from, every entry checked against the others.
+
+    expressions: gives the expressions in symbols for t, x', x, z, u, p; by default the formulas of the record do.
+    """
+    if "expressions" in record:
+        raise InputError(
+            "The system was saved by an earlier version, and reading it could run code.",
+            "its formulas are held as CasADi's serialised functions",
+            because="such a function may carry a library, which runs as soon as it is read.",
+            remedy="freeze the model again, and save or pickle that",
+        )
+    version = record.integer("version", 1, 2**31)
+    if version != VERSION:
+        raise record.misfit("version", f"{VERSION}, which this version of Daedalus reads,", version)
+    record.only(FIELDS)
+    variables = _read_variables(record)
+    orders = _read_orders(record, variables)
+    symbols = _read_symbols(record, _sizes(variables, orders))
+    if expressions is None:
+        formulas = read_expressions(record.part("formulas"), list(symbols.values()))
+    else:
+        formulas = expressions(list(symbols.values()))
+    return {
+        "name": record.text("name"),
+        "variables": variables,
+        "orders": orders,
+        "symbols": symbols,
+        **_named_expressions(record, formulas, symbols["x"].numel()),
+        "choices": _read_choices(record, variables),
+    }
+
+
+def _named_expressions(record: PlainRecord, expressions: Sequence[ca.SX], states: int) -> dict[str, Any]:
+    """The expressions under the names of the record: as many as there are names, in the shapes that belong to them."""
+    equations = record.texts("equations")
+    names = {group: record.texts(group, distinct=True) for group in ("outputs", "invariants", "watched")}
+    events = _read_events(record)
+    if len(expressions) != 3 + sum(map(len, names.values())):
+        raise record.misfit("formulas.outputs", "one for each name", [*expressions])
+    residual, guards, resets, *rest = expressions
+    fixed = {"equations": (residual, (len(equations), 1)), "events": (guards, (len(events), 1))}
+    fixed["resets"] = (resets, (len(events), states))
+    for what, (expression, shape) in fixed.items():
+        if expression.shape != shape and expression.numel() + shape[0] * shape[1] > 0:
+            raise record.misfit(f"formulas of the {what}", f"{shape[0]} × {shape[1]}", expression.shape)
+    values = iter(rest)
+    groups = {group: {name: next(values) for name in words} for group, words in names.items()}
+    return {
+        "residual": residual, "guards": guards, "resets": resets, "equation_labels": equations, "events": events,
+        **groups,
+    }  # fmt: skip
+
+
+def _read_variables(record: PlainRecord) -> list[Variable]:
+    variables = [Variable.from_record(own) for own in record.parts("variables")]
+    check_distinct([v.name for v in variables], f"{record.place}.variables")
+    return variables
+
+
+def _read_orders(record: PlainRecord, variables: Sequence[Variable]) -> dict[str, tuple[int, ...]]:
+    """The highest derivative of every element of every state."""
+    orders, states = record.part("orders"), [v for v in variables if v.kind == "state"]
+    if sorted(orders.names()) != sorted(v.name for v in states):
+        raise record.misfit("orders", "one entry for each state", orders.names())
+    return {v.name: tuple(orders.integers(v.name, v.size, lowest=1).tolist()) for v in states}
+
+
+def _sizes(variables: Sequence[Variable], orders: dict[str, tuple[int, ...]]) -> dict[str, int]:
+    """How many elements each vector has."""
+    sizes = {"t": 1, "xdot": 0, "x": sum(sum(order) for order in orders.values()), "z": 0, "u": 0, "p": 0}
+    for variable in variables:
+        if variable.kind != "state":
+            sizes[_LETTER_OF[variable.kind]] += variable.size
+    return {**sizes, "xdot": sizes["x"]}
+
+
+def _read_symbols(record: PlainRecord, sizes: dict[str, int]) -> dict[str, ca.SX]:
+    """Fresh symbols under the names that the old ones had."""
+    written = record.part("symbols").only(sizes)
+    names = {letter: written.texts(letter, size) for letter, size in sizes.items()}
+    return {
+        letter: ca.vertcat(*(ca.SX.sym(name) for name in own)) if own else ca.SX(0, 1) for letter, own in names.items()
+    }
+
+
+def _read_events(record: PlainRecord) -> list[Event]:
+    events = []
+    for k, entry in enumerate(record.items("events")):
+        place = f"{record.place}.events[{k}]"
+        own = PlainRecord(dict(zip(("name", "direction", "terminal", "resets"), checked_list(entry, place, 4))), place)
+        direction = own.integer("direction", -1, 2)
+        events.append(Event(own.text("name"), direction, own.flag("terminal"), tuple(own.texts("resets"))))
+    check_distinct([event.name for event in events], f"{record.place}.events")
+    return events
+
+
+def _read_choices(record: PlainRecord, variables: Sequence[Variable]) -> list[StateChoice]:
+    if "choices" not in record:
+        return []
+    states, parameters = ({v.name: v.size for v in variables if v.kind == kind} for kind in ("state", "parameter"))
+    return [StateChoice.from_record(choice, states, parameters) for choice in record.parts("choices")]

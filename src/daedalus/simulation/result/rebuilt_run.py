@@ -1,0 +1,118 @@
+"""A run rebuilt from plain data and arrays, every entry checked: what `saved_run.py` wrote, or what claims to be it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.signals import KINDS, Signal
+from daedalus.model.system.plain_record import PlainRecord, checked_integer, checked_list, misfit
+from daedalus.model.system.system import System
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.plants import plant_for_rows
+from daedalus.simulation.result.joined_trajectory import joined
+from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
+from daedalus.simulation.result.saved_run import Arrays
+from daedalus.simulation.result.trajectory import Trajectory
+
+
+def rebuilt_run(description: PlainRecord, arrays: Mapping[str, np.ndarray], systems: list[System]) -> Trajectory:
+    """The trajectory of a description whose systems were read before; InputError where it does not hold together."""
+    pieces = []
+    for k, told in enumerate(description.parts("pieces")):
+        own = {name.removeprefix(f"{k}/"): values for name, values in arrays.items() if name.startswith(f"{k}/")}
+        system = systems[told.integer("system", 0, len(systems))]
+        pieces.append(_rebuilt_piece(told, _PieceArrays(own, told.place), system))
+    if not pieces:
+        raise description.misfit("pieces", "a piece of a run", [])
+    try:
+        return joined(pieces)
+    except ValueError as error:
+        raise description.misfit("pieces", "pieces that follow each other", str(error)) from error
+
+
+class _PieceArrays:
+    """The arrays of one piece, asked for with their shape; None stands for any length."""
+
+    def __init__(self, arrays: Arrays, place: str) -> None:
+        self._arrays, self._place = arrays, place
+
+    def get(self, name: str, *shape: int | None) -> np.ndarray:
+        values = self._arrays.get(name)
+        if values is None:
+            raise misfit(f"{self._place}.{name}", "an array", None)
+        if len(shape) != values.ndim or any(n is not None and n != m for n, m in zip(shape, values.shape)):
+            wanted = " × ".join("any" if n is None else str(n) for n in shape)
+            raise misfit(f"{self._place}.{name}", f"an array of {wanted}", values.shape)
+        return values
+
+
+def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> Trajectory:
+    told.only(("status", "stop_reason", "method", "notes", "work", "events", "tables", "system"))
+    x = arrays.get("x", None, None)
+    width = x.shape[1]
+    sizes = system.sizes
+    # Rows of an explicit method are x, those of an implicit one x, z and x'.
+    if width not in (sizes["x"], 2 * sizes["x"] + sizes["z"]):
+        raise told.misfit("x", f"rows of {sizes['x']} or {2 * sizes['x'] + sizes['z']}", width)
+    starts = arrays.get("starts", None)
+    count = len(starts)
+    coefficients = arrays.get("coefficients", count, None, width)
+    if count and coefficients.shape[1] < 1:
+        raise told.misfit("coefficients", "at least one power", coefficients.shape)
+    dense = Dense(starts, arrays.get("ends", count), coefficients)
+    drive = Drive(arrays.get("constants", sizes["u"]), _rebuilt_tables(told, arrays, sizes["u"]))
+    outcome = Outcome(
+        told.text("stop_reason"),
+        told.text("method"),
+        _rebuilt_work(told.part("work")),
+        tuple(told.texts("notes")),
+        _rebuilt_events(told, arrays, len(system.events), width),
+    )
+    times, parameters = arrays.get("times", len(x)), arrays.get("parameters", sizes["p"])
+    return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, told.text("status"), outcome, dense)
+
+
+def _rebuilt_work(work: PlainRecord) -> Work:
+    counts = [name for name in work.only(Work.__dataclass_fields__).names() if name != "seconds"]
+    return Work(seconds=work.number("seconds"), **{name: work.integer(name, 0, 2**63) for name in counts})
+
+
+def _rebuilt_tables(told: PlainRecord, arrays: _PieceArrays, inputs: int) -> tuple[tuple[Signal, tuple[int, ...]], ...]:
+    """The tables of the inputs, each with its places among them."""
+    tables = []
+    for k, table in enumerate(told.parts("tables")):
+        slots = tuple(table.only(("slots", "kind", "shape")).integers("slots", below=inputs).tolist())
+        shape = tuple(table.integers("shape").tolist())
+        times = arrays.get(f"table_{k}_times", None)
+        values = arrays.get(f"table_{k}_values", len(times), len(slots))
+        if not len(times) or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
+            raise table.misfit("times", "increasing times", times.tolist())
+        tables.append((Signal(times, values, table.word("kind", KINDS), shape), slots))
+    return tuple(tables)
+
+
+def _rebuilt_events(
+    told: PlainRecord, arrays: _PieceArrays, known: int, width: int
+) -> tuple[tuple[int, float, np.ndarray, np.ndarray], ...]:
+    events = []
+    for k, entry in enumerate(told.items("events")):
+        place = f"{told.place}.events[{k}]"
+        index, t = checked_list(entry, place, 2)
+        before, after = arrays.get(f"event_{k}", 2, width)
+        time = PlainRecord({"time": t}, place).number("time")
+        events.append((checked_integer(index, place, 0, known), time, before, after))
+    return tuple(events)
+
+
+def cannot_be_rebuilt(error: Exception) -> InputError:
+    """The error for a run whose parts fit each other but whose model cannot be run."""
+    told = str(error).splitlines()
+    return InputError(
+        "The saved run cannot be rebuilt.",
+        f"{type(error).__name__}: {told[0][:200] if told else 'no reason given'}",
+        because="its model is not one that could have been run.",
+        remedy="another copy of the file, or save the run again",
+    )

@@ -1,0 +1,37 @@
+"""Nothing in the package turns data into code: only files that the user trusts go through CasADi's reader."""
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "src" / "daedalus"
+
+FORBIDDEN = {
+    "deserialize",
+    "eval",
+    "exec",
+    "loads",
+    "load_module",
+    "Unpickler",
+    "StringDeserializer",
+    "FileDeserializer",
+}
+# JSON is data; CasADi's reader stands behind dd.load(path, trusted=True) alone.
+ALLOWED = {
+    ("simulation/result/files_before_plain_data.py", "deserialize"),
+    ("model/system/plain_record.py", "loads"),
+    ("simulation/result/files_before_plain_data.py", "loads"),
+}
+
+
+def test_nothing_reads_code_out_of_data():
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                if name in FORBIDDEN:
+                    found.add((path.relative_to(PACKAGE).as_posix(), name))
+                assert not any(word.arg == "allow_pickle" for word in node.keywords), path
+            if isinstance(node, ast.Import):
+                assert not {"pickle", "marshal", "shelve", "dill"} & {alias.name for alias in node.names}, path
+    assert found == ALLOWED
