@@ -12,7 +12,7 @@ from daedalus.catalogue import loading
 
 def test_every_system_file_is_listed():
     folder = Path(loading.__file__).parent
-    written = {path.stem for path in folder.glob("*.py") if "def build(" in path.read_text(encoding="utf-8")}
+    written = {path.stem for path in folder.rglob("*.py") if "def build(" in path.read_text(encoding="utf-8")}
     assert written == set(catalogue.names())
 
 
