@@ -14,8 +14,10 @@ from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
+from daedalus.simulation.result.ending import Stop
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
+from daedalus.simulation.result.records_as_data import from_data, read_fields
 from daedalus.simulation.result.saved_run import FORMAT, GROUP, OF_PIECES, prefix_of
 from daedalus.simulation.result.trajectory import Trajectory
 
@@ -77,11 +79,11 @@ def _rebuild(
         )
         for k, table in enumerate(description["tables"])
     )
-    stored = description["outcome"]
-    events = tuple((index, t, *arrays[f"event_{k}"]) for k, (index, t) in enumerate(stored["events"]))
-    outcome = Outcome(**{**stored, "work": Work(**stored["work"]), "notes": tuple(stored["notes"]), "events": events})
+    events = tuple((index, t, *arrays[f"event_{k}"]) for k, (index, t) in enumerate(description["events"]))
+    stop, records = Stop(**read_fields(description["stop"])), tuple(map(from_data, description["records"]))
+    outcome = Outcome(stop, description["method"], Work(**description["work"]), records, events)
     dense = Dense(*(np.ascontiguousarray(arrays[name]) for name in ("starts", "ends", "coefficients")))
     drive = Drive(arrays["constants"], tables)
     x = np.ascontiguousarray(arrays["x"])
     plant = plant_for_rows(system, x)
-    return Trajectory(plant, drive, arrays["parameters"], times, x, description["status"], outcome, dense)
+    return Trajectory(plant, drive, arrays["parameters"], times, x, stop.ending, outcome, dense)

@@ -18,13 +18,14 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.simulation.result.labelled_samples import to_dataset
 from daedalus.simulation.result.recorded_run import RecordedRun
+from daedalus.simulation.result.records_as_data import as_data, fields_of
 
 if TYPE_CHECKING:
     import xarray
 
 
 # Of a run, and of one in pieces, which earlier versions do not know.
-FORMAT, OF_PIECES = 1, 2
+FORMAT, OF_PIECES = 3, 4
 GROUP = "daedalus"
 
 
@@ -89,8 +90,11 @@ def _internals(tr: RecordedRun) -> tuple[dict[str, Any], dict[str, Any]]:
     for k, (_, _, before, after) in enumerate(tr.outcome.events):
         arrays[f"event_{k}"] = (["side", "state"], np.stack([before, after]))
     description = {
-        "status": tr.status,
-        "outcome": {**vars(tr.outcome), "work": vars(tr.work), "events": [e[:2] for e in tr.outcome.events]},
+        "method": tr.method,
+        "work": vars(tr.work),
+        "stop": fields_of(tr.stop),
+        "records": [as_data(record) for record in tr.records],
+        "events": [e[:2] for e in tr.outcome.events],
         "tables": [{"slots": slots, "kind": table.kind, "shape": table.shape} for table, slots in drive.tables],
     }
     return arrays, description
