@@ -1,4 +1,4 @@
-"""The layout of the package: imports run one way, and files stay short enough to read."""
+"""The layout of the package: imports run one way, files stay short enough to read, and no code reads prose."""
 
 import ast
 import re
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "src" / "daedalus"
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "src" / "daedalus"
 
 # A folder imports only from folders above it in this list.
 ROAD = [
@@ -36,6 +37,8 @@ SIDE = {
     "catalogue": {"geometry", "model", "components", "optimisation"},
 }
 MOST_FILES = 25
+# Where runs are tested.
+OF_RUNS = ("core", "simulation", "differentiation", "ensembles", "studies", "scipy_calls", "display", "promises")
 FACE = {"__init__", "command_line", "demo", "installation"}
 # The memory of a system is read and written by its door alone.
 DOOR = {"model/system/once.py", "model/system/system.py"}
@@ -201,3 +204,41 @@ def past_the_door(text: str, place: str) -> list[str]:
         or (re.search(r"\.prepared\b", line) and not told.search(line))
         or (re.search(r"\bsystem\.lock\b", line) and place not in LOCKED)
     ]
+
+
+# Names of what is written for people to read.
+PROSE = {"note", "notes", "label", "reason", "reasons", "stop_reason", "remedy", "message", "sentence"}
+SEARCHES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "find", "removeprefix"}
+
+
+def word_of(node: ast.expr) -> str:
+    """The last name of what an expression is taken from: `notes` of `done.notes[0]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def searches_in(path: Path, prose: set[str], whole: bool) -> list[str]:
+    """Where a file looks into prose; `whole`: whether asking for a sentence among notes counts too."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            by_pattern = word_of(node.func.value) == "re" and any(word_of(arg) in prose for arg in node.args)
+            wrong = by_pattern or (node.func.attr in SEARCHES and word_of(node.func.value) in prose)
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            right = node.comparators[0]
+            one_of_many = word_of(right) == "notes" and not isinstance(right, ast.Subscript)
+            wrong = word_of(right) in prose and (whole or not one_of_many)
+        else:
+            continue
+        found += [f"{path.name}:{node.lineno} {ast.unparse(node)}"] * wrong
+    return found
+
+
+def test_nothing_is_decided_by_searching_in_prose():
+    assert [found for path in source_files() for found in searches_in(path, PROSE, whole=True)] == []
+
+
+def test_tests_of_runs_do_not_search_in_notes():
+    paths = [path for folder in OF_RUNS for path in sorted((TESTS / folder).rglob("*.py"))]
+    assert [found for path in paths for found in searches_in(path, {"note", "notes", "stop_reason"}, whole=False)] == []

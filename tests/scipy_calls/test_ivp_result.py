@@ -24,7 +24,7 @@ def test_signature_is_scipys():
 
 def test_fields():
     found = solve_ivp(oscillator, (0, 3), [1, 0], dense_output=True, events=lambda t, y: y[0])
-    assert list(found) == [*SCIPY_FIELDS, "traced", "reason", "method"]
+    assert list(found) == [*SCIPY_FIELDS, "traced", "reason", "method", "stop"]
     assert found.t.shape == (found.y.shape[1],)
     assert found["y"].shape[0] == 2
     assert (found.status, found.success, found.njev, found.nlu) == (0, True, 0, 0)

@@ -5,10 +5,12 @@ import math
 import casadi as ca
 import numpy as np
 import pytest
+from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.model.system.once import kept
+from daedalus.simulation.result.records_of_methods import ImplicitChosen, Stiffness, ToleranceTightened
 from daedalus.simulation.start import implicit_start
 
 
@@ -40,7 +42,14 @@ def test_a_stiff_model_is_continued_by_an_implicit_method():
     assert tr.success
     assert tr.method == "dop853, then radau5"
     assert tr.notes[0] == "auto: dop853, explicit, for rtol = 1e-06"
-    assert tr.notes[1].startswith("auto: radau5, implicit, because stability held dop853 to steps of")
+    explicit, told = tr.pieces[0], tr.records[1]
+    assert told == ImplicitChosen(
+        "radau5", Stiffness("dop853", told.because.step, explicit.stop.time, explicit.work.steps)
+    )
+    assert tr.notes[1] == (
+        f"auto: radau5, implicit, because stability held dop853 to steps of {told.because.step:.2g} from "
+        f"t = {told.because.time:.3g} on, seen after {told.because.steps} steps"
+    )
     assert tr.work.steps < 2000
     reference = dd.simulate(van_der_pol(1000.0), 2000.0, method="radau9", rtol=1e-10, atol=1e-12)
     assert tr["x"][-1] == pytest.approx(reference["x"][-1], abs=1e-3)
@@ -228,8 +237,12 @@ def test_many_unknowns_at_a_loose_tolerance_take_bdf():
     m = diffusion(250)
     tr = dd.simulate(m, 2.0, rtol=1e-4, atol=1e-7)
     assert tr.method == "dop853, then bdf"
-    (why,) = (note for note in tr.notes if note.startswith("auto: bdf"))
-    assert why.endswith("steps of 500 unknowns at rtol = 0.0001 are cheapest with few factorisations")
+    (told,) = records_of(tr, ImplicitChosen)
+    assert (told.method, told.unknowns, told.rtol) == ("bdf", 500, 1e-4)
+    assert str(told) == (
+        f"auto: bdf, implicit, because {told.because}, and steps of 500 unknowns at rtol = 0.0001 are cheapest with "
+        "few factorisations"
+    )
     radau = dd.simulate(m, 2.0, rtol=1e-4, atol=1e-7, method="radau5")
     assert 2 * tr.pieces[1].work.factorisations < radau.work.factorisations
     assert tr["u"][-1] == pytest.approx(radau["u"][-1], abs=1e-4)
@@ -302,11 +315,11 @@ def test_constrained_mechanisms_are_held_to_a_tenth_of_the_tolerance():
     for rtol in (1e-4, 1e-6, 1e-8):
         tr = dd.simulate(known.model, known.span, start=known.start, inputs=known.inputs, rtol=rtol, atol=rtol)
         assert tr.method == "dop853"
-        assert "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged" in tr.notes
+        assert ToleranceTightened() in tr.records
         for name, value in CAR_AXIS.items():
             assert np.all(np.abs(tr[name][-1] - value) < 100 * rtol * np.abs(value)), name
     asked = dd.simulate(known.model, known.span, start=known.start, inputs=known.inputs, method="dop853")
-    assert not any("tenth" in note for note in asked.notes)
+    assert ToleranceTightened() not in asked.records
 
 
 def test_a_start_of_an_implicit_run_is_solved_for_once():

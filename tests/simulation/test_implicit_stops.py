@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.simulation.result.ending import Obstacle
 
 
 def model(right_side, equation, start=1.0, guess=None):
@@ -39,8 +40,9 @@ def stopped(m, span=2.0, **options):
 def test_step_too_small(method):
     tr = stopped(model(lambda x, z, t: z, lambda x, z, t: z - x**2), method=method)
     assert tr.status == "step_too_small"
-    assert tr.stop_reason.startswith("step size fell below 2.2e-15 at t = 1; largest scaled error in z; ")
-    assert tr.stop_reason.endswith("try a shorter span if it blows up there, or an event where the equations jump")
+    assert (tr.stop.what, tr.stop.facts[0]) == ("step size fell below 2.2e-15 at t = 1", "largest scaled error in z")
+    assert tr.stop.remedy == "a shorter span if it blows up there, or an event where the equations jump"
+    assert tr.stop.variables == ("z",)
     assert tr.time[-1] == pytest.approx(1.0, abs=1e-6)
 
 
@@ -58,13 +60,13 @@ def test_a_first_step_too_small_for_the_time_says_so():
 def test_newton_failed_at_a_fold():
     tr = stopped(fold())
     assert tr.status == "stuck"
-    why, what, where, count, advice = tr.stop_reason.split("; ")
-    assert why.startswith("the algebraic equations become singular at t = 1 (an impasse): ")
-    assert what == "Newton's method does not converge at t = 1 with steps down to 2.2e-15"
-    assert where == "largest correction in z"
-    assert count.startswith("Newton failed ")
-    assert int(count.split()[2]) > 10
-    assert advice.startswith("try an event that ends the run before it")
+    assert tr.stop.obstacle is Obstacle.IMPASSE
+    assert tr.stop.facts[:2] == (
+        "Newton's method does not converge at t = 1 with steps down to 2.2e-15",
+        "largest correction in z",
+    )
+    assert len(tr.stop.facts) == 3
+    assert tr.stop.remedy == "an event that ends the run before it, or what was neglected and makes z a state"
     assert tr.time[-1] == pytest.approx(1.0, abs=1e-9)
 
 
@@ -72,9 +74,8 @@ def test_newton_failed_at_fixed_step():
     """The step from 0.99 leads well behind the fold: z = 0.1 there is no sign of one."""
     tr = stopped(fold(), step=0.03)
     assert tr.status == "newton_failed"
-    assert tr.stop_reason.startswith(
-        "Newton's method does not converge at t = 0.99 with the step 0.03; largest correction in z; "
-        "Newton failed once; try "
+    assert tr.stop.sentence == (
+        "Newton's method does not converge at t = 0.99 with the step 0.03; largest correction in z; Newton failed once"
     )
 
 
@@ -98,7 +99,9 @@ def test_names_of_parts_are_whole():
     pump.equation(pressure**2 + level, 0.0)
     plant = dd.Model("plant")
     plant.include("pump", pump)
-    assert "largest correction in pump.pressure" in stopped(plant).stop_reason
+    stop = stopped(plant).stop
+    assert stop.variables == ("pump.pressure",)
+    assert "largest correction in pump.pressure" in stop.facts
 
 
 def test_singular():
@@ -106,9 +109,11 @@ def test_singular():
     m = model(lambda x, z, t: 30 * ca.sin(5 * x) * ca.cos(9 * t), lambda x, z, t: ca.if_else(t < 0.5, z - x, 0.0))
     for tr in (stopped(m), stopped(m, locate_switches=False)):
         assert tr.status == "singular"
-        assert tr.stop_reason.startswith("the matrix of the step is singular at t = 0.5")
-        assert "the equations do not determine z there" in tr.stop_reason
-        assert "try dd.analyse(m, at=tr.at(tr.time[-1]))" in tr.stop_reason
+        assert tr.stop.time == pytest.approx(0.5, abs=0.1)
+        assert tr.stop.what == f"the matrix of the step is singular at t = {tr.stop.time:.6g}"
+        assert tr.stop.facts[0] == "the equations do not determine z there"
+        assert tr.stop.variables == ("z",)
+        assert tr.stop.remedy == "dd.analyse(m, at=tr.at(tr.time[-1])), which names what is not determined"
 
 
 VALVES = {
@@ -131,7 +136,8 @@ def gate():
 def test_an_equation_that_turns_into_0_equals_0(method, kind):
     tr = dd.simulate(gate(), 3.0, inputs={"u": VALVES[kind]}, method=method)
     assert tr.status == "singular"
-    assert tr.stop_reason.startswith("the matrix of the step is singular at t = 1; the equations do not determine z")
+    assert tr.stop.what == "the matrix of the step is singular at t = 1"
+    assert tr.stop.facts[0] == "the equations do not determine z there"
 
 
 @pytest.mark.parametrize("method", ["radau3", "radau5", "radau9", "bdf", "rodas5p"])
@@ -141,28 +147,30 @@ def test_it_is_noticed_without_a_jump_too(method):
     run = {"method": method, "inputs": {"u": ca.fmax(1 - m.time, 0) ** 3}, "locate_switches": False}
     tr = dd.simulate(m, 3.0, **run)
     assert tr.status == "singular"
-    assert "the equations do not determine z there" in tr.stop_reason
+    assert tr.stop.variables == ("z",)
     assert dd.simulate(m, 0.9, **run).success
 
 
 def test_not_finite_names_the_equation():
     tr = stopped(model(lambda x, z, t: -1 - z, lambda x, z, t: z - ca.sqrt(x)))
     assert tr.status == "not_finite"
-    assert tr.stop_reason.startswith("balance is not finite at t = 0.6137")
+    assert tr.stop.equations == ("balance",)
+    assert tr.stop.time == pytest.approx(0.6137, abs=1e-4)
+    assert tr.stop_reason == "; ".join([f"balance is not finite at t = {tr.stop.time:.6g}", *tr.stop.facts])
 
 
 def test_max_steps():
     tr = stopped(decay(), max_steps=3)
     assert tr.status == "step_limit"
-    assert tr.stop_reason.startswith("took max_steps = 3 steps and got to t = ")
-    assert "try a larger max_steps" in tr.stop_reason
+    assert tr.stop.what == f"took max_steps = 3 steps and got to t = {tr.time[-1]:.6g}"
+    assert tr.stop.remedy == "a larger max_steps, a looser rtol, or a method for stiff systems"
     assert tr.work.steps == 3
 
 
 def test_time_limit():
     tr = stopped(decay(), 1e9, time_limit=1e-9)
     assert tr.status == "time_limit"
-    assert tr.stop_reason.startswith("ran for time_limit = 1e-09 s and got to t = ")
+    assert tr.stop.what == f"ran for time_limit = 1e-09 s and got to t = {tr.stop.time:.6g}"
 
 
 def test_the_keyboard():
@@ -174,7 +182,7 @@ def test_the_keyboard():
     tr = stopped(m, 1e9, step=1e-3, save_at=[1e9])
     timer.join()
     assert tr.status == "interrupted"
-    assert tr.stop_reason.startswith("interrupted by the user at t = ")
+    assert tr.stop_reason == f"interrupted by the user at t = {tr.stop.time:.6g}"
 
 
 def test_an_error_says_what_to_try_once():

@@ -188,9 +188,11 @@ def test_blow_up_keeps_its_data_and_names_time_and_variable():
     tr = dd.simulate(m, 2.0)
     assert not tr.success
     assert tr.status == "step_too_small"
-    assert "x" in tr.stop_reason.replace("explosion", "")
-    assert "quiet" not in tr.stop_reason
-    assert "t = 1" in tr.stop_reason
+    assert tr.stop.variables == ("x",)
+    assert tr.stop_reason == (
+        "step size fell below 2.2e-15 at t = 1; largest scaled error in x; "
+        "try a shorter span if it blows up there, or an event where the equations jump"
+    )
     assert len(tr.time) > 10
     assert tr["x"][-1] > 1e3
     assert tr.at(0.5)["x"] == pytest.approx(2.0, rel=1e-5)
@@ -202,7 +204,8 @@ def test_nan_on_the_way_names_the_derivative():
     m.equation(m.der(x), -1.0 - ca.sqrt(x))
     tr = dd.simulate(m, 5.0)
     assert not tr.success
-    assert "x_dot" in tr.stop_reason
+    assert tr.stop_reason == f"x_dot is not finite at t = {tr.stop.time:.6g}"
+    assert tr.stop.variables == ("x_dot",)
     assert 0 < tr.time[-1] < 1
 
 
@@ -222,7 +225,7 @@ def test_limits_end_a_run_and_keep_its_data():
     tr = dd.simulate(oscillator(), 1e6, max_steps=10)
     assert tr.status == "step_limit"
     assert tr.work.steps == 10
-    assert tr.stop_reason.startswith("took max_steps = 10 steps")
+    assert tr.stop.what == f"took max_steps = 10 steps and got to t = {tr.time[-1]:.6g}"
     slow = dd.simulate(oscillator(), 1e12, time_limit=0.05, progress=False)
     assert slow.status == "time_limit"
     assert slow.work.steps > 10

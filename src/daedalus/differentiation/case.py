@@ -26,10 +26,12 @@ from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.plant.solvable import Unsolved, solvable
+from daedalus.simulation.result.records import sentences
+from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.request import LIMITS, Request, check_step, read_request
 from daedalus.simulation.run.road import Road, with_whole_inputs
-from daedalus.simulation.run.settings import Settings, settings_of
+from daedalus.simulation.run.settings import Settings, reason_of, settings_of
 from daedalus.simulation.start.start_row import start_row
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
@@ -136,7 +138,7 @@ class Case:
             slopes[nu + k, d.column_of("p", k)] = 1.0
         return slopes
 
-    def with_method(self, name: str, why: str) -> Case:
+    def with_method(self, name: str, why: MethodChoice) -> Case:
         """The same case by an implicit method."""
         rtol = self.settings.rtol
         if not self.has_formulas:
@@ -219,7 +221,7 @@ def _road(request: Request) -> tuple[Road, bool]:
     if drive.callbacks:
         raise InputError(
             "A run with derivatives takes no Python functions.",
-            list(drive.notes),
+            sentences(drive.notes),
             because="the function cannot be differentiated.",
             remedy="an expression in m.time, or dd.signal(times, values)",
         )
@@ -230,7 +232,7 @@ def _road(request: Request) -> tuple[Road, bool]:
     return Road(request, solved, system, method, settings, drive, left, why), formulas
 
 
-def _method_for(system: System, method: Any, rtol: float) -> tuple[Any, bool, str]:
+def _method_for(system: System, method: Any, rtol: float) -> tuple[Any, bool, MethodChoice | None]:
     """The method of the run, whether x' and z have formulas, and why an implicit method was chosen without them."""
     solved = solvable(system)
     if isinstance(solved, Unsolved):
@@ -238,14 +240,14 @@ def _method_for(system: System, method: Any, rtol: float) -> tuple[Any, bool, st
             raise solved.error
         why = solved.reason
     elif isinstance(plant_of(system), ExplicitPlant):
-        return method, True, ""
+        return method, True, None
     else:
         why = "x' and z follow from a large linear solve"
     if method == "auto":
         name, reason = implicit_choice(system, why, rtol)
         return name, False, reason
     if is_implicit(method):
-        return method, False, ""
+        return method, False, None
     raise InputError(
         f"Sensitivities of {system.name!r} need an implicit method.",
         [why, f"the run was asked for with {method if isinstance(method, str) else method.name}"],
@@ -270,7 +272,7 @@ def _settings(
         return settings_of(system, method, rtol, atol, *limits.values())
     choice = choose_method(method, rtol, limits["step"])
     plain = settings_of(system, "dop853", rtol, atol, *({**limits, "step": None}.values()))
-    return replace(plain, method=choice.name, reason=choice.reason)
+    return replace(plain, method=choice.name, reason=reason_of(method, choice.name, rtol, limits["step"]))
 
 
 def read_grid(grid: int | Sequence[float] | np.ndarray | None, t0: float, t1: float) -> np.ndarray | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
-from daedalus.differentiation.events.grazing import check_event_inputs, event_notes
+from daedalus.differentiation.events.grazing import check_event_inputs, event_records
 from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
 from daedalus.differentiation.events.smoothness import refuse_corners
 from daedalus.differentiation.parts import NextPart, check_progress, end_of_part, in_first_mode, next_part
@@ -22,6 +22,7 @@ from daedalus.differentiation.variational.implicit_variational import run_implic
 from daedalus.differentiation.variational.recorded import RunPart
 from daedalus.differentiation.variational.tangent_start import TangentStart, tangent_start
 from daedalus.integrators.methods import is_implicit
+from daedalus.simulation.result.records import Record
 from daedalus.simulation.run.method_choice import implicit_choice
 
 WAYS = {"variational": run_error_controlled, "discrete": run_discrete}
@@ -33,7 +34,7 @@ class ForwardRun(NamedTuple):
     parts: list[RunPart]
     start: TangentStart
     how: str
-    notes: Sequence[str]
+    records: Sequence[Record]
 
 
 def differentiate(case: Case, order: int, directions: Directions, by: str) -> ForwardRun:
@@ -48,22 +49,22 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Fo
     begin = start = tangent_start(case, directions, order)
     run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
     parts: list[RunPart] = []
-    notes = unlocated_jumps(case.system)
+    records = unlocated_jumps(case.system)
     while True:
         augmented = augmented_of(case.plant, directions, order)
         recorded = run(case, augmented, augmented.begin(case, start))
         if recorded is None:
             name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
             return differentiate(first.with_method(name, why), order, directions, by)
-        notes += event_notes(case, augmented, recorded) if case.system.events else ()
+        records += event_records(case, augmented, recorded) if case.system.events else ()
         parts.append(RunPart(case, augmented, recorded))
         end = end_of_part(case, recorded.status, [event.guard for event in recorded.events])
         if end is None:
-            return ForwardRun(parts, begin, by, notes)
+            return ForwardRun(parts, begin, by, records)
         following = next_part(case, end, float(recorded.t[-1]), recorded.y[-1, : augmented.layout.width])
         S, W = _carried(parts[-1], following)
         start = replace(start, S=S, W=W)
-        case, notes = following.case, [*notes, following.note]
+        case, records = following.case, [*records, following.record]
         check_progress(case, [float(part.recorded.t[-1]) for part in parts], case.t1 - first.t0)
 
 

@@ -57,7 +57,7 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
         self.value = value
         self.steps = sum(len(segment.times) - 1 for segment in segments)
         self.checkpoints = len(segments)
-        self.method, self.reason = case.settings.method, case.settings.reason
+        self.method, self.reason = case.settings.method, str(case.settings.reason)
 
     def _flat(self, letter: str) -> np.ndarray:
         return self._columns[self._directions.columns(letter)].copy()

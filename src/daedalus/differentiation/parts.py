@@ -21,12 +21,13 @@ from daedalus.errors import SolverError
 from daedalus.reduction.redundancy.independent_constraints import EVENTS
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.solvable import reduced_system
-from daedalus.simulation.plant.switched_plant import sliding_text
-from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
-from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.pieces import Stuck
-from daedalus.simulation.run.rechosen_constraints import SUSPECT, Rechosen, rechosen
-from daedalus.simulation.run.stop_reason import remedy, without_advice
+from daedalus.simulation.result.ending import Ending, Stop
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_derivatives import EquationsJump
+from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.run.rechosen_constraints import Halt, Rechosen, rechosen_at
+from daedalus.simulation.run.stop_reason import sliding
 
 # A run is given up where this many parts fall into so small a share of the span.
 IN_A_ROW, SHARE = 30, 1e-6
@@ -37,13 +38,13 @@ class NextPart(NamedTuple):
 
     case: Case
     slopes: np.ndarray
-    note: str
+    record: Record
 
 
 class End(NamedTuple):
-    """Why a part ended: the status of its run, and the event."""
+    """Why a part ended: how its run did, and at which event."""
 
-    status: str
+    status: Ending
     event: int | None = None
 
 
@@ -66,11 +67,11 @@ def _own_events(case: Case) -> int:
     return len(case.system.events) if found is None else len(found[0].original.events)
 
 
-def end_of_part(case: Case, status: str, events: Sequence[int]) -> End | None:
+def end_of_part(case: Case, status: Ending, events: Sequence[int]) -> End | None:
     """What ended a part that another follows; None where it was the last one. events: those on the way."""
-    if status in SUSPECT:
+    if status.may_be_bad_constraints:
         return End(status)
-    return End(status, events[-1]) if status == "event" and goes_on(case, events[-1]) else None
+    return End(status, events[-1]) if status is Ending.EVENT and goes_on(case, events[-1]) else None
 
 
 def next_part(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
@@ -104,11 +105,13 @@ def _behind_jump(
         raise _sliding(case, t, jumps.texts[which])
     moves = time_slopes(case, _own_events(case) + which, t, whole)
     slopes = np.eye(n, len(moves)) + np.outer(whole[-n:] - following.row0[-n:], moves)
-    note = f"the equations jump at t = {t:.6g}, where {jumps.texts[which]} changes"
-    for k in [k for k, mode in enumerate(modes) if k != which and mode != turned[k]]:
-        if not np.allclose(moves, time_slopes(case, _own_events(case) + k, t, whole), rtol=1e-6):
-            note += f"; {jumps.texts[k]} changes at the same time, and the derivative depends on which comes first"
-    return NextPart(following, slopes, note)
+    others = (k for k, mode in enumerate(modes) if k != which and mode != turned[k])
+    at_once = tuple(
+        jumps.texts[k]
+        for k in others
+        if not np.allclose(moves, time_slopes(case, _own_events(case) + k, t, whole), rtol=1e-6)
+    )
+    return NextPart(following, slopes, EquationsJump(t, jumps.texts[which], at_once))
 
 
 def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:
@@ -125,29 +128,28 @@ def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray
 
 def _with_other_constraints(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
     n = len(case.x0)
-    records = () if end.event is None else ((end.event, t, row, row),)
-    outcome = Outcome("", case.settings.method, Work(), (), records)
-    here = Dense(np.array([t - 1.0]), np.array([t]), np.ascontiguousarray(row[None, None]))
-    done = Trajectory(case.plant, case.drive, case.p, np.array([t]), row[None], end.status, outcome, here)
-    found = None if case.redundancy is None else rechosen(case.redundancy, done, case.t1)
+    event = "" if end.event is None else case.system.events[end.event].name
+    moment = Samples(case.plant, case.drive, case.p, np.array([t]), row[None], scalar=True)
+    halt = Halt(case.system, moment, end.status, event)
+    found = None if case.redundancy is None else rechosen_at(case.redundancy, halt)
     if found is None and end.event is None:
         raise SolverError(
             f"The run of {case.system.name!r} with its derivatives stopped early.",
             f"at t = {t:.6g}: {end.status.replace('_', ' ')}, and no other choice of its redundant constraints helps",
-            remedy=remedy(end.status),
+            remedy=end.status.remedy,
         )
     if not isinstance(found, Rechosen) or isinstance(found.start, dict):
         told = f"its redundant constraints have to be chosen anew at t = {t:.6g}, and no choice goes on"
         raise SolverError(
             f"The derivatives of {case.system.name!r} do not go on from here.",
-            without_advice(found.reason) if isinstance(found, Stuck) else told,
+            found.sentence if isinstance(found, Stop) else told,
             because="where constraints begin or cease to follow from each other the motion is not smooth.",
             remedy="a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span",
         )
     system, drive = case.with_inputs(reduced_system(found.reduced), t)
     following = replace(case.going_on(system, t, row[:n]), drive=drive)
     sizes = n + case.system.sizes["u"] + len(case.p)
-    return NextPart(following, np.eye(n, sizes), f"redundant constraints are chosen anew at t = {t:.6g}")
+    return NextPart(following, np.eye(n, sizes), ConstraintsRechosen(t))
 
 
 def check_progress(case: Case, times: list[float], span: float) -> None:
@@ -161,7 +163,7 @@ def check_progress(case: Case, times: list[float], span: float) -> None:
 def _sliding(case: Case, t: float, condition: str) -> SolverError:
     return SolverError(
         f"The derivatives of {case.system.name!r} do not go on from here.",
-        sliding_text(t, condition).partition(";")[0],
+        sliding(t, condition).what,
         because="a run that slides along a condition has other equations there, and its derivative with it.",
         remedy="events that begin and end sticking, or a smooth law such as tanh(v/0.001) for sign(v)",
     )

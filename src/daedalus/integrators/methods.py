@@ -146,19 +146,17 @@ def methods() -> MethodList:
     return MethodList()
 
 
-AT_FIXED_STEP = "as asked, at fixed step"
 # Above this rtol "auto" takes order 5 and not 8.
 LOOSE_EXPLICIT = 1e-4
 
 
 @dataclass(frozen=True)
 class ChosenMethod:
-    """A method as the core takes it, and why it was taken."""
+    """A method as the core takes it."""
 
     name: str
     core: Any
     adaptive: bool
-    reason: str
 
 
 def check_known(method: object) -> None:
@@ -182,16 +180,16 @@ def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Cho
         # Order 8 pays its 12 stages back early: over the catalogue an error of 1e-4 costs as much with both, a smaller
         # one less with dop853 (compare Hairer, Nørsett, Wanner I, II.10), which also stays closer to the tolerance.
         name = "dop853" if rtol <= LOOSE_EXPLICIT else "tsit5"
-        return ChosenMethod(name, name, True, f"auto: {name}, explicit, for rtol = {rtol:g}")
+        return ChosenMethod(name, name, True)
     if not METHODS[method].explicit:
         return _implicit(METHODS[method], step)
     if METHODS[method].adaptive:
         if step is None:
-            return ChosenMethod(method, method, True, "as asked")
-        return ChosenMethod(method, _core_tableau(method), False, AT_FIXED_STEP)
+            return ChosenMethod(method, method, True)
+        return ChosenMethod(method, _core_tableau(method), False)
     if step is None:
         raise _no_step(method, True)
-    return ChosenMethod(method, _core_tableau(method), False, "as asked")
+    return ChosenMethod(method, _core_tableau(method), False)
 
 
 def is_implicit(method: object) -> bool:
@@ -216,10 +214,8 @@ def _implicit(method: Method, step: float | None) -> ChosenMethod:
             remedy='max_step=..., or a one-step method such as "radau5"',
         )
     if method.family == "lobatto":
-        return ChosenMethod(method.name, None, False, "as asked")
-    return ChosenMethod(
-        method.name, _core_implicit(method), step is None, "as asked" if step is None else AT_FIXED_STEP
-    )
+        return ChosenMethod(method.name, None, False)
+    return ChosenMethod(method.name, _core_implicit(method), step is None)
 
 
 @cache
@@ -245,7 +241,7 @@ def _from_tableau(method: Tableau, step: float | None) -> ChosenMethod:
     adaptive = step is None and method.b_hat is not None
     if step is None and not adaptive:
         raise _no_step(name, method.is_explicit)
-    return ChosenMethod(name, _tableau_of(method), adaptive, "as asked")
+    return ChosenMethod(name, _tableau_of(method), adaptive)
 
 
 def _no_step(name: str, explicit: bool) -> InputError:

@@ -1,60 +1,41 @@
-"""Singular configurations and impasses on the way of a DAE whose formula is known, in the words of its result."""
+"""Singular configurations and impasses on the way of a DAE whose formula is known."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.ending import Stop
 from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.stop_reason import without_advice
 from daedalus.simulation.singular.branches import told_of_branches
 from daedalus.simulation.singular.impasse import impasse_end
 from daedalus.simulation.singular.independence import independence_of
-from daedalus.simulation.singular.singular_configuration import SUSPECT, singular_end
+from daedalus.simulation.singular.singular_configuration import singular_end
 
 
 def on_its_branch(
-    plant: ImplicitPlant, run: Any, p: np.ndarray, rtol: float, has_steps: bool, failed: str
-) -> tuple[Any, str, str]:
-    """The run up to where it left its branch, why it stopped there or where it did, and what else is to be told.
+    plant: ImplicitPlant, run: Any, p: np.ndarray, method: str, rtol: float, has_steps: bool, stop: Stop
+) -> Trajectory:
+    """The run up to where it left its branch, with what it passed on record and what it stopped for.
 
-    `has_steps`: the samples are all steps. `failed` says why the core stopped; it stays where nothing else is known.
+    `has_steps`: the samples are all steps. `stop` says how the core ended; it stays where nothing else is known.
     """
-    if independence_of(plant) is None and run.status not in SUSPECT:
-        return run, failed, ""
-    outcome = Outcome(without_place(failed), "", Work(), (), tuple(run.events))
-    whole = Trajectory(plant, Drive(np.zeros(0)), p, run.t, run.x, run.status, outcome, run)
+    work = Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds)
+    outcome = Outcome(stop, method, work, (), tuple(run.events))
+    whole = Trajectory.of_run(plant, Drive(np.zeros(0)), p, run, outcome)
+    if independence_of(plant) is None and not stop.ending.may_be_singular:
+        return whole
     told = told_of_branches(whole, rtol, has_steps)
-    note = "; ".join(told.notes)
-    if told.status != run.status:
-        return _until(told, run), sentence(told.stop_reason), note
-    if run.status in SUSPECT and run.steps:
-        end = singular_end(whole) or impasse_end(whole)
-        return run, failed if end is None else sentence(end.reason), note
-    return run, failed, note
-
-
-def _until(told: Trajectory, run: Any) -> SimpleNamespace:
-    """What is left of a run, as the core would report it."""
-    dense = told.dense
-    return SimpleNamespace(
-        t=told._times, x=told._x, status=told.status, events=list(told.outcome.events), steps=run.steps,
-        dense=lambda: (dense.starts, dense.ends, dense.coefficients), rhs_calls=run.rhs_calls,
-        jacobians=run.jacobians, factorisations=run.factorisations,
-    )  # fmt: skip
-
-
-def without_place(message: str) -> str:
-    """What happened, of a message that says first when."""
-    message = message.removesuffix(".")
-    return message.partition(": ")[2] or message
-
-
-def sentence(reason: str) -> str:
-    """A stop reason as the sentence of a result."""
-    return f"{without_advice(reason)[:1].upper()}{without_advice(reason)[1:]}."
+    if told.status is not whole.status or not (stop.ending.may_be_singular and run.steps):
+        return told
+    found = singular_end(whole) or impasse_end(whole)
+    if found is None:
+        return told
+    arrays = (told._parameters, told._times, told._x)
+    outcome = replace(told.outcome, stop=found)
+    return Trajectory(plant, told._drive, *arrays, found.ending, outcome, told._source)

@@ -17,6 +17,7 @@ class IvpResult(dict[str, Any]):
     nfev, njev, nlu: calls of the right-hand side and of its Jacobian, factorisations.
     status: 0 reached the end, 1 an event ended it, -1 failed; message: the same in words; success: status >= 0.
     traced: whether the function ran as a compiled formula; reason: why, or why not; method: what ran.
+    stop: how the run ended as data, where it was ours: ending, time, component, and what was found there.
 
     >>> result = IvpResult(t=np.array([0.0, 1.0]), status=0)
     >>> result.status, result["status"]
@@ -39,7 +40,9 @@ class IvpResult(dict[str, Any]):
         return [*super().__dir__(), *self]
 
     def __repr__(self) -> str:
-        order = ["message", "success", "status", *(key for key in self if key not in ("message", "success", "status"))]
+        # The message says what is in `stop`.
+        first = ["message", "success", "status"]
+        order = [*first, *(key for key in self if key not in (*first, "stop"))]
         width = max(map(len, order))
         lines = []
         for key in order:

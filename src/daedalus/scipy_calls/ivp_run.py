@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from daedalus import _core
 from daedalus.scipy_calls.dae_branches import on_its_branch
+from daedalus.scipy_calls.ivp_ending import code_of, message_of, stop_of
 from daedalus.scipy_calls.ivp_events import Guards
 from daedalus.scipy_calls.ivp_result import DenseSolution, IvpResult
 from daedalus.scipy_calls.ivp_settings import IvpSettings, Problem
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.ending import Ending, Stop
+from daedalus.simulation.result.records import Record, sentences
+from daedalus.simulation.result.trajectory import Trajectory
 
 _LATEST = 1e300
-MESSAGES = {
-    "finished": "The solver successfully reached the end of the integration interval.",
-    "event": "A termination event occurred.",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,19 @@ class Task:
         if self.implicit:
             return self.row[self.size :]
         return self.model(np.array([t]), self.row, np.zeros(0), self.p)[0]
+
+
+class Ended(NamedTuple):
+    """What a run leaves behind: samples, events, its dense output, what it cost, how it ended, what it passed."""
+
+    t: np.ndarray
+    rows: np.ndarray  # (samples, entries)
+    events: list[Any]
+    dense: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]
+    steps: int
+    counts: tuple[int, int, int]  # calls, Jacobians, factorisations
+    stop: Stop
+    records: tuple[Record, ...] = ()
 
 
 def run_in_core(
@@ -81,24 +95,38 @@ def run_in_core(
     ended = guards is not None and any(guards.events[i].ends_after == 1 for i in fired)
     if ended or t0 == t1:
         found = _found(guards, [], start, fired, task.size)
-        return _standing(task, problem, dense_output, found, "event" if ended else "finished", about)
+        stop = Stop(Ending.EVENT if ended else Ending.FINISHED, t0, "no step was taken")
+        return _standing(task, problem, dense_output, found, stop, about)
     run = integrate(save_at=problem.t_eval, **(guards.options(fired) if guards and guards.events else {}))
-    if run.status == "interrupted":
+    if run.status == Ending.INTERRUPTED:
         raise KeyboardInterrupt
-    why = failure(run, task.size, task.rates)
-    if task.plant is not None:
-        run, why, note = on_its_branch(task.plant, run, task.p, settings.rtol, problem.t_eval is None, why)
-        about = {**about, "reason": f"{about['reason']}; {note}"} if note else about
-    found = _found(guards, run.events, start, fired, task.size)
+    left = _ended(task, problem, settings, run, about["method"])
+    about = {**about, "reason": "; ".join([about["reason"], *sentences(left.records)])}
+    found = _found(guards, left.events, start, fired, task.size)
     solution = None
     if dense_output:
         solution = _constant(task, t0)
-        if run.steps:
-            starts, ends, coefficients = run.dense()
+        if left.steps:
+            starts, ends, coefficients = left.dense()
             solution = DenseSolution(starts, ends, coefficients[:, :, : task.size])
-    rows = _samples(run)
-    counts = (run.rhs_calls, run.jacobians, run.factorisations)
-    return _result(task, *rows, solution, found, counts, run.status, why, about)
+    return _result(task, *_samples(left), solution, found, left.counts, left.stop, about)
+
+
+def _ended(task: Task, problem: Problem, settings: IvpSettings, run: Any, method: str) -> Ended:
+    """What a core run leaves behind; of a DAE whose formula is known, as far as it stays on its branch."""
+    stop, counts = stop_of(run, task.size, task.rates), (run.rhs_calls, run.jacobians, run.factorisations)
+    if task.plant is None:
+        return Ended(run.t, run.x, run.events, run.dense, run.steps, counts, stop)
+    found = on_its_branch(task.plant, run, task.p, method, settings.rtol, problem.t_eval is None, stop)
+    return Ended(
+        found._times, found._x, list(found.outcome.events), lambda: _arrays(found), run.steps, counts, found.stop,
+        found.records,
+    )  # fmt: skip
+
+
+def _arrays(found: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    dense = found.dense
+    return dense.starts, dense.ends, dense.coefficients
 
 
 def _found(guards: Guards | None, events: list[Any], start: tuple[float, np.ndarray], fired: list[int], n: int) -> Any:
@@ -116,22 +144,22 @@ def _small_step(task: Task, t0: float, settings: IvpSettings) -> float:
     return float(0.01 * size / speed) if min(size, speed) > 1e-5 and np.isfinite(speed) else 1e-6
 
 
-def _samples(run: Any) -> tuple[np.ndarray, np.ndarray]:
+def _samples(left: Ended) -> tuple[np.ndarray, np.ndarray]:
     """Times and rows; the second sample at a terminal event's time, which repeats the first, is left out."""
-    repeated = run.status == "event" and len(run.t) > 1 and run.t[-1] == run.t[-2]
-    count = len(run.t) - 1 if repeated else len(run.t)
-    return run.t[:count], run.x[:count].T
+    repeated = left.stop.ending is Ending.EVENT and len(left.t) > 1 and left.t[-1] == left.t[-2]
+    count = len(left.t) - 1 if repeated else len(left.t)
+    return left.t[:count], left.rows[:count].T
 
 
 def _standing(
-    task: Task, problem: Problem, dense_output: bool, found: Any, status: str, about: dict[str, Any]
+    task: Task, problem: Problem, dense_output: bool, found: Any, stop: Stop, about: dict[str, Any]
 ) -> IvpResult:
     """The result of a run that takes no step: the start, twice, as SciPy returns it."""
     t0 = problem.span[0]
     times = np.array([t0, t0]) if problem.t_eval is None else problem.t_eval[problem.t_eval == t0]
     solution = _constant(task, t0) if dense_output else None
     rows = np.repeat(task.row[:, None], len(times), axis=1)
-    return _result(task, times, rows, solution, found, (1, 0, 0), status, "", about)
+    return _result(task, times, rows, solution, found, (1, 0, 0), stop, about)
 
 
 def _constant(task: Task, t0: float) -> DenseSolution:
@@ -139,39 +167,13 @@ def _constant(task: Task, t0: float) -> DenseSolution:
 
 
 def _result(
-    task: Task, t: np.ndarray, rows: np.ndarray, sol: Any, found: Any, counts: tuple[int, int, int], end: str, why: str,
+    task: Task, t: np.ndarray, rows: np.ndarray, sol: Any, found: Any, counts: tuple[int, int, int], stop: Stop,
     about: dict[str, Any],
 ) -> IvpResult:  # fmt: skip
-    status = {"finished": 0, "event": 1}.get(end, -1)
+    status = code_of(stop)
     calls, jacobians, factorisations = counts
     return IvpResult(
         t=t, y=rows[: task.size], **({"yp": rows[task.size :]} if task.rates else {}), sol=sol,
         t_events=found[0], y_events=found[1], nfev=calls, njev=jacobians, nlu=factorisations, status=status,
-        message=MESSAGES.get(end, why), success=status >= 0, **about,
+        message=message_of(stop), success=status >= 0, **about, stop=stop,
     )  # fmt: skip
-
-
-def failure(run: Any, size: int, rates: bool = False) -> str:
-    """Why a run stopped early, with the time and the component."""
-    where = f"t = {run.stop_time:.6g}"
-    name = "y" if run.culprit < 0 else f"y[{run.culprit}]" if run.culprit < size else f"yp[{run.culprit - size}]"
-    if run.status == "not_finite":
-        what = name
-        if run.culprit_stage == "derivative":
-            # An implicit method meets equations, and those of y' = f are numbered as y is.
-            what = f"the derivative of {name}" if not rates else f"F[{run.culprit}]"
-        return f"The run stopped at {where}: {what} is not finite there."
-    if run.status == "step_too_small":
-        return (
-            f"Required step size is less than spacing between numbers. The run stopped at {where}, because of {name}."
-        )
-    if run.status == "newton_failed":
-        return (
-            f"The run stopped at {where}: Newton's method does not converge with steps of {abs(run.last_step):.2g}; "
-            f"{run.newton_failures} failures, largest correction in {name}."
-        )
-    if run.status == "rounding":
-        return f"The run stopped at {where}: rounding errors of {name} exceed its tolerance, whatever the step."
-    if run.status == "singular":
-        return f"The run stopped at {where}: the matrix of the step is singular, nothing determines {name} there."
-    return f"The run stopped at {where}: {run.status.replace('_', ' ')}."

@@ -14,6 +14,8 @@ from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.selection.selected_states import without_choice
+from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.result.records import sentences
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import judged, raise_stopped
@@ -64,7 +66,7 @@ class PreparedRun:
         if road.drive.callbacks:
             raise InputError(
                 "A prepared run takes no Python functions.",
-                list(road.drive.notes),
+                sentences(road.drive.notes),
                 because="each call would go back to Python thousands of times.",
                 remedy="dd.signal(times, values), an expression, or dd.simulate",
             )
@@ -97,7 +99,7 @@ class PreparedRun:
         Raises a SolverError that carries the trajectory when the run stops early.
         """
         run, numbers = self._run(x0, u, p)
-        finished = run.status == "finished"
+        finished = run.status == Ending.FINISHED
         if finished and independence_of(self._road.settings.plant) is None:
             return run.x[:, self._states]
         whole = self._whole(run, *numbers)

@@ -21,10 +21,10 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean, element_label
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.variable_index import variable_index
+from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.request import read_span
-from daedalus.simulation.run.stop_reason import remedy
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.measured_order import (
     FAILED,
@@ -251,7 +251,7 @@ def _computed(system: System, run: Any) -> _Answer:
     except SolverError:  # x' and z have no formulas
         tight, looser = of("radau9", LOOSER, 10 * LOOSER)
     for trajectory in (tight, looser):
-        if trajectory.status != "finished":
+        if trajectory.status is not Ending.FINISHED:
             raise SolverError(
                 f"The reference run of {system.name!r} did not reach the end.",
                 trajectory.stop_reason,
@@ -304,21 +304,22 @@ def _check_time(time: float, t1: float) -> None:
 
 def _failures(runs: list[Trajectory], sizes: np.ndarray, name: str) -> list[str]:
     """Sentences on runs that ended early; too many of them, or an end that smaller steps cannot mend, is an error."""
-    failed = [(step, run) for step, run in zip(sizes, runs) if run.status != "finished"]
-    final = [(step, run) for step, run in failed if run.status != "not_finite"]
+    failed = [(step, run) for step, run in zip(sizes, runs) if run.status is not Ending.FINISHED]
+    final = [(step, run) for step, run in failed if run.status is not Ending.NOT_FINITE]
     if final or len(runs) - len(failed) < 2:
         status = (final or failed)[-1][1].status
         raise SolverError(
             f"The runs of {name!r} do not reach the end of the span.",
             [f"step {step:g}: {run.stop_reason}" for step, run in (final or failed)[:6]],
             because="the errors are compared at one time, the end of the span.",
-            remedy="a span that ends before the event" if status == "event" else _mend(status),
+            remedy="a span that ends before the event" if status is Ending.EVENT else _mend(status),
         )
     return [f"left out for every variable: step {step:g} ({run.stop_reason})" for step, run in failed]
 
 
-def _mend(status: str) -> str:
-    return "smaller steps, or a method with a larger region of stability" if status == "not_finite" else remedy(status)
+def _mend(status: Ending) -> str:
+    longer = "smaller steps, or a method with a larger region of stability"
+    return longer if status is Ending.NOT_FINITE else status.remedy
 
 
 def _measured(
@@ -330,11 +331,11 @@ def _measured(
     span: tuple[float, float],
     failures: list[str],
 ) -> Convergence:
-    fine = answer.source or [run for run in runs if run.status == "finished"][-1]
+    fine = answer.source or [run for run in runs if run.status is Ending.FINISHED][-1]
     walk = ROUNDING_FACTOR * np.sqrt(abs(span[1] - span[0]) / sizes)
     errors, verdicts, relative, floors = {}, {}, [], []
     for label, right in answer.values.items():
-        ends = [float(run[label][-1]) if run.status == "finished" else math.nan for run in runs]
+        ends = [float(run[label][-1]) if run.status is Ending.FINISHED else math.nan for run in runs]
         size = float(np.max(np.abs(fine[label]))) or 1.0
         floor = np.maximum(answer.uncertainty[label], walk * size)
         errors[label] = _read_only(np.abs(np.array(ends) - right))

@@ -3,10 +3,12 @@
 import casadi as ca
 import numpy as np
 import pytest
+from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.differentiation.events.jumping_conditions import jumping_conditions
+from daedalus.simulation.result.records_of_derivatives import EquationsJump, JumpNotDifferentiated
 
 ALL = ("start", "inputs", "parameters")
 
@@ -116,7 +118,7 @@ def test_differences_of_simulate_agree():
     sens = dd.sensitivities(friction(), 4.0, rtol=1e-9, atol=1e-12)
     near = [dd.simulate(friction(), 4.0, parameters={"mu": 0.3 + s * 1e-5}, **options) for s in (1, -1)]
     np.testing.assert_allclose(sens.d("x", "mu"), (near[0]["x"][-1] - near[1]["x"][-1]) / 2e-5, rtol=1e-5)
-    assert sum(note.startswith("the equations jump") for note in sens.notes) == 3
+    assert len(records_of(sens, EquationsJump)) == 3
 
 
 def test_sliding_along_a_condition_is_refused():
@@ -135,9 +137,7 @@ def test_what_cannot_be_located_is_noted():
     m = dd.Model("stairs")
     x = m.state("x", start=0.2)
     m.equation(m.der(x), 1.0 + ca.sqrt(3 * x - ca.floor(3 * x)))
-    assert (
-        "floor(...) in the equations may jump, and the derivative does not know of it" in dd.sensitivities(m, 0.1).notes
-    )
+    assert JumpNotDifferentiated("floor") in dd.sensitivities(m, 0.1).records
 
 
 def test_backwards_in_time():
@@ -161,4 +161,9 @@ def test_conditions_inside_each_other_and_at_one_time():
     both = dd.Model("both")
     x, k = both.state("x", start=0.0), both.parameter("k", 1.0)
     both.equation(both.der(x), 1 + ca.if_else(x > k, 1.0, 0.0) + ca.if_else(x > 1.0, 1.0, 0.0))
-    assert any("the derivative depends on which comes first" in note for note in dd.sensitivities(both, 2.0).notes)
+    (jump,) = records_of(dd.sensitivities(both, 2.0), EquationsJump)
+    assert {jump.condition, *jump.at_once} == {"x > k", "x > 1"}
+    assert str(jump) == (
+        f"the equations jump at t = 1, where {jump.condition} changes; {jump.at_once[0]} changes at the same time, and "
+        "the derivative depends on which comes first"
+    )

@@ -4,8 +4,10 @@ import casadi as ca
 import numpy as np
 import pytest
 from differentiable_models import ball, ball_at, central_differences
+from tests.support.records_of import records_of
 
 import daedalus as dd
+from daedalus.simulation.result.records_of_derivatives import NearlyGrazes, NearlyHappens
 
 POINT = np.array([1.0, 0.2, 0.8, 9.81])
 
@@ -135,11 +137,12 @@ def test_an_event_that_grazes_is_refused():
 
 def test_an_event_that_nearly_grazes_or_nearly_happens_is_noted():
     nearly = dd.sensitivities(swing(1.0 - 1e-8), 5.0, rtol=1e-10)
-    assert any("nearly grazes" in note for note in nearly.notes)
+    assert [told.event for told in records_of(nearly, NearlyGrazes)] == ["touch"]
     missed = dd.sensitivities(swing(1.0 + 1e-10), 5.0, rtol=1e-10)
-    assert any("nearly happens" in note for note in missed.notes)
+    assert [told.name for told in records_of(missed, NearlyHappens)] == ["touch"]
     clear = dd.sensitivities(swing(0.5), 2.5, rtol=1e-10)
-    assert not any("nearly" in note for note in clear.notes)
+    assert not records_of(clear, NearlyGrazes)
+    assert not records_of(clear, NearlyHappens)
 
 
 def test_a_guard_on_a_tabulated_input_is_refused():

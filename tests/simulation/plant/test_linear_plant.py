@@ -3,6 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
+from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus import catalogue
@@ -12,6 +13,8 @@ from daedalus.simulation.plant.linear_model import linear_model
 from daedalus.simulation.plant.linear_plant import LinearPlant
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.result.records_of_methods import ImplicitChosen
+from daedalus.simulation.result.records_of_models import SolvedEachTime
 
 MECHANISMS = ["four_bar", "slider_crank", "andrews", "delta_robot", "pendulum_3d"]
 
@@ -92,7 +95,7 @@ def test_a_large_mass_matrix_of_an_ordinary_model():
     tr = dd.simulate(m, 1.0, rtol=1e-9)
     assert isinstance(tr._plant, LinearPlant)
     assert tr.success
-    assert any("solved for x' and z" in note for note in tr.notes)
+    assert records_of(tr, SolvedEachTime)
     reverse = dd.simulate(m, (1.0, 0.0), start=tr.at(1.0), rtol=1e-9)
     np.testing.assert_allclose(reverse["q"][-1], np.linspace(0, 1, n), atol=1e-6)
 
@@ -148,7 +151,8 @@ def test_a_run_that_meets_a_singular_matrix_says_so():
     tr = dd.simulate(m, 2.0, locate_switches=False)
     assert tr.status == "singular"
     singular = "the matrix that gives the derivatives and algebraic variables is singular at t = 1"
-    assert tr.stop_reason.startswith(singular + "; try dd.analyse(m, at=")
+    assert tr.stop.what == singular
+    assert tr.stop.remedy == "dd.analyse(m, at=tr.at(tr.time[-1])), which names what is not determined"
     with pytest.raises(dd.SolverError, match=r"Try: dd\.analyse"):
         dd.simulate(m, 2.0, on_stop="raise")
 
@@ -165,7 +169,7 @@ def test_a_large_block_that_is_not_linear_is_left_to_implicit_methods():
     tr = dd.simulate(m, 1.0)
     assert tr.success
     assert tr.method == "radau5"
-    assert "nonlinear in" in tr.notes[0]
+    assert isinstance(tr.records[0], ImplicitChosen)
 
 
 def test_pivots_of_a_chain_are_kept_where_new_ones_are_no_better():

@@ -7,6 +7,7 @@ import pytest
 import daedalus as dd
 from daedalus import _core, catalogue
 from daedalus.simulation.plant.lobatto_step import lobatto_pair
+from daedalus.simulation.result.records_of_methods import MethodAsked, NotSymplectic
 from daedalus.simulation.run.settings import settings_of
 
 ORDERS = {"rattle": 2, "lobatto4": 4, "lobatto6": 6}
@@ -267,8 +268,8 @@ def test_damping_and_feedback_keep_the_order_and_the_loss_is_said():
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.2)
     lossy = dd.simulate(m, 1.0, inputs=loop, method="rattle", step=0.1)
     free = dd.simulate(m, 1.0, inputs={"push": 0.0}, method="rattle", step=0.1)
-    assert "the order holds, symplecticity does not" in lossy.notes[0]
-    assert free.notes[0] == "as asked"
+    assert lossy.records == (MethodAsked("rattle", True), NotSymplectic())
+    assert free.records == (MethodAsked("rattle", True),)
 
 
 def test_a_pendulum_that_hits_a_stop_is_turned_back_on_its_circle():
@@ -373,4 +374,4 @@ def test_a_step_a_model_and_tabulated_inputs_are_asked_for():
 def test_a_step_too_long_for_the_motion_ends_the_run_with_the_reason():
     tr = dd.simulate(pendulum(rate=(0.0, 100.0)), 1.0, method="rattle", step=0.5)
     assert not tr.success
-    assert "Newton" in tr.stop_reason
+    assert tr.status == "newton_failed"

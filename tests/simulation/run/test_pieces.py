@@ -6,7 +6,8 @@ import pytest
 import daedalus as dd
 from daedalus import _core
 from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.run.pieces import Piece, Stuck, run_in_pieces
+from daedalus.simulation.result.ending import Ending, Stop
+from daedalus.simulation.run.pieces import Piece, run_in_pieces
 from daedalus.simulation.run.settings import settings_of
 
 NONE = np.zeros(0)
@@ -54,10 +55,11 @@ def test_none_ends_the_run_with_its_event():
 
 def test_stuck_says_why_and_is_no_success():
     def rule(done):
-        return falls()(done) if done.end.time < 1.5 else Stuck("no tooth follows; try a file")
+        end = Stop(Ending.STUCK, float(done.end.time), "no tooth follows", ("the wheel is worn",), "a file")
+        return falls()(done) if done.end.time < 1.5 else end
 
     tr = run_in_pieces(piece(0.0, [0.0, 0.0]), rule, 3.25)
-    assert (tr.success, tr.stop_reason) == (False, "no tooth follows; try a file")
+    assert (tr.success, tr.stop_reason) == (False, "no tooth follows; the wheel is worn; try a file")
     assert tr.time[-1] == pytest.approx(2.0, rel=1e-15)
     assert [e.name for e in tr.events] == ["middle"] * 2
 
@@ -76,7 +78,7 @@ def test_limits_count_over_all_pieces():
     most = whole - 2
     tr = run_in_pieces(piece(0.0, [0.0, 0.0], max_steps=most), falls(max_steps=most), 3.25)
     assert (tr.status, tr.work.steps) == ("step_limit", most)
-    assert tr.stop_reason.startswith(f"took max_steps = {most} steps")
+    assert tr.stop.what == f"took max_steps = {most} steps and got to t = {tr.time[-1]:.6g}"
     late = run_in_pieces(piece(0.0, [0.0, 0.0], time_limit=1e-9), falls(time_limit=1e-9), 3.25)
     assert late.status in ("time_limit", "finished")
 

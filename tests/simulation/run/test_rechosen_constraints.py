@@ -5,16 +5,19 @@ import pickle
 import casadi as ca
 import numpy as np
 import pytest
+from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.reduction.forms import explicit_form
 from daedalus.simulation.plant.linear_plant import LinearPlant
 from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.result.ending import Ending, Obstacle
+from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen, DeadCentresPassed
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run import rechosen_constraints
 from daedalus.simulation.run.rechosen_constraints import rechosen
-from daedalus.simulation.singular.singular_passage import PASSED, passage
+from daedalus.simulation.singular.singular_passage import passage
 
 SHARP = {"rtol": 1e-9, "atol": 1e-11}
 IN_A_LINE = ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0))
@@ -76,7 +79,7 @@ def test_full_circles(solves, monkeypatch):
 
 def test_the_multipliers_are_the_smallest_throughout():
     tr = dd.simulate(linkage(), 3.0, **SHARP)
-    assert sum("redundant constraints: crank" in note for note in tr.notes) >= 2
+    assert len(records_of(tr, ConstraintsRechosen)) >= 1
     for k in range(len(tr.time)):
         rows = rows_of(tr, k)
         lengths = np.linalg.norm(rows, axis=1)
@@ -87,7 +90,8 @@ def test_the_multipliers_are_the_smallest_throughout():
         x, y = tr["q_ddot"][k]
         force = [x, y + 2.0, 0.2 * tr["a_ddot"][k]]
         assert rows.T @ shown == pytest.approx(force, abs=1e-8)
-    assert any("not unique: the smallest that give the same forces are shown" in note for note in tr.notes)
+    told = "  the multipliers crank0, crank1, crank2 are not unique: the smallest that give the same forces are shown, "
+    assert told + "each counted in the length of its row" in tr.notes
 
 
 def test_backwards_with_samples_parameters_and_files(tmp_path):
@@ -187,9 +191,10 @@ def test_dead_centres_are_passed_on_the_branch_of_the_motion():
     """All cranks in a line with the plate: two motions go on from there, one of them as before."""
     tr = dd.simulate(linkage(IN_A_LINE), 6.0, rtol=1e-11, atol=1e-13)
     assert tr.success
-    over = [piece for piece in tr.pieces if piece.status == PASSED]
+    over = [piece for piece in tr.pieces if piece.status is Ending.PASSED]
     assert len(over) >= 4
-    assert any("dead centres" in note for note in tr.notes)
+    assert DeadCentresPassed() in tr.records
+    assert not records_of(tr, ConstraintsRechosen)
     angle = np.unwrap(np.arctan2(tr["q"][:, 1], tr["q"][:, 0]))
     assert angle[-1] == pytest.approx(crank_angle(6.0), abs=1e-9)
     assert np.abs(tr["a"]).max() < 1e-10
@@ -203,7 +208,7 @@ def test_dead_centres_are_passed_on_the_branch_of_the_motion():
 
 def test_samples_on_the_way_over_a_dead_centre():
     plain = dd.simulate(linkage(IN_A_LINE), 3.0, rtol=1e-11, atol=1e-13)
-    over = next(piece for piece in plain.pieces if piece.status == PASSED)
+    over = next(piece for piece in plain.pieces if piece.status is Ending.PASSED)
     begin, end = (float(ends[0]) for ends in over.dense_spans)
     times = np.array([0.0, 0.5 * (begin + end), 3.0])
     tr = dd.simulate(linkage(IN_A_LINE), 3.0, rtol=1e-11, atol=1e-13, save_at=times)
@@ -245,7 +250,7 @@ def stopped(tr, status):
     return Trajectory(tr._plant, tr._drive, tr._parameters, tr._times, tr._x, status, tr.outcome, tr._source)
 
 
-@pytest.mark.parametrize("status", ["singular", "not_projected"])
+@pytest.mark.parametrize("status", [Ending.SINGULAR, Ending.NOT_PROJECTED])
 def test_a_failure_of_the_chosen_rows_is_mended(status):
     m = linkage()
     redundancy = solvable_system(m).prepared["redundancy"]
@@ -262,10 +267,14 @@ def test_a_singular_configuration_that_is_not_passed_ends_in_words(monkeypatch):
     monkeypatch.setattr(rechosen_constraints, "passage", lambda *_: None)
     tr = dd.simulate(linkage(IN_A_LINE), 10.0, rtol=1e-11, atol=1e-13)
     assert (tr.status, tr.events) == ("stuck", [])
-    assert tr.stop_reason.startswith("the mechanism comes to a singular configuration at t = ")
+    assert tr.stop_reason == (
+        f"the mechanism comes to a singular configuration at t = {tr.stop.time:.6g}: crank0, crank2 no longer act in "
+        "different directions there, and the motion may go on in more than one way; try another start, or a constraint "
+        "that leads it through"
+    )
+    assert (tr.stop.obstacle, tr.stop.equations) == (Obstacle.SINGULAR_CONFIGURATION, ("crank0", "crank2"))
     # The cranks lie on the line of their bearings there.
     assert abs(tr["q"][-1, 1]) < 0.01
-    assert "crank0, crank2 no longer act in different directions there, and the motion may go on" in tr.stop_reason
     # What was computed until then is right.
     assert np.ptp(tr["energy"]) < 1e-10
     with pytest.raises(dd.SolverError) as caught:

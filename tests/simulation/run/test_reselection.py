@@ -5,12 +5,15 @@ import pickle
 import casadi as ca
 import numpy as np
 import pytest
+from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.compilation import counts
 from daedalus.reduction.selection.dominant_columns import BOUND, dominant_columns, worst_rate
 from daedalus.simulation.plant.plants import implicit_plant_of
+from daedalus.simulation.result.ending import Obstacle
+from daedalus.simulation.result.records_on_the_way import StatesSelected
 
 GRAVITY = 9.81
 TURNING = 7.0  # rad/s at the start: enough to go over the top
@@ -38,9 +41,8 @@ def by_angle(times, rate=TURNING):
 
 
 def renewed(tr):
-    """The times at which states were selected anew, from the notes."""
-    told = [note.split("t = ")[1].split(":")[0] for note in tr.notes if note.startswith("states selected anew")]
-    return [float(text) for text in told]
+    """The times at which states were selected anew."""
+    return [told.time for told in records_of(tr, StatesSelected) if told.time is not None]
 
 
 # -- a pendulum that goes full circle ---------------------------------------------------------------------------
@@ -85,6 +87,7 @@ def test_derivatives_are_what_the_equations_say_not_slopes_of_polynomials():
 def test_a_pendulum_that_swings_keeps_its_choice():
     tr = dd.simulate(selected(pendulum(rate=0.0)), 1.0, start={"p": [0.3, -np.sqrt(1 - 0.09)]}, method="radau5")
     assert len(tr.pieces) == 1
+    assert tr.records[-1] == StatesSelected(None, ("p[0]", "p_rate[0]"), ("p[1]", "p_rate[1]"))
     assert tr.notes[-1] == "states selected at the start: p[0], p_rate[0]; dependent: p[1], p_rate[1]"
 
 
@@ -215,9 +218,15 @@ def test_a_singular_configuration_ends_the_run_with_the_reason():
     n = selected(m)
     tr = dd.simulate(n, 3.0, method="radau5")
     assert not tr.success
-    assert tr.stop_reason.startswith("the run comes near a singular configuration at t = 0.954")
-    assert "lines hardly determines any of its states there; Newton's method does not converge" in tr.stop_reason
-    assert tr.time[-1] == pytest.approx(10 * (np.sqrt(1.2) - 1), abs=1e-3)
+    assert (tr.stop.obstacle, tr.stop.equations) == (Obstacle.SINGULAR_CONFIGURATION, ("lines",))
+    assert tr.stop.sentence == "; ".join(
+        [
+            f"the run comes near a singular configuration at t = {tr.stop.time:.6g}: lines hardly determines any of "
+            "its states there",
+            *tr.stop.facts,
+        ]
+    )
+    assert tr.stop.time == tr.time[-1] == pytest.approx(10 * (np.sqrt(1.2) - 1), abs=1e-3)
     with pytest.raises(dd.SingularModelError) as caught:
         dd.simulate(n, 1.0, start={"p": [0.0, 0.0], "p_rate": [1.0, 1.0], "lines": 0.0}, method="radau5")
     assert str(caught.value) == (

@@ -3,12 +3,14 @@
 import casadi as ca
 import numpy as np
 import pytest
+from tests.support.records_of import records_of
 from tests.support.slider_cranks import angle_at, parallelogram, slider_crank, slider_crank_with_coordinates
 
 import daedalus as dd
+from daedalus.simulation.result.ending import Obstacle
 from daedalus.simulation.result.recorded_run import Dense
+from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.singular.branches import dense_until
-from daedalus.simulation.singular.singular_passage import NOTE
 
 END = 5.0
 # Crank and rod of equal length stand upright at odd multiples of a right angle.
@@ -18,14 +20,14 @@ METHODS = ("auto", "tsit5", "bdf", "radau3", "radau5", "radau9")
 RUNS = [(index, method) for index in (2, 3) for method in METHODS if (index, method) != (3, "bdf")]
 
 
-def notes_on_branches(tr):
-    return [note for note in tr.notes if note.startswith(NOTE)]
+def passed(tr):
+    return records_of(tr, DeadCentresPassed)
 
 
 def assert_told(tr, rtol):
     """The run is on the branch of its motion all the way, and says what it passed or why it ended."""
     angles = tr["q"][:, 0]
-    assert bool(notes_on_branches(tr)) == (angles[-1] > UPRIGHT[0] + 0.1)
+    assert bool(passed(tr)) == (angles[-1] > UPRIGHT[0] + 0.1)
     if tr.success:
         # Errors of all steps add up: measured up to 50 rtol.
         assert angles[-1] == pytest.approx(angle_at(END), rel=300 * rtol)
@@ -34,9 +36,8 @@ def assert_told(tr, rtol):
     assert tr.status in ("stuck", "step_limit")
     if tr.status == "stuck":
         assert np.min(np.abs(UPRIGHT - angles[-1])) < 0.02
-        assert tr.stop_reason.startswith(
-            f"the run comes near a singular configuration (a dead centre) at t = {tr.end.time:.6g}: "
-        )
+        assert tr.stop.obstacle in (Obstacle.SINGULAR_CONFIGURATION, Obstacle.LEFT_BRANCH)
+        assert tr.stop.time == tr.end.time
 
 
 @pytest.mark.parametrize("rtol", [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9])
@@ -53,7 +54,7 @@ def test_position_and_velocity_held_together(method, rtol):
     tr = dd.simulate(model, END, method=method, rtol=rtol, atol=1e-2 * rtol, max_steps=4000)
     if method != "bdf":  # whose errors over thousands of steps are larger
         assert_told(tr, rtol)
-    assert bool(notes_on_branches(tr)) == (tr["q"][-1, 0] > UPRIGHT[0] + 0.1)
+    assert bool(passed(tr)) == (tr["q"][-1, 0] > UPRIGHT[0] + 0.1)
 
 
 @pytest.mark.parametrize("step", [0.02, 0.1])
@@ -61,9 +62,8 @@ def test_position_and_velocity_held_together(method, rtol):
 def test_fixed_steps_of_mechanics_pass_between_two_of_them(method, step):
     tr = dd.simulate(slider_crank_with_coordinates(), END, method=method, step=step)
     assert tr.success
-    (note,) = notes_on_branches(tr)
-    times = [float(t) for t in note.partition("t = ")[2].split(", ")]
-    assert np.allclose([tr.at(t)["q"][0] for t in times], UPRIGHT, atol=1e-4)
+    (told,) = passed(tr)
+    assert np.allclose([tr.at(t)["q"][0] for t in told.times], UPRIGHT, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,8 @@ def test_a_parallelogram_stays_one(options):
     tr = dd.simulate(parallelogram(), END, **options)
     assert tr.success
     assert np.abs(tr["q"][:, 1]).max() < 1e-8
-    (note,) = notes_on_branches(tr)
-    times = [float(t) for t in note.partition("t = ")[2].split(", ")]
-    assert times == pytest.approx([(k * np.pi - 0.5) / 3.0 for k in (1, 2, 3, 4)], abs=1e-5)
+    (told,) = passed(tr)
+    assert told.times == pytest.approx([(k * np.pi - 0.5) / 3.0 for k in (1, 2, 3, 4)], abs=1e-5)
 
 
 def test_a_run_that_crawls_into_a_dead_centre_ends_soon():
@@ -93,8 +92,8 @@ def test_a_run_that_crawls_into_a_dead_centre_ends_soon():
     if not tr.success:
         assert tr.status == "stuck"
         assert tr.work.steps < 100_000
-        assert tr.stop_reason.startswith("the run comes near a singular configuration (a dead centre) at t = ")
-        assert "x hardly acts on the motion there" in tr.stop_reason
+        assert tr.stop.obstacle in (Obstacle.SINGULAR_CONFIGURATION, Obstacle.LEFT_BRANCH)
+        assert tr.stop.equations == ("x",)
     assert np.abs(tr["q"][:, 1]).max() < 1e-6
 
 
@@ -105,7 +104,7 @@ def leaving():
         for rtol in (1e-8, 1e-6, 1e-9, 1e-7):
             options = {"method": method, "rtol": rtol, "atol": 1e-2 * rtol}
             tr = dd.simulate(slider_crank(index=2), END, **options)
-            if "has a kink" in tr.stop_reason:
+            if tr.stop.obstacle is Obstacle.LEFT_BRANCH:
                 return options
     pytest.fail("all runs stay on their branches")
 
@@ -160,8 +159,8 @@ def test_events_behind_it_are_no_events_of_the_run(leaving):
 def test_backwards():
     there = dd.simulate(slider_crank(), END, rtol=1e-9)
     back = dd.simulate(slider_crank(), (END, 0.0), start=there.end, rtol=1e-9)
-    assert notes_on_branches(there)
-    assert notes_on_branches(back)
+    assert passed(there)
+    assert passed(back)
     assert back["q"][-1, 0] == pytest.approx(0.3, abs=1e-6)
 
 
@@ -172,7 +171,7 @@ def test_prepared_runs_are_told_of_it_too(leaving):
     assert run.trajectory().status == "stuck"
     smooth = dd.prepare(slider_crank(), END, save_at=[END], rtol=1e-9)
     assert smooth()[0, 0] == pytest.approx(angle_at(END), abs=1e-6)
-    assert notes_on_branches(smooth.trajectory())
+    assert passed(smooth.trajectory())
 
 
 @pytest.mark.parametrize("rod", [1.001, 1.05, 1.5, 3.0])
@@ -180,7 +179,7 @@ def test_prepared_runs_are_told_of_it_too(leaving):
 def test_longer_rods_have_no_dead_centre(index, method, rod):
     tr = dd.simulate(slider_crank(rod=rod, index=index), 2.0, method=method, rtol=1e-5, atol=1e-7)
     assert tr.success
-    assert not notes_on_branches(tr)
+    assert not passed(tr)
 
 
 def test_what_comes_to_rest_upright_is_no_passage():
@@ -188,7 +187,7 @@ def test_what_comes_to_rest_upright_is_no_passage():
     m = slider_crank(speed=0.5)
     tr = dd.simulate(m, 1.0, method="radau5")
     assert tr.success
-    assert not notes_on_branches(tr)
+    assert not passed(tr)
 
 
 def test_a_cut_polynomial_has_its_values():
@@ -208,4 +207,4 @@ def test_an_index_2_model_that_is_no_mechanism():
     m.equation(x, ca.sin(y), name="curve")
     tr = dd.simulate(m, 10.0, method="radau5")
     assert tr.success
-    assert not notes_on_branches(tr)
+    assert not passed(tr)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.simulation.result.ending import Obstacle
 
 METHODS = ["auto", "radau3", "radau5", "radau9", "bdf", "rodas4", "rodas5p"]
 
@@ -31,22 +32,22 @@ def test_a_fold_is_named(method):
     tr = dd.simulate(falling_root(), 3.0, method=method)
     assert (tr.success, tr.status) == (False, "stuck")
     assert tr.time[-1] == pytest.approx(1.0, abs=1e-6)
-    head, why, *_, advice = tr.stop_reason.split("; ")
-    assert head == (
+    assert tr.stop.what == (
         f"the algebraic equations become singular at t = {tr.time[-1]:.6g} (an impasse): root no longer determines z "
         "there, and the solution may not go on"
     )
-    assert why.startswith(("Newton's method does not converge", "step size fell below"))
-    assert advice == "try an event that ends the run before it, or what was neglected and makes z a state"
+    assert len(tr.stop.facts) >= 2
+    assert tr.stop.remedy == "an event that ends the run before it, or what was neglected and makes z a state"
+    assert tr.stop_reason == "; ".join([tr.stop.what, *tr.stop.facts, f"try {tr.stop.remedy}"])
+    assert (tr.stop.obstacle, tr.stop.equations, tr.stop.variables) == (Obstacle.IMPASSE, ("root",), ("z",))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_time_of_a_fold(method):
     """v' = v / (1 - v²) from 2 to 1: t = 3/2 - log 2."""
     tr = dd.simulate(relaxation(), 3.0, method=method)
-    assert tr.stop_reason.startswith("the algebraic equations become singular at t = 0.80685")
-    assert "characteristic no longer determines v there" in tr.stop_reason
-    assert tr.time[-1] == pytest.approx(1.5 - np.log(2.0), abs=1e-5)
+    assert (tr.stop.obstacle, tr.stop.equations, tr.stop.variables) == (Obstacle.IMPASSE, ("characteristic",), ("v",))
+    assert tr.stop.time == tr.time[-1] == pytest.approx(1.5 - np.log(2.0), abs=1e-5)
 
 
 def test_beside_a_mechanism():
@@ -60,7 +61,7 @@ def test_beside_a_mechanism():
     m.equation(wind**2 + m.time, 0.2, name="gust")
     m.equation(q[0] ** 2 + q[1] ** 2, 1.0)
     tr = dd.simulate(m, 1.0, method="radau5", locate_switches=False)
-    assert "gust no longer determines wind there" in tr.stop_reason
+    assert (tr.stop.obstacle, tr.stop.equations, tr.stop.variables) == (Obstacle.IMPASSE, ("gust",), ("wind",))
 
 
 def test_a_solution_that_blows_up_is_no_impasse():
@@ -71,7 +72,7 @@ def test_a_solution_that_blows_up_is_no_impasse():
     for method in ("radau5", "bdf"):
         tr = dd.simulate(m, 3.0, method=method)
         assert not tr.success
-        assert "impasse" not in tr.stop_reason
+        assert tr.stop.obstacle is None
 
 
 def test_a_fixed_step_that_is_too_long_is_no_impasse():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.simulation.result.records_of_methods import ImplicitChosen
 
 
 def valve():
@@ -52,7 +53,7 @@ def test_an_input_that_turns_an_ode_into_an_algebraic_equation():
     tr = dd.simulate(valve(), 1.0, inputs={"u": 0.0}, start={"x": 0.0})
     assert tr.success
     assert np.all(tr["x"] == 0)
-    assert "u, which stands before x_dot, is zero at u = 0" in tr.notes[0]
+    assert tr.records[0] == ImplicitChosen("radau5", "u, which stands before x_dot, is zero at u = 0")
     with pytest.raises(dd.InconsistentStartError) as caught:
         dd.simulate(valve(), 1.0, inputs={"u": 0.0})
     assert str(caught.value).startswith("equation_1 and the given x = 1 disagree by 1.")
@@ -70,9 +71,9 @@ def test_small_coefficients_are_no_zeros():
 
 def test_a_divisor_that_passes_through_zero_is_told():
     tr = dd.simulate(meeting([0.0, 1.0]), 2.0, inputs={"u": 1.0})
-    (note,) = tr.notes[1:]
-    assert note.startswith("x[0] - x[1], which stands before x_dot[1] in second, passes through zero between t = ")
-    begin, end = (float(word.strip(":")) for word in note.split() if word[0].isdigit())
+    (told,) = tr.records[1:]
+    assert (told.divisor, told.unknown, told.equation) == ("x[0] - x[1]", "x_dot[1]", "second")
     # x1 = 1 - exp(-t) and x2 = 1 - t meet at t = 0.567, the root of exp(-t) = t.
-    assert begin < 0.567143 < end
+    assert told.begin < 0.567143 < told.end
+    assert str(told) == tr.notes[1]
     assert len(dd.simulate(meeting([1.0, 0.0]), 1.0, inputs={"u": 0.5}).notes) == 1

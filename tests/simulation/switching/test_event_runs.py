@@ -56,7 +56,7 @@ def test_zeno_is_reported():
     tr = dd.simulate(ball(0.5), 10.0)
     assert tr.status == "chattering"
     assert not tr.success
-    assert tr.stop_reason.startswith("events follow each other without progress")
+    assert tr.stop.what == f"events follow each other without progress at t = {tr.stop.time:.6g}, the last one 'bounce'"
     assert tr.time[-1] == pytest.approx(np.sqrt(0.2) * 3, rel=1e-3)
 
 

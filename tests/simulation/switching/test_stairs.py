@@ -6,6 +6,7 @@ import pytest
 
 import daedalus as dd
 from daedalus.reduction.switches import switches_of
+from daedalus.simulation.result.records_on_the_way import JumpNotLocated, SwitchesLocated
 
 METHODS = ["tsit5", "dop853", "radau5", "radau9", "bdf", "rodas5p"]
 
@@ -33,7 +34,7 @@ def test_work_is_that_of_the_smooth_pieces():
     """Three switches; steps that go on for more than half a unit beyond one see the next stair, and are repeated."""
     tr = dd.simulate(one_state(lambda x: -ca.floor(x) / 2, 4.25), 3.0, method="tsit5", rtol=1e-8)
     assert (tr.work.steps, tr.work.rejected) == (9, 3)
-    assert tr.notes[-1] == "3 switches located of the conditions floor(x)"
+    assert tr.records[-1] == SwitchesLocated(3, ("floor(x)",))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -80,7 +81,7 @@ def test_stairs_that_keep_a_root_defined_stay_and_a_run_says_so():
     found = switches_of(m.freeze())
     assert (found.conditions, found.left) == (("x - 0.25 > 0",), ("floor",))
     tr = dd.simulate(m, 2.0, method="tsit5")
-    assert "floor(...) in the equations jumps where no step is cut" in tr.notes
+    assert JumpNotLocated("floor") in tr.records
     finer = dd.simulate(m, 2.0, method="tsit5", rtol=1e-9, locate_switches=False)
     assert tr["x"][-1] == pytest.approx(finer["x"][-1], rel=1e-3)
 

@@ -5,9 +5,12 @@ import pickle
 import casadi as ca
 import numpy as np
 import pytest
+from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus.reduction.switches import switches_of
+from daedalus.simulation.result.ending import Obstacle
+from daedalus.simulation.result.records_on_the_way import SwitchesLocated
 
 EXPLICIT = ["tsit5", "dop853", "dopri5"]
 IMPLICIT = ["radau5", "bdf", "rodas5p"]
@@ -16,7 +19,7 @@ METHODS = EXPLICIT + IMPLICIT
 
 def located(tr: dd.Trajectory) -> int:
     """How many switches a run says it located."""
-    return next(int(note.split()[0]) for note in tr.notes if "located of the conditions" in note)
+    return records_of(tr, SwitchesLocated)[0].count
 
 
 def quadrature(rate) -> dd.Model:
@@ -299,10 +302,13 @@ def test_friction_without_a_stick_state_says_so(method):
     assert tr.status == "chattering"
     assert not tr.success
     assert tr.time[-1] == pytest.approx(0.5, abs=1e-9)
-    assert tr.stop_reason.startswith("the condition v > 0 switches to and fro at t = 0.5") or tr.stop_reason.startswith(
-        "the condition v < 0 switches to and fro at t = 0.5"
+    assert tr.stop.obstacle is Obstacle.SLIDING
+    assert tr.stop.condition in ("v > 0", "v < 0")
+    assert tr.stop_reason == (
+        f"the condition {tr.stop.condition} switches to and fro at t = {tr.stop.time:.6g}: both branches lead back to "
+        "it; friction needs a stick state: events that begin and end sticking, or a smooth law such as tanh(v/0.001) "
+        "for sign(v)"
     )
-    assert "friction needs a stick state" in tr.stop_reason
     assert tr["x"][-1] == pytest.approx(0.25, abs=1e-7)
 
 
@@ -312,7 +318,7 @@ def test_parameters_alone_are_no_switch():
     m.equation(m.der(x), ca.if_else(k > 0, -x, ca.fabs(k)))
     assert switches_of(m.freeze()) is None
     tr = dd.simulate(m, 1.0)
-    assert not any("located" in note for note in tr.notes)
+    assert not records_of(tr, SwitchesLocated)
 
 
 def test_equal_conditions_share_a_mode():
@@ -326,7 +332,7 @@ def test_equal_conditions_share_a_mode():
 
 def test_turned_off_nothing_is_located():
     tr = dd.simulate(falling(), 1.0, method="tsit5", locate_switches=False)
-    assert not any("located" in note for note in tr.notes)
+    assert not records_of(tr, SwitchesLocated)
     assert np.min(np.abs(tr.time - 0.5)) > 1e-9
     assert tr.work.rejected > 0 == dd.simulate(falling(), 1.0, method="tsit5").work.rejected
 
@@ -427,7 +433,7 @@ def test_modes_are_not_seen(tmp_path):
     tr.save(tmp_path / "run.nc")
     for again in (dd.load(tmp_path / "run.nc"), pickle.loads(pickle.dumps(tr))):
         assert again.at(0.8)["x"] == tr.at(0.8)["x"]
-        assert again.notes == tr.notes
+        assert again.records == tr.records
 
 
 def test_prepared_runs_and_sweeps_locate_too():

@@ -16,6 +16,8 @@ from daedalus.differentiation.variational.augmented import AnyAugmented
 from daedalus.differentiation.variational.recorded import Recorded
 from daedalus.errors import InputError, SolverError
 from daedalus.reduction.redundancy.independent_constraints import EVENTS
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_derivatives import EventsTogether, NearlyGrazes, NearlyHappens
 
 # An event grazes below √rtol of the guard's largest rate, and below the first; it nearly grazes below a multiple of it.
 GRAZES, NEARLY = 1e-6, 30.0
@@ -23,9 +25,10 @@ GRAZES, NEARLY = 1e-6, 30.0
 TOUCHES = 100.0
 
 
-def event_notes(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tuple[str, ...]:
-    """Notes on guards that nearly graze or happen together; a SolverError for an event that grazes."""
-    notes, since = [], float(recorded.t[0])
+def event_records(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tuple[Record, ...]:
+    """Records of guards that nearly graze or happen together; a SolverError for an event that grazes."""
+    found: list[Record] = []
+    since = float(recorded.t[0])
     grazes = max(GRAZES, float(np.sqrt(case.settings.call.get("rtol", 0.0))))
     for event in recorded.events:
         name = case.system.events[event.guard].name
@@ -40,12 +43,12 @@ def event_notes(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tupl
                 remedy="a span that ends before it, or other start values",
             )
         if share < NEARLY * grazes:
-            notes.append(f"event {name} at t = {event.time:.6g} nearly grazes: derivatives behind it are uncertain")
+            found.append(NearlyGrazes(name, event.time))
         since = event.time
     times = [event.time for event in recorded.events if not goes_on(case, event.guard)]
     if len(set(times)) < len(times):
-        notes.append("events at one and the same time: the derivative is that of this order of events")
-    return (*notes, *_touches(case, augmented, recorded))
+        found.append(EventsTogether())
+    return (*found, *_touches(case, augmented, recorded))
 
 
 def _share_of_rate(
@@ -60,10 +63,11 @@ def _share_of_rate(
     return float(rate / largest) if largest > 0 else 0.0
 
 
-def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[str]:
-    """Notes on guards that turn back at zero without an event."""
+def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[Record]:
+    """Records of guards that turn back at zero without an event."""
     values, rates = augmented.guard_values(case, recorded.t, augmented.layout.rows(recorded.y))
-    notes, fired = [], {event.time for event in recorded.events}
+    met: list[Record] = []
+    fired = {event.time for event in recorded.events}
     for k, event in enumerate(case.system.events):
         if event.name in EVENTS:
             continue
@@ -77,12 +81,8 @@ def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[st
                 best = int(np.argmin(found))
                 begin, end = times[max(best - 1, 0)], times[min(best + 1, 32)]
             if found[best] <= allowed:
-                kind = "condition" if goes_on(case, k) else "event"
-                notes.append(
-                    f"{kind} {event.name} nearly happens at t = {times[best]:.6g}: its guard turns back at "
-                    f"{found[best]:.1g}, and the derivative does not know of it"
-                )
-    return notes
+                met.append(NearlyHappens(event.name, float(times[best]), float(found[best]), goes_on(case, k)))
+    return met
 
 
 def check_event_inputs(case: Case) -> None:

@@ -20,6 +20,8 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
 from daedalus.reduction.switches import LETTERS, STAIRS, switches_of
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_derivatives import JumpNotDifferentiated
 
 # Points on a condition, how often each is moved towards it, and by what share of its terms an equation must jump there.
 POINTS, MOVES, JUMPS = 6, 20, 1e-9
@@ -109,19 +111,15 @@ def jumping_conditions(system: System) -> JumpingConditions | None:
     return once(system, _found)
 
 
-def unlocated_jumps(system: System) -> list[str]:
-    """Notes on what jumps in the equations at places that are not looked for."""
+def unlocated_jumps(system: System) -> list[Record]:
+    """Records of what jumps in the equations at places that are not looked for."""
     return list(once(system, _unlocated))
 
 
-def _unlocated(system: System) -> tuple[str, ...]:
+def _unlocated(system: System) -> tuple[Record, ...]:
     switches = switches_of(system)
     left = corners(system.residual) if switches is None else switches.left
-    return tuple(
-        f"{name}(...) in the equations may jump, and the derivative does not know of it"
-        for name in left
-        if name in STAIRS.values()
-    )
+    return tuple(JumpNotDifferentiated(name) for name in left if name in STAIRS.values())
 
 
 def _found(system: System) -> JumpingConditions | None:

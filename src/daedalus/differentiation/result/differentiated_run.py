@@ -8,14 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
+from daedalus.differentiation.case import Case
 from daedalus.differentiation.parts import goes_on
 from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.variational.recorded import Recorded, RunPart, joined_record
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.errors import InputError
 from daedalus.model.system.system import System
+from daedalus.simulation.result.ending import Ending, Stop, reached, time_text
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Dense, Outcome
+from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.trajectory import Trajectory
 
 
@@ -36,14 +39,19 @@ class DifferentiatedRun(SensitivitySamples):
         parts: Sequence[RunPart],
         start: TangentStart,
         how: str,
-        notes: Sequence[str] = (),
+        records: Sequence[Record] = (),
     ) -> None:
         recorded, last = joined_record(parts), parts[-1]
         end, case = np.array([recorded.t[-1]]), last.case
         super().__init__(case, last.augmented, end, recorded.y[-1:], True, parts)
         self._recorded, self._start = recorded, start
         self.how = how
-        self.notes = (case.settings.reason, *case.drive.notes, *parts[0].case.plant.notes, *notes)
+        self.records = (case.settings.reason, *case.drive.notes, *parts[0].case.plant.notes, *records)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided and met on the way, in sentences; `records` has them as data."""
+        return sentences(self.records)
 
     @property
     def system(self) -> System:
@@ -78,8 +86,7 @@ class DifferentiatedRun(SensitivitySamples):
     def _trajectory(self, part: RunPart) -> Trajectory:
         case, recorded, width = part.case, part.recorded, part.augmented.layout.width
         events = tuple((e.guard, e.time, e.before[:width], e.after[:width]) for e in recorded.events)
-        end = f"{'reached' if recorded.status == 'finished' else 'an event ended the run at'} t = {recorded.t[-1]:.6g}"
-        outcome = Outcome(end, case.settings.method, recorded.work, self.notes, events)
+        outcome = Outcome(_stop(case, recorded), case.settings.method, recorded.work, self.records, events)
         rows, source = np.ascontiguousarray(recorded.y[:, :width]), _Lazy(recorded, width)
         return Trajectory(case.plant, case.drive, case.p, recorded.t, rows, recorded.status, outcome, source)
 
@@ -123,6 +130,15 @@ class DifferentiatedRun(SensitivitySamples):
             )
         y = self._recorded.at(np.clip(flat, ends[0], ends[1]))
         return SensitivitySamples(self._case, self._augmented, flat, y, times.ndim == 0, self._parts)
+
+
+def _stop(case: Case, recorded: Recorded) -> Stop:
+    """How a run with derivatives ended: at its last time, or at an event."""
+    t = float(recorded.t[-1])
+    if recorded.status is Ending.FINISHED:
+        return reached(t)
+    event = case.system.events[recorded.events[-1].guard].name if recorded.events else ""
+    return Stop(recorded.status, t, f"an event ended the run at {time_text(t)}", event=event)
 
 
 class _Lazy:

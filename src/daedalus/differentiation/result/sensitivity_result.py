@@ -21,7 +21,7 @@ class Sensitivities(DifferentiatedRun):
 
     Attributes: `value`, `M`, `N`, `O`, `P`, `Q`, `by_parameters` at the end of the span; `how` ("variational" or
     "discrete"); `states`, the trajectory; `projector`, P of M = Dφ P; `metric`, the norm of P in words; `events`;
-    `notes`; `labels` of the columns.
+    `notes`, and the same as data in `records`; `labels` of the columns.
 
     Example
     -------

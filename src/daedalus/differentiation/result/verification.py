@@ -30,6 +30,7 @@ from daedalus.differentiation.variational.start_chart import StartChart
 from daedalus.errors import SolverError
 from daedalus.integrators.methods import is_implicit
 from daedalus.simulation.plant.constant_mass import varying_mass
+from daedalus.simulation.result.ending import ENDINGS, Ending
 
 INCREMENTS = 10.0 ** np.arange(-2, -8, -1)
 # Differences of first derivatives; a run that grows fast needs the shorter ones.
@@ -206,8 +207,8 @@ def _last_state(case: Case, end: float) -> np.ndarray:
     while True:
         run = nominal_run(case)
         row = np.array(run.x[-1])
-        part = end_of_part(case, run.status, [guard for guard, *_ in run.events])
-        if part is None and run.status == "event":
+        part = end_of_part(case, ENDINGS[run.status], [guard for guard, *_ in run.events])
+        if part is None and run.status == Ending.EVENT:
             late = float(run.t[-1]) - end
             return row[:n] - late * case.row_at(float(run.t[-1]), row[:n])[-n:]
         if part is None:

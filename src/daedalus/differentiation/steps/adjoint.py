@@ -32,6 +32,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.projection import projection
+from daedalus.simulation.result.ending import ENDINGS, Ending
 
 # Steps of the first segment; each later one has as many more.
 SEGMENT = 16
@@ -98,7 +99,7 @@ def tableau_of(case: Case) -> Tableau:
     return case.method if isinstance(case.method, Tableau) else tableau(case.settings.method)
 
 
-def forward(case: Case) -> tuple[list[Segment], np.ndarray, str] | None:
+def forward(case: Case) -> tuple[list[Segment], np.ndarray, Ending] | None:
     """The nominal run as segments, its last row and how it ended; None where "auto" finds explicit steps held back.
 
     Implicit segments without events are taken twice: once to find the steps, once more on them with stages solved to
@@ -114,9 +115,9 @@ def forward(case: Case) -> tuple[list[Segment], np.ndarray, str] | None:
         if first_step and "step" not in call:
             call["first_step"] = first_step
         run = _core.integrate(settings.rhs, settings.core_method, t, case.t1, row, constants, case.p, **call)
-        if run.status == "stiff":
+        if run.status == Ending.STIFF:
             return None
-        goes_on = run.status == "step_limit" and not (limit is not None and taken + run.steps > limit)
+        goes_on = run.status == Ending.STEP_LIMIT and not (limit is not None and taken + run.steps > limit)
         if not goes_on:
             check_finished(case, run)
         if goes_on and run.events and run.events[-1][1] == run.t[-1]:
@@ -131,7 +132,7 @@ def forward(case: Case) -> tuple[list[Segment], np.ndarray, str] | None:
         t, first_step = float(run.t[-1]), abs(run.last_step) or None
         taken += run.steps
         if not goes_on or t == case.t1:
-            return segments, row, run.status
+            return segments, row, ENDINGS[run.status]
         length += SEGMENT
 
 

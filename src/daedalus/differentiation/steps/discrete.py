@@ -27,6 +27,7 @@ from daedalus.differentiation.variational.recorded import PassedEvent, Recorded,
 from daedalus.integrators.methods import choose_method, is_implicit
 from daedalus.integrators.tableaux.core_tableau import core_tableau
 from daedalus.integrators.tableaux.named_tableaux import tableau
+from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.recorded_run import Dense, Work
 from daedalus.simulation.run.settings import Settings
 
@@ -37,7 +38,7 @@ EXACT = 1e-8
 def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: Any = None) -> Recorded | None:
     """y on the steps of the nominal run, which is made unless it is given; None where "auto" finds it stiff."""
     nominal = nominal_run(case, True) if nominal is None else nominal
-    if nominal.status == "stiff":
+    if nominal.status == Ending.STIFF:
         return None
     if augmented.variational.order == 2:
         refuse_second_order_events(case, [guard for guard, *_ in nominal.events])
@@ -61,7 +62,9 @@ def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: A
     work = Work(nominal.steps, nominal.rejected, nominal.rhs_calls, seconds=nominal.seconds)
     if is_implicit(case.method):
         work = replace(work, jacobians=nominal.jacobians, factorisations=nominal.factorisations, newton=nominal.newton)
-    return Recorded(rows_t, rows_y, lambda: joined([run.dense for run in runs]), nominal.status, work, tuple(events))
+    return Recorded(
+        rows_t, rows_y, lambda: joined([run.dense for run in runs]), ENDINGS[nominal.status], work, tuple(events)
+    )
 
 
 def nominal_run(case: Case, watched: bool = False) -> Any:
@@ -76,7 +79,7 @@ def nominal_run(case: Case, watched: bool = False) -> Any:
         call["tables"] = tables
     start = (case.t0, case.t1, row, case.drive.constants, case.p)
     run = _core.integrate(settings.rhs, settings.core_method, *start, **call)
-    if run.status != "stiff":
+    if run.status != Ending.STIFF:
         check_finished(case, run)
     return run
 
@@ -99,7 +102,7 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
         moved = augmented.exact.core if "projection" in case.settings.call else None
         attempts = [(case.settings.core_method, dict[str, Any]())]
         run = run_on_steps(augmented.rhs.core, attempts, times, y, u, case.p, tables, moved)
-        return Recorded(run.t, run.x, lambda: Dense(*run.dense()), run.status, Work())
+        return Recorded(run.t, run.x, lambda: Dense(*run.dense()), ENDINGS[run.status], Work())
     rows = augmented.core_rows
     exact = rows.projection(True) if "projection" in nominal_settings(case).call else None
     moved = None if exact is None else exact.core
@@ -111,7 +114,7 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
         starts, ends, coefficients = run.dense()
         return Dense(starts, ends, np.ascontiguousarray(rows.unpacked(coefficients)))
 
-    return Recorded(run.t, rows.unpacked(run.x), dense, run.status, Work())
+    return Recorded(run.t, rows.unpacked(run.x), dense, ENDINGS[run.status], Work())
 
 
 def states_again(case: Case, times: np.ndarray, row: np.ndarray) -> np.ndarray:

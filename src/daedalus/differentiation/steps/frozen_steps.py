@@ -14,9 +14,8 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import SolverError
+from daedalus.simulation.result.ending import ENDINGS, Ending
 
-# Ends of a run on given steps whose equations were not solved.
-UNSOLVED = ("newton_failed", "singular", "inconsistent")
 Attempt = tuple[Any, Mapping[str, Any]]
 
 
@@ -48,12 +47,13 @@ def run_on_steps(
     }
     for method, options in attempts:
         run = _core.integrate(rhs, method, t0, t1, y0, u, p, **call, **options)
-        if run.status not in UNSOLVED:
+        ending = ENDINGS[run.status]
+        if not ending.is_unsolved:
             break
-    if run.status == "finished":
+    if ending is Ending.FINISHED:
         return run
     where = f"the run on the same steps ended at t = {run.stop_time:.6g}"
-    if run.status in UNSOLVED:
+    if ending.is_unsolved:
         raise SolverError(
             "The stages of a step cannot be solved again.",
             where,

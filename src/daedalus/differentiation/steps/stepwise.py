@@ -11,6 +11,7 @@ from dataclasses import replace
 from daedalus.differentiation.case import Case
 from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS, is_implicit
+from daedalus.simulation.result.records_of_methods import ImplicitChosen
 from daedalus.simulation.run.method_choice import TIGHT
 
 
@@ -39,4 +40,4 @@ def stepwise(case: Case, what: str) -> Case:
 def by_radau(case: Case, why: str) -> Case:
     """The same case by the Radau method that fits its tolerance."""
     name = "radau9" if case.settings.call["rtol"] < TIGHT else "radau5"
-    return case.with_method(name, f"{name}, implicit, because {why}")
+    return case.with_method(name, ImplicitChosen(name, why))

@@ -15,9 +15,9 @@ from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.variational.augmented import AnyAugmented, Augmented
 from daedalus.differentiation.variational.recorded import PassedEvent, Recorded
 from daedalus.errors import SolverError
+from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.recorded_run import Dense, Work
-from daedalus.simulation.run.rechosen_constraints import SUSPECT
-from daedalus.simulation.run.stop_reason import SUCCESS, remedy, stop_reason, without_advice
+from daedalus.simulation.run.stop_reason import stop_of
 
 
 def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded | None:
@@ -35,14 +35,14 @@ def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) ->
     if tables:
         call["tables"] = tables
     run = _core.integrate(augmented.rhs.core, settings.core_method, case.t0, case.t1, y0, u, case.p, **call)
-    if run.status == "stiff":
+    if run.status == Ending.STIFF:
         return None
     events = tuple(PassedEvent(guard, t, before, after) for guard, t, before, after in run.events)
     if augmented.variational.order == 2:
         refuse_second_order_events(case, [event.guard for event in events])
     check_finished(case, run, run.culprit, augmented.layout.width)
     work = Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, seconds=run.seconds)
-    return Recorded(run.t, run.x, lambda: Dense(*run.dense()), run.status, work, events)
+    return Recorded(run.t, run.x, lambda: Dense(*run.dense()), ENDINGS[run.status], work, events)
 
 
 def moves_far(case: Case) -> bool:
@@ -82,23 +82,14 @@ def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 
 
     entry: where what stopped a run with derivatives stands in y, whose first `width` entries are the states.
     """
-    if run.status in SUCCESS or (case.redundancy is not None and run.status in SUSPECT and len(run.t) > 1):
+    ending = ENDINGS[run.status]
+    if ending.success or (case.redundancy is not None and ending.may_be_bad_constraints and len(run.t) > 1):
         return
     limits, sensitive = case.settings, entry is not None and entry >= width
-    seen = run if entry is None else _Seen(run, -1 if sensitive else entry)
-    facts = [without_advice(stop_reason(seen, case.system, limits.max_steps, limits.time_limit))]
+    stop = stop_of(run, case.system, limits.max_steps, limits.time_limit, culprit=-1 if sensitive else entry)
+    facts = [stop.sentence]
     if sensitive:
         facts.append("it is a sensitivity that stopped the run; the states alone may go on")
     raise SolverError(
-        f"The run of {case.system.name!r} with its derivatives stopped early.", facts, remedy=remedy(run.status)
+        f"The run of {case.system.name!r} with its derivatives stopped early.", facts, remedy=ending.remedy
     )
-
-
-class _Seen:
-    """A run whose culprit counts among the states."""
-
-    def __init__(self, run: Any, culprit: int) -> None:
-        self._run, self.culprit = run, culprit
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._run, name)

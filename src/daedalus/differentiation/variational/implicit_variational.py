@@ -26,6 +26,7 @@ from daedalus.differentiation.variational.error_controlled import (
 from daedalus.differentiation.variational.recorded import PassedEvent, Recorded, joined
 from daedalus.errors import SolverError
 from daedalus.integrators.methods import choose_method
+from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.recorded_run import Dense, Work
 
 # A run is given up where this many events fall into so small a part of the span.
@@ -61,7 +62,7 @@ def run_implicit(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorde
     if augmented.variational.order == 2:
         refuse_second_order_events(case, [event.guard for event in passed])
     check_finished(case, run, rows.entry(run.culprit), augmented.layout.width)
-    return Recorded(run.t, rows.unpacked(run.x), partial(_dense, rows, run), run.status, _work([run]), passed)
+    return Recorded(run.t, rows.unpacked(run.x), partial(_dense, rows, run), ENDINGS[run.status], _work([run]), passed)
 
 
 def _work(runs: list[Any]) -> Work:
@@ -86,18 +87,19 @@ def _through_events(
         "actions": [2 if e.terminal or e.resets else 1 for e in declared],
         "occurrences": [1] * len(declared),
     }
-    t, y, runs, passed, status = case.t0, y0, [], [], "finished"
+    t, y, runs, passed, status = case.t0, y0, [], [], Ending.FINISHED
     while True:
         run = integrate(t, y, call)
         check_finished(case, run, rows.entry(run.culprit), augmented.layout.width)
         runs.append(run)
-        stopped = run.status == "event"
+        stopped = run.status == Ending.EVENT
         for guard, time, before, _ in run.events:
             own = rows.unpacked(before)
             passed.append(PassedEvent(guard, time, own, augmented.behind(case, guard, time, own)))
         t, y = float(run.t[-1]), passed[-1].after if stopped else rows.unpacked(run.x[-1])
         if not stopped or t == case.t1 or declared[passed[-1].guard].terminal:
-            status = run.status if not stopped or declared[passed[-1].guard].terminal else "finished"
+            if not stopped or declared[passed[-1].guard].terminal:
+                status = ENDINGS[run.status]
             break
         _check_progress(case, passed)
     times = np.concatenate([run.t for run in runs])

@@ -11,6 +11,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.case import Case
+from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import Dense, Work
 
 
@@ -31,10 +32,9 @@ class Recorded:
     t: np.ndarray
     y: np.ndarray
     make_dense: Callable[[], Dense]
-    status: str
+    status: Ending
     work: Work
     events: tuple[PassedEvent, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @cached_property
     def dense(self) -> Dense:

@@ -11,6 +11,7 @@ from daedalus.errors import InputError
 from daedalus.integrators.methods import takes_momenta
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.records import sentences
 from daedalus.simulation.run.settings import Settings
 
 
@@ -19,7 +20,7 @@ def rhs_with_callbacks(settings: Settings, drive: Drive) -> Any:
     if takes_momenta(settings.method):
         raise InputError(
             f"The method {settings.method!r} takes no Python functions.",
-            list(drive.notes),
+            sentences(drive.notes),
             because="a step asks for the inputs of all its stages at once.",
             remedy='dd.signal(times, values), an expression of m["t"], or method="radau5"',
         )

@@ -18,6 +18,8 @@ from daedalus.model.system.closed_loop import MOST_LOOPS, closed_loop
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, write_plain, wrong_kind
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_models import InputCalled
 
 
 class Drive(NamedTuple):
@@ -26,7 +28,7 @@ class Drive(NamedTuple):
     constants: np.ndarray
     tables: tuple[tuple[Signal, tuple[int, ...]], ...] = ()
     callbacks: tuple[tuple[Callable[[float], Any], tuple[int, ...]], ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Record, ...] = ()
 
     def core_tables(self) -> list[Any]:
         """The tables as the core takes them."""
@@ -70,7 +72,7 @@ def read_inputs(system: System, values: Mapping[str, object], span: tuple[float,
     given = check_mapping(values, "inputs")
     plain: dict[str, object] = {}
     feedback: dict[str, ca.SX] = {}
-    notes: list[str] = []
+    notes: list[Record] = []
     for name, value in given.items():
         place = input_place(system, name)
         if isinstance(value, ca.SX) and not value.is_constant():
@@ -79,7 +81,7 @@ def read_inputs(system: System, values: Mapping[str, object], span: tuple[float,
             expression, reason = traced_input(system, place, value, span)
             if expression is None:
                 plain[name] = value
-                notes.append(f"input {name} is called as a Python function: {reason}")
+                notes.append(InputCalled(name, reason))
             else:
                 feedback[name] = expression
         else:
@@ -159,7 +161,7 @@ def _check_whole(system: System, feedback: dict[str, ca.SX]) -> None:
             )
 
 
-def _drive(system: System, plain: dict[str, object], span: tuple[float, float], notes: tuple[str, ...]) -> Drive:
+def _drive(system: System, plain: dict[str, object], span: tuple[float, float], notes: tuple[Record, ...]) -> Drive:
     constants = np.full(system.sizes["u"], np.nan)
     tables: list[tuple[Signal, tuple[int, ...]]] = []
     callbacks: list[tuple[Callable[[float], Any], tuple[int, ...]]] = []

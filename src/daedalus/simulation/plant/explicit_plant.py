@@ -16,6 +16,7 @@ from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.projection import projection
 from daedalus.simulation.plant.sparse_projection import projection_by_solves
+from daedalus.simulation.result.records_of_models import InvariantsNotKept
 
 
 class ExplicitPlant(Plant):
@@ -58,7 +59,7 @@ class ExplicitPlant(Plant):
                     return by_solves
             return self._shortest_way()
         except SolverError as error:
-            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
+            self.notes += (InvariantsNotKept(tuple(error.facts)),)
             return None
 
     def _shortest_way(self) -> Any:

@@ -21,6 +21,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.projection import CORRECTIONS, correction
 from daedalus.simulation.plant.variable_index import VariableIndex, variable_index
+from daedalus.simulation.result.records_of_models import InvariantsNotKept
 
 ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
 
@@ -151,7 +152,7 @@ class ImplicitPlant(Plant):
         try:
             once = ca.Function("correct", [x, *others], [x - correction(kept, x, self.system.nominal["x"] ** 2)])
         except SolverError as error:
-            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
+            self.notes += (InvariantsNotKept(tuple(error.facts)),)
             return None
         state = x
         for _ in range(CORRECTIONS):

@@ -19,6 +19,7 @@ from daedalus.simulation.plant.linear_model import linear_model
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.projection import projected_state
 from daedalus.simulation.plant.sparse_projection import check_states_only, projection_by_solves
+from daedalus.simulation.result.records_of_models import InvariantsNotKept, SolvedEachTime
 
 
 class AfterSolve:
@@ -50,7 +51,7 @@ class LinearPlant(Plant):
     def __init__(self, system: System) -> None:
         super().__init__(system)
         self.model = linear_model(system)
-        self.notes += (f"{self.model.unknowns} equations are solved for x' and z at each evaluation",)
+        self.notes += (SolvedEachTime(self.model.unknowns),)
 
     def _after(self, name: str, expression: ca.SX) -> Compiled:
         """A function of (t, x, u, p), or of (t, x, u, p, (x'; z)) where it needs the solution."""
@@ -97,7 +98,7 @@ class LinearPlant(Plant):
                 # Too many for a formula, or positions whose rates are coupled: by the shortest way.
                 return invariant_projection(self.system, kept)
         except SolverError as error:
-            self.notes += (f"the invariants are not kept: {'; '.join(error.facts)}",)
+            self.notes += (InvariantsNotKept(tuple(error.facts)),)
             return None
 
     @cached_property

@@ -27,8 +27,6 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
-NOT_SYMPLECTIC = "forces depend on positions or velocities without an energy: the order holds, symplecticity does not"
-
 
 @dataclass(frozen=True, eq=False)
 class LobattoPair:

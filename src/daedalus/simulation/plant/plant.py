@@ -14,6 +14,8 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
 from daedalus.model.names import element_label, flat_index, split_index
 from daedalus.model.system.system import System
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_models import Reduced
 
 
 class Plant(ABC):
@@ -28,7 +30,7 @@ class Plant(ABC):
     def __init__(self, system: System) -> None:
         self.system = system
         self.row_parts = {"x": slice(None)}
-        self.notes: tuple[str, ...] = system.prepared.get("notes", ())
+        self.notes: tuple[Record, ...] = tuple(Reduced(text) for text in system.prepared.get("notes", ()))
 
     @cached_property
     def columns(self) -> dict[str, tuple[slice, tuple[int, ...]]]:

@@ -90,13 +90,16 @@ def _in_pieces(old: Any, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, An
     """Description and arrays as they are written today."""
     record = PlainRecord(old, "run")
     if record.integer("format", 1, 3) == 1:
-        systems, pieces = [record.entry("system")], [_piece(record, 0)]
+        systems, pieces = [record.entry("system")], [_piece(record, 0, _end(arrays, "ends"))]
         renamed = {f"0/{name}": values for name, values in arrays.items()}
         renamed["0/times"] = arrays["root times"]
     else:
         systems = record.items("systems")
         told = record.parts("pieces")
-        pieces = [_piece(piece, piece.integer("system", 0, len(systems))) for piece in told]
+        pieces = [
+            _piece(piece, piece.integer("system", 0, len(systems)), _end(arrays, f"piece_{k}_ends"))
+            for k, piece in enumerate(told)
+        ]
         renamed = {}
         for k in range(len(told)):
             prefix = f"piece_{k}_"
@@ -105,11 +108,22 @@ def _in_pieces(old: Any, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, An
     return {"systems": systems, "pieces": pieces}, renamed
 
 
-def _piece(record: PlainRecord, system: int) -> dict[str, Any]:
-    """What is told of one piece: how it ended stood in a part of its own."""
+def _piece(record: PlainRecord, system: int, end: float) -> dict[str, Any]:
+    """What is told of one piece: how it ended stood in a part of its own, in words alone."""
     outcome = record.part("outcome")
-    told = {name: outcome.entry(name) for name in ("stop_reason", "method", "notes", "work", "events")}
-    return {**told, "status": record.entry("status"), "tables": record.entry("tables"), "system": system}
+    told = {name: outcome.entry(name) for name in ("method", "work", "events")}
+    words = [{"kind": "Told", "fields": {"text": note}, "text": note} for note in outcome.texts("notes")]
+    stop = {
+        "ending": record.entry("status"), "time": end, "what": outcome.text("stop_reason"), "facts": [], "remedy": "",
+        "variables": [], "equations": [], "event": "", "condition": "", "obstacle": None,
+    }  # fmt: skip
+    return {**told, "stop": stop, "records": words, "tables": record.entry("tables"), "system": system}
+
+
+def _end(arrays: Mapping[str, np.ndarray], place: str) -> float:
+    """Where a piece ended."""
+    times = arrays.get(place)
+    return float(times[-1]) if times is not None and times.ndim == 1 and len(times) else 0.0
 
 
 def _system(record: Any) -> System:

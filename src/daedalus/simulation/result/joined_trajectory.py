@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import EventRecord, Outcome, Work
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
@@ -102,10 +103,10 @@ class JoinedTrajectory(Joined, Trajectory):
         outcomes = [piece.outcome for piece in self._pieces]
         events = (e for piece in self._pieces[:-1] for e in piece.outcome.events[: _own_events(piece)])
         return Outcome(
-            stop_reason=outcomes[-1].stop_reason,
+            stop=outcomes[-1].stop,
             method=", then ".join(name for name, _ in groupby(outcome.method for outcome in outcomes)),
             work=reduce(_sum, (outcome.work for outcome in outcomes)),
-            notes=tuple(dict.fromkeys(note for outcome in outcomes for note in outcome.notes)),
+            records=tuple(dict.fromkeys(record for outcome in outcomes for record in outcome.records)),
             events=(*events, *outcomes[-1].events),
         )
 
@@ -153,7 +154,7 @@ def joined(pieces: Sequence[Trajectory]) -> Trajectory:
 
 def _own_events(piece: Trajectory) -> int:
     """How many events of a piece that another follows are events of the run: not the one that ended the piece."""
-    return len(piece.outcome.events) - (piece.status == "event")
+    return len(piece.outcome.events) - (piece.status is Ending.EVENT)
 
 
 def _before(piece: Trajectory, later: Trajectory) -> Samples:

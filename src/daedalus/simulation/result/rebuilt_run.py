@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 
@@ -12,8 +13,11 @@ from daedalus.model.system.plain_record import PlainRecord, checked_integer, che
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
+from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_as_data import from_data
 from daedalus.simulation.result.saved_run import Arrays
 from daedalus.simulation.result.trajectory import Trajectory
 
@@ -50,7 +54,7 @@ class _PieceArrays:
 
 
 def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> Trajectory:
-    told.only(("status", "stop_reason", "method", "notes", "work", "events", "tables", "system"))
+    told.only(("stop", "method", "records", "work", "events", "tables", "system"))
     x = arrays.get("x", None, None)
     width = x.shape[1]
     sizes = system.sizes
@@ -65,14 +69,31 @@ def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> T
     dense = Dense(starts, arrays.get("ends", count), coefficients)
     drive = Drive(arrays.get("constants", sizes["u"]), _rebuilt_tables(told, arrays, sizes["u"]))
     outcome = Outcome(
-        told.text("stop_reason"),
+        _rebuilt_stop(told.part("stop")),
         told.text("method"),
         _rebuilt_work(told.part("work")),
-        tuple(told.texts("notes")),
+        tuple(_rebuilt_record(part) for part in told.parts("records")),
         _rebuilt_events(told, arrays, len(system.events), width),
     )
     times, parameters = arrays.get("times", len(x)), arrays.get("parameters", sizes["p"])
-    return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, told.text("status"), outcome, dense)
+    return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, outcome.stop.ending, outcome, dense)
+
+
+def _rebuilt_stop(stop: PlainRecord) -> Stop:
+    words = {field.name: field for field in fields(Stop)}
+    obstacle = None if stop.only(words).entry("obstacle") is None else Obstacle(stop.word("obstacle", list(Obstacle)))
+    return Stop(
+        ENDINGS[stop.word("ending", ENDINGS)], stop.number("time"), stop.text("what"), tuple(stop.texts("facts")),
+        stop.text("remedy"), tuple(stop.texts("variables")), tuple(stop.texts("equations")), stop.text("event"),
+        stop.text("condition"), obstacle,
+    )  # fmt: skip
+
+
+def _rebuilt_record(part: PlainRecord) -> Record:
+    """A record whose fields print the sentence that was saved; else the sentence alone."""
+    part.only(("kind", "fields", "text"))
+    part.part("fields")
+    return from_data({name: part.entry(name) for name in ("kind", "fields")} | {"text": part.text("text")})
 
 
 def _rebuilt_work(work: PlainRecord) -> Work:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.consistent_rows import consistent_rows
+from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
+from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.run.stop_reason import SUCCESS
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,12 @@ class EventRecord:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended, in plain data."""
+    """How a run ended and what happened on its way, in plain data."""
 
-    stop_reason: str
+    stop: Stop
     method: str
     work: Work
-    notes: tuple[str, ...] = ()
+    records: tuple[Record, ...] = ()
     # (index of the event, time, x before, x after)
     events: tuple[tuple[int, float, np.ndarray, np.ndarray], ...] = ()
 
@@ -74,21 +75,28 @@ class RecordedRun(Samples):
         parameters: np.ndarray,
         times: np.ndarray,
         x: np.ndarray,
-        status: str,
+        status: Ending,
         outcome: Outcome | Callable[[], Outcome],
         source: Any,
     ) -> None:
         self._plant, self._drive, self._parameters = plant, drive, parameters
         self._times, self._x, self._scalar = times, x, False
         self.status = status  # finished, event, interrupted, step_limit, time_limit, ...
-        self._outcome = outcome  # made into words on first use: a run in a loop may never need them
+        self._outcome = outcome  # made on first use: a run in a loop may never need it
         self._source = source  # a core run, or its dense output
+
+    @classmethod
+    def of_run(
+        cls, plant: Plant, drive: Drive, parameters: np.ndarray, run: Any, outcome: Outcome | Callable[[], Outcome]
+    ) -> Self:
+        """What a core run leaves behind."""
+        return cls(plant, drive, parameters, run.t, run.x, ENDINGS[run.status], outcome, run)
 
     # -- how it went -------------------------------------------------------------------------------------------
 
     @property
     def outcome(self) -> Outcome:
-        """How the run ended, in plain data."""
+        """How the run ended and what happened on its way, in plain data."""
         if not isinstance(self._outcome, Outcome):
             self._outcome = self._outcome()
         return self._outcome
@@ -101,12 +109,28 @@ class RecordedRun(Samples):
     @property
     def success(self) -> bool:
         """Whether the run reached its end or a terminal event."""
-        return self.status in SUCCESS
+        return self.status.success
 
     @property
     def stop_reason(self) -> str:
         """Why the run ended, in a sentence."""
-        return self.outcome.stop_reason
+        return str(self.stop)
+
+    @property
+    def stop(self) -> Stop:
+        """How, when and why the run ended, whose fault that is and what to try, as fields.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("explosion")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), x**2)
+        >>> stop = dd.simulate(m, 2.0).stop
+        >>> stop.ending, round(stop.time, 6), stop.variables
+        ('step_too_small', 1.0, ('x',))
+        """
+        return self.outcome.stop
 
     @property
     def method(self) -> str:
@@ -120,8 +144,23 @@ class RecordedRun(Samples):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was decided on the way, such as why this method."""
-        return self.outcome.notes
+        """What was decided and met on the way, such as why this method, in sentences."""
+        return sentences(self.records)
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """What was decided and met on the way, as data: what `notes` says.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -x)
+        >>> dd.simulate(m, 1.0).records
+        (ExplicitChosen(method='dop853', rtol=1e-06),)
+        """
+        return self.outcome.records
 
     @cached_property
     def events(self) -> list[EventRecord]:

@@ -18,6 +18,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.simulation.result.labelled_samples import to_dataset
 from daedalus.simulation.result.recorded_run import RecordedRun
+from daedalus.simulation.result.records_as_data import as_data, fields_of
 from daedalus.simulation.result.sealed_record import append_record
 
 Arrays = dict[str, np.ndarray]
@@ -70,10 +71,9 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
     for k, (_, _, before, after) in enumerate(outcome.events):
         arrays[f"event_{k}"] = np.stack([before, after])
     description = {
-        "status": tr.status,
-        "stop_reason": outcome.stop_reason,
+        "stop": fields_of(outcome.stop),
         "method": outcome.method,
-        "notes": list(outcome.notes),
+        "records": [as_data(record) for record in outcome.records],
         "work": vars(outcome.work),
         "events": [[int(index), float(t)] for index, t, *_ in outcome.events],
         "tables": [

@@ -11,6 +11,7 @@ import numpy as np
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
+from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.labelled_samples import to_dataframe, to_dataset
 from daedalus.simulation.result.recorded_run import Dense, Outcome, RecordedRun
 from daedalus.simulation.result.saved_run import save
@@ -25,7 +26,7 @@ class Trajectory(RecordedRun):
     """What `dd.simulate` returns: `tr["x"]` by name, `tr.at(t)` between the steps, `tr.plot()` to look at it.
 
     Attributes: `time`, `success`, `stop_reason`, `status`, `method`, `work`, `notes`, `events`, `end`, `pieces`,
-    `system`.
+    `system`; `stop` and `records`, what `stop_reason` and `notes` say in words, as data.
 
     Example
     -------
@@ -120,7 +121,7 @@ def _restore(
     parameters: np.ndarray,
     times: np.ndarray,
     x: np.ndarray,
-    status: str,
+    status: Ending,
     outcome: Outcome,
     dense: Dense,
 ) -> Trajectory:

@@ -10,6 +10,8 @@ from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS
 from daedalus.simulation.plant.constant_mass import varying_mass
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_methods import FirstStepsWrong
 
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
@@ -32,15 +34,12 @@ def check_fits(plant: ImplicitPlant, method: str | Tableau) -> None:
         _check_mass(plant, name)
 
 
-def caveats(plant: ImplicitPlant, method: str | Tableau) -> tuple[str, ...]:
+def caveats(plant: ImplicitPlant, method: str | Tableau) -> tuple[Record, ...]:
     """What a method that fits still does badly on a model."""
     if plant.index.largest < 3 or not _is_implicit_euler(method):
         return ()
     labels = [*plant.system.labels["x"], *plant.system.labels["z"]]
-    deep = [labels[k] for k in np.flatnonzero(plant.index.index > 2)]
-    names = f"{', '.join(deep[:6])} {'is' if len(deep) == 1 else 'are'}"
-    when = "at the first step and after each change of step, however short it is"
-    return (f"implicit Euler on index 3: {names} wrong by O(1) {when}",)
+    return (FirstStepsWrong(tuple(labels[k] for k in np.flatnonzero(plant.index.index > 2))),)
 
 
 def _is_implicit_euler(method: str | Tableau) -> bool:

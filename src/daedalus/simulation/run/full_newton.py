@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from daedalus.integrators.methods import METHODS
 from daedalus.integrators.tableaux.collocation import radau_iia
+from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.result.records_of_methods import FullNewton, choice_of
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import settings_of
-
-FULL_NEWTON = "each stage has a Jacobian of its own"
 
 
 def with_full_newton(road: Road, first: Piece, done: Trajectory) -> Piece | None:
@@ -22,14 +22,13 @@ def with_full_newton(road: Road, first: Piece, done: Trajectory) -> Piece | None
     """
     request = road.request
     step = request.step
-    if done.status != "newton_failed" or step is None or done.method not in METHODS:
+    if done.status is not Ending.NEWTON_FAILED or step is None or done.method not in METHODS:
         return None
-    if METHODS[done.method].family != "radau" or FULL_NEWTON in done.notes[0]:
+    if METHODS[done.method].family != "radau" or any(isinstance(record, FullNewton) for record in done.records):
         return None
     begin, full = done._source.stop_time, radau_iia((METHODS[done.method].order + 1) // 2)
     settings = settings_of(done.system, full, request.rtol, request.atol, *request.limits,
                            locate_switches=request.locate_switches)  # fmt: skip
-    told = f"from t = {begin:.6g} on {FULL_NEWTON}, since one for all leads nowhere over steps of {step:g}"
     call = {**settings.call, **{k: v for k, v in first.settings.call.items() if k == "restart"}}
-    settings = replace(settings, method=done.method, reason=told, call=call)
-    return Piece(settings, first.drive, first.parameters, begin, done._source.end)
+    settings = replace(settings, method=done.method, notes=(*settings.notes, FullNewton(begin, step)), call=call)
+    return Piece(settings, first.drive, first.parameters, begin, done._source.end, choice_of(done.records))

@@ -6,23 +6,23 @@ from typing import NoReturn
 
 from daedalus.errors import SolverError
 from daedalus.simulation.inputs.read_inputs import check_finite_inputs
+from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Request
-from daedalus.simulation.run.stop_reason import SUCCESS, advice_of, remedy, without_advice
 from daedalus.simulation.singular.branches import told_of_branches
 from daedalus.simulation.singular.independence import independence_of
-from daedalus.simulation.start.singular_mass import SUSPECT, check_start_mass
+from daedalus.simulation.start.singular_mass import check_start_mass
 
 
 def judged(whole: Trajectory, request: Request, first: Piece) -> Trajectory:
-    """The run with notes on the singular configurations it passed, up to where it left its branch.
+    """The run with records of the singular configurations it passed, up to where it left its branch.
 
     A start that made it stop at once is refused.
     """
     if type(whole) is not Trajectory or independence_of(whole._plant) is not None:
         whole = told_of_branches(whole, request.rtol, request.save_at is None)
-    if whole.status not in SUCCESS:
+    if not whole.status.success:
         _check_start(whole, request, first)
     return whole
 
@@ -30,9 +30,9 @@ def judged(whole: Trajectory, request: Request, first: Piece) -> Trajectory:
 def _check_start(whole: Trajectory, request: Request, first: Piece) -> None:
     """Refuse what made a run stop at its start."""
     system, t0 = first.settings.plant.system, first.begin
-    if whole.status == "not_finite" and not whole.work.steps:
+    if whole.status is Ending.NOT_FINITE and not whole.work.steps:
         check_finite_inputs(system, first.drive, t0)
-    if whole.status in SUSPECT:
+    if whole.status.may_be_massless:
         check_start_mass(request.model, system, t0, first.row, first.parameters)
 
 
@@ -40,8 +40,8 @@ def raise_stopped(trajectory: Trajectory) -> NoReturn:
     """Raise a SolverError that says how a run ended and carries it."""
     error = SolverError(
         f"The run of {trajectory.system.name!r} stopped early.",
-        [without_advice(trajectory.stop_reason), f"{trajectory.work.steps} steps, {trajectory.work.rejected} rejected"],
-        remedy=advice_of(trajectory.stop_reason) or remedy(trajectory.status),
+        [trajectory.stop.sentence, f"{trajectory.work.steps} steps, {trajectory.work.rejected} rejected"],
+        remedy=trajectory.stop.advice,
     )
     error.trajectory = trajectory  # type: ignore[attr-defined]
     raise error

@@ -10,6 +10,7 @@ from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.constant_mass import varying_mass
 from daedalus.simulation.plant.variable_index import variable_index
+from daedalus.simulation.result.records_of_methods import ImplicitChosen, Stiffness
 
 # From here on BDF is faster than Radau. Measured on reaction and diffusion with an algebraic variable in each cell, on
 # a line and on a square: BDF needs a third of the factorisations, and none of them complex. With 500 to 2000 unknowns
@@ -22,9 +23,9 @@ TINY = float(np.finfo(float).eps)
 
 
 def implicit_choice(
-    system: System, reason: str, rtol: float, smooth: bool = False, atol: object = 1e-9
-) -> tuple[str, str]:
-    """The implicit method for a system, and the reason in words; `smooth`: no jump makes it restart.
+    system: System, because: str | Stiffness, rtol: float, smooth: bool = False, atol: object = 1e-9
+) -> tuple[str, ImplicitChosen]:
+    """The implicit method for a system, and the record of the choice; `smooth`: no jump makes it restart.
 
     Over Robertson, Chemical Akzo Nobel, HIRES, van der Pol, the transistor amplifier, pendulum, Andrews and car axis
     order 9 reaches an error of 1e-7 and less first, whatever the index; at looser tolerances its Newton method, over
@@ -34,12 +35,11 @@ def implicit_choice(
     """
     index, unknowns = variable_index(system).largest, system.sizes["x"] + system.sizes["z"]
     if smooth and index == 1 and unknowns >= MANY and rtol >= LOOSE:
-        told = f"of {unknowns} unknowns at rtol = {rtol:g} are cheapest with few factorisations"
-        return "bdf", f"auto: bdf, implicit, because {reason}, and steps {told}"
+        return "bdf", ImplicitChosen("bdf", because, unknowns, rtol)
     name = "radau9" if rtol < TIGHT else "radau5"
     if rtol >= LOOSE and index == 1 and unknowns < MANY and not _is_tiny(atol) and not varying_mass(system):
         name = "rodas5p"
-    return name, f"auto: {name}, implicit, because {reason}"
+    return name, ImplicitChosen(name, because)
 
 
 def _is_tiny(atol: object) -> bool:

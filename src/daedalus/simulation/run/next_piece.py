@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from daedalus.simulation.result.ending import Stop
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.full_newton import with_full_newton
-from daedalus.simulation.run.pieces import Next, Piece, Stuck
+from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.rechosen_constraints import with_other_constraints
 from daedalus.simulation.run.reselection import with_another_choice
 from daedalus.simulation.run.road import Road
@@ -20,8 +21,8 @@ from daedalus.simulation.singular.singular_configuration import singular_end
 from daedalus.simulation.switching.unlocated_switches import piece_without_cuts
 
 
-def name_the_place(road: Road, first: Piece, done: Trajectory) -> Stuck | None:
-    """The reason where the run stopped at a dead centre or at a fold of its algebraic equations."""
+def name_the_place(road: Road, first: Piece, done: Trajectory) -> Stop | None:
+    """The end where the run stopped at a dead centre or at a fold of its algebraic equations."""
     return singular_end(done) or impasse_end(done)
 
 

@@ -8,7 +8,7 @@ the piece that stopped as a `Trajectory`: `done.status` is why, `done.end` has e
 - the next `Piece`, which begins at `done.end.time`; an event that ended `done` is then no event of the whole run,
 - a `Trajectory`, a piece that is there already, such as a way over a place where nothing can be integrated; the rule is
   asked again for what follows it,
-- `Stuck(reason)`, where the run ought to go on and cannot: it ends there, without success, for that reason,
+- a `Stop`, where the run ought to go on and cannot: it ends there, without success, for what the record says,
 - None, where the end of `done` is the end of the run, such as at a terminal event of the model.
 
 The limits max_steps and time_limit, the times of save_at, progress and cancellation are those of the whole run.
@@ -17,7 +17,7 @@ The limits max_steps and time_limit, the times of save_at, progress and cancella
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +25,16 @@ import numpy as np
 from daedalus import _core
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.plant.switched_plant import sliding_text, turns_text
+from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
+from daedalus.simulation.result.records_of_methods import MethodChoice
+from daedalus.simulation.result.records_on_the_way import SwitchesLocated
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.settings import Settings
-from daedalus.simulation.run.stop_reason import stop_reason
+from daedalus.simulation.run.stop_reason import sliding, stop_of
 from daedalus.simulation.start.vanishing_divisor import passages
 
-# Ends that nothing follows.
-FINAL = ("finished", "interrupted", "cancelled", "step_limit", "time_limit", "memory_limit")
 # So many pieces in a row without a step lead nowhere.
 MOST_STILL = 3
 
@@ -47,17 +47,10 @@ class Piece(NamedTuple):
     parameters: np.ndarray
     begin: float
     row: np.ndarray  # x, or (x, z, x') for an implicit method
-    why: str = ""  # this method, where it was not asked for
+    why: MethodChoice | None = None  # this method, where it was not asked for
 
 
-@dataclass(frozen=True)
-class Stuck:
-    """Why a run cannot go on, in a sentence; what to try follows after "; try "."""
-
-    reason: str
-
-
-Next = Piece | Trajectory | Stuck | None
+Next = Piece | Trajectory | Stop | None
 Rule = Callable[[Trajectory], Next]
 
 
@@ -89,7 +82,7 @@ def run_in_pieces(
     (2, 'reached t = 0.8')
     """
     begun = run_piece(first, t1, save_at, progress, cancel)
-    return begun if begun.status in FINAL else go_on(begun, next_piece, t1, save_at, progress, cancel)
+    return begun if begun.status.final else go_on(begun, next_piece, t1, save_at, progress, cancel)
 
 
 def go_on(
@@ -98,13 +91,13 @@ def go_on(
 ) -> Trajectory:  # fmt: skip
     """The rest of a run whose first piece is there, joined to it."""
     done = [begun]
-    while done[-1].status not in FINAL:
+    while not done[-1].status.final:
         following = next_piece(done[-1])
         if following is None:
             break
         if len(done) >= MOST_STILL and not any(piece.work.steps for piece in done[-MOST_STILL:]):
-            following = Stuck(f"the equations were changed {MOST_STILL} times without a step at {_time_of(done[-1])}")
-        if isinstance(following, Stuck):
+            following = _standstill(float(done[-1].end.time))
+        if isinstance(following, Stop):
             done[-1] = _stuck(done[-1], following)
             break
         if save_at is not None:
@@ -149,12 +142,11 @@ def run_piece(
 
 
 def read_piece(piece: Piece, run: Any, t1: float) -> Trajectory:
-    """A core run of a piece as a trajectory; words are found when somebody asks for them."""
+    """A core run of a piece as a trajectory; records are made when somebody asks for them."""
     settings, drive, p = piece.settings, piece.drive, piece.parameters
-    return Trajectory(
-        settings.plant, drive, p, run.t, run.x, run.status,
-        lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why), run,
-    )  # fmt: skip
+    return Trajectory.of_run(
+        settings.plant, drive, p, run, lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why)
+    )
 
 
 def _left(settings: Settings, done: list[Trajectory]) -> dict[str, Any]:
@@ -167,34 +159,41 @@ def _left(settings: Settings, done: list[Trajectory]) -> dict[str, Any]:
     return limits
 
 
-def _stuck(piece: Trajectory, end: Stuck) -> Trajectory:
+def _stuck(piece: Trajectory, stop: Stop) -> Trajectory:
     """A piece with another end: what stopped it was meant to be passed."""
-    events = piece.outcome.events[: -1 if piece.status == "event" else None]
-    outcome = replace(piece.outcome, stop_reason=end.reason, events=events)
+    events = piece.outcome.events[: -1 if piece.status is Ending.EVENT else None]
+    outcome = replace(piece.outcome, stop=stop, events=events)
     arrays = (piece._parameters, piece._times, piece._x)
-    return Trajectory(piece._plant, piece._drive, *arrays, "stuck", outcome, piece._source)
+    return Trajectory(piece._plant, piece._drive, *arrays, stop.ending, outcome, piece._source)
 
 
-def _time_of(piece: Trajectory) -> str:
-    return f"t = {float(piece.end.time):.6g}"
+def _standstill(t: float) -> Stop:
+    what = f"the equations were changed {MOST_STILL} times without a step at {time_text(t)}"
+    return Stop(Ending.STUCK, t, what, obstacle=Obstacle.STANDSTILL)
 
 
 def explain(
-    run: Any, settings: Settings, drive: Drive, p: np.ndarray, span: tuple[float, float], why: str = ""
+    run: Any,
+    settings: Settings,
+    drive: Drive,
+    p: np.ndarray,
+    span: tuple[float, float],
+    why: MethodChoice | None = None,
 ) -> Outcome:
-    """What the core reports, in words; `why` this method was taken where it was not asked for."""
+    """What the core reports, as records; `why` this method was taken where it was not asked for."""
     limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
-    reason = stop_reason(run, settings.plant.system, *limits)
+    stop = stop_of(run, settings.plant.system, *limits)
     told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
     if settings.switches is not None:
         changes = settings.changes_in_time(p, span, run.stop_time)
-        told += (turns_text(run.turns + changes, settings.switches),)
-        if run.status == "chattering" and run.last_turned >= 0:
-            reason = sliding_text(run.stop_time, settings.switches.conditions[run.last_turned])
+        conditions = (*settings.switches.conditions, *settings.switches.on_time)
+        told += (SwitchesLocated(run.turns + changes, conditions),)
+        if stop.ending is Ending.CHATTERING and run.last_turned >= 0:
+            stop = sliding(run.stop_time, settings.switches.conditions[run.last_turned])
     return Outcome(
-        stop_reason=reason,
+        stop=stop,
         method=settings.method,
         work=Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds),
-        notes=(why or settings.reason, *drive.notes, *settings.plant.notes, *told),
+        records=(why or settings.reason, *drive.notes, *settings.plant.notes, *told),
         events=tuple(run.events),
     )

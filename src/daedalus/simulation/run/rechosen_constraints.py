@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,15 +15,16 @@ from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.solvable import reduced_system
+from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
+from daedalus.simulation.result.records_of_methods import choice_of
+from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
-from daedalus.simulation.run.pieces import Next, Piece, Stuck
+from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road, road_through
-from daedalus.simulation.singular.singular_passage import PASSED, passage
+from daedalus.simulation.singular.singular_passage import passage
 
-# Ends of a run that a bad choice may have led to.
-SUSPECT = ("singular", "not_projected", "not_finite", "step_too_small", "newton_failed", "rounding")
 # Near a state that obeys all constraints: as far as this, in nominal values.
 NEAR = 1e-3
 # The smallest singular value of the best rows, divided by their lengths, at a singular configuration.
@@ -49,67 +51,97 @@ def with_other_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
     if not isinstance(found, Rechosen):
         return found
     method = done.method if isinstance(done._plant, ImplicitPlant) else request.method
-    way = road_through(request, reduced_system(found.reduced), road.inputs, method, done.notes[0], t)
-    return begin(way, t, found.start)
+    way = road_through(request, reduced_system(found.reduced), road.inputs, method, choice_of(done.records), t)
+    piece = begin(way, t, found.start)
+    if done.status is Ending.PASSED:  # with the constraints that it came with
+        return piece
+    notes = (*piece.settings.notes, ConstraintsRechosen(t))
+    return piece._replace(settings=replace(piece.settings, notes=notes))
 
 
-def rechosen(redundancy: Redundancy, done: Trajectory, t1: float) -> Rechosen | Trajectory | Stuck | None:
+@dataclass(frozen=True)
+class Halt:
+    """Where a run stopped: the system that ran, the moment, how it ended and at which event, "" where at none."""
+
+    system: System
+    moment: Samples
+    ending: Ending
+    event: str = ""
+
+
+def rechosen(redundancy: Redundancy, done: Trajectory, t1: float) -> Rechosen | Trajectory | Stop | None:
     """How a run to t1 goes on that stopped for its choice of constraints; None where it stopped for something else."""
-    asked = done.status == "event" and done.events[-1].name in EVENTS
-    present = _present(redundancy, done.system)
-    if present is None or not (asked or done.status in (PASSED, *SUSPECT)):
+
+    def over(rows: list[int]) -> Trajectory | None:
+        def distance(t: float) -> float:
+            return _smallest(scaled(jacobian_at(redundancy.moving, _place(redundancy, done.at(t))))[rows])
+
+        return passage(done, t1, distance)
+
+    event = done.events[-1].name if done.status is Ending.EVENT else ""
+    return rechosen_at(redundancy, Halt(done.system, done.end, done.status, event), over)
+
+
+def rechosen_at(
+    redundancy: Redundancy, halt: Halt, over: Callable[[list[int]], Trajectory | None] | None = None
+) -> Rechosen | Trajectory | Stop | None:
+    """How a run goes on from where it stopped.
+
+    `over` leads it over a singular configuration at which its constraints, as rows, lose a rank; without it the run
+    ends there.
+    """
+    asked = halt.ending is Ending.EVENT and halt.event in EVENTS
+    present = _present(redundancy, halt.system)
+    if present is None or not (asked or halt.ending is Ending.PASSED or halt.ending.may_be_bad_constraints):
         return None
-    place = _place(redundancy, done.end)
-    if done.status == PASSED:
+    place = _place(redundancy, halt.moment)
+    if halt.ending is Ending.PASSED:
         return _behind(redundancy, place, present)
     matrix, rank = scaled(jacobian_at(redundancy.moving, place)), len(present.independent)
     own, best = (_smallest(matrix[list(rows)]) for rows in (present.independent, chosen_rows(matrix, rank)[0]))
     if best < SINGULAR:
-
-        def distance(t: float) -> float:
-            return _smallest(scaled(jacobian_at(redundancy.moving, _place(redundancy, done.at(t))))[rows])
-
-        rows = list(present.independent)
-        return passage(done, t1, distance) or _singular_configuration(redundancy, place, present)
-    if asked and done.events[-1].name == EVENT:
-        return _with_more(redundancy, done, place, present)
+        led = None if over is None else over(list(present.independent))
+        return led or _singular_configuration(redundancy, place, present)
+    if asked and halt.event == EVENT:
+        return _with_more(redundancy, place, present)
     if not asked and best < BETTER * own:
         return None
     choice = redundancy.choose(place, rank)
     if choice is None or choice.independent == present.independent:
         return _singular_configuration(redundancy, place, present)
-    return Rechosen(redundancy.model(choice), done.end)
+    return Rechosen(redundancy.model(choice), halt.moment)
 
 
-def _with_more(
-    redundancy: Redundancy, done: Trajectory, place: MotionPlace, present: IndependentRows
-) -> Rechosen | Stuck:
+def _with_more(redundancy: Redundancy, place: MotionPlace, present: IndependentRows) -> Rechosen | Stop:
     """After a dropped constraint was violated: all of them at a state nearby, if there is one."""
     moving, names = redundancy.moving, redundancy.names
     off = constraints_at(moving, place)[0]
     worst = max(present.dependent, key=lambda k: abs(off[k]))
     others = redundancy.listed([k for k in present.independent if k in present.involved])
-    head = f"{names[worst]} no longer follows from {others} at t = {place.t:.6g} (violated by {abs(off[worst]):.2g})"
+    head = f"{names[worst]} no longer follows from {others} at {time_text(place.t)} (violated by {abs(off[worst]):.2g})"
     onto = moved_onto(moving, place, list(range(len(names))))
     size = np.maximum(np.abs(place.x), moving.system.nominal["x"])
     if onto is None or np.any(np.abs(onto.x - place.x) > NEAR * size):
-        return Stuck(
-            f"{head}, and no state nearby obeys both; try constraints that allow the motion, or an event that ends "
-            "one of them"
-        )
+        return Stop(
+            Ending.STUCK, place.t, f"{head}, and no state nearby obeys both",
+            remedy="constraints that allow the motion, or an event that ends one of them",
+            equations=(names[worst],), obstacle=Obstacle.CONFLICT,
+        )  # fmt: skip
     matrix = scaled(jacobian_at(moving, onto))
     rank = rank_of(matrix)
     choice = redundancy.choose(onto, rank)
     if choice is None or choice.independent == present.independent:
-        return Stuck(
-            f"{head}: {rank} of {len(names)} constraints are independent there, {len(present.independent)} were "
-            "before; try a run that begins there with the constraints that count from then on"
-        )
+        counts = f"{rank} of {len(names)} constraints are independent there, {len(present.independent)} were before"
+        return Stop(
+            Ending.STUCK, place.t, f"{head}: {counts}",
+            remedy="a run that begins there with the constraints that count from then on",
+            equations=(names[worst],), obstacle=Obstacle.OTHER_RANK,
+        )  # fmt: skip
     start = dict(zip(moving.system.labels["x"], onto.x.tolist()))
     return Rechosen(redundancy.model(choice), start)
 
 
-def _behind(redundancy: Redundancy, place: MotionPlace, present: IndependentRows) -> Rechosen | Stuck:
+def _behind(redundancy: Redundancy, place: MotionPlace, present: IndependentRows) -> Rechosen | Stop:
     """Behind a singular configuration: on all constraints again, which are near."""
     onto = moved_onto(redundancy.moving, place, list(range(len(redundancy.names))))
     size = np.maximum(np.abs(place.x), redundancy.moving.system.nominal["x"])
@@ -118,16 +150,19 @@ def _behind(redundancy: Redundancy, place: MotionPlace, present: IndependentRows
     return Rechosen(redundancy.model(present), dict(zip(redundancy.moving.system.labels["x"], onto.x.tolist())))
 
 
-def _singular_configuration(redundancy: Redundancy, place: MotionPlace, present: IndependentRows) -> Stuck:
+def _singular_configuration(redundancy: Redundancy, place: MotionPlace, present: IndependentRows) -> Stop:
     """The constraints lose a rank here: the motion may branch."""
     matrix = scaled(jacobian_at(redundancy.moving, place))
     weakest = np.linalg.svd(matrix[list(present.independent)])[0][:, -1]
     rows = [present.independent[k] for k in np.flatnonzero(np.abs(weakest) > 0.1)]
-    names = redundancy.listed(rows)
-    return Stuck(
-        f"the mechanism comes to a singular configuration at t = {place.t:.6g}: {names} no longer act in different "
-        "directions there, and the motion may go on in more than one way; try another start, or a constraint that "
-        "leads it through"
+    return Stop(
+        Ending.STUCK,
+        place.t,
+        f"the mechanism comes to a singular configuration at {time_text(place.t)}: {redundancy.listed(rows)} no longer "
+        "act in different directions there, and the motion may go on in more than one way",
+        remedy="another start, or a constraint that leads it through",
+        equations=tuple(redundancy.names[k] for k in rows),
+        obstacle=Obstacle.SINGULAR_CONFIGURATION,
     )
 
 

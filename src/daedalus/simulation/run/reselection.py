@@ -14,18 +14,15 @@ from daedalus.errors import SingularModelError
 from daedalus.integrators.methods import METHODS
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
+from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
+from daedalus.simulation.result.records import listed
+from daedalus.simulation.result.records_on_the_way import StatesSelected
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.pieces import Piece, Stuck
+from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.road import Road
-from daedalus.simulation.run.stop_reason import without_advice
 
-# Names in one note.
-MOST_NAMES = 6
-# Ends of a run that a singular configuration leads to, and how near one is where it is named as the reason.
-LOST = ("newton_failed", "rounding", "singular", "step_too_small", "not_finite", "inconsistent")
+# How near a singular configuration is where it is named as what ended a run.
 NEAR = 1e-2
-# How the note of a choice begins.
-TOLD = "states selected "
 
 
 def with_choice(piece: Piece, event: str = "") -> Piece:
@@ -44,25 +41,23 @@ def with_choice(piece: Piece, event: str = "") -> Piece:
         settings,
         rhs=plant.model_of(p, settings.core_plant, needs_drift),
         choice=plant.selection.places(p),
-        notes=(*(note for note in settings.notes if not note.startswith(TOLD)), _told(plant, piece, p, event)),
+        notes=(*(r for r in settings.notes if not isinstance(r, StatesSelected)), _selected(plant, piece, p, event)),
     )
     return piece._replace(settings=settings, parameters=p, row=plant.completed(piece.begin, piece.row, u, p))
 
 
-def _told(plant: SelectedPlant, piece: Piece, p: np.ndarray, event: str) -> str:
-    selected, dependent = plant.selection.labels(p)
-    when = f"anew at t = {piece.begin:.6g}" if event else "at the start"
-    return f"{TOLD}{when}: {_listed(selected)}; dependent: {_listed(dependent)}"
+def _selected(plant: SelectedPlant, piece: Piece, p: np.ndarray, event: str) -> StatesSelected:
+    return StatesSelected(piece.begin if event else None, *plant.selection.labels(p))
 
 
-def with_another_choice(road: Road, first: Piece, done: Trajectory) -> Piece | Stuck | None:
+def with_another_choice(road: Road, first: Piece, done: Trajectory) -> Piece | Stop | None:
     """What follows a piece that stopped; None where it ended at an event of the model, or for no reason of the choice.
 
     `first` is the piece that the run began with: all of them run the same equations.
     """
     system = done.system
-    if done.status != "event":
-        return _singular(first, done) if done.status in LOST else None
+    if done.status is not Ending.EVENT:
+        return _singular(first, done) if done.status.may_lack_states else None
     event = system.events[done.outcome.events[-1][0]].name
     if event not in {choice.event for choice in system.choices}:
         return None
@@ -71,11 +66,14 @@ def with_another_choice(road: Road, first: Piece, done: Trajectory) -> Piece | S
     try:
         return with_choice(following, event)
     except SingularModelError as error:
-        return Stuck("; ".join([error.what.rstrip("."), *error.facts, f"try {error.remedy}"]))
+        return Stop(
+            Ending.STUCK, following.begin, error.what.rstrip("."), tuple(error.facts), error.remedy,
+            obstacle=Obstacle.SINGULAR_CONFIGURATION,
+        )  # fmt: skip
 
 
-def _singular(first: Piece, done: Trajectory) -> Stuck | None:
-    """The reason where a run failed near a point at which no choice is regular."""
+def _singular(first: Piece, done: Trajectory) -> Stop | None:
+    """The end where a run failed near a point at which no choice is regular."""
     plant, end = first.settings.plant, done.end
     assert isinstance(plant, SelectedPlant)
     begin, now = (
@@ -85,13 +83,10 @@ def _singular(first: Piece, done: Trajectory) -> Stuck | None:
     near, group = plant.selection.weakest(begin, now)
     if near > NEAR:
         return None
-    names = group.choice.constraints[0]
+    names, t = group.choice.constraints[0], float(end.time)
     hardly = "hardly determines any of its" if len(names) == 1 else "hardly determine any of their"
-    return Stuck(
-        f"the run comes near a singular configuration at t = {float(end.time):.6g}: {_listed(names)} {hardly} states "
-        f"there; {without_advice(done.stop_reason)}"
-    )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:MOST_NAMES]) + (", …" if len(names) > MOST_NAMES else "")
+    head = f"the run comes near a singular configuration at {time_text(t)}"
+    return Stop(
+        Ending.STUCK, t, f"{head}: {listed(names)} {hardly} states there", done.stop.findings,
+        equations=tuple(names), obstacle=Obstacle.SINGULAR_CONFIGURATION,
+    )  # fmt: skip

@@ -29,6 +29,7 @@ from daedalus.simulation.plant.lobatto_step import attach_momentum_form
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.plant.solvable import Unsolved, solvable
+from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Request, checked_numbers
 from daedalus.simulation.run.settings import Settings, settings_of
@@ -53,7 +54,7 @@ class Road(NamedTuple):
     settings: Settings
     drive: Drive
     inputs: Inputs  # that the solved system takes
-    why: str = ""  # this method, where it was not asked for
+    why: MethodChoice | None = None  # this method, where it was not asked for
 
 
 class KeptRoad(NamedTuple):
@@ -62,7 +63,7 @@ class KeptRoad(NamedTuple):
     system: System
     method: str | Tableau
     settings: Settings
-    why: str
+    why: MethodChoice | None
     undriven: Drive | None  # that of a system without inputs
 
 
@@ -86,7 +87,9 @@ def with_whole_inputs(request: Request) -> Request:
     return request._replace(inputs=with_input_derivatives(request.model, gathered, request.span))
 
 
-def road_through(request: Request, system: System, left: Inputs, method: str | Tableau, why: str, t0: float) -> Road:
+def road_through(
+    request: Request, system: System, left: Inputs, method: str | Tableau, why: MethodChoice | None, t0: float
+) -> Road:
     """The road that runs a given system, which still takes the inputs `left`, by a given method from t0 on."""
     closed, drive = read_inputs(system, left, (t0, request.t1))
     if drive.tables and is_implicit(method):
@@ -116,11 +119,11 @@ def implicit_road(request: Request, reason: str) -> Road:
 # -- which system, which method ----------------------------------------------------------------------------------------
 
 
-def _system_and_method(request: Request) -> tuple[System, Inputs, str | Tableau, str]:
+def _system_and_method(request: Request) -> tuple[System, Inputs, str | Tableau, MethodChoice | None]:
     """The system, the inputs that it still takes, the method, and why this method where that was left open."""
     system, method, inputs = request.system, request.method, request.inputs or {}
     if is_implicit(method):
-        return system, inputs, method, ""
+        return system, inputs, method, None
     if system.choices and method == "auto":
         return system, inputs, *implicit_choice(system, CHOSEN, request.rtol, atol=request.atol)
     jumps = jumps_differentiated(system, request.span)
@@ -130,13 +133,13 @@ def _system_and_method(request: Request) -> tuple[System, Inputs, str | Tableau,
         return _as_written(request, jumps)
     found, left = driven_system(request.model, request.inputs, request.span)
     if isinstance(found, System):
-        return found, left, method, ""
+        return found, left, method, None
     if method != "auto":
         raise found.error
     return _as_written(request, found.reason)
 
 
-def _as_written(request: Request, reason: str) -> tuple[System, Inputs, str, str]:
+def _as_written(request: Request, reason: str) -> tuple[System, Inputs, str, MethodChoice]:
     """The model as it is written, by an implicit method."""
     system, inputs = request.system, request.inputs or {}
     smooth = runs_smoothly(system, inputs)

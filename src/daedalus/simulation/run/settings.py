@@ -21,6 +21,14 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.plant.switched_plant import switched_plant
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_methods import (
+    ExplicitChosen,
+    MethodAsked,
+    MethodChoice,
+    NotSymplectic,
+    ToleranceTightened,
+)
 from daedalus.simulation.run.fitting_method import caveats, check_fits
 from daedalus.simulation.run.request import checked_numbers
 from daedalus.simulation.switching.condition_times import condition_times
@@ -33,7 +41,6 @@ if TYPE_CHECKING:
 # what is published, with SciPy's DOP853 as with ours. With a tenth of the tolerance in the error test each component is
 # within 100 rtol (18 at rtol = 1e-4, 72 at 1e-6, 33 at 1e-8), for 20 to 35 % more evaluations.
 CONSTRAINED, FLOOR = 0.1, 1e-12
-TIGHTENED = "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged"
 # Errors of a variable that is zero are divided by its tolerance, which is not zero for that; squares of it still count.
 SMALLEST = 1e-150
 
@@ -46,14 +53,14 @@ class Settings:
     rhs: Any  # the compiled right-hand side, as the core takes it
     core_method: Any  # a name or a tableau, as the core takes it
     method: str
-    reason: str
+    reason: MethodChoice  # why this method
     rtol: float  # as asked for
     max_steps: int | None
     time_limit: float | None
     call: dict[str, Any]  # what the core's plan takes beside these, where it differs from its own defaults
     core_plant: Plant  # whose functions the core calls: the plant itself, or one with modes
     switches: Switches | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Record, ...] = ()
     # Conditions on time that steps end at although the equations keep them as they are.
     stops: ca.Function | None = None
     # Dependent states and the equations in their place, where parameters choose the states.
@@ -124,12 +131,13 @@ def _checked(
         check_fits(plant, method)
     tolerance = row_tolerance(system, atol) if implicit else absolute_tolerance(system, atol)
     call = {"atol": tolerance, **{k: v for k, v in numbers.items() if v is not None}}
+    notes: tuple[Record, ...]
     core_plant, switches, notes = switched_plant(plant) if locate and not takes_momenta(method) else (plant, None, ())
     if system.has_invariants and core_plant.projection is not None:
         call["projection"] = core_plant.projection.core
         if method == "auto" and FLOOR < rtol <= LOOSE_EXPLICIT:
             call["rtol"], call["atol"] = CONSTRAINED * rtol, CONSTRAINED * tolerance
-            notes = (*notes, TIGHTENED)
+            notes = (*notes, ToleranceTightened())
     if method == "auto":
         call["watch_stiffness"] = True
     if system.events or (switches is not None and switches.count):
@@ -138,10 +146,11 @@ def _checked(
         notes += caveats(plant, method)
         if switches_of(system) is not None:
             call["kinked"] = True
-    core_method, reason = choice.core, choice.reason
+    core_method = choice.core
     if takes_momenta(method):
-        core_method, reason = _momentum_step(system, choice.name)
-    chosen = (core_method, choice.name, reason)
+        core_method, more = _momentum_step(system, choice.name)
+        notes += more
+    chosen = (core_method, choice.name, reason_of(method, choice.name, rtol, numbers["step"]))
     core = _core_model(core_plant, choice.name)
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes)
@@ -154,12 +163,17 @@ def _core_model(plant: Plant, method: str) -> Any:
     return plant.model_with_drift if needs_drift else plant.model
 
 
-def _momentum_step(system: System, method: str) -> tuple[Any, str]:
+def reason_of(method: str | Tableau, name: str, rtol: float, step: float | None) -> MethodChoice:
+    """Why the method of a name runs: by the tolerance, or since it was asked for."""
+    return ExplicitChosen(name, rtol) if method == "auto" else MethodAsked(name, step is not None)
+
+
+def _momentum_step(system: System, method: str) -> tuple[Any, tuple[Record, ...]]:
     """The step of a method of momenta, and whether it is symplectic for this system."""
-    from daedalus.simulation.plant.lobatto_step import NOT_SYMPLECTIC, lobatto_step
+    from daedalus.simulation.plant.lobatto_step import lobatto_step
 
     step = lobatto_step(system, METHODS[method].order // 2 + 1)
-    return step, "as asked" if system.prepared["momentum form"].symplectic else f"as asked; {NOT_SYMPLECTIC}"
+    return step, () if system.prepared["momentum form"].symplectic else (NotSymplectic(),)
 
 
 def row_tolerance(system: System, atol: object) -> np.ndarray:

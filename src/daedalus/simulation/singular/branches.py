@@ -13,20 +13,19 @@ from functools import partial
 
 import numpy as np
 
+from daedalus.simulation.result.ending import Obstacle
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Dense, Outcome
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.independence import independence_of
-from daedalus.simulation.singular.singular_configuration import ADVICE, came_near, weak_constraints
-from daedalus.simulation.singular.singular_passage import NOTE
+from daedalus.simulation.singular.singular_configuration import came_near, weak_constraints
 from daedalus.simulation.singular.singular_places import Passed, singular_places
-
-# How many times one note lists.
-MOST_TIMES = 4
 
 
 def told_of_branches(whole: Trajectory, rtol: float, has_steps: bool) -> Trajectory:
-    """The run with a note on the singular configurations that it passed, or up to where it left its branch.
+    """The run with a record of the singular configurations that it passed, or up to where it left its branch.
 
     `has_steps`: its samples are all steps, not what save_at asks for.
     """
@@ -50,32 +49,32 @@ def _first_kink(places: list[Passed]) -> int:
 
 
 def _told(piece: Trajectory, times: list[float]) -> Trajectory:
-    """The piece with a note."""
+    """The piece with a record of the places that it passed."""
     if not times:
         return piece
-    listed = ", ".join(f"{t:.6g}" for t in times[:MOST_TIMES]) + (", …" if len(times) > MOST_TIMES else "")
     arrays = (piece._parameters, piece._times, piece._x)
-    outcome = partial(_with_note, piece, f"{NOTE}: t = {listed}")
+    outcome = partial(_with_record, piece, DeadCentresPassed(tuple(times)))
     return Trajectory(piece._plant, piece._drive, *arrays, piece.status, outcome, piece._source)
 
 
-def _with_note(piece: Trajectory, note: str) -> Outcome:
-    return replace(piece.outcome, notes=(*piece.outcome.notes, note))
+def _with_record(piece: Trajectory, record: Record) -> Outcome:
+    return replace(piece.outcome, records=(*piece.outcome.records, record))
 
 
 def _ended(piece: Trajectory, labels: Sequence[str], place: Passed, has_steps: bool) -> Trajectory:
     """The piece up to where it left its branch."""
     t, dense = place.time, piece.dense
     forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
-    reason = f"{came_near(t, weak_constraints(labels, place.shares))}; the run has a kink there; {ADVICE}"
+    weak = weak_constraints(labels, place.shares)
+    stop = came_near(t, weak, ("the run has a kink there",), Obstacle.LEFT_BRANCH)
     events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) > 0)
-    outcome = replace(piece.outcome, stop_reason=reason, events=events)
+    outcome = replace(piece.outcome, stop=stop, events=events)
     before = forward * (t - piece._times) > 0
     times, rows = piece._times[before], piece._x[before]
     if has_steps:
         times, rows = np.append(times, t), np.vstack([rows, piece.at([t])._x])
     arrays = (piece._parameters, times, rows)
-    return Trajectory(piece._plant, piece._drive, *arrays, "stuck", outcome, dense_until(dense, t))
+    return Trajectory(piece._plant, piece._drive, *arrays, stop.ending, outcome, dense_until(dense, t))
 
 
 def dense_until(dense: Dense, t: float) -> Dense:

@@ -10,22 +10,20 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
+from daedalus.simulation.result.records import listed
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.pieces import Stuck
-from daedalus.simulation.run.stop_reason import without_advice
 from daedalus.simulation.singular.independence import scales, structure_of, system_jacobian
-from daedalus.simulation.singular.singular_configuration import LARGEST, SHARE, listed, matrix_at
+from daedalus.simulation.singular.singular_configuration import LARGEST, SHARE, matrix_at
 
-# Ends that a fold may have led to; a matrix that is singular names its unknown already.
-SUSPECT = ("newton_failed", "rounding", "step_too_small")
 # Before the end: this part of the run; what the smallest singular value was there falls by this at least.
 BEFORE, FALL = 0.01, 0.01
 
 
-def impasse_end(done: Trajectory) -> Stuck | None:
-    """The reason where an implicit run stopped at a fold of its algebraic equations; None for other ends."""
+def impasse_end(done: Trajectory) -> Stop | None:
+    """The end where an implicit run stopped at a fold of its algebraic equations; None for other ends."""
     plant = done._plant
-    if not isinstance(plant, ImplicitPlant) or done.status not in SUSPECT or len(done._times) < 2:
+    if not isinstance(plant, ImplicitPlant) or not done.status.may_be_fold or len(done._times) < 2:
         return None
     system, end = plant.system, float(done.end.time)
     if not plant.constraint_rows or sum(system.sizes[letter] for letter in ("x", "z")) > LARGEST:
@@ -55,9 +53,14 @@ def impasse_end(done: Trajectory) -> Stuck | None:
         for names, share in ((system.equation_labels, folds), (labels, moved))
     )
     determine = "determines" if len(equations) == 1 else "determine"
-    return Stuck(
-        f"the algebraic equations become singular at t = {end:.6g} (an impasse): {listed(equations)} no longer "
-        f"{determine} {listed(variables)} there, and the solution may not go on; "
-        f"{without_advice(done.stop_reason)}; try an event that ends the run before it, or what was neglected and "
-        f"makes {variables[0]} a state"
+    return Stop(
+        Ending.STUCK,
+        end,
+        f"the algebraic equations become singular at {time_text(end)} (an impasse): {listed(equations)} no longer "
+        f"{determine} {listed(variables)} there, and the solution may not go on",
+        done.stop.findings,
+        f"an event that ends the run before it, or what was neglected and makes {variables[0]} a state",
+        tuple(variables),
+        tuple(equations),
+        obstacle=Obstacle.IMPASSE,
     )

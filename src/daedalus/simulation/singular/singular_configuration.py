@@ -14,26 +14,23 @@ import casadi as ca
 import numpy as np
 
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
+from daedalus.simulation.result.records import listed
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.pieces import Stuck
-from daedalus.simulation.run.stop_reason import without_advice
 from daedalus.simulation.singular.independence import independence_of, scales, structure_of, system_jacobian
 
-# Ends that a singular configuration may have led to.
-SUSPECT = ("newton_failed", "rounding", "step_too_small", "singular")
 # Near: so much of what the smallest singular value was at the beginning of the run, or less.
 NEAR = 0.05
 # Larger systems are not judged, since the singular values of a full matrix would take too long.
 LARGEST = 400
-# How many equations are named, and which part of the largest share counts.
-MOST_NAMES, SHARE = 6, 0.1
-ADVICE = "try another start, or a constraint that leads it through"
+# Equations with this part of the largest share are named.
+SHARE = 0.1
 
 
-def singular_end(done: Trajectory) -> Stuck | None:
-    """The reason where a run of index 2 or 3, or reduced from that, stopped near a singular configuration, or None."""
-    if done.status not in SUSPECT or len(done._times) < 2:
+def singular_end(done: Trajectory) -> Stop | None:
+    """The end where a run of index 2 or 3, or reduced from that, stopped near a singular configuration, or None."""
+    if not done.status.may_be_singular or len(done._times) < 2:
         return None
     found = _constraints_at_both_ends(done)
     if found is None or not all(np.all(np.isfinite(matrix)) for matrix in found[:2]):
@@ -50,7 +47,7 @@ def singular_end(done: Trajectory) -> Stuck | None:
     if of_constraints.max() < SHARE * share.max():
         return None
     weak = weak_constraints(labels, of_constraints)
-    return Stuck(f"{came_near(float(done.end.time), weak)}; {without_advice(done.stop_reason)}; {ADVICE}")
+    return came_near(float(done.end.time), weak, done.stop.findings, Obstacle.SINGULAR_CONFIGURATION)
 
 
 def _constraints_at_both_ends(done: Trajectory) -> tuple[np.ndarray, np.ndarray, Sequence[str], np.ndarray] | None:
@@ -69,11 +66,18 @@ def _constraints_at_both_ends(done: Trajectory) -> tuple[np.ndarray, np.ndarray,
     return first, last, system.equation_labels, structure.c > 0
 
 
-def came_near(t: float, weak: str) -> str:
-    """That a run came near a singular configuration, and what that means."""
-    return (
-        f"the run comes near a singular configuration (a dead centre) at t = {t:.6g}: {weak} there, and the motion may "
-        "go on in more than one way"
+def came_near(t: float, weak: tuple[str, ...], facts: tuple[str, ...], obstacle: Obstacle) -> Stop:
+    """The end of a run near a singular configuration, where some constraints are weak."""
+    hardly = "hardly acts on the motion" if len(weak) == 1 else "hardly act in different directions"
+    return Stop(
+        Ending.STUCK,
+        t,
+        f"the run comes near a singular configuration (a dead centre) at {time_text(t)}: {listed(weak)} {hardly} there"
+        ", and the motion may go on in more than one way",
+        facts,
+        "another start, or a constraint that leads it through",
+        equations=weak,
+        obstacle=obstacle,
     )
 
 
@@ -90,14 +94,6 @@ def matrix_at(plant: ImplicitPlant, jacobian: ca.SX, moment: Samples) -> np.ndar
     return np.array(ca.DM(ca.Function("jacobian", arguments, [jacobian])(*values)).full())
 
 
-def weak_constraints(labels: Sequence[str], share: np.ndarray) -> str:
-    """The equations whose combination vanishes there, and that it does."""
-    names = [labels[int(k)] for k in np.flatnonzero(share >= SHARE * share.max())]
-    if len(names) == 1:
-        return f"{names[0]} hardly acts on the motion"
-    return f"{listed(names)} hardly act in different directions"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a row, not too many."""
-    return ", ".join(names[:MOST_NAMES]) + (", …" if len(names) > MOST_NAMES else "")
+def weak_constraints(labels: Sequence[str], share: np.ndarray) -> tuple[str, ...]:
+    """The equations whose combination vanishes there."""
+    return tuple(labels[int(k)] for k in np.flatnonzero(share >= SHARE * share.max()))

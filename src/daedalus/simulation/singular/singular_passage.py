@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.ending import Ending, Stop, reached
 from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
+from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.trajectory import Trajectory
 
-PASSED = "passed"
-NOTE = "singular configurations (dead centres) are passed on the branch that the motion is on"
 # How far behind the place the run goes on, in distances at which it stopped before it.
 BEHIND = 3.0
 # The polynomial and its window, in lengths of the passage.
@@ -44,11 +44,11 @@ def passage(done: Trajectory, t1: float, distance: Callable[[float], float]) -> 
     coefficients = np.array([fit(nodes, column, DEGREE).convert().coef for column in rows.T]).T
     coefficients[0] = done.end._x[0]
     dense = Dense(np.array([t]), np.array([t1 if ends else t + length]), coefficients[None, :, :])
-    outcome = Outcome(f"reached t = {t1:.6g}" if ends else NOTE, done.method, Work(), (NOTE,))
-    status = "finished" if ends else PASSED
-    return Trajectory(
-        done._plant, done._drive, done._parameters, np.array([t]), done.end._x.copy(), status, outcome, dense
-    )
+    told = DeadCentresPassed()
+    stop = reached(t1) if ends else Stop(Ending.PASSED, t + length, str(told))
+    outcome = Outcome(stop, done.method, Work(), (told,))
+    arrays = (done._parameters, np.array([t]), done.end._x.copy())
+    return Trajectory(done._plant, done._drive, *arrays, stop.ending, outcome, dense)
 
 
 def _length(distance: Callable[[float], float], t: float, begin: float) -> float | None:

@@ -16,6 +16,8 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_models import StartCompleted, StartMoved
 
 
 def consistent_start(
@@ -27,7 +29,7 @@ def consistent_start(
     p: np.ndarray,
     rtol: float,
     given: tuple[object, Mapping[str, object] | None, Mapping[str, object] | None],
-) -> tuple[np.ndarray, tuple[str, ...]]:
+) -> tuple[np.ndarray, tuple[Record, ...]]:
     """The states at the start and what was done about them; `given` is start, inputs and parameters as they came."""
     off = _off_by(plant, drive, t0, x0, p, rtol)
     if not off:
@@ -48,11 +50,11 @@ def consistent_start(
     if _off_by(plant, drive, t0, moved, p, rtol):
         raise _off(off)
     labels = plant.system.labels["x"]
-    onto = tuple(note for note in found.notes if note.endswith("onto the constraints"))
+    onto = tuple(StartMoved(note) for note in found.notes if note.endswith("onto the constraints"))
     if onto:
         return moved, onto
-    changed = [f"{label} = {moved[k]:.6g}" for k, label in enumerate(labels) if abs(moved[k] - x0[k]) > 1e-9]
-    return moved, (f"start values that were not given follow from the constraints: {', '.join(changed[:8])}",)
+    changed = [(label, float(moved[k])) for k, label in enumerate(labels) if abs(moved[k] - x0[k]) > 1e-9]
+    return moved, (StartCompleted(tuple(changed)),)
 
 
 def is_off(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> bool:

@@ -16,8 +16,6 @@ from daedalus.model.system.system import System
 
 # Names in one sentence.
 MOST_NAMES = 6
-# Ends of a run that an infinite acceleration at its start may lead to.
-SUSPECT = ("not_finite", "step_too_small")
 
 
 def check_start_mass(model: Model | System, system: System, t0: float, x0: np.ndarray, p: np.ndarray) -> None:

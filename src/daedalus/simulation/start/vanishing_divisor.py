@@ -22,6 +22,8 @@ from daedalus.reduction.forms.explicit_form import Divisor, explicit_form
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_on_the_way import DivisorVanishes
 from daedalus.simulation.start.singular_mass import check_start_mass
 
 ROUNDING = 8 * np.finfo(float).eps
@@ -68,8 +70,8 @@ def vanishing_divisor(
     return _refused(plant.system, plant.form.divisors[int(vanished[0])], known)
 
 
-def passages(plant: Plant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np.ndarray) -> tuple[str, ...]:
-    """Notes on divisors that change their sign along a run, where the solution may end or go on in several ways."""
+def passages(plant: Plant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np.ndarray) -> tuple[Record, ...]:
+    """Records of divisors that change their sign along a run, where the solution may end or go on in several ways."""
     if not isinstance(plant, ExplicitPlant) or not plant.form.divisors or len(times) < 2:
         return ()
     system = plant.system
@@ -81,16 +83,14 @@ def passages(plant: Plant, drive: Drive, times: np.ndarray, x: np.ndarray, p: np
         return ()
     u = drive.at(times) if needs_inputs else drive.constants
     signs = np.sign(function.core.evaluate_many(times[:, None], x, u, p)[0]).T
-    notes = []
+    found: list[Record] = []
     for divisor, row in zip(plant.form.divisors, signs):
         places = np.flatnonzero(row[1:] * row[:-1] <= 0)
         if len(places):
             text = expression_text(divisor.expression, _labels(system), 80)
-            notes.append(
-                f"{text}, which stands before {divisor.unknown} in {divisor.equation}, passes through zero between "
-                f"t = {times[places[0]]:.6g} and {times[places[0] + 1]:.6g}: dd.analyse says what the model is there"
-            )
-    return tuple(notes[:MOST_NAMES])
+            begin, end = (float(t) for t in times[places[0] : places[0] + 2])
+            found.append(DivisorVanishes(text, divisor.unknown, divisor.equation, begin, end))
+    return tuple(found[:MOST_NAMES])
 
 
 def _labels(system: System) -> dict[int, str]:

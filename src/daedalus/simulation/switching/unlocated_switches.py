@@ -2,7 +2,8 @@
 
 Steps end where a condition of the equations changes. At a kink, where both branches say the same, such as |v| where v
 comes to rest, rounding turns the condition to and fro, and nothing would be gained by meeting it: a step across keeps
-its error by its length. A jump that leads back to itself from both sides is another matter: see `sliding_text`.
+its error by its length. A jump that leads back to itself from both sides is another matter: see
+`daedalus.simulation.run.stop_reason.sliding`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ import numpy as np
 from daedalus.integrators.methods import METHODS
 from daedalus.model.expressions import elements
 from daedalus.reduction.switches import LETTERS, Switches, switches_of
+from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.result.records_of_methods import choice_of
+from daedalus.simulation.result.records_on_the_way import SwitchesCrossed
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.road import Road
@@ -23,9 +27,6 @@ from daedalus.simulation.run.settings import settings_of
 
 # Branches that differ by less than this share of the terms of their equations are one at a condition that just changes.
 SAME = 1e-6
-CROSSING = "steps cross switches"
-# Ends of runs that a step across the condition may pass.
-STALLED = ("newton_failed", "rounding", "step_too_small", "inconsistent")
 
 
 def piece_without_cuts(road: Road, first: Piece, done: Trajectory) -> Piece | None:
@@ -37,20 +38,17 @@ def piece_without_cuts(road: Road, first: Piece, done: Trajectory) -> Piece | No
     if not hasattr(run, "turns") or done.method not in METHODS:
         return None
     switches = switches_of(done.system)
-    if switches is None or switches.count == 0 or CROSSING in done.notes[0]:
+    if switches is None or switches.count == 0 or any(isinstance(record, SwitchesCrossed) for record in done.records):
         return None
-    if done.status == "chattering" and run.last_turned >= 0 and is_kink(done, switches, run.last_turned):
-        why = f"{switches.conditions[run.last_turned]} changes to and fro, and both branches agree there"
-    elif done.status in STALLED:
-        last = f"behind the switch of {switches.conditions[run.last_turned]}" if run.last_turned >= 0 else "to a switch"
-        why = f"no step was possible {last}"
-    else:
+    agree = done.status is Ending.CHATTERING and run.last_turned >= 0 and is_kink(done, switches, run.last_turned)
+    if not agree and not done.status.may_be_stalled_switch:
         return None
-    # What time alone decides is still known.
+    last = switches.conditions[run.last_turned] if run.last_turned >= 0 else None
     settings = settings_of(done.system, done.method, request.rtol, request.atol, *request.limits)
-    settings = replace(settings, stops=switches.clock)
-    told = f"{done.notes[0]}; from t = {float(done.end.time):.6g} on {CROSSING}: {why}"
-    return Piece(settings, done._drive, done._parameters, run.stop_time, np.array(run.end), told)
+    notes = (*settings.notes, SwitchesCrossed(float(done.end.time), last, agree))
+    # What time alone decides is still known.
+    settings, why = replace(settings, stops=switches.clock, notes=notes), choice_of(done.records)
+    return Piece(settings, done._drive, done._parameters, run.stop_time, np.array(run.end), why)
 
 
 def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:

@@ -1,0 +1,41 @@
+"""Records of a run: what was decided or met on its way, as data that prints itself as a sentence.
+
+A kind of record is a frozen dataclass of plain fields (numbers, strings, tuples of these, other records) with a
+`__str__`. Files hold the name of the kind, its fields and the sentence, which stays where a kind is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+# Names and times in one sentence.
+MOST_LISTED = 6
+
+
+class Record:
+    """What was decided or met on the way of a run; `str` gives a sentence."""
+
+
+@dataclass(frozen=True)
+class Told(Record):
+    """A sentence whose kind is not known here, such as one of a file that a later version wrote."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def sentences(records: Iterable[Record]) -> tuple[str, ...]:
+    """Records in words."""
+    return tuple(str(record) for record in records)
+
+
+def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
+    """Names in a row, not too many.
+
+    >>> listed(["x", "y", "z"], 2)
+    'x, y, …'
+    """
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

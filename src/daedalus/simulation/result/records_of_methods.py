@@ -1,0 +1,137 @@
+"""Which method ran, and why: asked for, chosen by the tolerance, or implicit where the model needs it or is stiff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from daedalus.simulation.result.records import Record, listed
+
+
+class MethodChoice(Record):
+    """Which method runs, and why."""
+
+
+def choice_of(records: Iterable[Record]) -> MethodChoice | None:
+    """The choice of the method among records; None where they are of a piece that no method ran."""
+    return next((record for record in records if isinstance(record, MethodChoice)), None)
+
+
+@dataclass(frozen=True)
+class MethodAsked(MethodChoice):
+    """The method was asked for; has_step: at fixed step.
+
+    >>> str(MethodAsked("tsit5")), str(MethodAsked("rk4", True))
+    ('tsit5, as asked', 'rk4, as asked, at fixed step')
+    """
+
+    method: str
+    has_step: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.method}, as asked" + (", at fixed step" if self.has_step else "")
+
+
+@dataclass(frozen=True)
+class ExplicitChosen(MethodChoice):
+    """An explicit method, by the tolerance.
+
+    >>> str(ExplicitChosen("dop853", 1e-6))
+    'auto: dop853, explicit, for rtol = 1e-06'
+    """
+
+    method: str
+    rtol: float
+
+    def __str__(self) -> str:
+        return f"auto: {self.method}, explicit, for rtol = {self.rtol:g}"
+
+
+@dataclass(frozen=True)
+class Stiffness(Record):
+    """Stability held an explicit method to short steps from a time on, seen after some of them.
+
+    >>> str(Stiffness("dop853", 0.01, 2.5, 1))
+    'stability held dop853 to steps of 0.01 from t = 2.5 on, seen after 1 step'
+    """
+
+    method: str
+    step: float
+    time: float
+    steps: int
+
+    def __str__(self) -> str:
+        held = f"stability held {self.method} to steps of {self.step:.2g} from t = {self.time:.3g} on"
+        return f"{held}, seen after {self.steps} {'step' if self.steps == 1 else 'steps'}"
+
+
+@dataclass(frozen=True)
+class ImplicitChosen(MethodChoice):
+    """An implicit method, and because of what; for many unknowns at a loose tolerance, how many and which.
+
+    >>> str(ImplicitChosen("radau5", "outlet is nonlinear in q"))
+    'auto: radau5, implicit, because outlet is nonlinear in q'
+    """
+
+    method: str
+    because: str | Stiffness
+    unknowns: int | None = None
+    rtol: float | None = None
+
+    def __str__(self) -> str:
+        chosen = f"auto: {self.method}, implicit, because {self.because}"
+        if self.unknowns is None:
+            return chosen
+        many = f"of {self.unknowns} unknowns at rtol = {self.rtol:g}"
+        return f"{chosen}, and steps {many} are cheapest with few factorisations"
+
+
+@dataclass(frozen=True)
+class FullNewton(Record):
+    """From a time on every stage of a Radau step has a matrix of its own.
+
+    >>> str(FullNewton(0.5, 0.1))
+    'from t = 0.5 on each stage has a Jacobian of its own, since one for all leads nowhere over steps of 0.1'
+    """
+
+    time: float
+    step: float
+
+    def __str__(self) -> str:
+        since = f"since one for all leads nowhere over steps of {self.step:g}"
+        return f"from t = {self.time:.6g} on each stage has a Jacobian of its own, {since}"
+
+
+@dataclass(frozen=True)
+class ToleranceTightened(Record):
+    """The error test has a part of the tolerance.
+
+    >>> str(ToleranceTightened())
+    'errors are kept to a tenth of the tolerance, since constraints pass them on enlarged'
+    """
+
+    def __str__(self) -> str:
+        return "errors are kept to a tenth of the tolerance, since constraints pass them on enlarged"
+
+
+@dataclass(frozen=True)
+class NotSymplectic(Record):
+    """A method of momenta on a model that is not Hamiltonian."""
+
+    def __str__(self) -> str:
+        return "forces depend on positions or velocities without an energy: the order holds, symplecticity does not"
+
+
+@dataclass(frozen=True)
+class FirstStepsWrong(Record):
+    """Variables that implicit Euler gets wrong wherever the step changes.
+
+    >>> print(FirstStepsWrong(("force",)))  # doctest: +ELLIPSIS
+    implicit Euler on index 3: force is wrong by O(1) at the first step and after each change of step, ...
+    """
+
+    variables: tuple[str, ...]
+
+    def __str__(self) -> str:
+        are = f"{listed(self.variables)} {'is' if len(self.variables) == 1 else 'are'} wrong by O(1)"
+        return f"implicit Euler on index 3: {are} at the first step and after each change of step, however short it is"

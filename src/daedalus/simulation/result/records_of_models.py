@@ -1,0 +1,85 @@
+"""What a model became before it ran: inputs that are called, start values that followed, equations reduced, solved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from daedalus.simulation.result.records import Record
+
+
+@dataclass(frozen=True)
+class InputCalled(Record):
+    """An input that Python evaluates, and why it could not be read as a formula.
+
+    >>> str(InputCalled("u", "it prints"))
+    'input u is called as a Python function: it prints'
+    """
+
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"input {self.name} is called as a Python function: {self.why}"
+
+
+@dataclass(frozen=True)
+class StartCompleted(Record):
+    """Start values that were left open and follow from the constraints, (name, value) each.
+
+    >>> str(StartCompleted((("q[1]", 0.5),)))
+    'start values that were not given follow from the constraints: q[1] = 0.5'
+    """
+
+    values: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{name} = {value:.6g}" for name, value in self.values[:8])
+        return f"start values that were not given follow from the constraints: {told}"
+
+
+@dataclass(frozen=True)
+class StartMoved(Record):
+    """Start values that were moved onto the constraints, as `dd.initialise` tells it."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Reduced(Record):
+    """What the reduction of the index says of the system that is run."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class SolvedEachTime(Record):
+    """Linear equations that every evaluation solves.
+
+    >>> str(SolvedEachTime(40))
+    "40 equations are solved for x' and z at each evaluation"
+    """
+
+    equations: int
+
+    def __str__(self) -> str:
+        return f"{self.equations} equations are solved for x' and z at each evaluation"
+
+
+@dataclass(frozen=True)
+class InvariantsNotKept(Record):
+    """Invariants that steps are not held to, and why.
+
+    >>> str(InvariantsNotKept(("30 of them depend on each other",)))
+    'the invariants are not kept: 30 of them depend on each other'
+    """
+
+    why: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"the invariants are not kept: {'; '.join(self.why)}"

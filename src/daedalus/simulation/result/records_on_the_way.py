@@ -1,0 +1,144 @@
+"""What a run met on its way: switches, other states or constraints, divisors that vanish, dead centres."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from daedalus.simulation.result.records import Record, listed
+
+# Conditions and times in one sentence.
+MOST_CONDITIONS, MOST_TIMES = 4, 4
+
+
+@dataclass(frozen=True)
+class SwitchesLocated(Record):
+    """How many switches steps were cut at, and of which conditions.
+
+    >>> str(SwitchesLocated(1, ("depth > 0",)))
+    '1 switch located of the conditions depth > 0'
+    """
+
+    count: int
+    conditions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        switches = "switch" if self.count == 1 else "switches"
+        return f"{self.count} {switches} located of the conditions {listed(self.conditions, MOST_CONDITIONS)}"
+
+
+@dataclass(frozen=True)
+class SwitchesNotLocated(Record):
+    """Switches that steps are not cut at, and why."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"switches are not located: {self.why}"
+
+
+@dataclass(frozen=True)
+class JumpNotLocated(Record):
+    """A function in the equations that jumps where no step is cut.
+
+    >>> str(JumpNotLocated("floor"))
+    'floor(...) in the equations jumps where no step is cut'
+    """
+
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.function}(...) in the equations jumps where no step is cut"
+
+
+@dataclass(frozen=True)
+class SwitchesCrossed(Record):
+    """From a time on steps cross switches: what a condition did, or that no step got behind it.
+
+    has_agreeing_branches: it changed to and fro, and both branches agree there. condition: None where no switch was met
+    before.
+
+    >>> str(SwitchesCrossed(0.5, "v > 0", True))
+    'from t = 0.5 on steps cross switches: v > 0 changes to and fro, and both branches agree there'
+    >>> str(SwitchesCrossed(0.5, None, False))
+    'from t = 0.5 on steps cross switches: no step was possible to a switch'
+    """
+
+    time: float
+    condition: str | None
+    has_agreeing_branches: bool
+
+    def __str__(self) -> str:
+        why = "no step was possible to a switch"
+        if self.has_agreeing_branches:
+            why = f"{self.condition} changes to and fro, and both branches agree there"
+        elif self.condition is not None:
+            why = f"no step was possible behind the switch of {self.condition}"
+        return f"from t = {self.time:.6g} on steps cross switches: {why}"
+
+
+@dataclass(frozen=True)
+class StatesSelected(Record):
+    """Which states are integrated and which follow; time: since when, or None at the start.
+
+    >>> str(StatesSelected(None, ("x",), ("y",)))
+    'states selected at the start: x; dependent: y'
+    """
+
+    time: float | None
+    selected: tuple[str, ...]
+    dependent: tuple[str, ...]
+
+    def __str__(self) -> str:
+        when = "at the start" if self.time is None else f"anew at t = {self.time:.6g}"
+        return f"states selected {when}: {listed(self.selected)}; dependent: {listed(self.dependent)}"
+
+
+@dataclass(frozen=True)
+class ConstraintsRechosen(Record):
+    """Redundant constraints were chosen anew.
+
+    >>> str(ConstraintsRechosen(1.25))
+    'redundant constraints are chosen anew at t = 1.25'
+    """
+
+    time: float
+
+    def __str__(self) -> str:
+        return f"redundant constraints are chosen anew at t = {self.time:.6g}"
+
+
+@dataclass(frozen=True)
+class DivisorVanishes(Record):
+    """What an equation is divided by passes through zero between two times.
+
+    >>> print(DivisorVanishes("u - x", "x_dot", "valve", 0.5, 0.6))  # doctest: +ELLIPSIS
+    u - x, which stands before x_dot in valve, passes through zero between t = 0.5 and 0.6: dd.analyse says ...
+    """
+
+    divisor: str
+    unknown: str
+    equation: str
+    begin: float
+    end: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.divisor}, which stands before {self.unknown} in {self.equation}, passes through zero between "
+            f"t = {self.begin:.6g} and {self.end:.6g}: dd.analyse says what the model is there"
+        )
+
+
+@dataclass(frozen=True)
+class DeadCentresPassed(Record):
+    """Singular configurations that a run passed, and when; without times where it was led over them.
+
+    >>> str(DeadCentresPassed((0.5, 1.5)))
+    'singular configurations (dead centres) are passed on the branch that the motion is on: t = 0.5, 1.5'
+    """
+
+    times: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        told = "singular configurations (dead centres) are passed on the branch that the motion is on"
+        times = listed([f"{t:.6g}" for t in self.times], MOST_TIMES)
+        return f"{told}: t = {times}" if times else told
