@@ -25,7 +25,10 @@ from daedalus.model.mechanics.equations_of_motion import (
     time_derivative,
     velocity_symbols,
 )
+from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
+from daedalus.model.system.closed_loop import ClosedLoop
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 if TYPE_CHECKING:
@@ -95,8 +98,8 @@ class MomentumForm:
         return replace(self, **changed)
 
 
-def momentum_form(model: Model) -> MomentumForm:
-    """The momentum form of a model, made once and kept; refuses what has none, with the reason.
+def momentum_form(model: Model | System) -> MomentumForm:
+    """The momentum form of a model or system, made once and kept with the system; refuses what has none, with reason.
 
     Example
     -------
@@ -108,24 +111,35 @@ def momentum_form(model: Model) -> MomentumForm:
     >>> form.momentum(0, 0.1, 3.0, [], []), form.symplectic
     (DM(6), True)
     """
-    if not model._mechanics.positions:
+    return once(model if isinstance(model, System) else model.freeze(), _found)
+
+
+def _found(system: System) -> MomentumForm:
+    loop, mechanics = system.part(ClosedLoop), system.part(Mechanics)
+    if loop is not None:
+        return momentum_form(loop.opened).with_inputs(loop.opened, system)
+    if mechanics is None:
         raise InputError(
-            f"The model {model.name!r} has no mechanics.",
+            "A method of momenta needs the Model.",
+            f"the momenta of the System {system.name!r} are not known",
+            because="a System that was loaded, reduced or otherwise rewritten holds equations, and no longer energies, "
+            "forces and constraints apart.",
+            remedy="dd.simulate(m, ...) with the model that was frozen",
+        )
+    if mechanics.model is None:
+        raise InputError(
+            f"The model {system.name!r} has no mechanics.",
             "no coordinate and no body is declared",
             because="a method of momenta needs the kinetic energy, the forces and the constraints apart.",
             remedy='m.coordinate(...) and m.kinetic_energy(...), or another method such as "radau5"',
         )
-    system = model.freeze()
-    known = system.prepared.get("momentum form")
-    if known is None:
-        known = system.prepared["momentum form"] = _made(model, system)
-    return known
+    return _made(mechanics.model, system)
 
 
 def _made(model: Model, system: System) -> MomentumForm:
     written = model._mechanics
     _check_kinds(model)
-    motion = model.mechanics()
+    motion = motion_of(system)
     _check_alone(motion, system)
     q, v, a = (symbols(model, written) for symbols in (position_symbols, velocity_symbols, acceleration_symbols))
     at_rest = ca.SX.zeros(a.numel())

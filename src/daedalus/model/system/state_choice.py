@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from daedalus.model.system.equation_row import EquationRow
+
 Element = tuple[str, int]
 
 
@@ -18,14 +20,14 @@ Element = tuple[str, int]
 class StateChoice:
     """The names of one choice; several levels (positions, velocities) share it where their constraints are alike.
 
-    parameter: the vector that holds P. states, constraints: for each level the elements of states, and the names of
-    the constraints. entries: (element of the parameter, state, constraint), the latter two by their place in a level.
-    event: the one that ends a piece of a run when another choice is better; empty where there is no other choice.
+    parameter: the vector that holds P. states, constraints: for each level the elements of states, and where the
+    constraints come from. entries: (element of the parameter, state, constraint), the latter two by their place in a
+    level. event: the one that ends a piece of a run when another choice is better; empty where there is no other one.
     """
 
     parameter: str
     states: tuple[tuple[Element, ...], ...]
-    constraints: tuple[tuple[str, ...], ...]
+    constraints: tuple[tuple[EquationRow, ...], ...]
     entries: tuple[tuple[int, int, int], ...]
     event: str
 
@@ -35,7 +37,7 @@ class StateChoice:
             self,
             parameter=prefix + self.parameter,
             states=tuple(tuple((prefix + name, k) for name, k in level) for level in self.states),
-            constraints=tuple(tuple(prefix + name for name in level) for level in self.constraints),
+            constraints=tuple(tuple(row.prefixed(prefix) for row in level) for level in self.constraints),
             event=prefix + self.event if self.event else "",
         )
 
@@ -44,7 +46,7 @@ class StateChoice:
         return {
             "parameter": self.parameter,
             "states": [[list(entry) for entry in level] for level in self.states],
-            "constraints": [list(level) for level in self.constraints],
+            "constraints": [[row.to_record() for row in level] for level in self.constraints],
             "entries": [list(entry) for entry in self.entries],
             "event": self.event,
         }
@@ -55,7 +57,7 @@ class StateChoice:
         return StateChoice(
             record["parameter"],
             tuple(tuple((str(name), int(k)) for name, k in level) for level in record["states"]),
-            tuple(tuple(level) for level in record["constraints"]),
+            tuple(tuple(EquationRow.from_record(row) for row in level) for level in record["constraints"]),
             tuple((int(a), int(b), int(c)) for a, b, c in record["entries"]),
             record["event"],
         )

@@ -13,7 +13,9 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
 from daedalus.model.names import element_label, flat_index, split_index
+from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
+from daedalus.reduction.reduction_record import Reduction
 
 
 class Plant(ABC):
@@ -28,7 +30,9 @@ class Plant(ABC):
     def __init__(self, system: System) -> None:
         self.system = system
         self.row_parts = {"x": slice(None)}
-        self.notes: tuple[str, ...] = system.prepared.get("notes", ())
+        reduction = opened(system).part(Reduction)
+        told = reduction.told if reduction is not None and reduction.for_a_run else ()
+        self.notes: tuple[str, ...] = tuple(map(str, told))
 
     @cached_property
     def columns(self) -> dict[str, tuple[slice, tuple[int, ...]]]:

@@ -85,7 +85,7 @@ def _singular(first: Piece, done: Trajectory) -> Stuck | None:
     near, group = plant.selection.weakest(begin, now)
     if near > NEAR:
         return None
-    names = group.choice.constraints[0]
+    names = tuple(row.label for row in group.choice.constraints[0])
     hardly = "hardly determines any of its" if len(names) == 1 else "hardly determine any of their"
     return Stuck(
         f"the run comes near a singular configuration at t = {float(end.time):.6g}: {_listed(names)} {hardly} states "

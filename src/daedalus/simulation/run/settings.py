@@ -156,10 +156,11 @@ def _core_model(plant: Plant, method: str) -> Any:
 
 def _momentum_step(system: System, method: str) -> tuple[Any, str]:
     """The step of a method of momenta, and whether it is symplectic for this system."""
+    from daedalus.model.mechanics.momentum_form import momentum_form
     from daedalus.simulation.plant.lobatto_step import NOT_SYMPLECTIC, lobatto_step
 
     step = lobatto_step(system, METHODS[method].order // 2 + 1)
-    return step, "as asked" if system.prepared["momentum form"].symplectic else f"as asked; {NOT_SYMPLECTIC}"
+    return step, "as asked" if momentum_form(system).symplectic else f"as asked; {NOT_SYMPLECTIC}"
 
 
 def row_tolerance(system: System, atol: object) -> np.ndarray:

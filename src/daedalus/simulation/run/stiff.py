@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
@@ -18,7 +19,7 @@ def go_on_implicitly(road: Road, first: Piece, done: Trajectory) -> Piece | None
     found = f"stability held {done.method} to steps of {abs(run.last_step):.2g} from t = {run.stop_time:.3g} on"
     steps = "step" if run.steps == 1 else "steps"
     system, left = request.system, request.inputs or {}
-    redundancy = road.solved.prepared.get("redundancy")
+    redundancy = road.solved.part(Redundancy)
     if redundancy is not None:
         # Redundant constraints as written would make every matrix singular.
         system, left = unclosed(redundancy, done), road.inputs
