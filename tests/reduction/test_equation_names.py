@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from redundant_models import platform
 
 import daedalus as dd
 from daedalus.reduction.forms import explicit_form
 from daedalus.reduction.index.constraint_rows import constraint_rows
-from daedalus.reduction.reduction_record import Reduction
 from daedalus.simulation.plant.linear_plant import LinearPlant
-from daedalus.simulation.plant.plant import plant_of
+from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.singular.independence import independence_of
 
 PLAIN = ("a", "b", "c", "d")
 # What a reduction, a repair or a snapshot would call an equation of its own.
@@ -122,7 +121,7 @@ def test_dead_centres_are_measured_the_same(names):
     found = []
     for own in (PLAIN, names):
         tr = dd.simulate(two_pendulums(own), 0.1)
-        measure = plant_of(solvable_system(two_pendulums(own))).independence
+        measure = independence_of(plant_of(solvable_system(two_pendulums(own))))
         assert measure is not None
         found.append((measure.logarithms(tr), measure.constrains.tolist(), measure.moving.tolist()))
         assert [label for label, flag in zip(measure.labels, measure.constrains) if flag] == [
@@ -144,7 +143,7 @@ def plain_motion(names):
 
 def test_a_motion_without_constraints_is_not_searched_for_dead_centres():
     system = plain_motion(("rod, differentiated twice", "x is the derivative of y")).freeze()
-    assert plant_of(system).independence is None
+    assert independence_of(plant_of(system)) is None
 
 
 def repeated(names):
@@ -177,17 +176,3 @@ def test_starts_are_the_same(names):
     one, two = (dd.initialise(two_pendulums(own), {"v": [0.1, 1.0, 0.2]}, free=["v", "p"]) for own in (PLAIN, names))
     assert all(np.array_equal(one.vectors[letter], two.vectors[letter]) for letter in ("x", "z", "xdot"))
     assert len(one.closure) == len(two.closure)
-
-
-@pytest.mark.parametrize("name", ["leg1, differentiated twice", "leg0, differentiated once", "leg0[0]", "redundant"])
-def test_redundant_constraints_are_chosen_whatever_another_equation_is_called(name):
-    found = []
-    for own in ("plain", name):
-        m = platform(4)
-        w = m.state("w", start=0.0)
-        m.equation(m.der(w), m["q[0]"] - w, name=own)
-        found.append(dd.simulate(m, 0.2))
-    assert np.array_equal(found[0]._x, found[1]._x)
-    assert found[0].notes == found[1].notes
-    one, two = (tr.system.part(Reduction) for tr in found)
-    assert (one.findings, one.levels) == (two.findings, two.levels)

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.jumping_conditions import JumpingConditions, Modes, jumping_conditions
+from daedalus.differentiation.events.jumping_conditions import FixedModes, JumpingConditions, jumping_conditions
 from daedalus.differentiation.events.residual_events import events_of
 from daedalus.errors import SolverError
 from daedalus.reduction.redundancy.independent_constraints import EVENTS
@@ -61,7 +61,7 @@ def goes_on(case: Case, event: int) -> bool:
 
 
 def _own_events(case: Case) -> int:
-    found = case.system.part(Modes)
+    found = case.system.part(FixedModes)
     return len(case.system.events) if found is None else len(found.conditions.original.events)
 
 
@@ -77,7 +77,7 @@ def next_part(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
     event = end.event
     if event is None or case.system.events[event].name in EVENTS:
         return _with_other_constraints(case, end, t, row)
-    found = case.system.part(Modes)
+    found = case.system.part(FixedModes)
     assert found is not None
     return _behind_jump(case, found.conditions, found.values, event - _own_events(case), t, row)
 
@@ -154,7 +154,7 @@ def check_progress(case: Case, times: list[float], span: float) -> None:
     """Raise where parts follow each other without end."""
     if len(times) < IN_A_ROW or abs(times[-1] - times[-IN_A_ROW]) > SHARE * abs(span):
         return
-    found = case.system.part(Modes)
+    found = case.system.part(FixedModes)
     raise _sliding(case, times[-1], found.conditions.texts[0] if found else "on redundant constraints")
 
 

@@ -10,8 +10,8 @@ import daedalus as dd
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_or_none
 from daedalus.model.system.closed_loop import ClosedLoop, closed_loop, opened
 from daedalus.model.system.equation_row import EquationRow, Role, Source, collected, common_name, together
-from daedalus.model.system.parts import Parts
 from daedalus.model.system.system import System
+from daedalus.model.system.system_parts import Parts
 from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.selection.selected_states import without_choice
 from daedalus.reduction.switches import switches_of
@@ -213,6 +213,6 @@ def test_mechanics_stay_those_of_the_moment_of_the_snapshot():
     m.kinetic_energy(2.0 * m.rate(q) ** 2)
     assert float(motion_or_none(system).M(0, 0, 0, [], [], [])) == 1.0
     assert float(m.mechanics().M(0, 0, 0, [], [], [])) == 5.0
-    assert system.part(Mechanics).model is not m
+    assert system.part(Mechanics).book is not m
     assert motion_or_none(pickle.loads(pickle.dumps(system))) is None
     assert motion_or_none(two_rods().freeze()) is None

@@ -17,8 +17,9 @@ from daedalus.compilation import Compiled
 from daedalus.model.system.closed_loop import closed_loop, opened
 from daedalus.model.system.equal_expressions import EqualExpressions
 from daedalus.model.system.once import MOST_KEPT, By, kept, once
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant, implicit_plant_of
-from daedalus.simulation.plant.plant import Plant, plant_of
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 
 # In the child the thread that was making the result does not exist.
 FORK = """

@@ -53,7 +53,7 @@ class JumpingConditions:
                 events=(*own.events, *ends),
                 guards=concatenate([own.guards, guards]),
                 resets=resets,
-                parts=(Modes(self, modes), *own.parts(Reduction, ClosedLoop)),
+                parts=(FixedModes(self, modes), *own.parts(Reduction, ClosedLoop)),
             )
         return self.made[modes]
 
@@ -87,7 +87,7 @@ class JumpingConditions:
 
 
 @dataclass(frozen=True, eq=False)
-class Modes:
+class FixedModes:
     """A part of a system with modes put in: the conditions that turn them, and the modes."""
 
     conditions: JumpingConditions

@@ -11,14 +11,14 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 if TYPE_CHECKING:
-    from daedalus.model.model import Model
+    from daedalus.model.doors.energies import EnergyDoor
 
 
 @dataclass(frozen=True, eq=False)
 class Mechanics:
     """A part of a system that a model was frozen into: a copy of the model; None where nothing in it moves."""
 
-    model: Model | None
+    book: EnergyDoor | None
 
 
 def motion_of(system: System) -> MotionFunctions:
@@ -29,7 +29,7 @@ def motion_of(system: System) -> MotionFunctions:
 def motion_or_none(system: System) -> MotionFunctions | None:
     """The same, None for what is no mechanical system, or has forces that the functions cannot express."""
     mechanics = system.part(Mechanics)
-    if mechanics is None or mechanics.model is None:
+    if mechanics is None or mechanics.book is None:
         return None
     try:
         return motion_of(system)
@@ -39,11 +39,11 @@ def motion_or_none(system: System) -> MotionFunctions | None:
 
 def _made(system: System) -> MotionFunctions:
     mechanics = system.part(Mechanics)
-    if mechanics is None or mechanics.model is None:
+    if mechanics is None or mechanics.book is None:
         raise ModelError(
             f"The model {system.name!r} has no mechanics.",
             "no coordinate and no body is declared",
             because="mass matrix and constraint Jacobian belong to what moves.",
             remedy="m.coordinate(...) and m.kinetic_energy(...), or m.body(...)",
         )
-    return motion_functions(mechanics.model, system)
+    return motion_functions(mechanics.book, system)

@@ -25,8 +25,8 @@ from daedalus.model.names import (
     split_index,
 )
 from daedalus.model.system.equation_row import EquationRow
-from daedalus.model.system.parts import Kind, Parts
 from daedalus.model.system.state_choice import StateChoice
+from daedalus.model.system.system_parts import Kind, Parts
 from daedalus.model.variables import Event, Variable
 
 LETTERS = ("xdot", "x", "z", "u", "p")
