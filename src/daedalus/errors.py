@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 
 class DaedalusError(Exception):
     """Every error of the package; its text has up to four parts.
@@ -41,7 +44,7 @@ class DaedalusError(Exception):
             lines.append(f"  Try: {self.remedy}")
         return "\n".join(lines)
 
-    def __reduce__(self) -> tuple[type, tuple[str, list[str], str, str]]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), (self.what, self.facts, self.because, self.remedy)
 
 
@@ -53,8 +56,33 @@ class SingularModelError(ModelError):
     """The model leaves something undetermined: a matrix that must be invertible is singular."""
 
 
+@dataclass(frozen=True)
+class Way:
+    """A way out of a conflict: an argument as one writes it, what comes of it, and whether it frees given values.
+
+    Only `dd.initialise` can free values, other calls take the start that it finds.
+    """
+
+    argument: str
+    outcome: str = ""
+    frees: bool = False
+
+    def __str__(self) -> str:
+        return self.argument + self.outcome
+
+
 class InconsistentStartError(DaedalusError):
-    """The start values contradict the equations."""
+    """The start values contradict the equations; `ways` out of it, where some were found, are its remedy."""
+
+    def __init__(
+        self, what: str, facts: str | list[str] | tuple[str, ...] = (), because: str = "", remedy: str = "",
+        ways: tuple[Way, ...] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(what, facts, because, ", or ".join(map(str, ways)) if ways else remedy)
+        self.ways = tuple(ways)
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return type(self), (self.what, self.facts, self.because, self.remedy, self.ways)
 
 
 class SolverError(DaedalusError):

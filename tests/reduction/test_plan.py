@@ -6,6 +6,8 @@ import pytest
 from reduced_models import chain, pendulum, residual_along, text_of
 
 import daedalus as dd
+from daedalus.model.system.equation_row import Source
+from daedalus.reduction.findings import RedundantConstraints, SingularAtStart
 from daedalus.reduction.reduce import reduced_with
 
 SHARP = {"rtol": 1e-11, "atol": 1e-13}
@@ -13,7 +15,9 @@ SHARP = {"rtol": 1e-11, "atol": 1e-13}
 
 def test_a_start_off_the_constraint_is_said():
     n = dd.reduce(pendulum(start=[0.9, 0.0]))
-    assert "the start values are off rod by 0.19: dd.initialise(m) finds values that fit" in n.reduction.notes
+    (finding,) = n.reduction.findings
+    assert (finding.constraint, finding.off) == ("rod", pytest.approx(0.19))
+    assert str(finding) == "the start values are off rod by 0.19: dd.initialise(m) finds values that fit"
 
 
 def test_a_start_at_which_the_constraint_has_no_slope_is_said():
@@ -21,10 +25,13 @@ def test_a_start_at_which_the_constraint_has_no_slope_is_said():
     q = m.coordinate("q", 2, start=[0.0, 0.0], rate=[0.0, 0.0])
     m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
     m.constraint("axes", q[0] * q[1])
-    (note,) = dd.reduce(m).reduction.notes
-    assert note.startswith("at the start ")
-    assert note.endswith("their matrix is singular there")
-    assert "axes" in note
+    (finding,) = dd.reduce(m).reduction.findings
+    assert isinstance(finding, SingularAtStart)
+    assert "axes" in finding.equations
+    assert str(finding) == (
+        "at the start motion of q[0], motion of q[1], axes cannot be solved for axes, q_ddot[1], q_ddot[0]: "
+        "their matrix is singular there"
+    )
 
 
 def test_a_plan_needs_expressions_for_inputs_that_are_differentiated():
@@ -54,9 +61,11 @@ def test_redundant_constraints_are_named():
     m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
     m.constraint("one", q[0] + q[1] - 1)
     m.constraint("two", 2 * q[0] + 2 * q[1] - 2)
-    note = dd.reduce(m).reduction.notes[0]
-    assert note.startswith("redundant constraints: ")
-    assert note.endswith(" follows from the others (1 of 2 are independent)")
+    finding = dd.reduce(m).reduction.findings[0]
+    assert isinstance(finding, RedundantConstraints)
+    (row,) = finding.dependent
+    assert row.source.equation in ("one", "two")
+    assert str(finding) == (f"redundant constraints: {row.label} follows from the others (1 of 2 are independent)")
 
 
 def test_a_misleading_pattern_is_repaired():
@@ -66,9 +75,10 @@ def test_a_misleading_pattern_is_repaired():
     m.equation(m.der(x1) + m.der(x2) - 7, name="sum")
     m.equation(m.der(x1) + m.der(x2) + x1 + ca.cos(x2), name="other")
     n = dd.reduce(m)
-    (text,) = n.constraints
-    assert "combined with" in text
-    assert f"{text}, which contains fewer derivatives" in n.reduction.notes
+    (combined,) = n.reduction.findings
+    assert {combined.row.source, *combined.row.combined} == {Source("sum"), Source("other")}
+    assert list(n.constraints) == [combined.row.label]
+    assert str(combined) == f"{combined.row.label}, which contains fewer derivatives"
     tr = dd.simulate(n, 0.2, **SHARP)
     assert np.abs(tr["x1"] + np.cos(tr["x2"]) + 7).max() < 1e-10
     assert max(residual_along(m, tr).values()) < 1e-9

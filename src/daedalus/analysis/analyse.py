@@ -24,6 +24,7 @@ from daedalus.analysis.structure.structural_repair import repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere
 from daedalus.errors import ModelError
 from daedalus.model.model import Model, as_system
+from daedalus.model.system.equation_row import level_name
 from daedalus.model.system.system import System
 
 # Regimes are looked for in systems up to this size.
@@ -161,8 +162,7 @@ def _constraints(array: DerivativeArray, found: Examination, notes: list[str]) -
     """What solutions obey, and whether that is all; where inputs make the point special, while they stay."""
     if found.structure.trusted:
         dropped = [] if found.dependence is None else found.dependence.dropped.tolist()
-        chosen = {found.structure.array.equation_labels[i] for i in dropped}
-        return [c for c in constraints_of(found.structure) if c.source not in chosen], True
+        return [c for c in constraints_of(found.structure) if c.others or c.equation not in dropped], True
     if found.structure.at_point and len(found.jet.u) and found.index is not None:
         held = repaired_structure(array, replace(found.jet, inputs_stay=True))
         if held.trusted:
@@ -172,9 +172,7 @@ def _constraints(array: DerivativeArray, found: Examination, notes: list[str]) -
 
 
 def _constraint_text(constraint: FoundConstraint) -> str:
-    few = {0: "", 1: ", differentiated once", 2: ", differentiated twice"}
-    times = few.get(constraint.times, f", differentiated {constraint.times} times")
-    return f"{constraint.source}{times}: {constraint.text}"
+    return f"{level_name(constraint.source, constraint.times)}: {constraint.text}"
 
 
 def _point(system: System, jet: Jet) -> OperatingPoint:

@@ -133,7 +133,7 @@ def _carry(first: MovingModel, second: MovingModel, given: dict[str, object]) ->
                 because="map= gives the states of the second model in terms of the first.",
                 remedy=did_you_mean(name, known),
             )
-    states = [_state(first, second, given, name, k) for name, k in _entries(second)]
+    states = [column(_expression(first, second, given, name, order))[k] for name, k, order in b._entries]
     x = concatenate(ca.SX(s) for s in states)
     t, x_a, rates, u, p = (first.system.symbol(letter) for letter in ("t", "x", "xdot", "u", "p"))
     moving = ca.jtimes(x, ca.vertcat(t, x_a), ca.vertcat(1, rates))
@@ -150,18 +150,9 @@ def _carry(first: MovingModel, second: MovingModel, given: dict[str, object]) ->
     return ca.Function("carry", [t, x_a, rates, u, p], [x, ca.densify(moving), inputs])
 
 
-def _entries(second: MovingModel) -> list[tuple[str, int]]:
-    """(name of a state or of a rate, element) of every entry of x."""
-    return [(derivative_name(name, order), k) for name, k, order in second.system._entries]
-
-
-def _state(first: MovingModel, second: MovingModel, given: dict[str, object], name: str, k: int) -> ca.SX:
-    return column(_expression(first, second, given, name))[k]
-
-
-def _expression(first: MovingModel, second: MovingModel, given: dict[str, object], name: str) -> ca.SX:
-    """A state of the second model in the symbols of the first: mapped, of equal name, or a rate of such a one."""
-    a = first.model
+def _expression(first: MovingModel, second: MovingModel, given: dict[str, object], state: str, order: int) -> ca.SX:
+    """A derivative of a state of the second model in the symbols of the first: mapped, of equal name, or a rate."""
+    a, name = first.model, derivative_name(state, order)
     if name in given:
         value = given[name]
         expression = a[value] if isinstance(value, str) else a._expression(value, f"The map of {name!r}")
@@ -174,11 +165,11 @@ def _expression(first: MovingModel, second: MovingModel, given: dict[str, object
         return expression
     if name in first.system.places and first.system.place(name).letter == "x":
         return a[name]
-    if name.endswith("_dot"):
-        return time_derivative(a, a._mechanics, _expression(first, second, given, name.removesuffix("_dot")))
+    if order:
+        return time_derivative(a, a._mechanics, _expression(first, second, given, state, order - 1))
     for velocity in second.model._mechanics.velocities.values():
         if velocity.velocity == name:
-            place = _expression(first, second, given, velocity.position)
+            place = _expression(first, second, given, velocity.position, 0)
             return _velocity(second, velocity.position, place, time_derivative(a, a._mechanics, place))
     raise InputError(
         f"Nothing says what {name!r} of the second model is in the first.",

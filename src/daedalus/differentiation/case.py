@@ -197,7 +197,7 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
         model=model, system=road.system, drive=drive, p=p, t0=request.t0, t1=request.t1,
         x0=row[plant.row_parts["x"]].copy(), settings=road.settings, method=road.method,
         grid=read_grid(grid, *request.span), limits=dict(zip(LIMITS, request.limits)), atol=request.atol,
-        guess=None if formulas else row, inputs=road.inputs, redundancy=road.solved.prepared.get("redundancy"),
+        guess=None if formulas else row, inputs=road.inputs, redundancy=road.solved.part(Redundancy),
     )  # fmt: skip
 
 

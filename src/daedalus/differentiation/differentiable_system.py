@@ -47,20 +47,8 @@ def _without_choices(system: System) -> System:
 
 def _flowing(system: System) -> System:
     kept = [k for k, event in enumerate(system.events) if event.name not in EVENTS]
-    return System(
-        system.name,
-        system.variables,
-        system.orders,
-        {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")},
-        system.residual,
-        system.equation_labels,
-        system.outputs,
-        [system.events[k] for k in kept],
-        system.guards[kept],
-        system.resets[kept, :],
-        system.invariants,
-        system.watched,
-        system.choices,
+    return system.changed(
+        events=[system.events[k] for k in kept], guards=system.guards[kept], resets=system.resets[kept, :]
     )
 
 

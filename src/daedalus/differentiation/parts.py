@@ -15,12 +15,11 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.jumping_conditions import JumpingConditions, jumping_conditions
+from daedalus.differentiation.events.jumping_conditions import FixedModes, JumpingConditions, jumping_conditions
 from daedalus.differentiation.events.residual_events import events_of
 from daedalus.errors import SolverError
 from daedalus.reduction.redundancy.independent_constraints import EVENTS
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.solvable import reduced_system
 from daedalus.simulation.result.ending import Ending, Stop
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import EquationsJump
@@ -63,8 +62,8 @@ def goes_on(case: Case, event: int) -> bool:
 
 
 def _own_events(case: Case) -> int:
-    found = case.system.prepared.get("modes")
-    return len(case.system.events) if found is None else len(found[0].original.events)
+    found = case.system.part(FixedModes)
+    return len(case.system.events) if found is None else len(found.conditions.original.events)
 
 
 def end_of_part(case: Case, status: Ending, events: Sequence[int]) -> End | None:
@@ -79,8 +78,9 @@ def next_part(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
     event = end.event
     if event is None or case.system.events[event].name in EVENTS:
         return _with_other_constraints(case, end, t, row)
-    jumps, modes = case.system.prepared["modes"]
-    return _behind_jump(case, jumps, modes, event - _own_events(case), t, row)
+    found = case.system.part(FixedModes)
+    assert found is not None
+    return _behind_jump(case, found.conditions, found.values, event - _own_events(case), t, row)
 
 
 def _point(case: Case, t: float, row: np.ndarray) -> tuple[np.ndarray | float, ...]:
@@ -146,7 +146,7 @@ def _with_other_constraints(case: Case, end: End, t: float, row: np.ndarray) -> 
             because="where constraints begin or cease to follow from each other the motion is not smooth.",
             remedy="a model without redundant constraints (dd.analyse(m).redundant names them), or a shorter span",
         )
-    system, drive = case.with_inputs(reduced_system(found.reduced), t)
+    system, drive = case.with_inputs(found.reduced.freeze(), t)
     following = replace(case.going_on(system, t, row[:n]), drive=drive)
     sizes = n + case.system.sizes["u"] + len(case.p)
     return NextPart(following, np.eye(n, sizes), ConstraintsRechosen(t))
@@ -156,8 +156,8 @@ def check_progress(case: Case, times: list[float], span: float) -> None:
     """Raise where parts follow each other without end."""
     if len(times) < IN_A_ROW or abs(times[-1] - times[-IN_A_ROW]) > SHARE * abs(span):
         return
-    found = case.system.prepared.get("modes")
-    raise _sliding(case, times[-1], found[0].texts[0] if found else "on redundant constraints")
+    found = case.system.part(FixedModes)
+    raise _sliding(case, times[-1], found.conditions.texts[0] if found else "on redundant constraints")
 
 
 def _sliding(case: Case, t: float, condition: str) -> SolverError:

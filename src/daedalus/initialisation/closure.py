@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.initialisation.search import Search
-from daedalus.model.names import split_index
+from daedalus.model.system.equation_row import level_name
 
 
 def closure_at_guess(search: Search) -> dict[str, float]:
@@ -31,6 +31,7 @@ def closure_at_guess(search: Search) -> dict[str, float]:
         own = [eq.unknowns[k] for k in eq.unknowns_in(row)]
         if eq.rows[row].times or not own or any(order or j >= n for j, order in own):
             continue
-        name = split_index(eq.rows[row].label)[0]
+        origin = eq.rows[row].origin
+        name = level_name(origin.source.equation, origin.times)
         gaps[name] = float(np.hypot(gaps.get(name, 0.0), value))
     return gaps

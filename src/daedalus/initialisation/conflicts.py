@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from daedalus.analysis.points.damped_newton import SOLVED
-from daedalus.errors import InconsistentStartError
+from daedalus.errors import InconsistentStartError, Way
 from daedalus.initialisation.search import Search, SearchOutcome
 from daedalus.initialisation.wording import distances_in_words, listed, number, values_in_words
 
@@ -225,7 +225,7 @@ def _contradiction(
         _sentence(search, first) + ".",
         facts,
         because="given values are kept as they are, and no values of the others make up for it.",
-        remedy=_remedy(search, given, conflicts, together),
+        ways=_ways(search, given, conflicts, together),
     )
 
 
@@ -245,23 +245,23 @@ def _sentence(search: Search, conflict: Conflict) -> str:
     return f"{', '.join(names)} and the given {values_in_words(eq.system, values)} disagree{far}"
 
 
-def _remedy(search: Search, given: np.ndarray, conflicts: list[Conflict], together: list[int]) -> str:
+def _ways(search: Search, given: np.ndarray, conflicts: list[Conflict], together: list[int]) -> tuple[Way, ...]:
     eq = search.equations
-    parts = []
+    ways = []
     if len(conflicts) == 1:
-        parts = [
-            f'free=["{label}"], which becomes {number(value)}'
+        ways = [
+            Way(f'free=["{label}"]', f", which becomes {number(value)}", frees=True)
             for label, value in _remedies(search, given, conflicts[0])
         ]
-    if not parts and together:
+    if not ways and together:
         names = ", ".join(f'"{eq.label(k)}"' for k in together)
-        parts = [f"free=[{names}]"]
+        ways = [Way(f"free=[{names}]", frees=True)]
     if len(conflicts) == 1:
         fits = _fitting_parameters(search, given, conflicts[0])
-        parts += [f'parameters={{"{name}": {number(value)}}}' for name, value in fits.items()]
-    if not parts:
-        parts = [f"other values of {listed([eq.label(k) for k in conflicts[0].given])}"]
-    return ", or ".join(parts)
+        ways += [Way(f'parameters={{"{name}": {number(value)}}}') for name, value in fits.items()]
+    if not ways:
+        ways = [Way(f"other values of {listed([eq.label(k) for k in conflicts[0].given])}")]
+    return tuple(ways)
 
 
 def _values(search: Search, values: Mapping[int, float]) -> str:

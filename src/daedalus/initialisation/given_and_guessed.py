@@ -10,7 +10,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.expressions import symbol_key
+from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
@@ -96,24 +97,23 @@ def _pass_on(system: System, wanted: Wanted, passed: list[Place]) -> None:
     """A derivative that a state made in a reduction stands for, q_dot for q_rate, gives that state its value."""
     own = _elements(passed)
     for _, k in sorted(entry for entry in own if entry[0] == "xdot" and wanted.given["xdot"][entry[1]]):
-        stem, mark, rest = system.labels["x"][k].partition("[")
-        label = f"{stem}_rate{mark}{rest}"
-        if label not in system.labels["x"]:
-            continue
-        other = system.labels["x"].index(label)
-        if ("x", other) not in own and _says(system, k, other):
+        other = _standing_for(system, k)
+        if other is not None and ("x", other) not in own:
             wanted.values["x"][other], wanted.given["x"][other] = wanted.values["xdot"][k], True
 
 
-def _says(system: System, k: int, other: int) -> bool:
-    """Whether the one equation with the derivative of state k says that it is another state."""
-    residual, pair = system.residual, (system.symbol("xdot")[k], system.symbol("x")[other])
-    rows = ca.jacobian_sparsity(residual, pair[0]).row()
-    if len(rows) != 1:
-        return False
+def _standing_for(system: System, k: int) -> int | None:
+    """The state that stands for the derivative of state k, where the one equation with that derivative says so."""
+    residual, rate = system.residual, system.symbol("xdot")[k]
+    rows = ca.jacobian_sparsity(residual, rate).row()
+    if len(rows) != 1 or system.rows[rows[0]].role is not Role.DERIVATIVE:
+        return None
     row = residual[rows[0]]
-    inside = {symbol_key(symbol) for symbol in ca.symvar(row)}
-    return inside == {symbol_key(symbol) for symbol in pair} and bool(ca.substitute(row, *pair).is_zero())
+    inside = {symbol_key(symbol) for symbol in ca.symvar(row)} - {symbol_key(rate)}
+    found = [j for j, symbol in enumerate(elements(system.symbol("x"))) if symbol_key(symbol) in inside]
+    if len(found) != len(inside) or len(found) != 1:
+        return None
+    return found[0] if ca.substitute(row, rate, system.symbol("x")[found[0]]).is_zero() else None
 
 
 def _is_moment(values: object) -> bool:

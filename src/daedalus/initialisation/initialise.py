@@ -17,9 +17,9 @@ from daedalus.initialisation.input_values import input_jet, without_expressions
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.mass_metric import MassMetric, mass_metric
 from daedalus.initialisation.search import Search, SearchOutcome
-from daedalus.initialisation.start import Start
+from daedalus.initialisation.start import MovedOnto, Start
 from daedalus.initialisation.start_equations import start_equations
-from daedalus.initialisation.wording import listed, number
+from daedalus.initialisation.wording import number
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, parameter_values
@@ -91,21 +91,22 @@ def initialise(
     equations = start_equations(system, p)
     notes: list[str] = []
     u = input_jet(system, left, moment, equations.input_order, notes)
-    search, given = _search(model, equations, wanted, moment, p, u)
+    search, given = _search(equations, wanted, moment, p, u)
     outcome = search.run(given)
     doubtful = equations.in_doubt and not _only_redundant(search, outcome)
     if doubtful and equations.deeper is not None and not (outcome.solved and _confirmed(search, outcome)):
         u = input_jet(system, left, moment, equations.deeper.input_order, [])
-        search, given = _search(model, equations.deeper, wanted, moment, p, u)
+        search, given = _search(equations.deeper, wanted, moment, p, u)
         outcome = search.run(given)
+    moved = None
     if not outcome.solved and wanted.moment:
-        outcome, given = _moved_onto_constraints(search, given, outcome, notes)
+        outcome, given, moved = _moved_onto_constraints(search, given, outcome)
     if not outcome.solved:
         found = explain(search, given, outcome)
         if isinstance(found, InconsistentStartError):
             raise found
         outcome = found
-    return _start(search, given, outcome, [*notes, *outcome.notes], written)
+    return _start(search, given, outcome, [*notes, *([str(moved)] if moved else []), *outcome.notes], written, moved)
 
 
 def _time(value: object) -> float:
@@ -119,7 +120,7 @@ def _time(value: object) -> float:
 
 
 def _search(
-    model: Model | System, equations: JetEquations, wanted: Wanted, time: float, p: np.ndarray, u: np.ndarray
+    equations: JetEquations, wanted: Wanted, time: float, p: np.ndarray, u: np.ndarray
 ) -> tuple[Search, np.ndarray]:
     """Guesses, sizes and what is given, along the jet."""
     system = equations.system
@@ -132,7 +133,7 @@ def _search(
     nominal = np.concatenate([system.nominal["x"], system.nominal["z"]])
     sizes = np.array([nominal[j] for j, _ in equations.unknowns])
     vectors = {**wanted.values, "t": np.array([time]), "u": u[0], "p": p}
-    metric = mass_metric(model, equations, vectors)
+    metric = mass_metric(equations, vectors)
     return Search(equations, time, p, u.ravel(), guess, sizes, metric), given
 
 
@@ -167,21 +168,22 @@ def _confirmed(search: Search, outcome: SearchOutcome) -> bool:
 
 
 def _moved_onto_constraints(
-    search: Search, given: np.ndarray, failed: SearchOutcome, notes: list[str]
-) -> tuple[SearchOutcome, np.ndarray]:
+    search: Search, given: np.ndarray, failed: SearchOutcome
+) -> tuple[SearchOutcome, np.ndarray, MovedOnto | None]:
     """States of a run lie on the constraints to its tolerance: move them there, and say so."""
     none = np.zeros_like(given)
     outcome = search.run(none)
     change = np.abs(outcome.values - search.guess) / np.maximum(search.sizes, np.abs(search.guess))
     if not outcome.solved or np.any(change[given] > OF_A_RUN):
-        return failed, given
-    moved = [search.equations.label(int(k)) for k in np.flatnonzero(given & (change > STAYED))]
-    far = float(change[given].max(initial=0.0))
-    notes.append(f"{listed(moved)} moved by up to {number(far, 2)} of their size onto the constraints")
-    return outcome, none
+        return failed, given, None
+    names = tuple(search.equations.label(int(k)) for k in np.flatnonzero(given & (change > STAYED)))
+    return outcome, none, MovedOnto(names, float(change[given].max(initial=0.0)))
 
 
-def _start(search: Search, given: np.ndarray, outcome: SearchOutcome, notes: list[str], written: System) -> Start:
+def _start(
+    search: Search, given: np.ndarray, outcome: SearchOutcome, notes: list[str], written: System,
+    moved: MovedOnto | None,
+) -> Start:  # fmt: skip
     """The result, with the origin of every value; its vectors are those of the system as written."""
     eq, values = search.equations, outcome.values
     system = eq.system
@@ -208,6 +210,7 @@ def _start(search: Search, given: np.ndarray, outcome: SearchOutcome, notes: lis
         outcome.iterations,
         list(dict.fromkeys(notes)),
         closure_at_guess(search),
+        moved,
     )
 
 

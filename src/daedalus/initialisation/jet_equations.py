@@ -13,6 +13,7 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature
 from daedalus.initialisation.jet_evaluation import JetEvaluation
 from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.system.equation_row import EquationRow, level_name, times_text
 
 # Characters of an equation in an error.
 LONGEST_TEXT = 100
@@ -20,22 +21,30 @@ LONGEST_TEXT = 100
 
 @dataclass(frozen=True)
 class Row:
-    """One row: the equation's label, how often it is differentiated, and its stage."""
+    """One row: the equation of the system, how often it is differentiated here, its stage, and what it is called.
 
-    label: str
+    label: where the equation is combined with others, else that of the equation.
+    """
+
+    origin: EquationRow
     times: int
     stage: int
+    combined: str = ""
+
+    @property
+    def label(self) -> str:
+        """The equation in words."""
+        return self.combined or self.origin.label
 
     @property
     def name(self) -> str:
         """The row in words: `rod, differentiated once`."""
-        return self.label + (f", {self.times_in_words}" if self.times else "")
+        return level_name(self.label, self.times)
 
     @property
     def times_in_words(self) -> str:
         """How often the equation is differentiated; empty for a written one."""
-        words = {0: "", 1: "differentiated once", 2: "differentiated twice"}
-        return words.get(self.times, f"differentiated {self.times} times")
+        return f"differentiated {times_text(self.times)}" if self.times else ""
 
 
 class JetEquations:

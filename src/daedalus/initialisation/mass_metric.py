@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.errors import ModelError
 from daedalus.initialisation.jet_equations import JetEquations
+from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
-from daedalus.model.model import Model
 from daedalus.model.system.system import System
 
 # Larger mass matrices would fill the sparse linear algebra: sizes are used there.
@@ -45,12 +44,13 @@ class MassMetric:
         return sizes if spread is None else spread
 
 
-def mass_metric(model: Model | System, equations: JetEquations, vectors: Mapping[str, np.ndarray]) -> MassMetric:
-    """The metric of a model's mechanics at its guess; empty where it has none, or masses that vanish."""
+def mass_metric(equations: JetEquations, vectors: Mapping[str, np.ndarray]) -> MassMetric:
+    """The metric of a system's mechanics at its guess; empty where it has none, or masses that vanish."""
     system = equations.system
     if system.sizes["x"] > LARGEST:
         return MassMetric()
-    found = mass_blocks(_motion(model, system), system, vectors)
+    # A loop that was closed for this start has other inputs than the model, and no mechanics of its own.
+    found = mass_blocks(motion_or_none(system), system, vectors)
     blocks = [(np.array([equations.position("x", int(k)) for k in positions]), matrix) for positions, matrix in found]
     return MassMetric(tuple(blocks))
 
@@ -66,16 +66,6 @@ def mass_blocks(
         if np.all(np.isfinite(matrix)) and np.linalg.eigvalsh(matrix)[0] > 1e-10 * np.abs(matrix).max():
             blocks.append((positions, matrix))
     return blocks
-
-
-def _motion(model: Model | System, system: System) -> MotionFunctions | None:
-    # A loop that was closed for this start has other inputs than the model.
-    if isinstance(model, Model) and model._mechanics.positions and model.freeze() is system:
-        try:
-            return model.mechanics()
-        except ModelError:
-            return None
-    return system.prepared.get("motion functions")
 
 
 def _of_motion(

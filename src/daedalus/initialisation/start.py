@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +45,17 @@ class Origin(Mapping[str, "str | np.ndarray"]):
         return repr({name: word if isinstance(word := self[name], str) else word.tolist() for name in self})
 
 
+@dataclass(frozen=True)
+class MovedOnto:
+    """States of a run that lay on the constraints to its tolerance only, and the largest share they moved by."""
+
+    names: tuple[str, ...]
+    share: float
+
+    def __str__(self) -> str:
+        return f"{listed(list(self.names))} moved by up to {number(self.share, 2)} of their size onto the constraints"
+
+
 class Start(OperatingPoint):
     """Consistent values at the start; `dd.initialise` makes it. Frozen.
 
@@ -54,7 +66,7 @@ class Start(OperatingPoint):
     free: one dict a direction that was free, the change of each name in it. undetermined: names that no equation
     determines although all states are known. iterations: Newton steps. notes: what was done beside the usual.
     closure: how far each joint, constraint or invariant was from holding at the guess, before anything moved: the
-    length of what was left of it, by name.
+    length of what was left of it, by name. moved: how far the states of a run were moved onto the constraints.
 
     Example
     -------
@@ -84,6 +96,7 @@ class Start(OperatingPoint):
         iterations: int = 0,
         notes: Sequence[str] = (),
         closure: Mapping[str, float] | None = None,
+        moved: MovedOnto | None = None,
     ) -> None:
         super().__init__(system, vectors)
         self._names = tuple(label for label in _state_names(system))
@@ -94,6 +107,7 @@ class Start(OperatingPoint):
         self.iterations = iterations
         self.notes = tuple(notes)
         self.closure = dict(closure or {})
+        self.moved = moved
         self._frozen = True
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -133,7 +147,7 @@ class Start(OperatingPoint):
 
     def __reduce__(self) -> tuple[Any, ...]:
         words = self.origin._words
-        state = (self.residual, self.free, self.undetermined, self.iterations, self.notes, self.closure)
+        state = (self.residual, self.free, self.undetermined, self.iterations, self.notes, self.closure, self.moved)
         return type(self), (self.system, self.vectors, words, *state)
 
     def count(self, word: str) -> int:
@@ -148,11 +162,10 @@ class Start(OperatingPoint):
 
     def summary(self) -> str:
         """One line: how many values were given, guessed and computed."""
-        parts = [(self.count(word), word) for word in ("given", "guessed", "computed")]
-        told = [f"{n} {word}" for n, word in parts if n]
+        parts = [(n, word) for word in ("given", "guessed", "computed") if (n := self.count(word))]
+        told = [f"{n} {word}" for n, word in parts]
         if told:
-            first = parts[[word for _, word in parts].index(told[0].split()[1])]
-            told[0] = f"{counted(first[0], 'value')} {first[1]}"
+            told[0] = f"{counted(parts[0][0], 'value')} {parts[0][1]}"
         return f"Start of {self.system.name!r} at t = {self.time:g}: {', '.join(told) or 'no values'}"
 
 

@@ -126,7 +126,7 @@ def _staged(
     array: DerivativeArray, structure: Structure, further: Callable[[], JetEquations] | None = None
 ) -> JetEquations:
     """Every equation with as many derivatives as its offset says."""
-    labels, n = array.system.equation_labels, array.system.sizes["x"]
+    rows, n = array.system.rows, array.system.sizes["x"]
     s = with_rest(raised(structure.signature, np.where(np.arange(array.size) < n, 1, 0)))
     c, d = s.c, s.d
     replaced = {repair.replaced: repair for repair in structure.repairs}
@@ -136,13 +136,13 @@ def _staged(
         keep = np.flatnonzero(c[own] >= times)
         own, level = own[keep], level[keep.tolist()]
         for i, entry in zip(own.tolist(), elements(level)):
-            others = [labels[k] for k in replaced[i].involved if k != i] if i in replaced else []
-            label = f"{labels[i]} combined with {', '.join(others)}" if others else labels[i]
-            pieces.append((Row(label, times, times - int(c[i])), entry))
+            others = [rows[k].label for k in replaced[i].involved if k != i] if i in replaced else []
+            combined = f"{rows[i].label} combined with {', '.join(others)}" if others else ""
+            pieces.append((Row(rows[i], times, times - int(c[i]), combined), entry))
         if times < c.max():
             level = array.differentiated(level)
     # A combined equation takes the place of one that was written; that one holds, too.
-    pieces += [(Row(labels[i], 0, 0), array.level(0)[i]) for i in replaced]
+    pieces += [(Row(rows[i], 0, 0), array.level(0)[i]) for i in replaced]
     stage_of = {(j, k): k - int(d[j]) for j in range(array.size) for k in range(int(d[j]) + 1)}
     return JetEquations(
         array, [*pieces, *_invariants(array, stage_of)], stage_of, structure.signature if further else None, further
@@ -151,12 +151,11 @@ def _staged(
 
 def _uniform(array: DerivativeArray, structure: Structure) -> JetEquations:
     """All equations differentiated equally often, to be solved at once."""
-    labels = array.system.equation_labels
     order = max(structure.signature.index or 2, 1) + FURTHER
     pieces = [
-        (Row(label, times, 0), entry)
+        (Row(row, times, 0), entry)
         for times in range(order + 1)
-        for label, entry in zip(labels, elements(array.level(times)))
+        for row, entry in zip(array.system.rows, elements(array.level(times)))
     ]
     return JetEquations(array, [*pieces, *_invariants(array, {})], {})
 
@@ -165,9 +164,8 @@ def _invariants(array: DerivativeArray, stage_of: dict[tuple[int, int], int]) ->
     """What solutions keep at zero, each at the stage at which its unknowns are solved for."""
     own = {symbol_key(s): (j, k) for k, level in enumerate(array.y) for j, s in enumerate(elements(level))}
     pieces = []
-    for name, value in array.system.invariants.items():
-        for k, entry in enumerate(elements(column(value))):
-            stages = [stage_of.get(own[symbol_key(s)], 0) for s in ca.symvar(entry) if symbol_key(s) in own]
-            label = name if value.numel() == 1 else f"{name}[{k}]"
-            pieces.append((Row(label, 0, max(stages, default=0)), entry))
+    kept = [entry for value in array.system.invariants.values() for entry in elements(column(value))]
+    for row, entry in zip(array.system.invariant_rows, kept, strict=True):
+        stages = [stage_of.get(own[symbol_key(s)], 0) for s in ca.symvar(entry) if symbol_key(s) in own]
+        pieces.append((Row(row, 0, max(stages, default=0)), entry))
     return pieces

@@ -12,7 +12,8 @@ from daedalus.errors import ModelError
 from daedalus.model.doors.equations import EquationDoor
 from daedalus.model.doors.joints import JointDoor
 from daedalus.model.expressions import elements
-from daedalus.model.mechanics.motion_functions import MotionFunctions, motion_functions
+from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
+from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import Equation, WrittenEvent, size_text
 from daedalus.model.printing import expression_text
@@ -115,12 +116,10 @@ class Model(EquationDoor, EventDoor, JointDoor):
         >>> m.mechanics().accelerations()["x_ddot"]
         array([ 0.75, -1.5 ])
         """
-        system = self.freeze()
-        with system.lock:
-            if "motion functions" not in system.prepared:
-                system.prepared["motion functions"] = motion_functions(self, system)
-        functions: MotionFunctions = system.prepared["motion functions"]
-        return functions
+        return motion_of(self.freeze())
+
+    def _parts(self) -> tuple[object, ...]:
+        return (*super()._parts(), Mechanics(self.copy() if self._mechanics.positions else None))
 
     def copy(self, name: str | None = None) -> Model:
         """A model of its own that shares the symbols, so that old expressions stay valid in both.
@@ -218,7 +217,7 @@ class Model(EquationDoor, EventDoor, JointDoor):
                 old.append(symbol)
                 new.append(self._derivative_symbol(f"{prefix}.{name}", order))
         layout = other._translated(old, new)
-        for name, residual in zip(layout["equations"], layout["expressions"]):
+        for (name, *_), residual in zip(layout["equations"], layout["expressions"]):
             self._check_residuals(elements(residual), f"{prefix}.{name}")
         self._write_expressions(layout, prefix + ".")
 
@@ -258,17 +257,17 @@ class Model(EquationDoor, EventDoor, JointDoor):
         """Names in order plus the flat list of expressions that belongs to them."""
         events = list(self._events.values())
         return {
-            "equations": list(self._equations),
+            "equations": [e.outline() for e in self._equations.values()],
             "outputs": list(self._outputs),
             "events": [(e.name, e.direction, e.terminal, list(e.resets)) for e in events],
-            "invariants": list(self._invariants),
+            "invariants": [kept.outline() for kept in self._invariants.values()],
             "choices": self._choices,
             "mechanics": self._mechanics.outline(),
             "expressions": [
                 *(e.residual for e in self._equations.values()),
                 *self._outputs.values(),
                 *(x for e in events for x in (e.guard, *e.resets.values())),
-                *self._invariants.values(),
+                *(kept.residual for kept in self._invariants.values()),
                 *self._mechanics.expressions(),
             ],
         }
@@ -277,16 +276,18 @@ class Model(EquationDoor, EventDoor, JointDoor):
         """The inverse of `_layout`: put equations, outputs and events into this notebook."""
         self._changed()
         rest = iter(layout["expressions"])
-        for name in layout["equations"]:
-            self._equations[prefix + name] = Equation(prefix + name, next(rest))
+        for outline in layout["equations"]:
+            equation = Equation.of(outline, next(rest), prefix)
+            self._equations[equation.name] = equation
         for name in layout["outputs"]:
             self._outputs[prefix + name] = next(rest)
         for name, direction, terminal, targets in layout["events"]:
             guard = next(rest)
             resets = {prefix + target: next(rest) for target in targets}
             self._events[prefix + name] = WrittenEvent(prefix + name, guard, direction, resets, terminal)
-        for name in layout["invariants"]:
-            self._invariants[prefix + name] = next(rest)
+        for outline in layout["invariants"]:
+            kept = Equation.of(outline, next(rest), prefix)
+            self._invariants[kept.name] = kept
         self._choices += tuple(choice.prefixed(prefix) for choice in layout.get("choices", ()))
         self._mechanics.add(layout["mechanics"], rest, prefix)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 import numpy as np
@@ -31,6 +31,7 @@ from daedalus.model.names import (
     split_index,
     with_article,
 )
+from daedalus.model.system.equation_row import EquationRow, Role, rows_of
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
@@ -45,12 +46,39 @@ class _Owner:
     labels: dict[int, str] = field(default_factory=dict)
 
 
+Outline = tuple[str, tuple[EquationRow, ...], Role]
+
+
 @dataclass(frozen=True)
 class Equation:
-    """One written equation, 0 = residual, possibly with several components."""
+    """One equation, or something that solutions keep at zero, 0 = residual, possibly with several components.
+
+    origins: where each component comes from; empty for what was written under this very name. role: then what it is.
+    """
 
     name: str
     residual: ca.SX
+    origins: tuple[EquationRow, ...] = ()
+    role: Role = Role.WRITTEN
+
+    @property
+    def rows(self) -> tuple[EquationRow, ...]:
+        """Where each component comes from, with the label that it has under this name."""
+        count = int(self.residual.numel())
+        labels = [element_label(self.name, () if count == 1 else (count,), k) for k in range(count)]
+        if not self.origins:
+            return rows_of(self.name, labels, self.role)
+        return tuple(replace(row, label=label) for row, label in zip(self.origins, labels, strict=True))
+
+    def outline(self) -> Outline:
+        """All but the expression, for copies, parts and files."""
+        return self.name, self.origins, self.role
+
+    @staticmethod
+    def of(outline: Outline, residual: ca.SX, prefix: str = "") -> Equation:
+        """The equation of an outline, possibly inside another model, where names have a prefix."""
+        name, origins, role = outline
+        return Equation(prefix + name, residual, tuple(row.prefixed(prefix) for row in origins), role)
 
 
 @dataclass(frozen=True)
@@ -78,7 +106,7 @@ class Notebook:
         self._equations: dict[str, Equation] = {}
         self._outputs: dict[str, ca.SX] = {}
         self._events: dict[str, WrittenEvent] = {}
-        self._invariants: dict[str, ca.SX] = {}
+        self._invariants: dict[str, Equation] = {}
         self._choices: tuple[StateChoice, ...] = ()
         self._reset_labels()
 
@@ -166,9 +194,17 @@ class Notebook:
                 for notes in (self._known, self._owner.labels, _OWNERS):
                     notes.pop(symbol_key(scalar), None)  # type: ignore[attr-defined]
 
-    def _watched(self) -> dict[str, ca.SX]:
+    def _keep(self, name: str, expression: ca.SX) -> None:
+        """Note what solutions keep at zero beside the equations."""
+        self._invariants[name] = Equation(name, expression, role=Role.INVARIANT)
+
+    def _watched(self) -> dict[str, Equation]:
         """What solutions keep at zero without being held to it; a reduced model has such constraints."""
         return {}
+
+    def _parts(self) -> tuple[object, ...]:
+        """What a snapshot keeps of how it was made, see `System.part`."""
+        return ()
 
     def _all_equations(self) -> dict[str, Equation]:
         """The written equations and those that other doors derive from what was written there."""

@@ -11,7 +11,9 @@ from daedalus.analysis.structure.expression_substitution import MOST_SUBSTITUTIO
 from daedalus.analysis.structure.signature import Signature
 from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System
+from daedalus.reduction.findings import CombinedEquations, Finding, SingularAtStart
 from daedalus.reduction.index.differentiate import Differentiation, check_inputs, differentiated_inputs
 from daedalus.reduction.index.offsets import (
     SolvedDerivatives,
@@ -31,9 +33,7 @@ from daedalus.reduction.index.regularity import (
     start_point,
 )
 from daedalus.reduction.index.substituted_unknowns import with_substitution
-from daedalus.reduction.rewriting import ReducedModel, as_state, rewritten, row_labels, scalar_rows
-
-SINGULAR_THERE = "their matrix is singular there"
+from daedalus.reduction.rewriting import ReducedModel, as_state, equation_rows, rewritten, scalar_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,20 +46,31 @@ class Plan:
     book: ReducedModel
     system: System
     unknowns: list[Unknown]
-    labels: list[str]
+    rows: list[EquationRow]
     residual: ca.SX
     signature: Signature
     index: int
     flow: SolvedDerivatives
     levels: dict[tuple[int, int], ca.SX]
     inputs: dict[str, int]
-    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
 
     @property
     def constraints(self) -> list[int]:
         """The equations that are differentiated."""
         solved = set(self.flow.row.values())
-        return [i for i in range(len(self.labels)) if self.signature.c[i] and i not in solved]
+        return [i for i in range(len(self.rows)) if self.signature.c[i] and i not in solved]
+
+    @property
+    def lower_levels(self) -> list[tuple[int, int]]:
+        """(equation, times) of every constraint and its lower derivatives, level by level."""
+        c = self.signature.c
+        most = int(c[self.constraints].max(initial=0)) if self.constraints else 0
+        return [(i, times) for times in range(most) for i in self.constraints if c[i] > times]
+
+    def level(self, i: int, times: int) -> EquationRow:
+        """Where an equation comes from that was differentiated so often."""
+        return self.rows[i].differentiated(times)
 
     def order(self, j: int) -> int:
         """The highest derivative of an unknown in the reduced model."""
@@ -72,36 +83,36 @@ def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -
     `substitutions` counts the expressions that got a name of their own on the way here.
     """
     system = book.freeze()
-    unknowns, labels = unknowns_of(book), row_labels(book)
+    unknowns, rows = unknowns_of(book), equation_rows(book)
     algebraic = {v.name: as_state(v) for v in book._variables.values() if v.kind == "algebraic"}
     work = rewritten(book, algebraic)
     residual = concatenate(scalar_rows(book))
     floors = np.maximum(_floors(book, unknowns), 1 - index)
-    found = signature_of(work, residual, unknowns, labels)
+    found = signature_of(work, residual, unknowns, rows)
     structural = found.index or 0
     s = raised_offsets(found, unknowns, floors)
-    notes: list[str] = []
+    findings: list[Finding] = []
     jacobian = SystemJacobian(work, residual, s, unknowns)
     singular = always_singular(work, jacobian)
     if singular:
         try:
-            residual, named = repaired_equations(work, system, unknowns, singular, labels, structural)
+            residual, combined = repaired_equations(work, system, unknowns, singular, rows, structural)
         except MisleadingStructureError:
-            other = with_substitution(work, residual, found, unknowns, labels)
+            other = with_substitution(work, residual, found, unknowns, rows)
             if other is None or substitutions >= MOST_SUBSTITUTIONS:
                 raise
             plan = plan_reduction(other[0], index, substitutions + 1)
-            return replace(plan, index=structural, notes=(other[1], *plan.notes))
-        notes = [f"{new}, which contains fewer derivatives" for old, new in zip(labels, named) if old != new]
-        labels = named
-        s = raised_offsets(signature_of(work, residual, unknowns, labels), unknowns, floors)
+            return replace(plan, index=structural, findings=(other[1], *plan.findings))
+        findings = [CombinedEquations(new) for old, new in zip(rows, combined) if old != new]
+        rows = combined
+        s = raised_offsets(signature_of(work, residual, unknowns, rows), unknowns, floors)
         jacobian = SystemJacobian(work, residual, s, unknowns)
-    notes += _notes_at_start(work, system, jacobian, unknowns, labels, s)
+    findings += _singular_at_start(work, system, jacobian, unknowns, rows, s)
     counts = differentiated_inputs(work, residual, s)
-    check_inputs(counts, labels, work, residual, s)
+    check_inputs(counts, rows, work, residual, s)
     flow = solved_equations(work, residual, s, unknowns, floors)
     levels = Differentiation(work, unknowns, flow).levels(residual, s)
-    return Plan(work, system, unknowns, labels, residual, s, structural, flow, levels, counts, tuple(notes))
+    return Plan(work, system, unknowns, rows, residual, s, structural, flow, levels, counts, tuple(findings))
 
 
 def _floors(book: Model, unknowns: list[Unknown]) -> np.ndarray:
@@ -119,9 +130,10 @@ def _floors(book: Model, unknowns: list[Unknown]) -> np.ndarray:
     return floors
 
 
-def _notes_at_start(
-    book: Model, system: System, jacobian: SystemJacobian, unknowns: list[Unknown], labels: list[str], s: Signature
-) -> list[str]:
+def _singular_at_start(
+    book: Model, system: System, jacobian: SystemJacobian, unknowns: list[Unknown], rows: list[EquationRow],
+    s: Signature,
+) -> list[SingularAtStart]:  # fmt: skip
     """Say so where the start is a point at which the highest derivatives do not follow."""
     if not jacobian.symbols or not s.c.any():
         return []
@@ -129,11 +141,9 @@ def _notes_at_start(
     if point is None:
         return []
     return [
-        f"at the start {_listed([labels[i] for i in block.equations])} cannot be solved for "
-        f"{_listed([unknown_label(book, unknowns[j], int(s.d[j])) for j in block.unknowns])}: " + SINGULAR_THERE
+        SingularAtStart(
+            tuple(rows[i].label for i in block.equations),
+            tuple(unknown_label(book, unknowns[j], int(s.d[j])) for j in block.unknowns),
+        )
         for block in singular_at(jacobian, point)
     ]
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

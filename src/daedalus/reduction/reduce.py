@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError, SingularModelError
 from daedalus.model.model import Model
+from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import System
+from daedalus.reduction.findings import Finding, SingularAtStart
 from daedalus.reduction.forms.first_order import to_first_order
 from daedalus.reduction.forms.torn_model import torn_model
 from daedalus.reduction.index.derivative_inputs import with_derivative_inputs
 from daedalus.reduction.index.differentiate import DifferentiatedInputError, given_input_counts
 from daedalus.reduction.index.given_inputs import check_smooth, with_inputs
 from daedalus.reduction.index.position_and_velocity import with_both_levels
-from daedalus.reduction.plan import SINGULAR_THERE, Plan, plan_reduction
+from daedalus.reduction.plan import Plan, plan_reduction
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
 from daedalus.reduction.redundancy.independent_constraints import Redundancy, redundancy_of
-from daedalus.reduction.rewriting import ReducedModel, by_equation, check_model, level_name, written_out
+from daedalus.reduction.rewriting import ReducedModel, by_equation, check_model, keep_rows, written_out
 from daedalus.reduction.selection.dummy_derivatives import with_selected_states
 from daedalus.reduction.stabilise import chosen_alpha, damped
 
@@ -92,15 +93,17 @@ def reduce(
     _check_arguments(index, stabilise, alpha)
     given = dict(inputs or {})
     try:
-        return reduced_with(model, given, index, stabilise, alpha, tear)
+        found = reduced_with(model, given, index, stabilise, alpha, tear)
     except DifferentiatedInputError as error:
         if any(name in given for name in error.needed):
             raise
-        return with_derivative_inputs(
+        found = with_derivative_inputs(
             model,
             error.needed,
             lambda book, polynomials: reduced_with(book, {**given, **polynomials}, index, stabilise, alpha, tear),
         )
+    found._know(replace(found.reduction, for_a_run=False), *found._found)
+    return found
 
 
 def reduced_with(
@@ -133,17 +136,17 @@ def reduced_with(
         return finished(
             lambda first_order: known if first_order == both_levels else _plan(written_out(model), given, level, True)
         )
-    redundancy.finish = lambda alone, notes: finished(
-        lambda first_order: _with_notes(_plan(alone, given, level, first_order), notes)
+    redundancy.finish = lambda alone, findings: finished(
+        lambda first_order: _with_findings(_plan(alone, given, level, first_order), findings)
     )
     return redundancy.model(redundancy.first)
 
 
 def _torn(n: ReducedModel) -> ReducedModel:
     """The reduced model with fewer algebraic unknowns, and the record of it."""
-    found, notes = torn_model(n)
-    labels = found.freeze().labels["z"]
-    found._reduction = replace(n.reduction, algebraic=labels, notes=(*n.reduction.notes, *notes))
+    found, torn = torn_model(n)
+    labels, known = found.freeze().labels["z"], n.reduction.findings
+    found._know(replace(n.reduction, algebraic=labels, findings=known if torn is None else (*known, torn)))
     return found
 
 
@@ -159,18 +162,20 @@ def _planned(
         if redundancy is None:
             raise
         return None, redundancy
-    doubtful = bool(model._mechanics.constraints) and any(note.endswith(SINGULAR_THERE) for note in plan.notes)
+    doubtful = bool(model._mechanics.constraints) and any(
+        isinstance(finding, SingularAtStart) for finding in plan.findings
+    )
     return plan, redundancy_of(model, written) if doubtful else None
 
 
-def _with_notes(plan: Plan, notes: tuple[str, ...]) -> Plan:
-    return replace(plan, notes=(*notes, *plan.notes))
+def _with_findings(plan: Plan, findings: tuple[Finding, ...]) -> Plan:
+    return replace(plan, findings=(*findings, *plan.findings))
 
 
 def _plan(written: ReducedModel, inputs: Mapping[str, object], index: int, first_order: bool) -> Plan:
     book = with_inputs(written, inputs)
     plan = plan_reduction(to_first_order(book) if first_order else book, index)
-    counts = given_input_counts(written, inputs, plan.labels, plan.signature)
+    counts = given_input_counts(written, inputs, plan.rows, plan.signature)
     check_smooth(written, inputs, counts)
     return replace(plan, inputs={**plan.inputs, **counts})
 
@@ -207,28 +212,20 @@ def _check_arguments(index: object, stabilise: object, alpha: object) -> None:
 def _written(plan: Plan, original: System, stabilise: str | None, alpha: float | None) -> ReducedModel:
     """The reduced model of a plan."""
     n = reduced_notebook(plan)
-    constraints = plan.constraints
+    constraints, role = plan.constraints, Role.WRITTEN
     c = plan.signature.c
     if stabilise == "baumgarte" and constraints:
         plain = with_equations(reduced_notebook(plan), plan, {i: plan.levels[i, int(c[i])] for i in constraints})
         alpha = float(alpha) if alpha is not None else chosen_alpha(plain.freeze())
         rows = {i: damped({k: plan.levels[i, k] for k in range(int(c[i]) + 1)}, int(c[i]), alpha) for i in constraints}
+        role = Role.DAMPED
     else:
         rows = {i: plan.levels[i, int(c[i])] for i in constraints}
-    with_equations(n, plan, rows)
-    most = int(c[constraints].max(initial=0)) if constraints else 0
-    names, kept = [], []
-    for times in range(most):
-        for i in (i for i in constraints if c[i] > times):
-            names.append(level_name(plan.labels[i], times))
-            kept.append(plan.levels[i, times])
-    found = by_equation(names, kept)
+    with_equations(n, plan, rows, role)
+    lower = plan.lower_levels
+    levels, kept = [plan.level(*at) for at in lower], [plan.levels[at] for at in lower]
     if stabilise == "projection":
-        n._invariants.update(_free_names(n._invariants, found))
-    n._kept.update(found)
-    n._reduction = record(plan, n, original, stabilise, alpha)
+        n._invariants.update(by_equation(levels, kept, n._invariants))
+    keep_rows(n, levels, kept)
+    n._know(record(plan, n, original, stabilise, alpha))
     return n
-
-
-def _free_names(taken: Mapping[str, ca.SX], new: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
-    return {name if name not in taken else f"{name} (reduced)": value for name, value in new.items()}

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model
+from daedalus.model.notebook import Equation
+from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.system import System
+from daedalus.reduction.findings import ChangedKind, Finding, StartOffConstraint
 from daedalus.reduction.index.regularity import written_values
 from daedalus.reduction.plan import Plan
-from daedalus.reduction.rewriting import ReducedModel, Reduction, as_algebraic, level_name, rewritten, write_rows
+from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.rewriting import ReducedModel, as_algebraic, rewritten, write_rows
 
 # Start values are off a constraint when it is left by more than this share of its terms.
 OFF = 1e-6
@@ -34,10 +39,11 @@ def reduced_notebook(plan: Plan) -> ReducedModel:
     return rewritten(plan.book, variables)
 
 
-def with_equations(n: ReducedModel, plan: Plan, rows: Mapping[int, ca.SX]) -> ReducedModel:
-    """Write the equations: those of `rows` in the place of the constraints."""
-    names = [level_name(label, int(plan.signature.c[i])) if i in rows else label for i, label in enumerate(plan.labels)]
-    write_rows(n, names, [rows.get(i, plan.levels[i, 0]) for i in range(len(names))])
+def with_equations(n: ReducedModel, plan: Plan, new: Mapping[int, ca.SX], role: Role = Role.WRITTEN) -> ReducedModel:
+    """Write the equations: those of `new`, which have a role, in the place of the constraints."""
+    c = plan.signature.c
+    rows = [replace(plan.level(i, int(c[i])), role=role) if i in new else row for i, row in enumerate(plan.rows)]
+    write_rows(n, rows, [new.get(i, plan.levels[i, 0]) for i in range(len(rows))])
     return n
 
 
@@ -47,41 +53,35 @@ def record(
     original: System,
     stabilise: str | None,
     alpha: float | None = None,
-    differentiated: dict[str, int] | None = None,
+    levels: Sequence[EquationRow] | None = None,
 ) -> Reduction:
-    """What was done, for `n.reduction`; `differentiated` where that is less than the plan asks for."""
+    """What was done, for `n.reduction`; `levels`: what was differentiated, where that is less than the plan asks."""
     system = n.freeze()
     s = plan.signature
-    notes = [*plan.notes, *_contradictions(n, n._kept)]
+    findings = [*plan.findings, *_contradictions(n, n._kept)]
     old = {v.name: v.kind for v in plan.system.variables}
     changed = [(v.name, v.kind) for v in n._variables.values() if old.get(v.name, v.kind) != v.kind]
-    notes += [
-        f"{name} has no derivative left and is algebraic"
-        if kind == "algebraic"
-        else f"{name} has a derivative and is a state"
-        for name, kind in changed
-    ]
+    findings += [ChangedKind(name, kind == "state") for name, kind in changed]
     return Reduction(
         original=original,
         structural_index=plan.index,
         stabilise=stabilise,
         alpha=alpha,
-        differentiated={plan.labels[i]: int(s.c[i]) for i in plan.constraints}
-        if differentiated is None
-        else differentiated,
+        levels=tuple([plan.level(i, int(s.c[i])) for i in plan.constraints] if levels is None else levels),
         inputs=plan.inputs,
         states=system.labels["x"],
         algebraic=system.labels["z"],
         constraints=tuple(name for name in n._kept if name not in plan.book._kept),
         degrees_of_freedom=int(s.d.sum() - s.c.sum()),
-        notes=tuple(notes),
+        findings=tuple(findings),
     )
 
 
-def _contradictions(book: Model, levels: Mapping[str, ca.SX]) -> list[str]:
+def _contradictions(book: Model, levels: Mapping[str, Equation]) -> list[Finding]:
     """Say so where the written start is off a constraint."""
-    notes = []
-    for name, expression in levels.items():
+    found: list[Finding] = []
+    for name, kept in levels.items():
+        expression = kept.residual
         symbols = ca.symvar(expression)
         values = written_values(book, symbols)
         if values is None:
@@ -92,7 +92,5 @@ def _contradictions(book: Model, levels: Mapping[str, ca.SX]) -> list[str]:
         left, slopes = (part.full() for part in function(values))
         size = np.abs(slopes * np.maximum(np.abs(values), 1e-3)).sum(axis=1) + 1e-300
         if np.any(np.abs(left.ravel()) > OFF * size):
-            notes.append(
-                f"the start values are off {name} by {np.abs(left).max():.3g}: dd.initialise(m) finds values that fit"
-            )
-    return notes
+            found.append(StartOffConstraint(name, float(np.abs(left).max())))
+    return found

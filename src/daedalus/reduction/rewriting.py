@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -12,105 +12,10 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import column, elements
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.model import Model
-from daedalus.model.names import counted, element_label
 from daedalus.model.notebook import Equation, WrittenEvent
-from daedalus.model.system.system import System
+from daedalus.model.system.equation_row import EquationRow, Role, common_name, free_name, together
 from daedalus.model.variables import Variable
-
-TIMES = {0: "", 1: "once", 2: "twice"}
-
-
-def times_text(times: int) -> str:
-    """How often, in words: `once`, `twice`, `3 times`."""
-    return TIMES.get(times, f"{times} times")
-
-
-def level_name(name: str, times: int) -> str:
-    """The name of a differentiated equation: `rod, differentiated twice`."""
-    return f"{name}, differentiated {times_text(times)}" if times else name
-
-
-@dataclass(frozen=True, eq=False)
-class Reduction:
-    """What `dd.reduce` did; `print(n.reduction)` tells it.
-
-    original: the snapshot of the model before. structural_index: that of the model before, from its pattern.
-    differentiated: how often each equation was differentiated, by its name (those that were). inputs: how often each
-    input was differentiated. states, algebraic: the unknowns of the reduced model. stabilise, alpha: as used.
-    degrees_of_freedom: how many start values may be chosen freely. notes: what else should be known. selected,
-    dependent: with "dummy_derivatives", the states whose derivatives are integrated at the start and those that follow
-    from the constraints there; a run changes the choice where another one is better.
-    """
-
-    original: System
-    structural_index: int
-    stabilise: str | None
-    alpha: float | None = None
-    differentiated: dict[str, int] = field(default_factory=dict)
-    inputs: dict[str, int] = field(default_factory=dict)
-    states: tuple[str, ...] = ()
-    algebraic: tuple[str, ...] = ()
-    constraints: tuple[str, ...] = ()
-    degrees_of_freedom: int = 0
-    notes: tuple[str, ...] = ()
-    selected: tuple[str, ...] = ()
-    dependent: tuple[str, ...] = ()
-
-    def with_selection(self, selected: tuple[str, ...], dependent: tuple[str, ...]) -> Reduction:
-        """The same with the choice of states."""
-        return replace(self, selected=selected, dependent=dependent)
-
-    @property
-    def text(self) -> str:
-        """The record in words."""
-        lines = [f"{self.original.name}: nothing to differentiate, the equations determine every highest derivative"]
-        if self.stabilise == "ggl":
-            lines = [f"{self.original.name}: no constraint has to be differentiated twice, the index is 2 at most"]
-        if self.differentiated:
-            lines = [f"{self.original.name}: structural index {self.structural_index} before the reduction"]
-        for times in sorted(set(self.differentiated.values())):
-            names = [name for name, count in self.differentiated.items() if count == times]
-            lines.append(f"  {_listed(collected(names))} differentiated {times_text(times)}")
-        lines += [f"  input {name} differentiated {times_text(times)}" for name, times in self.inputs.items() if times]
-        lines.append(f"  states: {_listed(self.states)}")
-        if self.algebraic:
-            lines.append(f"  algebraic: {_listed(self.algebraic)}")
-        lines.append(f"  {counted(self.degrees_of_freedom, 'start value')} may be chosen freely")
-        if self.original.invariants:
-            lines[-1] += f", less what {_listed(list(self.original.invariants))} fixes"
-        if self.constraints:
-            lines.append(f"  {_TREATMENTS[self.stabilise].format(alpha=self.alpha)}: {_listed(self.constraints, '; ')}")
-        if self.dependent:
-            lines.append(f"  selected at the start: {_listed(self.selected)}; dependent: {_listed(self.dependent)}")
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
-
-    def __str__(self) -> str:
-        return self.text
-
-
-_TREATMENTS = {
-    "projection": "kept at zero by projection",
-    "baumgarte": "damped towards zero (Baumgarte, alpha = {alpha:g})",
-    "ggl": "written as equations (Gear, Gupta, Leimkuhler)",
-    "dummy_derivatives": "equations in the place of the derivatives of dependent states",
-    None: "zero at the start and free to drift",
-}
-
-
-def _listed(names: Sequence[str], mark: str = ", ", most: int = 8) -> str:
-    if not names:
-        return "none"
-    return mark.join(names[:most]) + (f"{mark}… ({len(names)} in all)" if len(names) > most else "")
-
-
-def collected(names: Sequence[str]) -> list[str]:
-    """Names with `e[0]`, `e[1]`, ... in a row written as `e`."""
-    found, k = [], 0
-    while k < len(names):
-        stem, together = _together(names, k)
-        found.append(stem)
-        k += together
-    return found
+from daedalus.reduction.reduction_record import Reduction
 
 
 class ReducedModel(Model):
@@ -121,9 +26,9 @@ class ReducedModel(Model):
 
     def __init__(self, name: str = "model") -> None:
         super().__init__(name)
-        self._kept: dict[str, ca.SX] = {}
+        self._kept: dict[str, Equation] = {}
         self._reduction: Reduction | None = None
-        self._redundancy: Any = None  # its redundant constraints, which a run may choose anew
+        self._found: tuple[object, ...] = ()  # further parts of its snapshots, see `System.part`
 
     @property
     def reduction(self) -> Reduction:
@@ -139,23 +44,38 @@ class ReducedModel(Model):
     @property
     def constraints(self) -> dict[str, ca.SX]:
         """The constraints and their derivatives that solutions keep at zero, whether or not they are stabilised."""
-        return {name: ca.SX(value) for name, value in self._kept.items()}
+        return {name: ca.SX(kept.residual) for name, kept in self._kept.items()}
 
-    def _watched(self) -> dict[str, ca.SX]:
-        held = {*self._invariants, *self._equations}
-        return {name: value for name, value in self._kept.items() if name not in held}
+    def _watched(self) -> dict[str, Equation]:
+        rows = [row for e in (*self._invariants.values(), *self._equations.values()) for row in e.rows]
+        held = {row.level for row in rows if row.role in (Role.WRITTEN, Role.INVARIANT)}
+        return {n: kept for n, kept in self._kept.items() if not all(row.level in held for row in kept.rows)}
+
+    def _know(self, reduction: Reduction | None, *found: object) -> None:
+        """Set the record and further parts; a snapshot that was taken already is one with them from now on."""
+        self._reduction, self._found = reduction, found
+        if self._frozen is not None:
+            self._frozen = self._frozen.changed(parts=self._parts())
+
+    def _parts(self) -> tuple[object, ...]:
+        own = () if self._reduction is None else (self._reduction,)
+        return (*super()._parts(), *own, *self._found)
 
     # -- files: the kept constraints travel behind all other expressions ---------------------------------------
 
     def _layout(self) -> dict[str, Any]:
         layout = super()._layout()
-        return {**layout, "kept": list(self._kept), "expressions": [*layout["expressions"], *self._kept.values()]}
+        own = list(self._kept.values())
+        expressions = [*layout["expressions"], *(kept.residual for kept in own)]
+        return {**layout, "kept": [kept.outline() for kept in own], "expressions": expressions}
 
     def _write_expressions(self, layout: dict[str, Any], prefix: str = "") -> None:
         super()._write_expressions(layout, prefix)
-        names = layout.get("kept", [])
-        first = len(layout["expressions"]) - len(names)
-        self._kept.update((prefix + name, layout["expressions"][first + k]) for k, name in enumerate(names))
+        outlines = layout.get("kept", [])
+        first = len(layout["expressions"]) - len(outlines)
+        for outline, residual in zip(outlines, layout["expressions"][first:]):
+            kept = Equation.of(outline, residual, prefix)
+            self._kept[kept.name] = kept
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "reduction": self._reduction}
@@ -202,11 +122,11 @@ def substituted(book: Model, old: ca.SX, new: ca.SX) -> None:
         return ca.densify(ca.substitute(expression, old, new))
 
     book._changed()
-    book._equations = {n: Equation(n, changed(e.residual)) for n, e in book._equations.items()}
+    book._equations = {n: replace(e, residual=changed(e.residual)) for n, e in book._equations.items()}
     book._outputs = {n: changed(e) for n, e in book._outputs.items()}
-    book._invariants = {n: changed(e) for n, e in book._invariants.items()}
+    book._invariants = {n: replace(e, residual=changed(e.residual)) for n, e in book._invariants.items()}
     if isinstance(book, ReducedModel):
-        book._kept = {n: changed(e) for n, e in book._kept.items()}
+        book._kept = {n: replace(e, residual=changed(e.residual)) for n, e in book._kept.items()}
     book._events = {
         n: WrittenEvent(n, changed(e.guard), e.direction, {k: changed(v) for k, v in e.resets.items()}, e.terminal)
         for n, e in book._events.items()
@@ -220,40 +140,38 @@ def written_out(model: Model) -> ReducedModel:
     return twin
 
 
-def row_labels(book: Model) -> list[str]:
-    """The name of every scalar equation, in order."""
-    return [
-        element_label(e.name, () if e.residual.numel() == 1 else (e.residual.numel(),), k)
-        for e in book._equations.values()
-        for k in range(e.residual.numel())
-    ]
+def equation_rows(book: Model) -> list[EquationRow]:
+    """Where every scalar equation comes from, in order."""
+    return [row for e in book._equations.values() for row in e.rows]
 
 
-def write_rows(book: Model, names: list[str], rows: list[ca.SX]) -> None:
-    """Write scalar equations by name; components of one equation become one again where all of them are there."""
+def write_rows(book: Model, rows: Sequence[EquationRow], residuals: Sequence[ca.SX]) -> None:
+    """Write scalar equations; components of one equation become one again where all of them are there."""
     book._changed()
-    for name, residual in by_equation(names, rows).items():
-        book._equations[name] = Equation(name, residual)
+    book._equations.update(by_equation(rows, residuals, book._equations))
 
 
-def by_equation(names: Sequence[str], rows: Sequence[ca.SX]) -> dict[str, ca.SX]:
-    """Scalar rows collected into columns by the equation they are components of."""
-    found, k = {}, 0
-    while k < len(names):
-        stem, together = _together(names, k)
-        found[stem] = column(ca.vertcat(*rows[k : k + together]))
-        k += together
+def by_equation(
+    rows: Sequence[EquationRow], residuals: Sequence[ca.SX], taken: Iterable[str] = ()
+) -> dict[str, Equation]:
+    """Scalar rows collected into columns by the equation they are components of, under names that are not taken."""
+    found: dict[str, Equation] = {}
+    names, k = set(taken), 0
+    while k < len(rows):
+        count = together(rows, k)
+        own = tuple(rows[k : k + count])
+        name = free_name(common_name(own), names)
+        names.add(name)
+        found[name] = Equation(name, column(ca.vertcat(*residuals[k : k + count])), own)
+        k += count
     return found
 
 
-def _together(names: Sequence[str], first: int) -> tuple[str, int]:
-    """The name and number of the rows from `first` on that are components 0, 1, 2, ... of one equation."""
-    stem, mark, rest = names[first].partition("[0]")
-    count = 0
-    while first + count < len(names) and names[first + count] == f"{stem}[{count}]{rest}":
-        count += 1
-    # A single component of a longer equation keeps its own name.
-    return (stem + rest, count) if mark and count > 1 else (names[first], 1)
+def keep_rows(book: ReducedModel, rows: Sequence[EquationRow], residuals: Sequence[ca.SX]) -> None:
+    """Note what solutions keep at zero, in the place of what was noted of the same levels before."""
+    new = {row.level for row in rows}
+    old = {name: kept for name, kept in book._kept.items() if not all(row.level in new for row in kept.rows)}
+    book._kept = {**old, **by_equation(rows, residuals, old)}
 
 
 def as_state(variable: Variable) -> Variable:

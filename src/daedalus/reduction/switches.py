@@ -302,17 +302,12 @@ def _with_modes(system: System, work: _Rewriting, residual: ca.SX) -> System:
         further.append(Variable(MODES, "parameter", (len(work.modes),), start=(0.0,) * len(work.modes)))
     if work.hidden:
         further.append(Variable(CLOCK, "input", (len(work.hidden),)))
-    return System(
-        system.name,
-        [*system.variables, *further],
-        system.orders,
-        symbols,
-        residual,
-        system.equation_labels,
-        {},
-        system.events,
-        concatenate([system.guards, *work.guards]),
-        system.resets,
-        system.invariants,
-        choices=system.choices,
+    return system.changed(
+        variables=[*system.variables, *further],
+        symbols=symbols,
+        residual=residual,
+        outputs={},
+        guards=concatenate([system.guards, *work.guards]),
+        watched={},
+        watched_rows=(),
     )

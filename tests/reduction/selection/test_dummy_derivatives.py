@@ -8,6 +8,7 @@ from reduced_models import chain, first_order_pendulum, kronecker, pendulum, res
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.model.system.equation_row import EquationRow, Source
 from daedalus.reduction.selection.choice_groups import Level
 from daedalus.reduction.selection.dummy_derivatives import _chosen
 from daedalus.reduction.selection.selected_states import selected_states, without_choice
@@ -47,7 +48,8 @@ def test_the_equations_of_a_pendulum():
     assert (system.sizes["x"], system.sizes["z"], system.sizes["p"]) == (4, 1, 2)
     (choice,) = system.choices
     assert choice.states == ((("p", 0), ("p", 1)), (("p_rate", 0), ("p_rate", 1)))
-    assert choice.constraints == (("rod",), ("rod, differentiated once",))
+    rod = EquationRow("rod", Source("rod"))
+    assert choice.constraints == ((rod,), (rod.differentiated(1),))
 
 
 def test_coupled_accelerations_get_names():
@@ -230,7 +232,7 @@ def test_a_choice_is_not_reduced_again():
 
 
 def test_constraints_that_determine_nothing():
-    level = Level(("rod",), ca.SX(0), ((0, 0), (1, 0)), ca.SX.sym("p", 2))
+    level = Level((EquationRow("rod", Source("rod")),), ca.SX(0), ((0, 0), (1, 0)), ca.SX.sym("p", 2))
     assert text_of(lambda: _chosen(np.zeros((1, 2)), level), dd.ModelError) == (
         'stabilise="dummy_derivatives" does not fit this model.\n'
         "  rod cannot be solved for any of the unknowns there\n"

@@ -30,7 +30,7 @@ def turning_ring(points, coupled=False):
     sides = (x - ca.vertcat(x[1:], x[0])) ** 2 + (y - ca.vertcat(y[1:], y[0])) ** 2
     lengths = np.array(ca.evalf(ca.substitute(sides, ca.vertcat(x, y), np.concatenate(
         [radius * np.cos(angle), radius * np.sin(angle)]))))  # fmt: skip
-    m._invariants["sides"] = (sides - ca.DM(lengths)) * points**2
+    m._keep("sides", (sides - ca.DM(lengths)) * points**2)
     return m
 
 

@@ -1,5 +1,7 @@
 """RATTLE and Lobatto IIIA–IIIB: orders, constraints without projection, energy over long runs, refusals."""
 
+import pickle
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -360,11 +362,16 @@ def test_what_has_no_momenta_is_refused(model, text):
     assert "Try: " in str(error.value)
 
 
+def test_a_snapshot_knows_the_momenta_of_its_model():
+    one, two = (dd.simulate(m, 0.5, method="rattle", step=0.01) for m in (pendulum(), pendulum().freeze()))
+    assert np.array_equal(one._x, two._x)
+
+
 def test_a_step_a_model_and_tabulated_inputs_are_asked_for():
     with pytest.raises(dd.InputError, match="The method 'rattle' needs a step"):
         dd.simulate(pendulum(), 1.0, method="rattle")
     with pytest.raises(dd.InputError, match="A method of momenta needs the Model"):
-        dd.simulate(pendulum().freeze(), 1.0, method="rattle", step=0.01)
+        dd.simulate(pickle.loads(pickle.dumps(pendulum().freeze())), 1.0, method="rattle", step=0.01)
     m = catalogue.load("pendulum_3d").model
     random = np.random.default_rng(0)
     with pytest.raises(dd.InputError, match="The method 'lobatto4' takes no Python functions"):

@@ -16,7 +16,7 @@ def spinning():
     q = m.state("q", 4, start=[1.0, 0.0, 0.0, 0.0])
     w = ca.vertcat(ca.sin(m.time), 0.5, ca.cos(2 * m.time))
     m.equation(m.der(q), dd.quaternion_rate(q, w))
-    m._invariants["length of q"] = ca.sumsqr(q) - 1.0
+    m._keep("length of q", ca.sumsqr(q) - 1.0)
     return m
 
 
@@ -57,7 +57,7 @@ def test_invariants_that_depend_on_each_other_are_not_kept_and_said_so():
     m = dd.Model("many")
     x = m.state("x", 30, start=1.0)
     m.equation(m.der(x), 0 * x)
-    m._invariants["all"] = ca.vertcat(*(ca.sum1(x) + k * x[0] - 30 - k for k in range(30)))
+    m._keep("all", ca.vertcat(*(ca.sum1(x) + k * x[0] - 30 - k for k in range(30))))
     tr = dd.simulate(m, 1.0)
     assert tr.success
     assert InvariantsNotKept(("30 of them depend on each other",)) in tr.records

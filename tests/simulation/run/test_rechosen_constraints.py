@@ -10,6 +10,8 @@ from tests.support.records_of import records_of
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.reduction.forms import explicit_form
+from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.plant.linear_plant import LinearPlant
 from daedalus.simulation.plant.solvable import solvable_system
 from daedalus.simulation.result.ending import Ending, Obstacle
@@ -80,6 +82,10 @@ def test_full_circles(solves, monkeypatch):
 def test_the_multipliers_are_the_smallest_throughout():
     tr = dd.simulate(linkage(), 3.0, **SHARP)
     assert len(records_of(tr, ConstraintsRechosen)) >= 1
+    found = [piece.system.part(Reduction).findings[0] for piece in tr.pieces]
+    assert all(finding.dependent[0].source.equation in ("crank0", "crank1", "crank2") for finding in found)
+    assert len(set(found)) >= 2
+    assert {str(finding) for finding in found} <= set(tr.notes)
     for k in range(len(tr.time)):
         rows = rows_of(tr, k)
         lengths = np.linalg.norm(rows, axis=1)
@@ -253,7 +259,7 @@ def stopped(tr, status):
 @pytest.mark.parametrize("status", [Ending.SINGULAR, Ending.NOT_PROJECTED])
 def test_a_failure_of_the_chosen_rows_is_mended(status):
     m = linkage()
-    redundancy = solvable_system(m).prepared["redundancy"]
+    redundancy = solvable_system(m).part(Redundancy)
     bad = dd.simulate(m, 2.0, **SHARP).pieces[0]
     assert bad.status == "event"
     found = rechosen(redundancy, stopped(bad, status), 2.0)

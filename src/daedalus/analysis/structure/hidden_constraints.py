@@ -21,6 +21,7 @@ from daedalus.analysis.structure.structural_repair import Structure, in_own_unkn
 from daedalus.analysis.structure.symbolic_solve import solved_for
 from daedalus.analysis.structure.system_jacobian import is_singular, random_arguments
 from daedalus.model.expressions import symbol_key
+from daedalus.model.system.equation_row import Role
 
 # Differences of expressions at random values below this are rounding.
 VANISHED = 1e-9
@@ -30,9 +31,12 @@ VANISHED = 1e-9
 class FoundConstraint:
     """A condition on the unknowns: the equation it comes from, how often that was differentiated, and the expression.
 
+    others: equations that it was combined with, but those that say what a derivative is. source: all that by name.
     hidden: whether it is none of the written equations. free: whether it is free of derivatives.
     """
 
+    equation: int
+    others: tuple[int, ...]
     source: str
     times: int
     expression: ca.SX
@@ -76,9 +80,11 @@ def constraints_of(structure: Structure) -> list[FoundConstraint]:
         if new and written:
             expression = array.system.residual[i]
         with_rows = [source_of[symbol_key(s)] for s in ca.symvar(stack[r]) if symbol_key(s) in source_of] if new else []
-        source = _source(structure, i, [k for k in with_rows if k not in definitions and times == 0 and not written])
+        with_rows = [k for k in with_rows if k not in definitions and times == 0 and not written]
+        others, text = _others(structure, i, with_rows), _text(array, expression)
         free = array.highest_order(expression) <= 0
-        found.append(FoundConstraint(source, times, expression, _text(array, expression), not written, free))
+        source = _source(array, i, others)
+        found.append(FoundConstraint(i, others, source, times, expression, text, not written, free))
     return found
 
 
@@ -122,15 +128,18 @@ def _text(array: DerivativeArray, expression: ca.SX) -> str:
     return re.sub(rf" \+ \(-({number})\)(?=\*)", r" - \1", text) + " = 0"
 
 
-def _source(structure: Structure, i: int, others: list[int]) -> str:
-    """The name of an equation, with those it was combined with."""
-    labels = structure.array.equation_labels
+def _others(structure: Structure, i: int, others: list[int]) -> tuple[int, ...]:
+    """The equations that one was combined with."""
+    rows = structure.array.rows
     involved = [k for repair in structure.repairs if repair.replaced == i for k in repair.involved]
     # That q_dot is the derivative of q goes without saying.
-    names = dict.fromkeys(
-        labels[k] for k in [*involved, *others] if k != i and " is the derivative of " not in labels[k]
-    )
-    return f"{labels[i]} combined with {', '.join(names)}" if names else labels[i]
+    return tuple(dict.fromkeys(k for k in [*involved, *others] if k != i and rows[k].role is not Role.DERIVATIVE))
+
+
+def _source(array: DerivativeArray, i: int, others: tuple[int, ...]) -> str:
+    """The name of an equation, with those it was combined with."""
+    names = [array.rows[k].label for k in (i, *others)]
+    return f"{names[0]} combined with {', '.join(names[1:])}" if others else names[0]
 
 
 def _partners(

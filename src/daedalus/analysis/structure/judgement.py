@@ -15,6 +15,7 @@ from daedalus.analysis.structure.numeric_index import OpenUnknowns
 from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_jacobian import as_sparse
+from daedalus.model.system.equation_row import Role
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ def _of_dependence(array: DerivativeArray, found: Examination) -> Judgement:
 
 def _definitions(array: DerivativeArray) -> set[int]:
     """The equations that say that q_dot is the derivative of q, which goes without saying."""
-    return {i for i, label in enumerate(array.system.equation_labels) if " is the derivative of " in label}
+    return {i for i, row in enumerate(array.system.rows) if row.role is Role.DERIVATIVE}
 
 
 def _special_point(

@@ -30,6 +30,7 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.analysis.structure.system_jacobian import random_arguments, regularity, system_jacobian
 from daedalus.model.expressions import concatenate, elements
+from daedalus.model.system.equation_row import definition_row
 
 # A symbolic null vector is looked for in blocks up to this size; its expressions grow with the cube.
 LARGEST_BLOCK = 10
@@ -200,7 +201,7 @@ def _with_unknowns(now: Structure, step: Substitution) -> Structure:
     wide = old.extended(names)
     equations, definitions = substituted(old, wide, elements(now.equations), now.signature, step, old.size)
     column = concatenate([*equations, *definitions])
-    wide.rewrite(column, [*old.equation_labels, *(f"definition of {name}" for name in names)])
+    wide.rewrite(column, [*old.rows, *map(definition_row, names)])
     times = step.top - int(now.signature.c[list(step.rows)].min())
     new = [Combination(old.size + k, e, times if k == 0 else 0) for k, e in enumerate(own)]
     return replace(

@@ -16,9 +16,11 @@ import numpy as np
 
 from daedalus.differentiation.events.smoothness import corners
 from daedalus.model.expressions import concatenate, elements
+from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
+from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.switches import LETTERS, STAIRS, switches_of
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import JumpNotDifferentiated
@@ -48,23 +50,13 @@ class JumpingConditions:
             ends = [Event(text, -1 if mode else 1, True) for text, mode in zip(self.texts, modes)]
             stay = ca.repmat(own.symbol("x").T, len(ends), 1)
             resets = ca.vertcat(own.resets, stay) if own.events else stay
-            self.made[modes] = System(
-                own.name,
-                own.variables,
-                own.orders,
-                {letter: own.symbol(letter) for letter in LETTERS},
-                residual,
-                own.equation_labels,
-                own.outputs,
-                (*own.events, *ends),
-                concatenate([own.guards, guards]),
-                resets,
-                own.invariants,
-                own.watched,
-                own.choices,
+            self.made[modes] = own.changed(
+                residual=residual,
+                events=(*own.events, *ends),
+                guards=concatenate([own.guards, guards]),
+                resets=resets,
+                parts=(FixedModes(self, modes), *own.parts(Reduction, ClosedLoop)),
             )
-            kept = {key: own.prepared[key] for key in ("reduced model", "notes") if key in own.prepared}
-            self.made[modes].prepared.update(kept, modes=(self, modes))
         return self.made[modes]
 
     @cached_property
@@ -94,6 +86,14 @@ class JumpingConditions:
             elif modes is None:
                 found[k] = int(value > 0)
         return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class FixedModes:
+    """A part of a system with modes put in: the conditions that turn them, and the modes."""
+
+    conditions: JumpingConditions
+    values: tuple[int, ...]
 
 
 def jumping_conditions(system: System) -> JumpingConditions | None:

@@ -16,6 +16,7 @@ from daedalus.differentiation.variational.residual_variational import ResidualVa
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.errors import InputError
 from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.names import flat_index, split_index
 from daedalus.model.system.system import System
 
 
@@ -85,12 +86,13 @@ def _expression(variational: Variational | ResidualVariational, of: object) -> t
         value = outputs[of]
         rows, columns = value.shape
         return value, () if value.is_scalar() else (rows,) if columns == 1 else (rows, columns)
-    stem, _, rest = of.partition("[")
+    stem, index = split_index(of)
     if stem in outputs:
-        value, index = column(outputs[stem]), rest.rstrip("]")
-        if not index.isdigit() or int(index) >= value.numel():
+        value, shape = column(outputs[stem]), outputs[stem].shape
+        k = None if index is None else flat_index(shape if len(index) == 2 else (value.numel(),), index)
+        if k is None:
             raise InputError(f"{of} does not exist.", f"{stem} has {value.numel()} elements")
-        return value[int(index)], ()
+        return value[k], ()
     place = system.place(of)
     entries = [system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)]
     return ca.vertcat(*entries), place.shape

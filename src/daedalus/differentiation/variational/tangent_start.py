@@ -15,20 +15,19 @@ the tangent space of each (P.-A. Absil, J. Malick, Projection-like retractions o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
-from daedalus.errors import ModelError
 from daedalus.initialisation.mass_metric import MassMetric, mass_blocks
 from daedalus.model.expressions import concatenate
+from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
-from daedalus.reduction.rewriting import level_name
 
 # What may be left of J P, in units of J, where positions first and then the rest gives a right inverse.
 INVERSE = 1e-8
@@ -115,16 +114,9 @@ def _right_inverse(
 
 def _motion(model: Model | System, system: System) -> MotionFunctions | None:
     """The mechanics of the model where it has any, and its names are those of the system that runs."""
-    if isinstance(model, Model) and model._mechanics.positions:
-        try:
-            motion = model.mechanics()
-        except ModelError:
-            return None
-    else:
-        found = system.prepared.get("motion functions")
-        if found is None:
-            return None
-        motion = found
+    motion = motion_or_none(as_system(model))
+    if motion is None:
+        return None
     names = set(system.labels["x"])
     fits = {*motion.positions, *motion.velocities, *motion.other_labels} <= names
     same = motion.M.size1_in(3) == system.sizes["u"] or motion.M.jac_sparsity(0, 3).nnz() == 0
@@ -139,8 +131,8 @@ def _stages(system: System, motion: MotionFunctions | None, pattern: np.ndarray)
         positions = np.array([labels.index(name) for name in motion.positions], dtype=int)
     else:
         # Constraints on positions are those whose derivative is kept as well.
-        names = [name for name, value in system.invariants.items() for _ in range(value.numel())]
-        above = [k for k, name in enumerate(names) if level_name(name, 1) in system.invariants]
+        levels = {row.level for row in system.invariant_rows}
+        above = [k for k, row in enumerate(system.invariant_rows) if replace(row, times=row.times + 1).level in levels]
         positions = np.flatnonzero(pattern[above].any(axis=0))
     others = np.setdiff1d(np.arange(n), positions)
     on_positions = ~pattern[:, others].any(axis=1)

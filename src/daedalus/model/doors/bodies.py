@@ -164,7 +164,7 @@ class BodyDoor(EnergyDoor):
             attitude, spinning, ca.densify(rate), ca.densify(turn), written.size == 3, multiplier
         )
         if written.orientation == "quaternion" and norm == "invariant":
-            self._invariants[f"{attitude} length"] = ca.sumsqr(q) - 1
+            self._keep(f"{attitude} length", ca.sumsqr(q) - 1)
 
     # -- checks ------------------------------------------------------------------------------------------------
 

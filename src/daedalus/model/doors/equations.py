@@ -220,7 +220,6 @@ class EquationDoor(Notebook):
             while f"equation_{number}" in self._equations:
                 number += 1
             name = f"equation_{number}"
-        where = f"Equation {name!r}"
         if not isinstance(name, str) or not name:
             raise ModelError(
                 "The name of an equation is a text.",
@@ -235,12 +234,13 @@ class EquationDoor(Notebook):
                 because="errors and results speak of an equation by its name.",
                 remedy="another name=",
             )
-        residuals = self._residuals(left, right, where)
+        residuals = self._residuals(left, right, name)
         self._check_residuals(residuals, name)
         self._changed()
         self._equations[name] = Equation(name, ca.vertcat(*residuals))
 
-    def _residuals(self, left: object, right: object, where: str) -> list[ca.SX]:
+    def _residuals(self, left: object, right: object, name: str) -> list[ca.SX]:
+        where = f"Equation {name!r}"
         if right is ...:
             rows = left if isinstance(left, (list, tuple)) and len(left) else [left]
             scalars = [s for row in rows for s in elements(as_expression(row, where, EQUATION_REMEDY))]
@@ -260,7 +260,7 @@ class EquationDoor(Notebook):
                 one = ca.repmat(one, *two.shape)
             else:
                 raise ModelError(
-                    f"The two sides of equation {where.split(' ', 1)[1]} have different shapes.",
+                    f"The two sides of equation {name!r} have different shapes.",
                     f"left {size_text(one)}, right {size_text(two)}",
                     because="each component of the left side equals one of the right side; a list is a column.",
                     remedy="write as many components on both sides",

@@ -94,7 +94,7 @@ class JointDoor(BodyDoor):
             return self.constraint(name, expression)
         reaction = self.velocity_constraint(name, expression)
         # What the velocities keep: the height above the plane.
-        self._invariants[f"{name} height"] = height(one, two, extras)
+        self._keep(f"{name} height", height(one, two, extras))
         return reaction
 
     # -- reading arguments -------------------------------------------------------------------------------------

@@ -25,11 +25,14 @@ from daedalus.model.mechanics.equations_of_motion import (
     time_derivative,
     velocity_symbols,
 )
+from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
+from daedalus.model.system.closed_loop import ClosedLoop
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 if TYPE_CHECKING:
-    from daedalus.model.model import Model
+    from daedalus.model.doors.energies import EnergyDoor
 
 ARGUMENTS = ("t", "q", "v", "u", "p")
 FUNCTIONS = ("momentum", "force", "applied", "constraint", "constraint_rate", "mass", "jacobian", "right")
@@ -95,8 +98,8 @@ class MomentumForm:
         return replace(self, **changed)
 
 
-def momentum_form(model: Model) -> MomentumForm:
-    """The momentum form of a model, made once and kept; refuses what has none, with the reason.
+def momentum_form(system: System) -> MomentumForm:
+    """The momentum form of a system, made once and kept with it; refuses what has none, with the reason.
 
     Example
     -------
@@ -104,28 +107,39 @@ def momentum_form(model: Model) -> MomentumForm:
     >>> m = dd.Model("pendulum")
     >>> a = m.coordinate("a", start=0.1, rate=0.0)
     >>> m.kinetic_energy(0.5 * 2.0 * m.rate(a) ** 2); m.potential_energy(-9.81 * ca.cos(a))
-    >>> form = momentum_form(m)
+    >>> form = momentum_form(m.freeze())
     >>> form.momentum(0, 0.1, 3.0, [], []), form.symplectic
     (DM(6), True)
     """
-    if not model._mechanics.positions:
+    return once(system, _found)
+
+
+def _found(system: System) -> MomentumForm:
+    loop, mechanics = system.part(ClosedLoop), system.part(Mechanics)
+    if loop is not None:
+        return momentum_form(loop.opened).with_inputs(loop.opened, system)
+    if mechanics is None:
         raise InputError(
-            f"The model {model.name!r} has no mechanics.",
+            "A method of momenta needs the Model.",
+            f"the momenta of the System {system.name!r} are not known",
+            because="a System that was loaded, reduced or otherwise rewritten holds equations, and no longer energies, "
+            "forces and constraints apart.",
+            remedy="dd.simulate(m, ...) with the model that was frozen",
+        )
+    if mechanics.book is None:
+        raise InputError(
+            f"The model {system.name!r} has no mechanics.",
             "no coordinate and no body is declared",
             because="a method of momenta needs the kinetic energy, the forces and the constraints apart.",
             remedy='m.coordinate(...) and m.kinetic_energy(...), or another method such as "radau5"',
         )
-    system = model.freeze()
-    known = system.prepared.get("momentum form")
-    if known is None:
-        known = system.prepared["momentum form"] = _made(model, system)
-    return known
+    return _made(mechanics.book, system)
 
 
-def _made(model: Model, system: System) -> MomentumForm:
+def _made(model: EnergyDoor, system: System) -> MomentumForm:
     written = model._mechanics
     _check_kinds(model)
-    motion = model.mechanics()
+    motion = motion_of(system)
     _check_alone(motion, system)
     q, v, a = (symbols(model, written) for symbols in (position_symbols, velocity_symbols, acceleration_symbols))
     at_rest = ca.SX.zeros(a.numel())
@@ -164,7 +178,7 @@ def _gradient(energy: ca.SX, symbols: ca.SX) -> ca.SX:
     return ca.SX.zeros(symbols.numel()) if energy.is_constant() else column(ca.gradient(energy, symbols))
 
 
-def _check_kinds(model: Model) -> None:
+def _check_kinds(model: EnergyDoor) -> None:
     """Refuse velocity constraints, and positions whose rate is not their velocity."""
     rolling = [c.name for c in model._mechanics.constraints.values() if c.kind == "velocity"]
     if rolling:
@@ -200,7 +214,7 @@ def _check_alone(motion: MotionFunctions, system: System) -> None:
         )
 
 
-def _check_quadratic(model: Model, mass: ca.SX, v: ca.SX) -> None:
+def _check_quadratic(model: EnergyDoor, mass: ca.SX, v: ca.SX) -> None:
     if ca.depends_on(mass, v):
         raise InputError(
             f"The kinetic energy of {model.name!r} is not quadratic in the velocities.",

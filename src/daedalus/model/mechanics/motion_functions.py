@@ -142,15 +142,8 @@ class MotionFunctions:
 
 
 def motion_functions(book: EnergyDoor, system: System) -> MotionFunctions:
-    """Build the functions from what is written; refuses models without mechanics."""
+    """Build the functions from what is written."""
     written = book._mechanics
-    if not written.positions:
-        raise ModelError(
-            f"The model {book.name!r} has no mechanics.",
-            "no coordinate and no body is declared",
-            because="mass matrix and constraint Jacobian belong to what moves.",
-            remedy="m.coordinate(...) and m.kinetic_energy(...), or m.body(...)",
-        )
     q, v, a = (symbols(book, written) for symbols in (position_symbols, velocity_symbols, acceleration_symbols))
     constraints = list(written.constraints.values())
     outputs = {**_motion(book, a), **_constraints(book, constraints, v, a)}

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import casadi as ca
 
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.equal_expressions import EqualExpressions
-from daedalus.model.system.once import kept, once
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 # A system keeps this many of its closed loops.
 MOST_LOOPS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedLoop:
+    """A part of a system: the one that it was before expressions took the place of inputs."""
+
+    opened: System
+
+
+def opened(system: System) -> System:
+    """The system before any loop was closed around it; itself where none was."""
+    while (loop := system.part(ClosedLoop)) is not None:
+        system = loop.opened
+    return system
 
 
 def closed_loop(system: System, feedback: Mapping[str, ca.SX]) -> System:
@@ -21,11 +36,6 @@ def closed_loop(system: System, feedback: Mapping[str, ca.SX]) -> System:
     It is kept with the system: equal expressions are closed and compiled once.
     """
     return once(system, _closed, EqualExpressions(feedback), most=MOST_LOOPS) if feedback else system
-
-
-def is_closed_loop_of(system: System, original: System) -> bool:
-    """Whether a system is what `closed_loop` made of another one."""
-    return any(closed is system for closed in kept(original, _closed))
 
 
 def _closed(system: System, expressions: EqualExpressions) -> System:
@@ -42,24 +52,19 @@ def _closed(system: System, expressions: EqualExpressions) -> System:
     def closed(expression: ca.SX) -> ca.SX:
         return ca.densify(ca.substitute([expression], old, new)[0])
 
-    symbols = {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "p")}
     outputs = {name: closed(value) for name, value in system.outputs.items()}
     for name, expression in feedback.items():
         outputs[name] = closed(ca.reshape(expression, *(*_shape(system, name), 1, 1)[:2]))
-    return System(
-        system.name,
-        left,
-        system.orders,
-        {**symbols, "u": inputs},
-        closed(system.residual),
-        system.equation_labels,
-        outputs,
-        system.events,
-        closed(system.guards),
-        closed(system.resets),
-        {name: closed(value) for name, value in system.invariants.items()},
-        {name: closed(value) for name, value in system.watched.items()},
-        system.choices,
+    return system.changed(
+        variables=left,
+        symbols={**{letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "p")}, "u": inputs},
+        residual=closed(system.residual),
+        outputs=outputs,
+        guards=closed(system.guards),
+        resets=closed(system.resets),
+        invariants={name: closed(value) for name, value in system.invariants.items()},
+        watched={name: closed(value) for name, value in system.watched.items()},
+        parts=(ClosedLoop(system),),
     )
 
 

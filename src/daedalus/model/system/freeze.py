@@ -11,6 +11,7 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.names import counted, derivative_name, element_label
 from daedalus.model.notebook import Notebook
+from daedalus.model.system.equation_row import derivative_row
 from daedalus.model.system.system import System, state_order
 from daedalus.model.variables import Event, Variable
 
@@ -20,11 +21,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
     states = [v for v in book._variables.values() if v.kind == "state"]
     equations = book._all_equations().values()
     residual = concatenate(equation.residual for equation in equations)
-    labels = [
-        element_label(e.name, () if e.residual.numel() == 1 else (e.residual.numel(),), k)
-        for e in equations
-        for k in range(e.residual.numel())
-    ]
+    rows = [row for equation in equations for row in equation.rows]
     orders = highest_orders(book, states, residual)
     if square:
         _check_count(book, residual)
@@ -40,7 +37,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
             # A state of its own: x' = x_dot is an equation of the first-order system.
             own = ca.SX.sym(f"d({symbol.name()})/dt")
             links.append(own - next_symbol)
-            labels.append(f"{next_symbol.name()} is the derivative of {symbol.name()}")
+            rows.append(derivative_row(next_symbol.name(), symbol.name()))
             next_symbol = own
         xdot.append(next_symbol)
 
@@ -48,20 +45,24 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
     for letter, kind in (("z", "algebraic"), ("u", "input"), ("p", "parameter")):
         symbols[letter] = concatenate(book._symbols[v.name] for v in book._variables.values() if v.kind == kind)
     guards = concatenate(event.guard for event in book._events.values())
+    watched = book._watched()
     return System(
         book.name,
         tuple(book._variables.values()),
         orders,
         symbols,
         concatenate([residual, *links]),
-        labels,
+        rows,
         book._outputs,
         [Event(e.name, e.direction, e.terminal, tuple(e.resets)) for e in book._events.values()],
         guards,
         _reset_matrix(book, symbols["x"]),
-        book._invariants,
-        book._watched(),
+        {name: kept.residual for name, kept in book._invariants.items()},
+        {name: kept.residual for name, kept in watched.items()},
         book._choices,
+        [row for kept in book._invariants.values() for row in kept.rows],
+        [row for kept in watched.values() for row in kept.rows],
+        book._parts(),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.plain_record import PlainRecord, checked_integer, checked_list, checked_text, misfit
 
 Element = tuple[str, int]
@@ -20,14 +21,14 @@ Element = tuple[str, int]
 class StateChoice:
     """The names of one choice; several levels (positions, velocities) share it where their constraints are alike.
 
-    parameter: the vector that holds P. states, constraints: for each level the elements of states, and the names of
-    the constraints. entries: (element of the parameter, state, constraint), the latter two by their place in a level.
-    event: the one that ends a piece of a run when another choice is better; empty where there is no other choice.
+    parameter: the vector that holds P. states, constraints: for each level the elements of states, and where the
+    constraints come from. entries: (element of the parameter, state, constraint), the latter two by their place in a
+    level. event: the one that ends a piece of a run when another choice is better; empty where there is no other one.
     """
 
     parameter: str
     states: tuple[tuple[Element, ...], ...]
-    constraints: tuple[tuple[str, ...], ...]
+    constraints: tuple[tuple[EquationRow, ...], ...]
     entries: tuple[tuple[int, int, int], ...]
     event: str
 
@@ -37,7 +38,7 @@ class StateChoice:
             self,
             parameter=prefix + self.parameter,
             states=tuple(tuple((prefix + name, k) for name, k in level) for level in self.states),
-            constraints=tuple(tuple(prefix + name for name in level) for level in self.constraints),
+            constraints=tuple(tuple(row.prefixed(prefix) for row in level) for level in self.constraints),
             event=prefix + self.event if self.event else "",
         )
 
@@ -46,7 +47,7 @@ class StateChoice:
         return {
             "parameter": self.parameter,
             "states": [[list(entry) for entry in level] for level in self.states],
-            "constraints": [list(level) for level in self.constraints],
+            "constraints": [[row.to_record() for row in level] for level in self.constraints],
             "entries": [list(entry) for entry in self.entries],
             "event": self.event,
         }
@@ -58,8 +59,9 @@ class StateChoice:
         parameter = record.word("parameter", parameters)
         levels = [checked_list(level, f"{record.place}.states") for level in record.items("states")]
         chosen = tuple(tuple(_element(entry, f"{record.place}.states", states) for entry in level) for level in levels)
+        place = f"{record.place}.constraints"
         constraints = tuple(
-            tuple(checked_text(name, f"{record.place}.constraints") for name in checked_list(level, record.place))
+            tuple(EquationRow.from_record(row, place) for row in checked_list(level, place))
             for level in record.items("constraints", len(chosen))
         )
         most = (parameters[parameter], min(map(len, chosen), default=0), min(map(len, constraints), default=0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,9 +23,11 @@ from daedalus.model.names import (
     split_derivative,
     split_index,
 )
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.formulas import formulas_of
 from daedalus.model.system.plain_record import PlainRecord, canonical_text, checksum, misfit, parsed
 from daedalus.model.system.state_choice import StateChoice
+from daedalus.model.system.system_parts import Kind, Parts
 from daedalus.model.system.system_record import LETTERS, VERSION, system_arguments
 from daedalus.model.variables import Event, Variable
 
@@ -83,7 +84,7 @@ class System:
         orders: Mapping[str, Sequence[int]],
         symbols: Mapping[str, ca.SX],
         residual: ca.SX,
-        equation_labels: Sequence[str],
+        rows: Sequence[EquationRow],
         outputs: Mapping[str, ca.SX],
         events: Sequence[Event],
         guards: ca.SX,
@@ -91,11 +92,15 @@ class System:
         invariants: Mapping[str, ca.SX] | None = None,
         watched: Mapping[str, ca.SX] | None = None,
         choices: Sequence[StateChoice] = (),
+        invariant_rows: Sequence[EquationRow] = (),
+        watched_rows: Sequence[EquationRow] = (),
+        parts: Sequence[object] = (),
     ) -> None:
         self.name = name
         self.variables = tuple(variables)
         self.orders = {key: tuple(value) for key, value in orders.items()}
-        self.equation_labels = tuple(equation_labels)
+        self.rows = tuple(rows)  # where each equation comes from
+        self.equation_labels = tuple(row.label for row in self.rows)
         self.events = tuple(events)
         self.choices = tuple(choices)  # of states, where parameters say which of them are integrated
         self._symbols = dict(symbols)
@@ -105,8 +110,9 @@ class System:
         self._resets = resets
         self._invariants = dict(invariants or {})
         self._watched = dict(watched or {})
-        self.prepared: dict[Any, Any] = {}
-        self.lock = threading.RLock()
+        self.invariant_rows = tuple(invariant_rows)  # the same for each element of what is kept at zero
+        self.watched_rows = tuple(watched_rows)
+        self._parts = Parts(parts)
         # What was computed of the system, by what made it; read and written by `once` alone.
         self._memory: dict[Any, dict[tuple[Any, ...], Any]] = {}
 
@@ -160,6 +166,29 @@ class System:
     def function(self) -> ca.Function:
         """F(t, xdot, x, z, u, p) as a CasADi function."""
         return ca.Function("F", self._arguments(), [self._residual], ["t", *LETTERS], ["F"])
+
+    # -- how it was made ---------------------------------------------------------------------------------------
+
+    def part(self, kind: type[Kind]) -> Kind | None:
+        """What is kept of how the system was made, by the type of the record: `system.part(Reduction)`; else None.
+
+        A system from a file or another process has no parts.
+        """
+        return self._parts.of(kind)
+
+    def parts(self, *kinds: type) -> tuple[object, ...]:
+        """The parts of some types, to pass them on."""
+        return self._parts.only(*kinds)
+
+    def changed(self, **changes: Any) -> System:
+        """The same system but for some of what it is made with; no part passes on unless it is given."""
+        own: dict[str, Any] = {
+            "name": self.name, "variables": self.variables, "orders": self.orders, "symbols": self._symbols,
+            "residual": self._residual, "rows": self.rows, "outputs": self._outputs, "events": self.events,
+            "guards": self._guards, "resets": self._resets, "invariants": self._invariants, "watched": self._watched,
+            "choices": self.choices, "invariant_rows": self.invariant_rows, "watched_rows": self.watched_rows,
+        }  # fmt: skip
+        return System(**{**own, **changes})
 
     def _arguments(self) -> list[ca.SX]:
         return [self._symbols[letter] for letter in ("t", *LETTERS)]
@@ -331,10 +360,12 @@ class System:
             "variables": [v.to_record() for v in self.variables],
             "orders": {name: list(order) for name, order in self.orders.items()},
             "symbols": {letter: [s.name() for s in elements(self._symbols[letter])] for letter in ("t", *LETTERS)},
-            "equations": list(self.equation_labels),
+            "equations": [row.to_record() for row in self.rows],
             "outputs": list(self._outputs),
             "invariants": list(self._invariants),
             "watched": list(self._watched),
+            "invariant_rows": [row.to_record() for row in self.invariant_rows],
+            "watched_rows": [row.to_record() for row in self.watched_rows],
             "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
             **({"choices": [choice.to_record() for choice in self.choices]} if self.choices else {}),
         }

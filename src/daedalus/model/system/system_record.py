@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import InputError
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.formulas import read_expressions
 from daedalus.model.system.plain_record import PlainRecord, check_distinct, checked_list
 from daedalus.model.system.state_choice import StateChoice
@@ -21,8 +22,8 @@ from daedalus.model.variables import Event, Variable
 VERSION = 1
 LETTERS = ("xdot", "x", "z", "u", "p")
 FIELDS = (
-    "version", "name", "variables", "orders", "symbols", "equations", "outputs", "invariants", "watched", "events",
-    "choices", "formulas",
+    "version", "name", "variables", "orders", "symbols", "equations", "outputs", "invariants", "watched",
+    "invariant_rows", "watched_rows", "events", "choices", "formulas",
 )  # fmt: skip
 _LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p"}
 
@@ -64,7 +65,8 @@ def system_arguments(
 
 def _named_expressions(record: PlainRecord, expressions: Sequence[ca.SX], states: int) -> dict[str, Any]:
     """The expressions under the names of the record: as many as there are names, in the shapes that belong to them."""
-    equations = record.texts("equations")
+    rows = {name: _read_rows(record, name) for name in ("equations", "invariant_rows", "watched_rows")}
+    equations = rows["equations"]
     names = {group: record.texts(group, distinct=True) for group in ("outputs", "invariants", "watched")}
     events = _read_events(record)
     if len(expressions) != 3 + sum(map(len, names.values())):
@@ -77,10 +79,20 @@ def _named_expressions(record: PlainRecord, expressions: Sequence[ca.SX], states
             raise record.misfit(f"formulas of the {what}", f"{shape[0]} × {shape[1]}", expression.shape)
     values = iter(rest)
     groups = {group: {name: next(values) for name in words} for group, words in names.items()}
+    for group in ("invariants", "watched"):
+        count = sum(value.numel() for value in groups[group].values())
+        if len(rows[f"{group.removesuffix('s')}_rows"]) != count:
+            raise record.misfit(f"{group.removesuffix('s')}_rows", f"{count} rows", len(rows))
     return {
-        "residual": residual, "guards": guards, "resets": resets, "equation_labels": equations, "events": events,
-        **groups,
+        "residual": residual, "guards": guards, "resets": resets, "rows": equations, "events": events,
+        "invariant_rows": rows["invariant_rows"], "watched_rows": rows["watched_rows"], **groups,
     }  # fmt: skip
+
+
+def _read_rows(record: PlainRecord, name: str) -> list[EquationRow]:
+    """Where each row comes from."""
+    place = f"{record.place}.{name}"
+    return [EquationRow.from_record(row, f"{place}[{k}]") for k, row in enumerate(record.items(name))]
 
 
 def _read_variables(record: PlainRecord) -> list[Variable]:

@@ -19,8 +19,8 @@ from daedalus.reduction.forms.torn_solve import solve_linear, torn
 from daedalus.reduction.rewriting import (
     ReducedModel,
     check_model,
+    equation_rows,
     rewritten,
-    row_labels,
     scalar_rows,
     substituted,
     write_rows,
@@ -62,7 +62,8 @@ def eliminate(model: Model, names: str | Iterable[str] | None = None) -> Reduced
     check_model(model, "eliminate")
     model.freeze()
     book = written_out(model)
-    labels, rows = row_labels(book), scalar_rows(book)
+    origins, rows = equation_rows(book), scalar_rows(book)
+    labels = [row.label for row in origins]
     wanted = _aliases(book, rows) if names is None else _names(book, names)
     z = concatenate(book._symbols[name] for name in wanted)
     if not wanted:
@@ -73,7 +74,7 @@ def eliminate(model: Model, names: str | Iterable[str] | None = None) -> Reduced
     values = _solved(book, concatenate(rows[i] for i in chosen), z, z_labels, [labels[i] for i in chosen])
     n = rewritten(book, dict.fromkeys(wanted))
     rest = [i for i in range(len(rows)) if i not in set(chosen)]
-    write_rows(n, [labels[i] for i in rest], [rows[i] for i in rest])
+    write_rows(n, [origins[i] for i in rest], [rows[i] for i in rest])
     substituted(n, z, values)
     offset = 0
     for name in wanted:

@@ -19,10 +19,11 @@ from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
 from daedalus.model.notebook import Equation
+from daedalus.model.system.equation_row import Role
 from daedalus.model.variables import Variable
 from daedalus.reduction.forms.first_order import rate_variable
 from daedalus.reduction.forms.linearity import is_linear
-from daedalus.reduction.rewriting import ReducedModel, rewritten, row_labels, scalar_rows, substituted, write_rows
+from daedalus.reduction.rewriting import ReducedModel, equation_rows, rewritten, scalar_rows, substituted, write_rows
 
 Entry = tuple[str, int]
 
@@ -55,7 +56,7 @@ class FastAndSlow:
             whole = all((name, k) in root for k in range(old.size))
             variables[name] = replace(old, kind="algebraic" if whole else "state", start=start)
         n = rewritten(self.book, variables)
-        write_rows(n, row_labels(self.book), elements(self.rows))
+        write_rows(n, equation_rows(self.book), elements(self.rows))
         substituted(n, self.book._symbols[self.parameter], ca.SX(0))
         return n
 
@@ -64,13 +65,13 @@ class FastAndSlow:
         n = rewritten(self.book, {self.parameter: None})
         n.name = f"{self.book.name}, boundary layer"
         n._outputs, n._events, n._invariants, n._kept = {}, {}, {}, {}
-        write_rows(n, row_labels(self.book), elements(self.stretched))
+        write_rows(n, equation_rows(self.book), elements(self.stretched))
         for name in dict.fromkeys(name for name, _ in self.slow):
             own = [k for slow, k in self.slow if slow == name]
             rates = [n._derivative_scalar(name, k, 1) for k in own]
             stand = n._declare(rate_variable(n, n._variables[name], 1, own, "algebraic"))
             substituted(n, concatenate(rates), ca.vec(stand))
-            n._equations[f"rest of {name}"] = Equation(f"rest of {name}", concatenate(rates))
+            n._equations[f"rest of {name}"] = Equation(f"rest of {name}", concatenate(rates), role=Role.HELD)
         if time is not None:
             substituted(n, n._time, ca.SX(time))
         return n
@@ -141,7 +142,7 @@ def _check_finite(book: Model, parameter: str, residual: ca.SX, rows: ca.SX) -> 
     values = ca.Function("rows", [concatenate(symbols)], [rows])(draw).full().ravel()
     apart = ca.Function("all", [concatenate(ca.symvar(residual))], [residual])
     near = apart(np.random.default_rng(1952).uniform(0.4, 1.6, apart.size1_in(0))).full().ravel()
-    bad = [label for label, a, b in zip(row_labels(book), values, near) if not np.isfinite(a) and np.isfinite(b)]
+    bad = [row.label for row, a, b in zip(equation_rows(book), values, near) if not np.isfinite(a) and np.isfinite(b)]
     if bad:
         raise ModelError(
             f"The equations have no value at {parameter} = 0.",

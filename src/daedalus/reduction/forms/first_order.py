@@ -10,6 +10,7 @@ from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import element_label
 from daedalus.model.notebook import Equation, WrittenEvent
+from daedalus.model.system.equation_row import Role
 from daedalus.model.system.freeze import highest_orders
 from daedalus.model.variables import Variable
 from daedalus.reduction.rewriting import ReducedModel, check_model, substituted, written_out
@@ -65,7 +66,7 @@ def _link(n: ReducedModel, name: str, rows: list[ca.SX]) -> Equation:
     wanted = f"rate of {name}"
     while wanted in n._equations:
         wanted += ", again"
-    return Equation(wanted, concatenate(rows))
+    return Equation(wanted, concatenate(rows), role=Role.DERIVATIVE)
 
 
 def rate_name(n: Model, name: str, order: int) -> str:

@@ -8,14 +8,15 @@ import numpy as np
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.notebook import Equation
+from daedalus.model.system.equation_row import Role
 from daedalus.reduction.forms.first_order import rate_variable, to_first_order
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.rewriting import (
     ReducedModel,
     as_algebraic,
     check_model,
+    equation_rows,
     rewritten,
-    row_labels,
     scalar_rows,
     write_rows,
 )
@@ -61,10 +62,10 @@ def to_semi_explicit(model: Model) -> ReducedModel:
     if stands:
         old, put = (concatenate(side) for side in zip(*stands))
         rows = [ca.substitute(row, old, put) for row in rows]
-    write_rows(n, row_labels(first), rows)
+    write_rows(n, equation_rows(first), rows)
     for name, residual in links.items():
         free = name if name not in n._equations else f"{name}, again"
-        n._equations[free] = Equation(free, residual)
+        n._equations[free] = Equation(free, residual, role=Role.DERIVATIVE)
     return n
 
 

@@ -14,39 +14,38 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import concatenate, elements, symbol_key
-from daedalus.model.names import counted
 from daedalus.model.variables import Variable
+from daedalus.reduction.findings import TornUnknowns
 from daedalus.reduction.forms.linearity import steps_with
 from daedalus.reduction.forms.tearing import Tearing, balanced, tear
 from daedalus.reduction.forms.torn_solve import constant_entries
-from daedalus.reduction.rewriting import ReducedModel, rewritten, row_labels, scalar_rows, substituted, write_rows
+from daedalus.reduction.rewriting import ReducedModel, equation_rows, rewritten, scalar_rows, substituted, write_rows
 
 Element = tuple[str, int]
 
 
-def torn_model(book: ReducedModel) -> tuple[ReducedModel, tuple[str, ...]]:
+def torn_model(book: ReducedModel) -> tuple[ReducedModel, TornUnknowns | None]:
     """The model with formulas in the place of all algebraic unknowns but the torn ones, and what was done."""
-    rows, labels = scalar_rows(book), row_labels(book)
+    rows, origins = scalar_rows(book), equation_rows(book)
     unknowns = [(v.name, k) for v in book._variables.values() if v.kind == "algebraic" for k in range(v.size)]
     symbols = [book._scalars[name, 0][k] for name, k in unknowns]
     candidates = [i for i, row in enumerate(rows) if not _moves(book, row)]
     if not unknowns or not candidates:
-        return book, ()
+        return book, None
     own = concatenate(rows[i] for i in candidates)
     slopes = ca.jacobian(own, concatenate(symbols))
     cut = _cut(book, own, slopes, concatenate(symbols))
     if not cut.order:
-        return book, ()
+        return book, None
     formulas = _formulas(rows, candidates, symbols, slopes, cut)
     n, new = _declared(book, unknowns, formulas)
     used = {candidates[r] for r, _ in cut.order}
     rest = [i for i in range(len(rows)) if i not in used]
-    write_rows(n, [labels[i] for i in rest], [rows[i] for i in rest])
+    write_rows(n, [origins[i] for i in rest], [rows[i] for i in rest])
     old = [symbols[c] for c in new]
     substituted(n, concatenate(old), concatenate(new.values()))
     left = [unknowns[c] for c in range(len(unknowns)) if c not in formulas]
-    count = counted(len(unknowns), "algebraic unknown")
-    return n, (f"{count} torn to {len(left)}: {_listed(book, left)}" if left else f"{count} eliminated",)
+    return n, TornUnknowns(len(unknowns), tuple(book._variables[name].label(k) for name, k in left))
 
 
 def _moves(book: ReducedModel, row: ca.SX) -> bool:
@@ -131,8 +130,3 @@ def _torn_part(n: ReducedModel, v: Variable, chosen: list[int]) -> Variable:
     kept = ("start", "rate", "nominal", "lower", "upper")
     parts: dict[str, Any] = {key: tuple(getattr(v, key)[k] for k in chosen) for key in kept}
     return replace(v, name=name, shape=(len(chosen),), guess=(), **parts)
-
-
-def _listed(book: ReducedModel, elements_of: list[Element], most: int = 6) -> str:
-    names = [book._variables[name].label(k) for name, k in elements_of]
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -63,7 +63,7 @@ def with_derivative_inputs(
     final = rewritten(n, dict.fromkeys([MOMENT, *(CONSTANT.format(name=own) for own in constants)]))
     final._equations = dict(n._equations)
     final._outputs = {name: value for name, value in n._outputs.items() if name not in needed}
-    final._reduction, final._redundancy = replace(n.reduction, original=model.freeze()), n._redundancy
+    final._know(replace(n.reduction, original=model.freeze()), *n._found)
     symbols = {own: final._adopt(inputs[own], model._symbols.get(own, constants[own])) for own in constants}
     substituted(final, concatenate([moment, *constants.values()]), concatenate([final._time, *symbols.values()]))
     return final

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import casadi as ca
 import numpy as np
@@ -11,8 +11,9 @@ from daedalus.analysis.structure.signature import Signature
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.system.equation_row import EquationRow, times_text
 from daedalus.reduction.index.offsets import SolvedDerivatives, Unknown
-from daedalus.reduction.rewriting import row_labels, scalar_rows, times_text
+from daedalus.reduction.rewriting import equation_rows, scalar_rows
 
 
 class DifferentiatedInputError(ModelError):
@@ -110,14 +111,16 @@ def differentiated_inputs(book: Model, residual: ca.SX, s: Signature) -> dict[st
     return counts
 
 
-def check_inputs(counts: dict[str, int], labels: list[str], book: Model, residual: ca.SX, s: Signature) -> None:
+def check_inputs(
+    counts: dict[str, int], rows: Sequence[EquationRow], book: Model, residual: ca.SX, s: Signature
+) -> None:
     """Refuse what would need the derivative of a signal from outside."""
     needed = {name: times for name, times in counts.items() if times}
     if not needed:
         return
     name = next(iter(needed))
-    rows = sorted(set(ca.jacobian_sparsity(residual, column(book._symbols[name])).row()))
-    where = [labels[i] for i in rows if s.c[i]]
+    own = sorted(set(ca.jacobian_sparsity(residual, column(book._symbols[name])).row()))
+    where = [rows[i].label for i in own if s.c[i]]
     error = DifferentiatedInputError(
         f"The input {name} would have to be differentiated {times_text(needed[name])}.",
         [
@@ -132,18 +135,17 @@ def check_inputs(counts: dict[str, int], labels: list[str], book: Model, residua
     raise error
 
 
-def given_input_counts(book: Model, names: Iterable[str], labels: list[str], s: Signature) -> dict[str, int]:
+def given_input_counts(book: Model, names: Iterable[str], rows: Sequence[EquationRow], s: Signature) -> dict[str, int]:
     """How often inputs that were given as expressions are differentiated: as often as the equations they stood in.
 
-    Equations that were combined (their name changed) count with all inputs of the combined ones.
+    Equations that were combined for this reduction count with all inputs of the combined ones.
     """
-    rows = concatenate(scalar_rows(book))
-    old = row_labels(book)
-    combined = {i for i, name in enumerate(old) if labels[i] != name}
-    named = [[j for j, name in enumerate(old) if j in combined or name in labels[i]] for i in combined]
+    residual, old = concatenate(scalar_rows(book)), equation_rows(book)
+    combined = [i for i, row in enumerate(old) if rows[i] != row]
+    parts = {i: {*combined, *(j for j, row in enumerate(old) if row.source in rows[i].combined)} for i in combined}
     counts = {}
     for name in names:
-        own = set(ca.jacobian_sparsity(rows, column(book._symbols[name])).row())
-        own |= {i for i, parts in zip(combined, named) if own.intersection(parts)}
+        own = set(ca.jacobian_sparsity(residual, column(book._symbols[name])).row())
+        own |= {i for i in combined if own & parts[i]}
         counts[name] = max((int(s.c[i]) for i in own), default=0)
     return counts

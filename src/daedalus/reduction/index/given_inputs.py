@@ -11,8 +11,9 @@ from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.model.signals import Signal
+from daedalus.model.system.equation_row import times_text
 from daedalus.reduction.forms.linearity import steps_with
-from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted, times_text
+from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted
 
 
 def smooth_instead(name: str, times: int) -> str:

@@ -7,7 +7,7 @@ instead, as one does by hand with q' = v. That is a block elimination in the sys
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -19,6 +19,7 @@ from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, element_label
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.reduction.forms.linearity import is_linear
 
 Unknown = tuple[str, int]
@@ -54,11 +55,11 @@ def jet_of(book: Model, unknowns: list[Unknown], highest: int) -> list[ca.SX]:
     return [concatenate(book._derivative_scalar(n, k, r) for n, k in unknowns) for r in range(highest + 1)]
 
 
-def signature_of(book: Model, residual: ca.SX, unknowns: list[Unknown], labels: list[str]) -> Signature:
+def signature_of(book: Model, residual: ca.SX, unknowns: list[Unknown], rows: Sequence[EquationRow]) -> Signature:
     """The signature of the equations in a notebook; refuses a singular structure."""
     s = signature(residual, jet_of(book, unknowns, highest_order(book, residual)))
     if not s.regular:
-        raise _singular(book, s, unknowns, labels)
+        raise _singular(book, s, unknowns, rows)
     return s
 
 
@@ -128,10 +129,10 @@ def solved_for(book: Model, row: ca.SX, unknown: Unknown, order: int) -> ca.SX |
     return ca.densify(-ca.substitute(row, symbol, 0) / slope)
 
 
-def _singular(book: Model, s: Signature, unknowns: list[Unknown], labels: list[str]) -> SingularModelError:
+def _singular(book: Model, s: Signature, unknowns: list[Unknown], rows: Sequence[EquationRow]) -> SingularModelError:
     parts = coarse_parts(s)
     few = [unknown_label(book, unknowns[j]) for j in parts.undetermined_unknowns]
-    many = [labels[i] for i in parts.too_many_equations]
+    many = [rows[i].label for i in parts.too_many_equations]
     facts = [f"{', '.join(names[:8])} {text}" for names, text in (
         (few, "stand in too few equations"), (many, "are too many equations for the unknowns in them")
     ) if names]  # fmt: skip

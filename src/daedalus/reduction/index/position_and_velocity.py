@@ -7,40 +7,46 @@ The multiplier μ of the constraint on velocities vanishes along solutions (J. C
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import casadi as ca
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.names import suggest_name
+from daedalus.model.notebook import Equation
+from daedalus.model.system.equation_row import Role, times_text
 from daedalus.model.system.system import System
 from daedalus.model.variables import make_variable
 from daedalus.reduction.plan import Plan
 from daedalus.reduction.reduced_form import record, reduced_notebook
-from daedalus.reduction.rewriting import ReducedModel, by_equation, level_name, times_text, write_rows
+from daedalus.reduction.rewriting import ReducedModel, by_equation, keep_rows, write_rows
 
 
 def with_both_levels(plan: Plan, original: System) -> ReducedModel:
     """The planned model with constraint and differentiated constraint as equations, and a multiplier for each."""
     twice = _constraints_on_positions(plan)
     n = reduced_notebook(plan)
-    names = [level_name(plan.labels[i], 1) for i in twice]
-    rows = {i: plan.levels[i, 0] for i in range(len(plan.labels))}
+    rows = list(plan.rows)
+    residuals = {i: plan.levels[i, 0] for i in range(len(rows))}
     if twice:
         solved = {i: j for j, i in plan.flow.row.items()}
         positions = sorted({j for j in solved.values() if _moves(plan, twice, j)})
         q = concatenate(plan.book._scalars[plan.unknowns[j][0], 0][plan.unknowns[j][1]] for j in positions)
         c = concatenate(plan.levels[i, 0] for i in twice)
-        mu = concatenate(_declare_multipliers(n, by_equation([plan.labels[i] for i in twice], elements(c))))
+        mu = concatenate(_declare_multipliers(n, by_equation([rows[i] for i in twice], elements(c))))
         push = elements(ca.densify(column(ca.jtimes(c, q, mu, True))))
         for j, entry in zip(positions, push):
             i = plan.flow.row[j]
             # The equation says q' = v up to a factor: it stays what it is, with q' less the push in the place of q'.
             rate = plan.book._derivative_scalar(*plan.unknowns[j], 1)
-            rows[i] = ca.substitute(rows[i], rate, rate - entry)
-    write_rows(n, [*plan.labels, *names], [*rows.values(), *(plan.levels[i, 1] for i in twice)])
-    for k in (0, 1):
-        n._kept.update(by_equation([level_name(plan.labels[i], k) for i in twice], [plan.levels[i, k] for i in twice]))
-    n._reduction = record(plan, n, original, "ggl", differentiated={plan.labels[i]: 1 for i in twice})
+            residuals[i] = ca.substitute(residuals[i], rate, rate - entry)
+            rows[i] = replace(rows[i], role=Role.PUSHED)
+    velocities = [plan.level(i, 1) for i in twice]
+    write_rows(n, [*rows, *velocities], [*residuals.values(), *(plan.levels[i, 1] for i in twice)])
+    both = [(i, k) for k in (0, 1) for i in twice]
+    keep_rows(n, [plan.level(*at) for at in both], [plan.levels[at] for at in both])
+    n._know(record(plan, n, original, "ggl", levels=velocities))
     return n
 
 
@@ -51,7 +57,7 @@ def _constraints_on_positions(plan: Plan) -> list[int]:
         if c[i] > 2:
             raise ModelError(
                 'stabilise="ggl" does not fit this model.',
-                f"{plan.labels[i]} has to be differentiated {times_text(int(c[i]))}",
+                f"{plan.rows[i].label} has to be differentiated {times_text(int(c[i]))}",
                 because="the formulation is made for constraints on positions, which are differentiated twice.",
                 remedy='stabilise="projection" or stabilise="baumgarte"',
             )
@@ -61,9 +67,10 @@ def _constraints_on_positions(plan: Plan) -> list[int]:
         for j in s.columns[s.rows == i].tolist():
             if plan.flow.order.get(j) != 1:
                 name, k = plan.unknowns[j]
+                label = plan.book._variables[name].label(k)
                 raise ModelError(
                     'stabilise="ggl" does not fit this model.',
-                    f"{plan.labels[i]} contains {plan.book._variables[name].label(k)}, whose rate no equation gives",
+                    f"{plan.rows[i].label} contains {label}, whose rate no equation gives",
                     because="the extra multiplier acts on the equations q' = v of the positions in a constraint.",
                     remedy='stabilise="projection" or stabilise="baumgarte"',
                 )
@@ -75,13 +82,13 @@ def _moves(plan: Plan, twice: list[int], j: int) -> bool:
     return bool(set(s.rows[s.columns == j].tolist()) & set(twice))
 
 
-def _declare_multipliers(n: ReducedModel, constraints: dict[str, ca.SX]) -> list[ca.SX]:
+def _declare_multipliers(n: ReducedModel, constraints: dict[str, Equation]) -> list[ca.SX]:
     """One algebraic variable for each constraint: `rod_mu`."""
     symbols = []
-    for label, expression in constraints.items():
+    for label, constraint in constraints.items():
         name = suggest_name(label.replace("[", "_").replace("]", "")) + "_mu"
         while name in n._variables or name in n._outputs or name in n._events:
             name += "_"
-        shape = () if expression.is_scalar() else (int(expression.numel()),)
+        shape = () if constraint.residual.is_scalar() else (int(constraint.residual.numel()),)
         symbols.append(n._declare(make_variable(name, "algebraic", shape, start=0.0)))
     return symbols

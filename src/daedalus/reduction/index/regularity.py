@@ -20,7 +20,7 @@ from daedalus.analysis.structure.structural_repair import Structure, repaired_st
 from daedalus.errors import DaedalusError, SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
-from daedalus.model.names import split_derivative, split_index
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System
 from daedalus.reduction.index.differentiate import DifferentiatedInputError
 from daedalus.reduction.index.offsets import Unknown, jet_of, unknown_label
@@ -191,17 +191,17 @@ def singular_at(jacobian: SystemJacobian, point: Point) -> list[Block]:
 
 
 def repaired_equations(
-    book: Model, system: System, unknowns: list[Unknown], singular: list[Block], labels: list[str], index: int
-) -> tuple[ca.SX, list[str]]:
-    """The equations combined until the structure tells the truth, in the notebook's symbols, and their names."""
+    book: Model, system: System, unknowns: list[Unknown], singular: list[Block], rows: list[EquationRow], index: int
+) -> tuple[ca.SX, list[EquationRow]]:
+    """The equations combined until the structure tells the truth, in the notebook's symbols, and what they are."""
     found = start_jet(system, index, LARGEST_REPAIRED)
     structure: Structure | None = repaired_structure(*found, substitute=False) if found else None
-    count = len(labels)
+    count = len(rows)
     if structure is not None and structure.folded:
         raise _repeated(system, structure)
     broken = structure is None or not structure.signature.regular or bool(structure.singular)
     if structure is None or broken or any(r.replaced >= count for r in structure.repairs):
-        raise _irreparable(book, unknowns, singular, labels)
+        raise _irreparable(book, unknowns, singular, rows)
     assert found is not None
     old, new = [], []
     for r, symbols in enumerate(found[0].y):
@@ -210,26 +210,27 @@ def repaired_equations(
             new.append(book._derivative_scalar(name, k, own + r))
     equations = ca.substitute(structure.equations[:count], concatenate(old), concatenate(new))
     _check_signals(book, found[0], equations)
-    names = list(labels)
+    combined = list(rows)
     for repair in structure.repairs:
-        others = [labels[i] for i in repair.involved if i != repair.replaced and i < count]
-        names[repair.replaced] = f"{labels[repair.replaced]} combined with {', '.join(others)}"
-    return ca.densify(equations), names
+        others = [rows[i] for i in repair.involved if i != repair.replaced and i < count]
+        combined[repair.replaced] = rows[repair.replaced].combined_with(others)
+    return ca.densify(equations), combined
 
 
 def _check_signals(book: Model, array: DerivativeArray, equations: ca.SX) -> None:
     """Refuse combinations that contain the derivative of an input."""
-    rates = [array.symbol_label(s) for s in ca.symvar(equations) if symbol_key(s) not in book._known]
+    rates = [s for s in ca.symvar(equations) if symbol_key(s) not in book._known]
     if rates:
         error = DifferentiatedInputError(
-            f"The derivative of an input would be needed: {', '.join(rates[:6])}.",
+            f"The derivative of an input would be needed: {', '.join(map(array.symbol_label, rates[:6]))}.",
             "the equations are combined so that derivatives of unknowns cancel, and this one stays",
             because="a signal from outside may jump, and its derivative would be an impulse.",
             remedy="dd.reduce(m, inputs={name: expression of m.time}), or make it a state with an equation for its "
             "derivative",
         )
-        origins = [split_derivative(split_index(rate)[0]) for rate in rates]
-        error.needed = {name: max(n for own, n in origins if own == name) for name, _ in origins}
+        error.needed = {}
+        for name, order in map(array.input_of, rates):
+            error.needed[name] = max(order, error.needed.get(name, 0))
         raise error
 
 
@@ -271,9 +272,9 @@ def _left_open(system: System) -> tuple[list[str], list[str]]:
 
 
 def _irreparable(
-    book: Model, unknowns: list[Unknown], singular: list[Block], labels: list[str]
+    book: Model, unknowns: list[Unknown], singular: list[Block], rows: list[EquationRow]
 ) -> MisleadingStructureError:
-    equations = [labels[i] for block in singular for i in block.equations]
+    equations = [rows[i].label for block in singular for i in block.equations]
     names = [unknown_label(book, unknowns[j]) for block in singular for j in block.unknowns]
     return MisleadingStructureError(
         "The model cannot be reduced: its structure misleads.",

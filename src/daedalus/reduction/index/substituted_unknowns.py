@@ -12,11 +12,13 @@ from daedalus.analysis.structure.expression_substitution import Substitution, su
 from daedalus.analysis.structure.signature import Signature
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.system.equation_row import EquationRow, definition_row
 from daedalus.model.variables import Variable
+from daedalus.reduction.findings import CombinedUnknowns
 from daedalus.reduction.index.differentiate import Differentiation
 from daedalus.reduction.index.offsets import SolvedDerivatives, Unknown, signature_of, unknown_label, unknowns_of
 from daedalus.reduction.index.regularity import SystemJacobian, always_singular
-from daedalus.reduction.rewriting import ReducedModel, rewritten, row_labels, scalar_rows, write_rows
+from daedalus.reduction.rewriting import ReducedModel, equation_rows, rewritten, scalar_rows, write_rows
 
 NOTHING_SOLVED = SolvedDerivatives({}, {}, {})
 
@@ -48,15 +50,15 @@ class _NotebookSymbols:
 
 
 def with_substitution(
-    work: ReducedModel, residual: ca.SX, s: Signature, unknowns: list[Unknown], labels: list[str]
-) -> tuple[ReducedModel, str] | None:
+    work: ReducedModel, residual: ca.SX, s: Signature, unknowns: list[Unknown], rows: list[EquationRow]
+) -> tuple[ReducedModel, CombinedUnknowns] | None:
     """The model with a combination of unknowns named, and what was done; None where no such step lowers the value."""
     jacobian = SystemJacobian(work, residual, s, unknowns)
     before = int(s.d.sum() - s.c.sum())
     symbols = _NotebookSymbols(work, unknowns)
     for block in always_singular(work, jacobian):
         for step in substitutions(symbols, s, jacobian.matrix, block):
-            found = _written(work, symbols, residual, s, unknowns, labels, step)
+            found = _written(work, symbols, residual, s, unknowns, rows, step)
             if _value(found[0]) < before:
                 return found
     return None
@@ -64,28 +66,25 @@ def with_substitution(
 
 def _value(book: Model) -> float:
     """Σ d - Σ c of the structure; infinite where it is singular."""
-    s = signature_of(book, concatenate(scalar_rows(book)), unknowns_of(book), row_labels(book))
+    s = signature_of(book, concatenate(scalar_rows(book)), unknowns_of(book), equation_rows(book))
     return float(s.d.sum() - s.c.sum()) if s.regular else float("inf")
 
 
 def _written(
     work: ReducedModel, symbols: _NotebookSymbols, residual: ca.SX, s: Signature, unknowns: list[Unknown],
-    labels: list[str], step: Substitution,
-) -> tuple[ReducedModel, str]:  # fmt: skip
-    """The model with the new unknowns of a step, and a sentence about them."""
+    rows: list[EquationRow], step: Substitution,
+) -> tuple[ReducedModel, CombinedUnknowns]:  # fmt: skip
+    """The model with the new unknowns of a step, and what they stand for."""
     new = rewritten(work, {})
     leader = unknowns[step.leader]
     names = {j: _declared(new, work, unknowns[j], leader) for j in step.ratios}
     equations, definitions = substituted(
         symbols, _NotebookSymbols(new, unknowns), elements(residual), s, step, len(unknowns)
     )
-    write_rows(new, [*labels, *(f"definition of {name}" for name in names.values())], [*equations, *definitions])
+    write_rows(new, [*rows, *map(definition_row, names.values())], [*equations, *definitions])
     second = unknown_label(work, leader, step.low[step.leader])
-    told = "; ".join(
-        f"{name} stands for a combination of {unknown_label(work, unknowns[j], step.low[j])} and {second}"
-        for j, name in names.items()
-    )
-    return new, f"{told}: the derivatives enter through fewer combinations than unknowns"
+    told = ((name, unknown_label(work, unknowns[j], step.low[j]), second) for j, name in names.items())
+    return new, CombinedUnknowns(tuple(told))
 
 
 def _declared(new: ReducedModel, work: Model, unknown: Unknown, leader: Unknown) -> str:

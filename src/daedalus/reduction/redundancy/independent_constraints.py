@@ -18,15 +18,17 @@ from daedalus.errors import DaedalusError
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.model import Model
 from daedalus.model.notebook import WrittenEvent
+from daedalus.model.system.equation_row import EquationRow, collected
 from daedalus.model.variables import Variable
+from daedalus.reduction.findings import Finding, RedundantConstraints, SmallestMultipliers
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at, states_nearby
 from daedalus.reduction.redundancy.redundant_rows import RANK, IndependentRows, chosen_rows, grouped, rank_of, scaled
 from daedalus.reduction.redundancy.smallest_multipliers import GroupForms, group_forms, smallest_multipliers
 from daedalus.reduction.rewriting import (
     ReducedModel,
-    collected,
+    equation_rows,
+    keep_rows,
     rewritten,
-    row_labels,
     scalar_rows,
     substituted,
     write_rows,
@@ -46,43 +48,41 @@ EVENTS = (EVENT, REPLACED, RANK_LOST)
 class Redundancy:
     """Redundant constraints of a model, and its reduction for each choice of independent ones that was needed.
 
-    finish: turns the equations with independent constraints alone into a reduced model; it takes notes too.
+    rows: where each row of the constraints comes from; its multiplier has the same name. finish: turns the equations
+    with independent constraints alone into a reduced model; it takes findings too.
     """
 
     moving: MovingModel
     written: ReducedModel
+    rows: tuple[EquationRow, ...]
     first: IndependentRows
-    finish: Callable[[ReducedModel, tuple[str, ...]], ReducedModel] | None = None
+    finish: Callable[[ReducedModel, tuple[Finding, ...]], ReducedModel] | None = None
     reduced: dict[IndependentRows, ReducedModel] = field(default_factory=dict)
     nearby: list[MotionPlace] = field(default_factory=list)  # where the last choice was looked at
 
     @property
     def names(self) -> tuple[str, ...]:
         """The multiplier of every row, by name."""
-        assert self.moving.mechanics is not None
-        return self.moving.mechanics.multipliers
+        return tuple(row.label for row in self.rows)
 
     def listed(self, rows: list[int] | tuple[int, ...]) -> str:
         """Rows by name."""
-        return ", ".join(collected([self.names[k] for k in rows]))
+        return ", ".join(collected([self.rows[k] for k in rows]))
 
     def model(self, choice: IndependentRows) -> ReducedModel:
         """The reduced model for a choice, made once."""
         if choice not in self.reduced:
             assert self.finish is not None
-            self.reduced[choice] = self.finish(_rewritten(self, choice), self.notes(choice))
-            self.reduced[choice]._redundancy = self
+            found = self.finish(_rewritten(self, choice), self.findings(choice))
+            found._know(found.reduction, self)
+            self.reduced[choice] = found
         return self.reduced[choice]
 
-    def notes(self, choice: IndependentRows) -> tuple[str, ...]:
-        """What a run tells of a choice."""
-        count = len(collected([self.names[k] for k in choice.dependent]))
-        return (
-            f"redundant constraints: {self.listed(choice.dependent)} {'follows' if count == 1 else 'follow'} from the "
-            f"others ({len(choice.independent)} of {len(self.names)} are independent)",
-            f"the multipliers {self.listed(choice.involved)} are not unique: the smallest that give the same forces "
-            "are shown, each counted in the length of its row",
-        )
+    def findings(self, choice: IndependentRows) -> tuple[Finding, ...]:
+        """What is to be known of a choice."""
+        dependent, involved = (tuple(self.rows[k] for k in own) for own in (choice.dependent, choice.involved))
+        redundant = RedundantConstraints(dependent, len(choice.independent), len(self.rows))
+        return redundant, SmallestMultipliers(involved)
 
     def choose(self, place: MotionPlace, rank: int | None = None) -> IndependentRows | None:
         """Independent rows at a place of the motion; None where all are, or where the rest do not follow nearby."""
@@ -111,7 +111,7 @@ def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
             return None
         u = np.zeros(moving.system.sizes["u"])
         place = MotionPlace(0.0, moving.sample(np.random.default_rng(2013), 0.0, 0.0, u), u, moving.parameters)
-        found = Redundancy(moving, written, IndependentRows((), (), ()))
+        found = Redundancy(moving, written, _constraint_rows(model, written), IndependentRows((), (), ()))
         choice = found.choose(place)
         if choice is None or not _forces_alone(moving, found.nearby, len(choice.independent)):
             return None
@@ -138,18 +138,25 @@ def _forces_alone(moving: MovingModel, states: list[MotionPlace], rank: int) -> 
     return not ca.depends_on(slope, z)
 
 
+def _constraint_rows(model: Model, written: ReducedModel) -> tuple[EquationRow, ...]:
+    """Where the constraints of the mechanics come from, in the order of their multipliers."""
+    return tuple(row for name in model._mechanics.constraints for row in written._equations[name].rows)
+
+
 # -- writing a choice ------------------------------------------------------------------------------------------
 
 
 def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
     """The equations with multipliers of the independent constraints alone; all multipliers are outputs."""
-    written, names = redundancy.written, redundancy.names
-    owners = {
-        name: [names.index(v.label(k)) for k in range(v.size)] for name, v in _multipliers(written, names).items()
-    }
+    written = redundancy.written
+    owners: dict[str, list[int]] = {}
+    for k, row in enumerate(redundancy.rows):
+        owners.setdefault(row.source.equation, []).append(k)
     touched = [name for name, rows in owners.items() if set(rows) & set(choice.involved)]
-    labels, rows = row_labels(written), scalar_rows(written)
-    dropped = [labels.index(names[k]) for k in choice.dependent]
+    origins, rows = equation_rows(written), scalar_rows(written)
+    place = {row.level: i for i, row in enumerate(origins)}
+    equation = [place[row.level] for row in redundancy.rows]
+    dropped = [equation[k] for k in choice.dependent]
     n = rewritten(written, dict.fromkeys(touched))
     alone: dict[int, ca.SX] = {}
     for name in touched:
@@ -158,7 +165,7 @@ def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
             symbols = n._declare(_part(n, written._variables[name], [owners[name].index(k) for k in own]))
             alone.update(zip(own, elements(column(symbols))))
     kept = [i for i in range(len(rows)) if i not in dropped]
-    write_rows(n, [labels[i] for i in kept], [rows[i] for i in kept])
+    write_rows(n, [origins[i] for i in kept], [rows[i] for i in kept])
     old = concatenate(column(written._symbols[name]) for name in touched)
     order = [k for name in touched for k in owners[name]]
     forms = group_forms(_jacobian(redundancy.moving), choice)
@@ -174,8 +181,8 @@ def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
     for name in touched:
         n._outputs[name] = ca.reshape(concatenate(smallest[k] for k in owners[name]), *written._symbols[name].shape)
     for i in dropped:
-        n._kept[labels[i]] = rows[i]
-    by_row = {k: rows[labels.index(names[k])] for k in choice.involved}
+        keep_rows(n, [origins[i]], [rows[i]])
+    by_row = {k: rows[equation[k]] for k in choice.involved}
     for name, guard in zip(EVENTS, (_follows(forms, choice, by_row), _well_chosen(forms), _apart(forms))):
         n._events[name] = WrittenEvent(name, guard, -1, {}, True)
     n._changed()
@@ -208,11 +215,6 @@ def _jacobian(moving: MovingModel) -> ca.SX:
     assert moving.mechanics is not None
     t, x, u, p = (moving.system.symbol(letter) for letter in "txup")
     return moving.mechanics.G.call([t, x[moving._q], x[moving._v], u, p, ca.SX(0, 1)])[0]
-
-
-def _multipliers(book: Model, names: tuple[str, ...]) -> dict[str, Variable]:
-    own = {name.partition("[")[0] for name in names}
-    return {name: v for name, v in book._variables.items() if name in own}
 
 
 def _part(n: Model, v: Variable, chosen: list[int]) -> Variable:

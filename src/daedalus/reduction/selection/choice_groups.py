@@ -14,9 +14,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import concatenate, elements, symbol_key
-from daedalus.model.names import element_label
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.reduction.plan import Plan
-from daedalus.reduction.rewriting import level_name
 
 # (unknown, order of its derivative): an entry of the state.
 Entry = tuple[int, int]
@@ -24,12 +23,17 @@ Entry = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Constraints of one level, named, and the entries of the state that they can be solved for."""
+    """Constraints of one level, where they come from, and the entries of the state that they can be solved for."""
 
-    names: tuple[str, ...]
+    rows: tuple[EquationRow, ...]
     constraints: ca.SX
     entries: tuple[Entry, ...]
     symbols: ca.SX
+
+    @property
+    def names(self) -> list[str]:
+        """The constraints by name."""
+        return [row.label for row in self.rows]
 
     @property
     def matrix(self) -> ca.SX:
@@ -39,8 +43,8 @@ class Level:
 
 def choice_groups(plan: Plan, with_invariants: bool = True) -> list[list[Level]]:
     """The groups, each with its levels; `with_invariants` counts what the model keeps beside its equations."""
-    names, rows, leading = _rows(plan, with_invariants)
-    levels = [_level(plan, names, rows, part, leading) for part in _connected(leading)]
+    rows, constraints, leading = _rows(plan, with_invariants)
+    levels = [_level(plan, rows, constraints, part, leading) for part in _connected(leading)]
     draws = [_drawn(level) for level in levels]
     groups: list[list[Level]] = []
     first: list[int] = []
@@ -67,29 +71,28 @@ def invariant_entries(plan: Plan, expression: ca.SX) -> list[Entry] | None:
     return found or None
 
 
-def _rows(plan: Plan, with_invariants: bool) -> tuple[list[str], list[ca.SX], list[list[Entry]]]:
-    """Every constraint with its lower derivatives: names, expressions, and the entries each is solved for."""
-    names: list[str] = []
-    rows: list[ca.SX] = []
+def _rows(plan: Plan, with_invariants: bool) -> tuple[list[EquationRow], list[ca.SX], list[list[Entry]]]:
+    """Every constraint with its lower derivatives: origins, expressions, and the entries each is solved for."""
+    rows: list[EquationRow] = []
+    constraints: list[ca.SX] = []
     leading: list[list[Entry]] = []
     c, d = plan.signature.c, plan.signature.d
     place = {u: j for j, u in enumerate(plan.unknowns)}
-    for times in range(int(c[plan.constraints].max(initial=0)) if plan.constraints else 0):
-        for i in (i for i in plan.constraints if c[i] > times):
-            row = plan.levels[i, times]
-            inside = [plan.book._known[symbol_key(s)] for s in ca.symvar(row)]
-            entries = [(place[name, k], order) for name, k, order in inside if (name, k) in place]
-            names.append(level_name(plan.labels[i], times))
-            rows.append(row)
-            leading.append([(j, r) for j, r in entries if r == d[j] - c[i] + times and r < plan.order(j)])
-    for name, value in plan.book._invariants.items() if with_invariants else ():
-        for k, row in enumerate(elements(value)):
-            own = invariant_entries(plan, row)
+    for i, times in plan.lower_levels:
+        constraint = plan.levels[i, times]
+        inside = [plan.book._known[symbol_key(s)] for s in ca.symvar(constraint)]
+        entries = [(place[name, k], order) for name, k, order in inside if (name, k) in place]
+        rows.append(plan.level(i, times))
+        constraints.append(constraint)
+        leading.append([(j, r) for j, r in entries if r == d[j] - c[i] + times and r < plan.order(j)])
+    for kept in plan.book._invariants.values() if with_invariants else ():
+        for row, constraint in zip(kept.rows, elements(kept.residual)):
+            own = invariant_entries(plan, constraint)
             if own is not None:
-                names.append(element_label(name, () if value.is_scalar() else (value.numel(),), k))
                 rows.append(row)
+                constraints.append(constraint)
                 leading.append(own)
-    return names, rows, leading
+    return rows, constraints, leading
 
 
 def _connected(leading: list[list[Entry]]) -> list[list[int]]:
@@ -108,10 +111,12 @@ def _connected(leading: list[list[Entry]]) -> list[list[int]]:
     return list(found.values())
 
 
-def _level(plan: Plan, names: list[str], rows: list[ca.SX], part: list[int], leading: list[list[Entry]]) -> Level:
+def _level(
+    plan: Plan, rows: list[EquationRow], constraints: list[ca.SX], part: list[int], leading: list[list[Entry]]
+) -> Level:
     entries = sorted({e for i in part for e in leading[i]})
     symbols = concatenate(plan.book._derivative_scalar(*plan.unknowns[j], r) for j, r in entries)
-    return Level(tuple(names[i] for i in part), concatenate(rows[i] for i in part), tuple(entries), symbols)
+    return Level(tuple(rows[i] for i in part), concatenate(constraints[i] for i in part), tuple(entries), symbols)
 
 
 def _drawn(level: Level) -> np.ndarray:

@@ -10,6 +10,8 @@ zero.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 
@@ -17,17 +19,18 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.names import derivative_name
 from daedalus.model.notebook import Equation, WrittenEvent
+from daedalus.model.system.equation_row import EquationRow, Role, derivative_row
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system import System
 from daedalus.model.variables import make_variable
 from daedalus.reduction.forms.first_order import rate_variable
 from daedalus.reduction.forms.orthogonal_solve import solve_orthogonal
 from daedalus.reduction.index.derivative_values import DerivativeValues, derivative_values
-from daedalus.reduction.index.offsets import unknown_label
+from daedalus.reduction.index.offsets import Unknown, unknown_label
 from daedalus.reduction.index.regularity import start_point
 from daedalus.reduction.plan import Plan
 from daedalus.reduction.reduced_form import record, reduced_notebook
-from daedalus.reduction.rewriting import ReducedModel, by_equation, level_name, substituted, write_rows
+from daedalus.reduction.rewriting import ReducedModel, keep_rows, substituted, write_rows
 from daedalus.reduction.selection.choice_groups import Entry, Level, choice_groups, invariant_entries
 from daedalus.reduction.selection.dominant_columns import BOUND, dominant_columns, partners
 
@@ -52,19 +55,19 @@ def with_selected_states(plan: Plan, original: System) -> ReducedModel:
     own = [e for e in entries if e[1] + 1 == plan.order(e[0])]
     values = derivative_values(plan, n, _highest_rows(plan), own)
     _write(plan, n, groups, values, lowered)
-    _name_higher_derivatives(n, original)
+    _name_higher_derivatives(plan, n, original)
     chosen = [_chosen(matrix, group[0]) for matrix, group in zip(matrices, groups)]
     parameter = n._variables[_parameter_of(n)] if groups else None
     if parameter is not None:
         flat = [float(flag) for part in chosen for flag in part[0]]
         n._variables[parameter.name] = make_variable(parameter.name, "parameter", parameter.shape, start=flat)
-    n._kept.update(_kept(plan))
+    lower = plan.lower_levels
+    keep_rows(n, [plan.level(*at) for at in lower], [plan.levels[at] for at in lower])
     dependent = {e for group, part in zip(groups, chosen) for level in group for e in _taken(level, part[1])}
     reduction = record(plan, n, original, "dummy_derivatives")
     labels = {e: unknown_label(plan.book, plan.unknowns[e[0]], e[1]) for e in entries}
-    n._reduction = reduction.with_selection(
-        tuple(labels[e] for e in sorted(entries) if e not in dependent), tuple(labels[e] for e in sorted(dependent))
-    )
+    selected = tuple(labels[e] for e in sorted(entries) if e not in dependent)
+    n._know(replace(reduction, selected=selected, dependent=tuple(labels[e] for e in sorted(dependent))))
     return n
 
 
@@ -75,14 +78,7 @@ def _taken(level: Level, columns: list[int]) -> list[Entry]:
 def _highest_rows(plan: Plan) -> dict[int, ca.SX]:
     """The equations of the reduced model: differentiated constraints in the place of the constraints."""
     c, own = plan.signature.c, set(plan.constraints)
-    return {i: plan.levels[i, int(c[i]) if i in own else 0] for i in range(len(plan.labels))}
-
-
-def _kept(plan: Plan) -> dict[str, ca.SX]:
-    """The constraints and their lower derivatives by name."""
-    c = plan.signature.c
-    rows = [(i, k) for k in range(int(c.max(initial=0))) for i in plan.constraints if c[i] > k]
-    return by_equation([level_name(plan.labels[i], k) for i, k in rows], [plan.levels[row] for row in rows])
+    return {i: plan.levels[i, int(c[i]) if i in own else 0] for i in range(len(plan.rows))}
 
 
 def _lowered(plan: Plan, n: ReducedModel, entries: list[Entry]) -> list[tuple[ca.SX, ca.SX]]:
@@ -173,31 +169,33 @@ def _write(
     stand = {symbol_key(s): new for s, new in lowered}
     counts = [group[0].matrix.nnz() for group in groups]
     name = _free_name(n, PARAMETER)
-    names = [level_name(plan.labels[i], int(plan.signature.c[i]) if i in plan.constraints else 0) for i in values.rows]
-    rows = _in_new_states(list(values.rows.values()), lowered)
+    c, last = plan.signature.c, len(plan.rows)
+    # Each equation with its place: they stand where they were written, new ones last.
+    rows = [(i, plan.level(i, int(c[i]) if i in plan.constraints else 0)) for i in values.rows]
+    residuals = _in_new_states(list(values.rows.values()), lowered)
     if groups:
         flags = elements(n._declare(make_variable(name, "parameter", (sum(counts),), start=0.0)))
     for g, group in enumerate(groups):
         own = flags[sum(counts[:g]) : sum(counts[: g + 1])]
         event = ""
-        if len(group[0].entries) > len(group[0].names):
+        if len(group[0].entries) > len(group[0].rows):
             event = _free_name(n, EVENT if len(groups) == 1 else f"{EVENT}_{g + 1}")
             n._events[event] = WrittenEvent(event, _guard(plan, group[0], own), -1, {}, True)
         pairs = list(zip(*group[0].matrix.sparsity().get_triplet()))
         entries = tuple((sum(counts[:g]) + e, a, i) for e, (i, a) in enumerate(pairs))
         states = tuple(tuple(_state(plan, n, entry, stand) for entry in level.entries) for level in group)
-        n._choices += (StateChoice(name, states, tuple(level.names for level in group), entries, event),)
+        n._choices += (StateChoice(name, states, tuple(level.rows for level in group), entries, event),)
         for level, elements_of in zip(group, states):
             constraints = _in_new_states(elements(level.constraints), lowered)
             for a, (entry, state) in enumerate(zip(level.entries, elements_of)):
                 mine = [(own[e], constraints[i]) for e, (i, column) in enumerate(pairs) if column == a]
-                label, written = _value(plan, entry, values, stand)
+                source, written = values.source.get(entry, last), _value(plan, entry, values, stand)
                 (value,) = _in_new_states([written], lowered)
                 tie = (1 - sum(flag for flag, _ in mine)) * (n._derivative_scalar(*state, 1) - value)
-                names.append(label)
-                rows.append(tie + sum(flag * row for flag, row in mine))
-    order = sorted(range(len(names)), key=lambda k: _place(plan, names[k]))
-    write_rows(n, [names[k] for k in order], [rows[k] for k in order])
+                rows.append((source, _tie_row(plan, entry, source)))
+                residuals.append(tie + sum(flag * row for flag, row in mine))
+    order = sorted(range(len(rows)), key=lambda k: rows[k][0])
+    write_rows(n, [rows[k][1] for k in order], [residuals[k] for k in order])
     _put_into_others(plan, n, values, lowered)
 
 
@@ -209,12 +207,6 @@ def _in_new_states(rows: list[ca.SX], lowered: list[tuple[ca.SX, ca.SX]]) -> lis
     return elements(ca.densify(ca.substitute(concatenate(rows), old, new)))
 
 
-def _place(plan: Plan, name: str) -> int:
-    """Equations stand where they were written, new ones last."""
-    stem = name.partition(", differentiated ")[0]
-    return plan.labels.index(stem) if stem in plan.labels else len(plan.labels)
-
-
 def _state(plan: Plan, n: ReducedModel, entry: Entry, stand: dict[int, ca.SX]) -> tuple[str, int]:
     """The element of a state of the reduced model that an entry is."""
     name, k = plan.unknowns[entry[0]]
@@ -224,16 +216,19 @@ def _state(plan: Plan, n: ReducedModel, entry: Entry, stand: dict[int, ca.SX]) -
     return n._known[symbol_key(symbol)][:2]
 
 
-def _value(plan: Plan, entry: Entry, values: DerivativeValues, stand: dict[int, ca.SX]) -> tuple[str, ca.SX]:
-    """The name of the equation of an entry, and the value of its derivative."""
-    unknown, order = plan.unknowns[entry[0]], entry[1]
-    if entry in values.source:
-        return plan.labels[values.source[entry]], values.value[entry]
-    derivative = unknown_label(plan.book, unknown, order + 1)
-    label = f"{derivative} is the derivative of {unknown_label(plan.book, unknown, order)}"
+def _value(plan: Plan, entry: Entry, values: DerivativeValues, stand: dict[int, ca.SX]) -> ca.SX:
+    """The value of the derivative of an entry."""
     if entry in values.value:
-        return label, values.value[entry]
-    return label, stand[symbol_key(plan.book._derivative_scalar(*unknown, order + 1))]
+        return values.value[entry]
+    return stand[symbol_key(plan.book._derivative_scalar(*plan.unknowns[entry[0]], entry[1] + 1))]
+
+
+def _tie_row(plan: Plan, entry: Entry, source: int) -> EquationRow:
+    """What the equation of an entry is: the one that gives its derivative, or says that it is one."""
+    if source < len(plan.rows):
+        return replace(plan.rows[source], role=Role.SELECTED)
+    unknown, order = plan.unknowns[entry[0]], entry[1]
+    return derivative_row(unknown_label(plan.book, unknown, order + 1), unknown_label(plan.book, unknown, order))
 
 
 def _guard(plan: Plan, level: Level, flags: list[ca.SX]) -> ca.SX:
@@ -256,14 +251,30 @@ def _guard(plan: Plan, level: Level, flags: list[ca.SX]) -> ca.SX:
     return (BOUND - largest) / (BOUND + largest)
 
 
-def _name_higher_derivatives(n: ReducedModel, original: System) -> None:
+def _name_higher_derivatives(plan: Plan, n: ReducedModel, original: System) -> None:
     """Derivatives that had a name before, such as q_ddot, are outputs of that name."""
+    rates = _rates(plan)
     for v in original.of_kind("state"):
+        own: list[Unknown | None] = [(v.name, k) for k in range(v.size)]
         for order in range(2, min(original.orders[v.name]) + 1):
-            rate = f"{v.name}_rate" if order == 2 else f"{v.name}_rate{order - 1}"
-            name = derivative_name(v.name, order)
-            if rate in n._variables and n._variables[rate].shape == v.shape and n._variables[rate].kind == "state":
-                n._outputs.setdefault(name, n._derivative_symbol(rate, 1))
+            own = [None if unknown is None else rates.get(unknown) for unknown in own]
+            rate = own[0][0] if own and own[0] is not None else ""
+            whole = rate in n._variables and own == [(rate, k) for k in range(v.size)]
+            if whole and n._variables[rate].shape == v.shape and n._variables[rate].kind == "state":
+                n._outputs.setdefault(derivative_name(v.name, order), n._derivative_symbol(rate, 1))
+
+
+def _rates(plan: Plan) -> dict[Unknown, Unknown]:
+    """Which state stands for the derivative of which, by the equations that say so."""
+    found = {}
+    for row, residual in zip(plan.rows, elements(plan.residual)):
+        if row.role is Role.DERIVATIVE:
+            inside = {
+                order: (name, k) for name, k, order in (plan.book._known[symbol_key(s)] for s in ca.symvar(residual))
+            }
+            if inside.keys() == {0, 1}:
+                found[inside[1]] = inside[0]
+    return found
 
 
 def _free_name(n: ReducedModel, wanted: str) -> str:
@@ -275,11 +286,11 @@ def _free_name(n: ReducedModel, wanted: str) -> str:
 def _put_into_others(plan: Plan, n: ReducedModel, values: DerivativeValues, lowered: list[tuple[ca.SX, ca.SX]]) -> None:
     """Outputs and events read the values of derivatives; invariants that are equations now are not projected on."""
     tops = {e: plan.book._derivative_scalar(*plan.unknowns[e[0]], e[1] + 1) for e in values.value}
-    held = {name for choice in n._choices for level in choice.constraints for name in level}
-    kept: dict[str, ca.SX] = {}
-    for name, value in plan.book._invariants.items():
-        scalars = elements(value)
-        if all(invariant_entries(plan, row) for row in scalars) and (name in held or f"{name}[0]" in held):
+    held = {row.level for choice in n._choices for level in choice.constraints for row in level}
+    kept: dict[str, Equation] = {}
+    for name, invariant in plan.book._invariants.items():
+        moving = all(invariant_entries(plan, row) for row in elements(invariant.residual))
+        if moving and invariant.rows[0].level in held:
             kept[name] = n._invariants.pop(name)
     equations = dict(n._equations)
     known = {symbol_key(symbol) for symbol in tops.values()}
@@ -289,5 +300,5 @@ def _put_into_others(plan: Plan, n: ReducedModel, values: DerivativeValues, lowe
         old, new = (concatenate(side) for side in zip(*pairs))
         substituted(n, old, new)
         # Equations have their values already, and ties keep their derivative.
-        n._equations = {name: Equation(name, e.residual) for name, e in equations.items()}
+        n._equations = equations
     n._kept.update(kept)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements
+from daedalus.model.system.equation_row import Role, free_name, level_name
 from daedalus.model.system.once import once
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system import System
+from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.reduction.selection.dominant_columns import BOUND, dominant_columns, partners, worst_rate
 
 
@@ -146,22 +149,25 @@ class SelectedStates:
     def without_choice(self) -> System:
         """The system in which x' = value holds for all states and constraints are invariants, in the same vectors."""
         system = self.system
-        kept = {
-            name: row
-            for (g, level), rows in self._constraints.items()
-            for name, row in zip(self.groups[g].choice.constraints[level], elements(rows))
-        }
-        symbols = {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")}
+        kept: dict[str, ca.SX] = {}
+        origins = []
+        for (g, level), constraints in self._constraints.items():
+            for row, constraint in zip(self.groups[g].choice.constraints[level], elements(constraints)):
+                name = free_name(level_name(row.equation, row.times), {*kept, *system.invariants})
+                kept[name] = constraint
+                origins.append(replace(row, label=name))
         own = {choice.event for choice in system.choices}
         events = [k for k, event in enumerate(system.events) if event.name not in own]
-        return System(
-            system.name, system.variables, system.orders, symbols, self._tied, system.equation_labels, system.outputs,
-            [system.events[k] for k in events], system.guards[events], system.resets[events, :],
-            {**kept, **system.invariants},
+        written = [replace(row, role=Role.WRITTEN) if row.role is Role.SELECTED else row for row in system.rows]
+        return system.changed(
+            residual=self._tied, rows=written, events=[system.events[k] for k in events],
+            guards=system.guards[events], resets=system.resets[events, :], choices=(),
+            invariants={**kept, **system.invariants}, invariant_rows=(*origins, *system.invariant_rows),
+            watched={}, watched_rows=(), parts=system.parts(Reduction, Redundancy),
         )  # fmt: skip
 
     def _singular(self, group: ChoicePositions, t: float) -> SingularModelError:
-        names = group.choice.constraints[0]
+        names = [row.label for row in group.choice.constraints[0]]
         labels = [self.system.labels["x"][s] for s in group.states[0]]
         return SingularModelError(
             f"No choice of states is regular at t = {t:.6g}.",

@@ -19,6 +19,7 @@ from daedalus.model.names import split_index
 from daedalus.model.signals import Signal
 from daedalus.model.system.closed_loop import MOST_LOOPS
 from daedalus.model.system.equal_expressions import EqualExpressions
+from daedalus.model.system.equation_row import times_text
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping
@@ -26,9 +27,8 @@ from daedalus.reduction.index.derivative_inputs import derivative_input_names
 from daedalus.reduction.index.differentiate import DifferentiatedInputError
 from daedalus.reduction.index.given_inputs import check_smooth, smooth_instead
 from daedalus.reduction.reduce import reduced_with
-from daedalus.reduction.rewriting import times_text
 from daedalus.simulation.inputs.read_inputs import input_place, traced_input
-from daedalus.simulation.plant.solvable import Unsolved, reduced_system, solvable
+from daedalus.simulation.plant.solvable import Unsolved, solvable
 
 
 def driven_system(
@@ -146,4 +146,4 @@ def _reduced(model: Model, smooth: dict[str, ca.SX]) -> System:
 
 
 def _put_in(system: System, model: Model, smooth: EqualExpressions) -> System:
-    return reduced_system(reduced_with(model, smooth.by_name))
+    return reduced_with(model, smooth.by_name).freeze()

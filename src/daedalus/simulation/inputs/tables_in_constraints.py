@@ -12,10 +12,10 @@ import numpy as np
 from daedalus.analysis.structure.signature import signature
 from daedalus.errors import InputError
 from daedalus.model.signals import Signal
+from daedalus.model.system.equation_row import times_text
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.index.given_inputs import smooth_instead
-from daedalus.reduction.rewriting import times_text
 from daedalus.simulation.inputs.read_inputs import Drive
 
 

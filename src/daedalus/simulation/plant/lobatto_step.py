@@ -21,9 +21,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
-from daedalus.errors import InputError
 from daedalus.model.mechanics.momentum_form import MomentumForm, momentum_form
-from daedalus.model.model import Model, as_system
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
@@ -55,36 +53,13 @@ def lobatto_pair(stages: int) -> LobattoPair:
     return LobattoPair(a, b * (1 - a.T / b[:, None]), b, c)
 
 
-def attach_momentum_form(model: Model | System, system: System) -> None:
-    """Keep with the system of a run the momentum form of its model; refuses models without one."""
-    own = as_system(model)
-    if isinstance(model, Model):
-        momentum_form(model)
-    elif "momentum form" not in own.prepared:
-        raise InputError(
-            "A method of momenta needs the Model.",
-            f"got the System {system.name!r}",
-            because="a System holds equations, and no longer energies, forces and constraints apart.",
-            remedy="dd.simulate(m, ...) with the model that was frozen",
-        )
-    if "momentum form" not in system.prepared:
-        system.prepared["momentum form"] = own.prepared["momentum form"].with_inputs(own, system)
-
-
 def lobatto_step(system: System, stages: int) -> Any:
     """The step map of a system as the core takes it, made once for each number of stages."""
-    if "momentum form" not in system.prepared:
-        raise InputError(
-            "A method of momenta does not run here.",
-            f"the momenta of {system.name!r} are not known",
-            because="they come from the energies of a model, and here is a system of equations.",
-            remedy='dd.simulate(m, ..., method="rattle", step=0.01)',
-        )
     return once(system, _made, stages)
 
 
 def _made(system: System, stages: int) -> Any:
-    form, pair = system.prepared["momentum form"], lobatto_pair(stages)
+    form, pair = momentum_form(system), lobatto_pair(stages)
     residual, jacobian, landing = _stage_functions(system, form, pair)
     masses, motion = _row_functions(system, form)
     matrix, saddle = (function.function.sparsity_out(0) for function in (jacobian, masses))

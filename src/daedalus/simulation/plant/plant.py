@@ -13,7 +13,9 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
 from daedalus.model.names import element_label, flat_index, split_index
+from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
+from daedalus.reduction.reduction_record import Reduction
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_models import Reduced
 
@@ -30,7 +32,9 @@ class Plant(ABC):
     def __init__(self, system: System) -> None:
         self.system = system
         self.row_parts = {"x": slice(None)}
-        self.notes: tuple[Record, ...] = tuple(Reduced(text) for text in system.prepared.get("notes", ()))
+        reduction = opened(system).part(Reduction)
+        told = reduction.told if reduction is not None and reduction.for_a_run else ()
+        self.notes: tuple[Record, ...] = tuple(Reduced(str(finding)) for finding in told)
 
     @cached_property
     def columns(self) -> dict[str, tuple[slice, tuple[int, ...]]]:

@@ -10,7 +10,6 @@ from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import LargeBlock, explicit_form
 from daedalus.reduction.forms.linear_form import linear_form
-from daedalus.reduction.rewriting import ReducedModel, Reduction
 from daedalus.reduction.selection.selected_states import without_choice
 from daedalus.simulation.start.singular_mass import check_general_mass
 
@@ -52,13 +51,6 @@ def solvable_system(model: Model | System) -> System:
     return found
 
 
-def notes_of(reduction: Reduction) -> tuple[str, ...]:
-    """What a run tells of the reduction it began with."""
-    lines = str(reduction).splitlines()[1:]
-    told = ("  input ", "  redundant constraints", "  the multipliers ", "  at the start ")
-    return (*lines[:1], *(line for line in lines[1:] if line.startswith(told)))
-
-
 def _made_solvable(model: Model | System, system: System) -> System:
     # An input may close a loop that makes the system solvable, so only a failure without inputs is decisive.
     try:
@@ -70,21 +62,9 @@ def _made_solvable(model: Model | System, system: System) -> System:
 
         if not model._mechanics.constraints:
             check_general_mass(model)
-        reduced = reduced_with(model, {})
-        _check_determined(reduced.freeze())
-        return reduced_system(reduced)
-    if isinstance(model, ReducedModel):
-        system.prepared["redundancy"] = model._redundancy
-    return system
-
-
-def reduced_system(reduced: ReducedModel) -> System:
-    """The system of a reduced model, with what a run of it needs to know."""
-    system = reduced.freeze()
-    # Unknowns that the reduction added have no start in the model itself.
-    system.prepared["reduced model"] = reduced
-    system.prepared["notes"] = notes_of(reduced.reduction)
-    system.prepared["redundancy"] = reduced._redundancy
+        reduced = reduced_with(model, {}).freeze()
+        _check_determined(reduced)
+        return reduced
     return system
 
 

@@ -80,7 +80,7 @@ def _nearest(
     slopes = np.zeros((equations.input_order + 1, len(u)))
     slopes[0] = u
     vectors = {letter: row[parts[letter]] for letter in LETTERS} | {"t": np.array([t]), "u": u, "p": p}
-    metric = mass_metric(plant.system, equations, vectors)
+    metric = mass_metric(equations, vectors)
     outcome = Search(equations, t, p, slopes.ravel(), guess, sizes, metric).run(np.zeros(len(guess), dtype=bool))
     if not outcome.solved:
         return row

@@ -17,6 +17,8 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.expressions import elements
+from daedalus.model.names import element_label
+from daedalus.model.system.equation_row import EquationRow, Source, rows_of
 from daedalus.model.system.plain_record import PlainRecord, misfit, parsed
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import LETTERS
@@ -138,4 +140,27 @@ def _system(record: Any) -> System:
         raise misfit("system.expressions", "functions of t, x', x, z, u, p", f"{len(symbols)} arguments")
     names = {letter: [s.name() for s in elements(symbol)] for letter, symbol in zip(("t", *LETTERS), symbols)}
     new = {"version": SYSTEM_VERSION, "symbols": names, "watched": [], **json.loads(json.dumps(old))}
+    new.update(_rows(PlainRecord(new, "system"), function))
     return System.from_record(new, lambda inputs: [ca.densify(e) for e in function.call(inputs)])
+
+
+def _rows(record: PlainRecord, function: ca.Function) -> dict[str, Any]:
+    """Where rows come from: of old files only their names are known."""
+    first = 3 + len(record.texts("outputs"))
+    found: dict[str, Any] = {"equations": [_row(label) for label in record.texts("equations")]}
+    for group, rows in (("invariants", "invariant_rows"), ("watched", "watched_rows")):
+        names = record.texts(group)
+        if first + len(names) > function.n_out():
+            raise misfit("system.expressions", "one for each name", function.n_out())
+        sizes = [function.numel_out(first + k) for k in range(len(names))]
+        found[rows] = [
+            row.to_record()
+            for name, size in zip(names, sizes)
+            for row in rows_of(name, [element_label(name, () if size == 1 else (size,), k) for k in range(size)])
+        ]
+        first += len(names)
+    return found
+
+
+def _row(label: str) -> list[Any]:
+    return EquationRow(label, Source(label)).to_record()

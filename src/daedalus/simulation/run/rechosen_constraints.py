@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from daedalus.model.system.closed_loop import is_closed_loop_of
+from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, constraints_at, jacobian_at, moved_onto
 from daedalus.reduction.redundancy.independent_constraints import EVENT, EVENTS, Redundancy
 from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, rank_of, scaled
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.solvable import reduced_system
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.records_of_methods import choice_of
 from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
@@ -46,12 +45,12 @@ class Rechosen:
 def with_other_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
     """The rest of a run whose redundant constraints had to be chosen anew, by the method it had."""
     request, t = road.request, float(done.end.time)
-    redundancy = road.solved.prepared.get("redundancy") or getattr(request.model, "_redundancy", None)
+    redundancy = road.solved.part(Redundancy)
     found = None if redundancy is None else rechosen(redundancy, done, request.t1)
     if not isinstance(found, Rechosen):
         return found
     method = done.method if isinstance(done._plant, ImplicitPlant) else request.method
-    way = road_through(request, reduced_system(found.reduced), road.inputs, method, choice_of(done.records), t)
+    way = road_through(request, found.reduced.freeze(), road.inputs, method, choice_of(done.records), t)
     piece = begin(way, t, found.start)
     if done.status is Ending.PASSED:  # with the constraints that it came with
         return piece
@@ -183,8 +182,7 @@ def _place(redundancy: Redundancy, end: Samples) -> MotionPlace:
 def _present(redundancy: Redundancy, system: System) -> IndependentRows | None:
     """The choice that a system was made for; a loop closed around it changes nothing."""
     for choice, reduced in redundancy.reduced.items():
-        original = reduced.freeze()
-        if system is original or is_closed_loop_of(system, original):
+        if opened(system) is reduced.freeze():
             return choice
     return None
 
@@ -192,4 +190,4 @@ def _present(redundancy: Redundancy, system: System) -> IndependentRows | None:
 def unclosed(redundancy: Redundancy, done: Trajectory) -> System:
     """The reduced system that a piece ran, before inputs were put in."""
     present = _present(redundancy, done.system)
-    return reduced_system(redundancy.model(redundancy.first if present is None else present))
+    return redundancy.model(redundancy.first if present is None else present).freeze()

@@ -83,7 +83,7 @@ def _singular(first: Piece, done: Trajectory) -> Stop | None:
     near, group = plant.selection.weakest(begin, now)
     if near > NEAR:
         return None
-    names, t = group.choice.constraints[0], float(end.time)
+    names, t = tuple(row.label for row in group.choice.constraints[0]), float(end.time)
     hardly = "hardly determines any of its" if len(names) == 1 else "hardly determine any of their"
     head = f"the run comes near a singular configuration at {time_text(t)}"
     return Stop(

@@ -15,9 +15,11 @@ import numpy as np
 
 from daedalus.errors import SolverError
 from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
+from daedalus.model.mechanics.momentum_form import momentum_form
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import write_plain
+from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.differentiated_inputs import driven_system, with_input_derivatives
 from daedalus.simulation.inputs.input_elements import gathered_inputs
@@ -25,7 +27,6 @@ from daedalus.simulation.inputs.jumps_differentiated import jumps_differentiated
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.inputs.tables_in_constraints import check_tables
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.lobatto_step import attach_momentum_form
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.plant.solvable import Unsolved, solvable
@@ -95,7 +96,7 @@ def road_through(
     if drive.tables and is_implicit(method):
         check_tables(closed, drive, (t0, request.t1))
     if takes_momenta(method):
-        attach_momentum_form(request.model, closed)
+        momentum_form(closed)
     tolerances, locate = (request.rtol, request.atol), request.locate_switches
     settings = settings_of(closed, method, *tolerances, *request.limits, locate_switches=locate)
     if _restarts(settings.plant):
@@ -148,7 +149,7 @@ def _as_written(request: Request, reason: str) -> tuple[System, Inputs, str, Met
 
 def _has_redundant_constraints(request: Request) -> bool:
     found = solvable(request.model)
-    return not isinstance(found, Unsolved) and found.prepared.get("redundancy") is not None
+    return not isinstance(found, Unsolved) and found.part(Redundancy) is not None
 
 
 def _differentiates_jumps(method: object, jumps: str) -> SolverError:

@@ -170,10 +170,11 @@ def reason_of(method: str | Tableau, name: str, rtol: float, step: float | None)
 
 def _momentum_step(system: System, method: str) -> tuple[Any, tuple[Record, ...]]:
     """The step of a method of momenta, and whether it is symplectic for this system."""
+    from daedalus.model.mechanics.momentum_form import momentum_form
     from daedalus.simulation.plant.lobatto_step import lobatto_step
 
     step = lobatto_step(system, METHODS[method].order // 2 + 1)
-    return step, () if system.prepared["momentum form"].symplectic else (NotSymplectic(),)
+    return step, () if momentum_form(system).symplectic else (NotSymplectic(),)
 
 
 def row_tolerance(system: System, atol: object) -> np.ndarray:

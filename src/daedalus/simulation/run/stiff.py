@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.records_of_methods import Stiffness
 from daedalus.simulation.result.trajectory import Trajectory
@@ -19,7 +20,7 @@ def go_on_implicitly(road: Road, first: Piece, done: Trajectory) -> Piece | None
     request, run, end = road.request, done._source, done.end
     found = Stiffness(done.method, abs(run.last_step), run.stop_time, run.steps)
     system, left = request.system, request.inputs or {}
-    redundancy = road.solved.prepared.get("redundancy")
+    redundancy = road.solved.part(Redundancy)
     if redundancy is not None:
         # Redundant constraints as written would make every matrix singular.
         system, left = unclosed(redundancy, done), road.inputs

@@ -8,7 +8,6 @@ vanishes where the rows of G become dependent.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -28,8 +27,6 @@ from daedalus.simulation.singular.log_determinant import entries_of, log_determi
 
 # Larger systems, larger blocks and longer formulas are not followed along a run.
 MOST, LARGEST, LONGEST = 400, 100, 3000
-# What a reduction adds to the name of an equation that it differentiates.
-DIFFERENTIATED = re.compile(r", differentiated (once|twice|\d+ times)")
 
 
 class Independence:
@@ -80,7 +77,7 @@ def independence_of(plant: Plant) -> Independence | None:
 
 def _measured(system: System, implicit: bool) -> Independence | None:
     plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
-    differentiated = np.array([DIFFERENTIATED.search(label) is not None for label in system.equation_labels])
+    differentiated = np.array([row.times > 0 for row in system.rows], dtype=bool)
     hidden = isinstance(plant, ImplicitPlant) and plant.index.largest > 1
     if system.choices or len(differentiated) > MOST or not (hidden or differentiated.any()):
         return None
@@ -95,7 +92,7 @@ def _measured(system: System, implicit: bool) -> Independence | None:
     logarithm = log_determinant(block)
     if not _is_followed(plant, block, logarithm):
         return None
-    labels = [DIFFERENTIATED.sub("", system.equation_labels[k]) for k in rows]
+    labels = [system.rows[k].equation for k in rows]
     moving = np.flatnonzero(structure.d[: system.sizes["x"]] > 0)
     return Independence(plant, block, logarithm, labels, constrains[rows], moving)
 

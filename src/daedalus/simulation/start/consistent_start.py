@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from daedalus.errors import DaedalusError, InconsistentStartError
 from daedalus.initialisation.initialise import initialise
 from daedalus.model.model import Model, as_system
+from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
@@ -40,7 +41,7 @@ def consistent_start(
         own = as_system(model).labels
         known = {*own["x"], *own["xdot"], *own["z"]}
         added = [label for label in plant.system.labels["x"] if label not in known]
-        whole = plant.system.prepared.get("reduced model", model) if added else model
+        whole = opened(plant.system) if added else model
         found = initialise(whole, start, inputs=inputs, parameters=parameters, time=t0)
         moved = np.array([found[label] for label in plant.system.labels["x"]], dtype=float)
     except InconsistentStartError as error:
@@ -50,9 +51,8 @@ def consistent_start(
     if _off_by(plant, drive, t0, moved, p, rtol):
         raise _off(off)
     labels = plant.system.labels["x"]
-    onto = tuple(StartMoved(note) for note in found.notes if note.endswith("onto the constraints"))
-    if onto:
-        return moved, onto
+    if found.moved is not None:
+        return moved, (StartMoved(str(found.moved)),)
     changed = [(label, float(moved[k])) for k, label in enumerate(labels) if abs(moved[k] - x0[k]) > 1e-9]
     return moved, (StartCompleted(tuple(changed)),)
 
@@ -86,13 +86,12 @@ def _off_by(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray
 
 def in_terms_of_start(error: InconsistentStartError, off: list[str]) -> InconsistentStartError:
     """The conflict as `dd.initialise` names it, with the line that mends it in a call of `dd.simulate`."""
-    free = re.match(r'free=\[(?:"[^"]*"(?:, )?)+\](?P<becomes>, which becomes [^,]*)?', error.remedy)
+    if error.ways and error.ways[0].frees:
+        first = error.ways[0]
+        called = replace(first, argument=f"start=dd.initialise(m, {{...}}, {first.argument})")
+        return InconsistentStartError(error.what, error.facts or off, error.because, ways=(called, *error.ways[1:]))
     remedy = "start=dd.initialise(m, ...) with other values, or values that are free"
-    if free:
-        line = free.group().removesuffix(free["becomes"] or "")
-        rest = error.remedy[free.end() :]
-        remedy = f"start=dd.initialise(m, {{...}}, {line}){free['becomes'] or ''}{rest}"
-    elif error.remedy:
+    if error.remedy:
         remedy = f"start=dd.initialise(m, {{...}}): {error.remedy}"
     return InconsistentStartError(error.what, error.facts or off, because=error.because, remedy=remedy)
 

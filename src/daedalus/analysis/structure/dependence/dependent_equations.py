@@ -23,6 +23,7 @@ from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_jacobian import jacobians_at, scaled_matrix, system_jacobian
 from daedalus.model.expressions import elements
+from daedalus.model.system.equation_row import EquationRow, Role, Source
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
@@ -179,10 +180,11 @@ def only_repeats(array: DerivativeArray, s: Signature, start: JetStart, jet: Jet
 
 def independent_system(array: DerivativeArray, own: Dependence, jet: Jet) -> DerivativeArray:
     """The system with the dropped equations replaced: each holds one unknown at its value in the jet."""
-    rows, labels = elements(array.level(0)), list(array.equation_labels)
+    equations, rows = elements(array.level(0)), list(array.rows)
     for i, j in zip(own.dropped.tolist(), own.held.tolist()):
-        rows[i] = array.symbol(j, 0) - float(jet.y[0, j])
-        labels[i] = f"choice of {array.label(j)}"
+        equations[i] = array.symbol(j, 0) - float(jet.y[0, j])
+        label = f"choice of {array.label(j)}"
+        rows[i] = EquationRow(label, Source(label), role=Role.HELD)
     narrowed = array.extended([])
-    narrowed.rewrite(ca.vertcat(*rows), labels)
+    narrowed.rewrite(ca.vertcat(*equations), rows)
     return narrowed

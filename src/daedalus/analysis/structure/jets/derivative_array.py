@@ -16,6 +16,7 @@ import numpy as np
 
 from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.names import Shape, derivative_name, element_label
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System, state_order
 
 
@@ -37,14 +38,14 @@ class DerivativeArray:
         # Points at which expressions were looked at before, by jet.
         self.drawn_points: dict[tuple[int, ...], tuple[Any, list[list[Any]]]] = {}
         self.size = system.sizes["x"] + system.sizes["z"]
-        self.count = len(system.equation_labels)
+        self.count = len(system.rows)
         self.time, self.parameters = system.symbol("t"), system.symbol("p")
         self.y = [
             ca.vertcat(system.symbol("x"), system.symbol("z")),
             ca.vertcat(system.symbol("xdot"), ca.SX.sym("z_1", system.sizes["z"])),
         ]
         self.u = [system.symbol("u")]
-        self.equation_labels = list(system.equation_labels)
+        self.rows = list(system.rows)
         self._entries = _entries(system)
         self._levels = [system.residual]
         self._functions: dict[int, ca.Function] = {}
@@ -66,9 +67,9 @@ class DerivativeArray:
             wide._note("y", order, symbols)
         return wide
 
-    def rewrite(self, equations: ca.SX, labels: Sequence[str]) -> None:
+    def rewrite(self, equations: ca.SX, rows: Sequence[EquationRow]) -> None:
         """Set other equations in the place of the system's."""
-        self.count, self.equation_labels = int(equations.numel()), list(labels)
+        self.count, self.rows = int(equations.numel()), list(rows)
         self._levels, self._functions = [equations], {}
         self.drawn_points = {}
 
@@ -87,6 +88,11 @@ class DerivativeArray:
             self.u.append(ca.SX.sym(f"u_{len(self.u)}", self.system.sizes["u"]))
             self._note("u", len(self.u) - 1, self.u[-1])
         return self.u[order]
+
+    @property
+    def equation_labels(self) -> list[str]:
+        """The names of the equations."""
+        return [row.label for row in self.rows]
 
     def label(self, position: int, order: int = 0) -> str:
         """The name of the derivative of an unknown."""
@@ -113,6 +119,11 @@ class DerivativeArray:
             name, shape, k = self._inputs[position]
             return element_label(derivative_name(name, order), shape, k)
         return "t" if letter == "t" else self.system.labels["p"][position]
+
+    def input_of(self, symbol: ca.SX) -> tuple[str, int]:
+        """The input that a symbol is a derivative of, and which."""
+        _, order, position = self.place(symbol)
+        return self._inputs[position][0], order
 
     @cached_property
     def _inputs(self) -> list[tuple[str, Shape, int]]:

@@ -1,0 +1,49 @@
+"""The mechanics of a system: what it was written with, kept as a part of it, and the functions made from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from daedalus.errors import ModelError
+from daedalus.model.mechanics.motion_functions import MotionFunctions, motion_functions
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+
+if TYPE_CHECKING:
+    from daedalus.model.doors.energies import EnergyDoor
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanics:
+    """A part of a system that a model was frozen into: a copy of the model; None where nothing in it moves."""
+
+    book: EnergyDoor | None
+
+
+def motion_of(system: System) -> MotionFunctions:
+    """M, h, τ, G and γ of a system, made once; refuses a system without mechanics with a ModelError."""
+    return once(system, _made)
+
+
+def motion_or_none(system: System) -> MotionFunctions | None:
+    """The same, None for what is no mechanical system, or has forces that the functions cannot express."""
+    mechanics = system.part(Mechanics)
+    if mechanics is None or mechanics.book is None:
+        return None
+    try:
+        return motion_of(system)
+    except ModelError:
+        return None
+
+
+def _made(system: System) -> MotionFunctions:
+    mechanics = system.part(Mechanics)
+    if mechanics is None or mechanics.book is None:
+        raise ModelError(
+            f"The model {system.name!r} has no mechanics.",
+            "no coordinate and no body is declared",
+            because="mass matrix and constraint Jacobian belong to what moves.",
+            remedy="m.coordinate(...) and m.kinetic_energy(...), or m.body(...)",
+        )
+    return motion_functions(mechanics.book, system)

@@ -1,0 +1,90 @@
+"""The record of a reduction: what was differentiated, what became of the unknowns, and what else was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from daedalus.model.names import counted
+from daedalus.model.system.equation_row import EquationRow, times_text
+from daedalus.model.system.system import System
+from daedalus.reduction.findings import DifferentiatedInput, Finding, LoweredIndex, level_texts, listed
+
+_TREATMENTS = {
+    "projection": "kept at zero by projection",
+    "baumgarte": "damped towards zero (Baumgarte, alpha = {alpha:g})",
+    "ggl": "written as equations (Gear, Gupta, Leimkuhler)",
+    "dummy_derivatives": "equations in the place of the derivatives of dependent states",
+    None: "zero at the start and free to drift",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """What `dd.reduce` did; `print(n.reduction)` tells it.
+
+    original: the snapshot of the model before. structural_index: that of the model before, from its pattern. levels:
+    the equations that were differentiated, each with how often. inputs: how often each input was differentiated.
+    states, algebraic: the unknowns of the reduced model. stabilise, alpha: as used. constraints: what solutions keep at
+    zero, by name. degrees_of_freedom: how many start values may be chosen freely. findings: what else should be known.
+    selected, dependent: with "dummy_derivatives", the states whose derivatives are integrated at the start and those
+    that follow from the constraints there; a run changes the choice where another one is better. for_a_run: whether a
+    run made it for itself, and tells of it.
+    """
+
+    original: System
+    structural_index: int
+    stabilise: str | None
+    alpha: float | None = None
+    levels: tuple[EquationRow, ...] = ()
+    inputs: dict[str, int] = field(default_factory=dict)
+    states: tuple[str, ...] = ()
+    algebraic: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    degrees_of_freedom: int = 0
+    findings: tuple[Finding, ...] = ()
+    selected: tuple[str, ...] = ()
+    dependent: tuple[str, ...] = ()
+    for_a_run: bool = True
+
+    @property
+    def differentiated(self) -> dict[str, int]:
+        """How often each equation was differentiated, by its name; those that were."""
+        return {row.equation: row.times for row in self.levels}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The findings as sentences."""
+        return tuple(str(finding) for finding in self.findings)
+
+    @property
+    def told(self) -> tuple[Finding, ...]:
+        """What a run tells of the reduction that it was made with."""
+        inputs = [DifferentiatedInput(name, times) for name, times in self.inputs.items() if times]
+        lowered = LoweredIndex(self.structural_index, self.levels)
+        return (lowered, *inputs, *(finding for finding in self.findings if finding.told))
+
+    @property
+    def text(self) -> str:
+        """The record in words."""
+        name = self.original.name
+        lines = [f"{name}: nothing to differentiate, the equations determine every highest derivative"]
+        if self.stabilise == "ggl":
+            lines = [f"{name}: no constraint has to be differentiated twice, the index is 2 at most"]
+        if self.levels:
+            lines = [f"{name}: structural index {self.structural_index} before the reduction"]
+        lines += [f"  {text}" for text in level_texts(self.levels)]
+        lines += [f"  input {name} differentiated {times_text(times)}" for name, times in self.inputs.items() if times]
+        lines.append(f"  states: {listed(self.states)}")
+        if self.algebraic:
+            lines.append(f"  algebraic: {listed(self.algebraic)}")
+        lines.append(f"  {counted(self.degrees_of_freedom, 'start value')} may be chosen freely")
+        if self.original.invariants:
+            lines[-1] += f", less what {listed(list(self.original.invariants))} fixes"
+        if self.constraints:
+            lines.append(f"  {_TREATMENTS[self.stabilise].format(alpha=self.alpha)}: {listed(self.constraints, '; ')}")
+        if self.dependent:
+            lines.append(f"  selected at the start: {listed(self.selected)}; dependent: {listed(self.dependent)}")
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+    def __str__(self) -> str:
+        return self.text
