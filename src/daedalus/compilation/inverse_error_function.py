@@ -1,12 +1,14 @@
 """CasADi's inverse error function in LLVM's language and in C, operation by operation as the interpreter computes it.
 
 Rational approximations (one for |x| < 0.7, one near ±1) polished by two Newton steps on erf(y) = x, exactly as
-casadi/core/calculus.hpp has it: below -0.7 the approximation is returned without the polish.
+casadi/core/calculus.hpp has it: below -0.7 the approximation is returned without the polish. Compilers for ARM fuse
+each product of the polynomials with the sum behind it: CasADi's library does so there, and this as well.
 """
 
 from __future__ import annotations
 
 import math
+import platform
 
 from daedalus.compilation.mathematics_library import STRICT_PREFIX
 from daedalus.compilation.operations import literal
@@ -17,15 +19,22 @@ _TAIL_BOTTOM = (1.637067800, 3.543889200, 1.0)
 _MIDDLE_TOP = (-0.140543331, 0.914624893, -1.645349621, 0.886226899)
 _MIDDLE_BOTTOM = (-0.329097515, 0.012229801, 1.442710462, -2.118377725, 1.0)
 
+# Whether products are fused with sums by the compilers for this processor.
+FUSED = platform.machine().lower() in ("aarch64", "arm64")
+
 
 def _horner(name: str, variable: str, coefficients: tuple[float, ...]) -> list[str]:
     """Lines for a polynomial; its value is %name."""
     lines, value = [], literal(coefficients[0])
     for step, coefficient in enumerate(coefficients[1:], 1):
-        last = step == len(coefficients) - 1
-        lines.append(f"%{name}.m{step} = fmul double {value}, {variable}")
-        value = f"%{name}" if last else f"%{name}.{step}"
-        lines.append(f"{value} = fadd double %{name}.m{step}, {literal(coefficient)}")
+        result = f"%{name}" if step == len(coefficients) - 1 else f"%{name}.{step}"
+        operands = f"double {value}, double {variable}, double {literal(coefficient)}"
+        if FUSED:
+            lines.append(f"{result} = call double @llvm.fma.f64({operands})")
+        else:
+            lines.append(f"%{name}.m{step} = fmul double {value}, {variable}")
+            lines.append(f"{result} = fadd double %{name}.m{step}, {literal(coefficient)}")
+        value = result
     return lines
 
 
@@ -112,7 +121,8 @@ def _nested(variable: str, coefficients: tuple[float, ...]) -> str:
     """A polynomial in C."""
     text = repr(coefficients[0])
     for coefficient in coefficients[1:]:
-        text = f"({text}*{variable} + ({coefficient!r}))"
+        fused, apart = f"fma({text}, {variable}, {coefficient!r})", f"({text}*{variable} + ({coefficient!r}))"
+        text = fused if FUSED else apart
     return text
 
 

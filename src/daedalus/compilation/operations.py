@@ -131,7 +131,7 @@ _TWO_OPERAND_WORDS = frozenset(
     {"llvm.copysign.f64", *(_INTRINSIC[name] for name in TWO_OPERANDS if name in _INTRINSIC)}
 )
 
-_ERFINV_CALLS = ("erf", "exp", "log", "llvm.sqrt.f64")
+_ERFINV_CALLS = ("erf", "exp", "log", "llvm.sqrt.f64", "llvm.fma.f64")
 
 
 @functools.cache
@@ -150,8 +150,8 @@ def operations(strict: bool) -> dict[int, Operation]:
     if strict:
         for number in (ca.OP_FMIN, ca.OP_FMAX):
             _order_operands(known, number)
-    # CasADi's own inverse error function is many operations; only on x86 is its compiled form known to the last bit.
-    if not strict or platform.machine().lower() in ("x86_64", "amd64"):
+    # CasADi's own inverse error function is many operations; only here is its compiled form known to the last bit.
+    if not strict or platform.machine().lower() in ("x86_64", "amd64", "aarch64"):
         calls = tuple(STRICT_PREFIX + c if strict and not c.startswith("llvm.") else c for c in _ERFINV_CALLS)
         known[ca.OP_ERFINV] = Operation(lambda r, a, b: f"{r} = call double @erfinv(double {a})", ("erfinv", *calls))
     return known

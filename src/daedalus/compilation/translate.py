@@ -24,7 +24,7 @@ AT_ONCE = 3000
 # pass fewer values through memory; a piece takes about 0.1 s, which is as long as the end of a process has to wait.
 CHUNK = 2000
 # To be raised whenever the generated code changes, so that older entries of the disk cache are not used.
-CODE_VERSION = 1
+CODE_VERSION = 2
 
 
 class TranslationOutcome(NamedTuple):
