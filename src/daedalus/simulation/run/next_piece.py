@@ -1,4 +1,4 @@
-"""What comes next where a piece of a run stopped before the end: an ordered table of rules, one file each.
+"""What comes next where a piece of a run stopped before the end: an ordered list of rules, one file each.
 
 A rule `rule(road, first, done)` gets the road of the run, the piece that it began with, and the piece that stopped. It
 answers as `daedalus.simulation.run.pieces` says, and None where the end is not its matter. The first answer counts.
