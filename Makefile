@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CORE := $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp')
+CORE := $(sort $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp'))
 KERNELS := $(filter %kernels.cpp,$(CORE))
 
 .PHONY: setup demo test check format bench sanitize clean
