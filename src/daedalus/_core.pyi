@@ -208,6 +208,7 @@ class Run:
         "chattering",
         "newton_failed",
         "singular",
+        "rounding",
         "inconsistent",
         "stiff",
         "not_projected",

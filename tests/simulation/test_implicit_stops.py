@@ -83,11 +83,8 @@ def test_a_fixed_step_that_ends_at_a_fold():
     """Just before it, by more than rounding: there z = 1e-5 exists, and what comes next does not."""
     tr = stopped(fold(1 + 1e-10), step=0.01)
     assert tr.status == "stuck"
-    why, what, *_ = tr.stop_reason.split("; ")
-    assert why.startswith(
-        "the algebraic equations become singular at t = 1 (an impasse): balance no longer determines z"
-    )
-    assert what == "Newton's method does not converge at t = 1 with the step 0.01"
+    assert (tr.stop.obstacle, tr.stop.equations, tr.stop.variables) == (Obstacle.IMPASSE, ("balance",), ("z",))
+    assert tr.stop.facts[0] == "Newton's method does not converge at t = 1 with the step 0.01"
     assert tr["z"][-1] == pytest.approx(1e-5, rel=1e-4)
 
 

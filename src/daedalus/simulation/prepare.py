@@ -14,7 +14,7 @@ from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.selection.selected_states import without_choice
-from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.records import sentences
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
@@ -28,6 +28,7 @@ from daedalus.simulation.start.consistent_start import is_off
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
 Numbers = np.ndarray | None
+FINISHED = Ending.FINISHED  # a call in a loop does not look it up
 
 
 class PreparedRun:
@@ -99,7 +100,7 @@ class PreparedRun:
         Raises a SolverError that carries the trajectory when the run stops early.
         """
         run, numbers = self._run(x0, u, p)
-        finished = run.status == Ending.FINISHED
+        finished = ENDINGS[run.status] is FINISHED
         if finished and independence_of(self._road.settings.plant) is None:
             return run.x[:, self._states]
         whole = self._whole(run, *numbers)
