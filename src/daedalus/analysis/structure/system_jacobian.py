@@ -169,7 +169,7 @@ def _random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int) 
 
 def _growth(array: DerivativeArray, jet: Jet, points: list[list[Any]], order: int) -> np.ndarray:
     """The largest ratio of a slope of the equations at each point to that at the jet, either way."""
-    here, *there = np.abs(array.values(array.slopes, [jet.arguments(order), *points]))
+    here, *there = np.abs(array.slopes([jet.arguments(order), *points]))
     found = np.full(len(points), np.inf)
     for k, slopes in enumerate(there):
         # What is zero but for rounding tells nothing.
