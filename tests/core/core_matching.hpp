@@ -60,17 +60,23 @@ void drawn_matchings() {
     }
 }
 
-// A search that enters a dead end again and again takes 2^n steps here: n rows of two columns, the last one contested.
+// Two free rows: one has a single path to a free column, `depth` pairs away; from the other, two ways lead on from each
+// of as many layers, and none to an end. A search that enters dead ends again takes 2^depth steps.
 void dead_ends() {
-    const long long n = 2000;
+    const long long depth = 1000, doubled = 2 * depth;
     std::vector<std::int64_t> row, column;
-    for (long long i = 0; i < n; ++i)
-        for (long long j = std::max(0LL, i - 2); j <= i; ++j) row.push_back(i), column.push_back(j);
-    for (long long j = n - 3; j < n; ++j) row.push_back(n), column.push_back(j);
-    const BipartiteGraph graph = BipartiteGraph::of(n + 1, n, row, column);
+    const auto enter = [&](long long i, long long j) { row.push_back(i), column.push_back(j); };
+    for (long long k = 0; k < doubled; ++k) {
+        enter(k, k);
+        for (long long j = k - k % 2 + 2; j < std::min(k - k % 2 + 4, doubled); ++j) enter(k, j);
+    }
+    for (long long k = doubled; k < doubled + depth; ++k) enter(k, k), enter(k, k + 1);
+    enter(doubled + depth, 0), enter(doubled + depth, 1);
+    enter(doubled + depth + 1, doubled);
+    const BipartiteGraph graph = BipartiteGraph::of(doubled + depth + 2, doubled + depth + 1, row, column);
     const Matching found = most_pairs(graph);
-    CHECK(found.pairs() == n);
-    CHECK(found.phases() <= 92);
+    CHECK(found.pairs() == graph.columns);
+    CHECK(found.phases() == 2);
     CHECK(found.visits() <= (2 * found.phases() + 1) * graph.edges());
 }
 

@@ -78,29 +78,37 @@ def test_the_cheapest_pairs_and_their_prices(pattern):
     assert u.sum() + v.sum() == cost + found.alone * left_over.sum()
 
 
-def spatial_chain(links):
-    """The pattern in which blind searches take 2^n steps: each link has its own columns and shares them with the next."""
-    rows, columns = [], []
-    for k in range(links):
-        for i in range(5):
-            for j in range(max(0, 6 * k - 6), 6 * k + 6):
-                rows.append(11 * k + i)
-                columns.append(11 * (j // 6) + j % 6)
-        for i in range(6):
-            rows += [11 * k + 5 + i] * 11
-            columns += [11 * k + 6 + j for j in range(5)] + [11 * (k + (k + 1 < links)) + 6 + j for j in range(5)]
-            columns.append(11 * k + i)
-    return (11 * links, 11 * links), np.array(rows), np.array(columns)
+def ladder(depth):
+    """Two rows that greedy pairs leave over: one has a single path to a free column, `depth` pairs away; from the other
+    two ways lead on from each of as many layers, and none to an end. A search that enters dead ends again takes
+    2^depth steps.
+    """
+    layers = [[(2 * k + i, 2 * k + i), *((2 * k + i, 2 * k + j) for j in (2, 3))] for k in range(depth) for i in (0, 1)]
+    path = [[(k, k), (k, k + 1)] for k in range(2 * depth, 3 * depth)]
+    free = [[(3 * depth, 0), (3 * depth, 1), (3 * depth + 1, 2 * depth)]]
+    entries = np.array([entry for part in layers + path + free for entry in part])
+    inside = (entries[:, 0] >= 2 * depth) | (entries[:, 1] < 2 * depth)
+    return (3 * depth + 2, 3 * depth + 1), *entries[inside].T
 
 
-@pytest.mark.parametrize("links", [1, 40, 1000])
-def test_a_chain_takes_few_phases(links):
-    shape, rows, columns = spatial_chain(links)
+@pytest.mark.parametrize("depth", [3, 40, 5000])
+def test_dead_ends_are_entered_once(depth):
+    shape, rows, columns = ladder(depth)
     found = _core.maximum_matching(*shape, rows, columns)
-    pairs = check_pairs(found, shape, rows, columns)
-    assert pairs == shape[0]
-    assert found.phases <= 2 * isqrt(pairs) + 2
+    assert check_pairs(found, shape, rows, columns) == shape[1]
+    assert found.phases == 2
     # Each phase looks at every entry twice at most, and one more search finds that there is no path left.
+    assert found.visits <= (2 * found.phases + 1) * len(rows)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_phases_grow_with_the_root_of_the_size(seed):
+    draw = np.random.default_rng(seed)
+    n = int(draw.integers(1, 2000))
+    rows, columns = draw.integers(0, n, (2, 3 * n))
+    found = _core.maximum_matching(n, n, rows, columns)
+    assert found.phases <= 2 * isqrt(check_pairs(found, (n, n), rows, columns)) + 2
     assert found.visits <= (2 * found.phases + 1) * len(rows)
 
 

@@ -143,13 +143,13 @@ def _partners(
     pattern = ca.jacobian_sparsity(ca.vertcat(*stack), ca.vertcat(*symbols))
     rows, columns = (np.array(k, dtype=int) for k in pattern.get_triplet())
     # Definitions and written equations come first, then those differentiated least; those with many symbols later.
-    # What an equation costs is its own, and the earlier one is cheaper: the same ones are left over by every assignment.
+    # What an equation costs is its own and no two cost the same: one choice of equations alone is the cheapest.
     count = np.bincount(rows, minlength=len(stack))
     first = np.array([i not in definitions for i, _ in origin], dtype=int)
     # Rows that are not linear in the symbols cannot be solved as expressions.
     bent = np.array(ca.which_depends(ca.vertcat(*stack), ca.vertcat(*symbols), 2, True), dtype=int)
     times = np.array([order for _, order in origin], dtype=int)
-    cost = (first + 10 * times + np.minimum(count, 9) + 20 * bent) * len(stack) ** 2 + np.arange(len(stack))
+    cost = (first + 10 * times + np.minimum(count, 9) + 20 * bent) * len(stack) + np.arange(len(stack))
     partner = _core.cheapest_matching(len(symbols), len(stack), columns, rows, cost[rows]).columns
     return None if np.any(partner < 0) else partner.tolist()
 
