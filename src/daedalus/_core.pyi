@@ -407,3 +407,34 @@ def pull_back(
     block_count: int,
     weights: object,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+
+# Pairs of rows and columns of a pattern with an entry at every (rows[k], columns[k]).
+class Pairs:
+    @property
+    def columns(self) -> NDArray[np.int64]: ...  # the column of each row, -1 where it has none
+    # Of cheapest_matching: u_i + v_j <= cost_ij, equal on every pair, v_j <= 0, and 0 where column j has no row. Where
+    # not all rows have a column, u_i <= alone, equal for those without one.
+    @property
+    def row_prices(self) -> NDArray[np.int64]: ...
+    @property
+    def column_prices(self) -> NDArray[np.int64]: ...
+    @property
+    def alone(self) -> int: ...
+    @property
+    def phases(self) -> int: ...
+    @property
+    def visits(self) -> int: ...  # of entries
+
+# As many pairs as possible.
+def maximum_matching(
+    row_count: int, column_count: int, rows: NDArray[np.integer], columns: NDArray[np.integer]
+) -> Pairs: ...
+
+# As many pairs as possible, with the least sum of costs, which are whole numbers.
+def cheapest_matching(
+    row_count: int,
+    column_count: int,
+    rows: NDArray[np.integer],
+    columns: NDArray[np.integer],
+    costs: NDArray[np.integer],
+) -> Pairs: ...

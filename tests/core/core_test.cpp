@@ -9,6 +9,7 @@
 
 #include "flow/adjoint.hpp"
 #include "linear/linear_solver.hpp"
+#include "linear/matching.hpp"
 #include "methods/bdf/bdf_settings.hpp"
 #include "methods/implicit_tableau/implicit_tableau.hpp"
 #include "methods/lobatto/lobatto_step.hpp"
@@ -252,6 +253,7 @@ void swap_while_running() {
 
 #include "core_linear.hpp"
 #include "core_columns.hpp"
+#include "core_matching.hpp"
 
 struct Pullback {
     Function function;
@@ -308,6 +310,7 @@ int main() {
     every_linear_system();
     columns();
     linear_models();
+    matchings();
     lobatto();
     std::printf(failures ? "%d checks failed\n" : "all checks passed\n", failures);
     return failures != 0;

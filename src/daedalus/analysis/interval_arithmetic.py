@@ -25,7 +25,8 @@ LIBRARY_ULPS = 4
 
 def outward(low: np.ndarray, high: np.ndarray, ulps: int = 1) -> Interval:
     """Both bounds moved outwards; a bound that was lost (NaN) becomes infinite."""
-    low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+    if np.isnan(low).any() or np.isnan(high).any():
+        low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
     for _ in range(ulps):
         low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
     return low, high
@@ -49,7 +50,9 @@ def _subtract(a: Interval, b: Interval) -> Interval:
 
 
 def _multiply(a: Interval, b: Interval) -> Interval:
-    corners = np.array([_product(x, y) for x in a for y in b])
+    corners = np.array([a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1]])
+    if np.isnan(corners).any():
+        corners = np.array([_product(x, y) for x in a for y in b])
     return outward(corners.min(axis=0), corners.max(axis=0))
 
 

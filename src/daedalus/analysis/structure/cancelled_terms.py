@@ -7,7 +7,6 @@ random values, as nearly as the rounding of its own operations explains (bounds 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -43,16 +42,12 @@ def without_vanishing(array: DerivativeArray, expression: ca.SX, jet: Jet) -> ca
         # Small beside steep others may still be true: it counts as zero only if it is small at the jet too, and if
         # rounding explains it. A constant has been rounded before.
         here = np.abs(array.values(slopes, [jet.arguments(order)])[0])
-        inside = [[array.read(symbols, point)] for point in points]
-        small = [
-            k
-            for k in small
-            if not here[k] > SMALL * here.max()
-            and (
-                slopes[k].is_constant()
-                or is_rounding(ca.Function("slope", [concatenate(symbols)], [slopes[k]]), inside)
-            )
-        ]
+        inside = np.array([array.read(symbols, point) for point in points])
+        small = [k for k in small if not here[k] > SMALL * here.max()]
+        doubtful = [k for k in small if samples[:, k].any() and not slopes[k].is_constant()]
+        explained = are_rounding(concatenate(symbols), slopes[doubtful], inside)
+        true = {k for k, rounded in zip(doubtful, explained) if not rounded}
+        small = [k for k in small if k not in true]
     return _with_value(expression, [own[k] for k in small], 0.0)
 
 
@@ -73,12 +68,12 @@ def without_cancelled(row: ca.SX, is_unknown: Callable[[ca.SX], bool], value: fl
     every = concatenate(symbols)
     slopes = ca.densify(ca.gradient(row, concatenate(symbols[k] for k in movable)))
     draw = np.random.default_rng(2017)
-    points = [[draw.uniform(0.4, 1.6, len(symbols))] for _ in range(3)]
+    points = np.array([draw.uniform(0.4, 1.6, len(symbols)) for _ in range(3)])
     function = ca.Function("slopes", [every], [slopes])
-    samples = np.array([function(point[0]).full().ravel() for point in points])
+    samples = np.array([function(point).full().ravel() for point in points])
     size = max(float(np.abs(samples).max(initial=0.0)), 1.0)
     small = np.flatnonzero(np.abs(samples).max(axis=0) <= SMALL * size).tolist()
-    gone = [k for k in small if is_rounding(ca.Function("slope", [every], [slopes[k]]), points)]
+    gone = [k for k, own in zip(small, are_rounding(every, slopes[small], points)) if own]
     return _with_value(row, [symbols[movable[k]] for k in gone], value)
 
 
@@ -89,16 +84,22 @@ def _with_value(expression: ca.SX, symbols: list[ca.SX], value: float) -> ca.SX:
     return ca.substitute(expression, ca.vertcat(*symbols), ca.SX(value * np.ones(len(symbols))))
 
 
-def is_rounding(slope: ca.Function, points: list[list[Any]]) -> bool:
-    """Whether zero lies within the rounding of an expression at all points, by interval arithmetic."""
-    columns = [np.array([np.atleast_1d(a[k]) for a in points], dtype=float) for k in range(slope.n_in())]
+def are_rounding(symbols: ca.SX, slopes: ca.SX, points: np.ndarray) -> np.ndarray:
+    """Whether zero lies within the rounding of each entry of a column at all points, by interval arithmetic.
+
+    points: (points, symbols). Entries share most of their operations, so that all are bounded in one pass.
+    """
+    function = ca.Function("slopes", [symbols], [ca.densify(slopes)])
     try:
-        found = range_over(slope, columns, columns)
-    except SolverError:  # an operation without bounds
-        return True
+        found = range_over(function, [points], [points])
+    except SolverError:  # an operation without bounds, in one of them at least
+        if slopes.numel() == 1:
+            return np.array([True])
+        return np.concatenate([are_rounding(symbols, slopes[k], points) for k in range(slopes.numel())])
+    low, high = found.low[0], found.high[0]
     # Coefficients are rounded as well as sums, hence the wider bounds.
-    slack = ROUNDED * (found.high[0] - found.low[0])
-    return bool(np.all((found.low[0] - slack <= 0) & (found.high[0] + slack >= 0)))
+    slack = ROUNDED * (high - low)
+    return np.all((low - slack <= 0) & (high + slack >= 0), axis=0)
 
 
 def constant_of(array: DerivativeArray, expression: ca.SX, jet: Jet) -> float | None:

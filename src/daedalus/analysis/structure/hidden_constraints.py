@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus import _core
 from daedalus.analysis.structure.cancelled_terms import without_vanishing
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.structural_repair import Structure, in_own_unknowns
@@ -146,27 +147,20 @@ def _partners(
     stack: list[ca.SX], symbols: list[ca.SX], origin: list[tuple[int, int]], definitions: set[int]
 ) -> list[int] | None:
     """For each symbol the equation that is solved for it, the cheapest full assignment; None when there is none."""
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
     if not symbols:
         return []
     pattern = ca.jacobian_sparsity(ca.vertcat(*stack), ca.vertcat(*symbols))
     rows, columns = (np.array(k, dtype=int) for k in pattern.get_triplet())
     # Definitions and written equations come first, then those differentiated least; those with many symbols later.
+    # What an equation costs is its own and no two cost the same: one choice of equations alone is the cheapest.
     count = np.bincount(rows, minlength=len(stack))
-    first = np.array([0.0 if i in definitions else 1.0 for i, _ in origin])
+    first = np.array([i not in definitions for i, _ in origin], dtype=int)
     # Rows that are not linear in the symbols cannot be solved as expressions.
-    bent = np.array(ca.which_depends(ca.vertcat(*stack), ca.vertcat(*symbols), 2, True), dtype=float)
-    cost = np.array([1.0 + first[r] + 10.0 * origin[r][1] + min(count[r], 9) + 20.0 * bent[r] for r in rows])
-    graph = csr_matrix((cost, (columns, rows)), shape=(len(symbols), len(stack)))
-    try:
-        derivative, equation = min_weight_full_bipartite_matching(graph)
-    except ValueError:
-        return None
-    partner = np.empty(len(symbols), dtype=int)
-    partner[derivative] = equation
-    return partner.tolist()
+    bent = np.array(ca.which_depends(ca.vertcat(*stack), ca.vertcat(*symbols), 2, True), dtype=int)
+    times = np.array([order for _, order in origin], dtype=int)
+    cost = (first + 10 * times + np.minimum(count, 9) + 20 * bent) * len(stack) + np.arange(len(stack))
+    partner = _core.cheapest_matching(len(symbols), len(stack), columns, rows, cost[rows]).columns
+    return None if np.any(partner < 0) else partner.tolist()
 
 
 def _always_singular(structure: Structure) -> Callable[[ca.SX], bool]:

@@ -15,13 +15,16 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+from daedalus import _core
+
 
 @dataclass(frozen=True, eq=False)
 class Signature:
     """The entries σ of a system and its offsets; these are zero where the structure is singular.
 
     rows, columns, orders: one entry each where an unknown occurs, with its highest derivative.
-    partner: (m,) the unknown that each equation is assigned to, -1 where the structure leaves none.
+    partner: (m,) the unknown that each equation is assigned to, -1 where the structure leaves none: as many equations
+    as possible have one, with the largest sum of orders.
     c: (m,) how often each equation is differentiated. d: (n,) the order up to which each unknown is determined.
     """
 
@@ -79,30 +82,11 @@ def signature(residual: ca.SX, jet: Sequence[ca.SX]) -> Signature:
 
 def from_entries(count: int, size: int, rows: np.ndarray, columns: np.ndarray, orders: np.ndarray) -> Signature:
     """The signature of equations of which it is known which derivatives stand in them."""
-    partner = _assignment(count, size, rows, columns, orders)
+    partner = _core.cheapest_matching(count, size, rows, columns, -orders).columns
     c, d = np.zeros(count, dtype=int), np.zeros(size, dtype=int)
     if count == size and np.all(partner >= 0):
         c, d = _offsets(size, rows, columns, orders, partner)
     return Signature(size, count, rows, columns, orders, partner, c, d)
-
-
-def _assignment(count: int, size: int, rows: np.ndarray, columns: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """The unknown of each equation in an assignment with the largest sum of orders; a partial one if none is full."""
-    import scipy.sparse as sparse
-    from scipy.sparse.csgraph import maximum_bipartite_matching, min_weight_full_bipartite_matching
-
-    if not len(rows):
-        return np.full(count, -1)
-    # Weights must not be zero: the cost of an entry is the largest order + 1 - its own.
-    cost = (orders.max(initial=0) + 1 - orders).astype(float)
-    graph = sparse.csr_matrix((cost, (rows, columns)), shape=(count, size))
-    matched = maximum_bipartite_matching(graph, perm_type="column")
-    if count != size or np.any(matched < 0):
-        return np.asarray(matched, dtype=int)
-    chosen_rows, chosen_columns = min_weight_full_bipartite_matching(graph)
-    partner = np.empty(size, dtype=int)
-    partner[chosen_rows] = chosen_columns
-    return partner
 
 
 def _offsets(

@@ -169,11 +169,13 @@ def _random_arguments(array: DerivativeArray, jet: Jet, order: int, count: int) 
 
 def _growth(array: DerivativeArray, jet: Jet, points: list[list[Any]], order: int) -> np.ndarray:
     """The largest ratio of a slope of the equations at each point to that at the jet, either way."""
-    here, *there = np.abs(array.values(array.slopes, [jet.arguments(order), *points]))
+    here, *there = np.abs(array.slopes([jet.arguments(order), *points]))
     found = np.full(len(points), np.inf)
     for k, slopes in enumerate(there):
-        # What is zero but for rounding tells nothing.
-        both = (slopes > EMPTY * slopes.max(initial=0.0)) & (here > EMPTY * here.max(initial=0.0))
+        # What is zero but for rounding tells nothing, nor does what is small at the jet alone, like forces that die out
+        # along a chain: it would grow by so much without leaving the sizes of the others.
+        told = here > FAIR_GROWTH / MOST_GROWTH * here.max(initial=0.0)
+        both = (slopes > EMPTY * slopes.max(initial=0.0)) & told
         if np.all(np.isfinite(slopes)):
             ratio = slopes[both] / here[both]
             found[k] = np.max(np.maximum(ratio, 1 / ratio), initial=0.0)

@@ -18,4 +18,5 @@ NB_MODULE(_core, module) {
     daedalus::bind_flow(module);
     daedalus::bind_adjoint(module);
     daedalus::bind_values(module);
+    daedalus::bind_matching(module);
 }

@@ -39,5 +39,6 @@ void bind_linear_model(nb::module_& module);
 void bind_flow(nb::module_& module);
 void bind_adjoint(nb::module_& module);
 void bind_values(nb::module_& module);
+void bind_matching(nb::module_& module);
 
 }  // namespace daedalus

@@ -7,6 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus import _core
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.names import counted, derivative_name, element_label
@@ -178,11 +179,9 @@ def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> 
 
     Those that nothing mentions come first, and are all there is to say then; nothing is affected unless a state is.
     """
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
     matrix, labels = _incidence(book, unknowns, residual)
     absent = [label for label, count in zip(labels, np.asarray(matrix.sum(axis=0)).ravel()) if count == 0]
-    partner = maximum_bipartite_matching(matrix, perm_type="column") if matrix.shape[0] else np.zeros(0, dtype=int)
+    partner = _core.maximum_matching(*matrix.shape, *matrix.nonzero()).columns
     matched = set(partner.tolist())
     loose = [k for k, label in enumerate(labels) if k not in matched and label not in set(absent)]
     # Alternating paths reach every unknown that could have been left over instead (Dulmage and Mendelsohn 1958).
@@ -204,11 +203,9 @@ def _shortened(names: list[str]) -> str:
 
 def _superfluous(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> list[str]:
     """The equations among which at least one is superfluous: those a maximum matching leaves over, by name."""
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
     matrix, _ = _incidence(book, unknowns, residual)
     names = [e.name for e in book._all_equations().values() for _ in range(e.residual.numel())]
-    partner = maximum_bipartite_matching(matrix.T.tocsr(), perm_type="column")
+    partner = _core.maximum_matching(*matrix.T.shape, *matrix.T.nonzero()).columns
     loose = set(range(len(names))) - set(partner.tolist())
     # Equations that share unknowns with a left-over one are candidates too.
     touched = {c for k in loose for c in matrix[k].indices}

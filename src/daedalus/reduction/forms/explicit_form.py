@@ -13,6 +13,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus import _core
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.system.once import once
@@ -269,13 +270,9 @@ def _structural_rank(pattern: ca.Sparsity) -> int:
 
 def _matching(pattern: ca.Sparsity) -> dict[int, int]:
     """Row -> column of a maximum matching."""
-    import scipy.sparse as sparse
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
-    rows, columns = pattern.get_triplet()
-    matrix = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=pattern.shape)
-    partner = maximum_bipartite_matching(matrix, perm_type="column")
-    return {r: int(c) for r, c in enumerate(partner) if c >= 0}
+    rows, columns = (np.array(k, dtype=int) for k in pattern.get_triplet())
+    partner = _core.maximum_matching(*pattern.shape, rows, columns).columns
+    return {r: c for r, c in enumerate(partner.tolist()) if c >= 0}
 
 
 def _listed(names: list[str], most: int = 6) -> str:

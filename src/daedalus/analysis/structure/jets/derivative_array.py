@@ -19,6 +19,8 @@ from daedalus.model.names import Shape, derivative_name, element_label
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System, state_order
 
+Evaluation = tuple[list[ca.SX], ca.Function]  # of an expression, as a function of its symbols alone
+
 
 class DerivativeArray:
     """A system's equations, to be differentiated as often as needed.
@@ -49,6 +51,7 @@ class DerivativeArray:
         self._entries = _entries(system)
         self._levels = [system.residual]
         self._functions: dict[int, ca.Function] = {}
+        self._slopes: Evaluation | None = None
         self._places: dict[int, tuple[str, int, int]] = {symbol_key(self.time): ("t", 0, 0)}
         self._places |= {symbol_key(s): ("p", 0, k) for k, s in enumerate(elements(self.parameters))}
         self._note("u", 0, self.u[0])
@@ -59,7 +62,7 @@ class DerivativeArray:
         """The same with further unknowns behind the others; its equations are still to be set by `rewrite`."""
         wide = object.__new__(DerivativeArray)
         wide.__dict__.update(self.__dict__)
-        wide.size, wide.drawn_points = self.size + len(names), {}
+        wide.size, wide.drawn_points, wide._slopes = self.size + len(names), {}, None
         wide._entries = [*self._entries, *((name, (), 0, 0) for name in names)]
         wide.u, wide._places = list(self.u), dict(self._places)
         wide.y = [ca.vertcat(own, ca.SX.sym(f"w_{order}", len(names))) for order, own in enumerate(self.y)]
@@ -71,7 +74,7 @@ class DerivativeArray:
         """Set other equations in the place of the system's."""
         self.count, self.rows = int(equations.numel()), list(rows)
         self._levels, self._functions = [equations], {}
-        self.drawn_points = {}
+        self.drawn_points, self._slopes = {}, None
 
     # -- symbols and names -------------------------------------------------------------------------------------
 
@@ -166,13 +169,14 @@ class DerivativeArray:
             self._levels.append(self.differentiated(self._levels[-1]))
         return self._levels[order]
 
-    @property
-    def slopes(self) -> ca.SX:
-        """The nonzero slopes of the equations by their unknowns, as a column."""
-        equations = self.level(0)
-        own = [s for s in ca.symvar(equations) if self.place(s)[0] == "y"]
-        found = ca.jacobian(equations, ca.vertcat(*own)) if own else ca.SX(0, 1)
-        return ca.SX(found.nz[:]) if found.nnz() else ca.SX(0, 1)
+    def slopes(self, points: Sequence[Sequence[Any]]) -> np.ndarray:
+        """The nonzero slopes of the equations by their unknowns at points; (points, slopes)."""
+        if self._slopes is None:
+            equations = self.level(0)
+            own = [s for s in ca.symvar(equations) if self.place(s)[0] == "y"]
+            found = ca.jacobian(equations, ca.vertcat(*own)) if own else ca.SX(0, 1)
+            self._slopes = self._evaluation(ca.SX(found.nz[:]) if found.nnz() else ca.SX(0, 1))
+        return self._at(self._slopes, points)
 
     def stack(self, equations: ca.SX, times: np.ndarray) -> tuple[list[ca.SX], list[tuple[int, int]]]:
         """Every equation with its derivatives up to `times`, equation by equation, and (equation, order) of each."""
@@ -204,8 +208,14 @@ class DerivativeArray:
 
     def values(self, expression: ca.SX, points: Sequence[Sequence[Any]]) -> np.ndarray:
         """A dense column at points, each (t, p, u-jet, y-jet); (points, rows). Only the symbols in it are read."""
+        return self._at(self._evaluation(expression), points)
+
+    def _evaluation(self, expression: ca.SX) -> Evaluation:
         symbols = ca.symvar(expression)
-        function = ca.Function("values", [ca.vertcat(*symbols) if symbols else ca.SX(0, 1)], [expression])
+        return symbols, ca.Function("values", [ca.vertcat(*symbols) if symbols else ca.SX(0, 1)], [expression])
+
+    def _at(self, evaluation: Evaluation, points: Sequence[Sequence[Any]]) -> np.ndarray:
+        symbols, function = evaluation
         return np.array([function(self.read(symbols, point)).full().ravel(order="F") for point in points])
 
     def read(self, symbols: Sequence[ca.SX], point: Sequence[Any]) -> np.ndarray:
