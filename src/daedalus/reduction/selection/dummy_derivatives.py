@@ -226,7 +226,8 @@ def _value(plan: Plan, entry: Entry, values: DerivativeValues, stand: dict[int, 
 def _tie_row(plan: Plan, entry: Entry, source: int) -> EquationRow:
     """What the equation of an entry is: the one that gives its derivative, or says that it is one."""
     if source < len(plan.rows):
-        return replace(plan.rows[source], role=Role.SELECTED)
+        row = plan.rows[source]
+        return row if row.role is Role.DERIVATIVE else replace(row, role=Role.SELECTED)
     unknown, order = plan.unknowns[entry[0]], entry[1]
     return derivative_row(unknown_label(plan.book, unknown, order + 1), unknown_label(plan.book, unknown, order))
 
