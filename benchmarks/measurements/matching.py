@@ -25,6 +25,7 @@ def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
         "most": best_cpu_time(lambda: _core.maximum_matching(*entries), options["seconds"]),
         "highest": best_cpu_time(lambda: _core.cheapest_matching(*entries, -s.orders), options["seconds"]),
         "phases": [most.phases, highest.phases],
+        "searches": highest.searches,
         "visits": [most.visits, highest.visits],
     }
 

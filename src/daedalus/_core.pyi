@@ -421,7 +421,9 @@ class Pairs:
     @property
     def alone(self) -> int: ...
     @property
-    def phases(self) -> int: ...
+    def phases(self) -> int: ...  # of layers and paths, by Hopcroft and Karp
+    @property
+    def searches(self) -> int: ...  # from single rows, by Dijkstra
     @property
     def visits(self) -> int: ...  # of entries
 

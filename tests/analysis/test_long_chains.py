@@ -44,7 +44,8 @@ def test_equations_are_paired_in_few_phases(chain):
     assert most.phases <= 2 * isqrt(s.size) + 2
     assert most.visits <= (2 * most.phases + 1) * len(s.rows)
     highest = _core.cheapest_matching(s.count, s.size, s.rows, s.columns, -s.orders)
-    assert highest.phases <= 2 * isqrt(s.size) + 2
+    # Searches stay near their row: all of them together look at every entry a few times.
+    assert highest.visits <= 10 * len(s.rows)
     assert highest.row_prices.sum() + highest.column_prices.sum() == -s.degrees_of_freedom
 
 

@@ -112,17 +112,20 @@ def test_phases_grow_with_the_root_of_the_size(seed):
     assert found.visits <= (2 * found.phases + 1) * len(rows)
 
 
-@given(st.integers(0, 2**32 - 1))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 1_000_000]))
 @settings(max_examples=30, deadline=None)
-def test_prices_rise_in_few_phases(seed):
+def test_every_row_is_searched_from_once_at_most(seed, largest):
     draw = np.random.default_rng(seed)
-    n, largest = 200, 2
+    n = 300
     rows = np.concatenate([np.arange(n), draw.integers(0, n, 4 * n)])
     columns = np.concatenate([draw.permutation(n), draw.integers(0, n, 4 * n)])
     costs = draw.integers(0, largest + 1, len(rows))
     found = _core.cheapest_matching(n, n, rows, columns, costs)
     assert check_pairs(found, (n, n), rows, columns) == n
-    assert found.phases <= 2 * isqrt(n * largest) + 2
+    assert found.phases <= 2 * (2 * isqrt(n) + 2)
+    # Two rounds of phases, then searches that look at every entry once at most.
+    assert found.searches < n
+    assert found.visits <= (2 * found.phases + 2 + found.searches) * len(rows)
 
 
 def test_rows_that_go_without_a_column_are_the_dearest():

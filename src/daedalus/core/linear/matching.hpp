@@ -5,14 +5,14 @@
 // a row that led nowhere is not entered again in its phase, so that a phase visits every edge at most twice and
 // 2 sqrt(pairs) + 2 phases are enough.
 //
-// Least cost: the primal-dual method of H. W. Kuhn (Naval Res. Logist. Quart. 2, 1955) with shortest paths over reduced
-// costs (J. Edmonds, R. M. Karp, J. ACM 19, 1972). Prices u of rows and v <= 0 of columns keep
+// Least cost: shortest augmenting paths over reduced costs (J. Edmonds, R. M. Karp, J. ACM 19, 1972; R. Jonker,
+// A. Volgenant, Computing 38, 1987). Prices u of rows and v <= 0 of columns keep
 //
 //   u_i + v_j <= cost_ij,   equal on every pair,   v_j = 0 where column j has no row.
 //
-// A phase finds the shortest distance from rows without a column to columns without a row, raises the prices by it and
-// takes as many pairs as the edges without slack allow. The distance grows from phase to phase: with integer costs up
-// to C and n rows there are at most about 2 sqrt(n C) phases.
+// They begin with as many pairs as the cheapest edge of every row allows. Each row left over is then searched from, by
+// Dijkstra's method, up to the nearest free column; prices rise by the distances, so that its path has no slack. Costs
+// are whole numbers and everything is exact. With n rows and e edges there are at most n searches of e log n steps.
 #pragma once
 
 #include <algorithm>
@@ -78,6 +78,19 @@ public:
             for (long long row = 0; row < graph_.rows; ++row)
                 if (layer_[row] == 0 && column_of_[row] == none) augment_from(row, admitted);
         }
+    }
+
+    // Pairs the last row of a path with a free column, its old column with the row before it, and so on to the start.
+    void take(long long start, long long row, long long column, const std::vector<long long>& before) {
+        while (true) {
+            const long long old = column_of_[row];
+            column_of_[row] = column;
+            row_of_[column] = row;
+            if (row == start) break;
+            row = before[row];
+            column = old;
+        }
+        ++pairs_;
     }
 
 private:
@@ -169,10 +182,12 @@ public:
           matching_(graph),
           row_price_(static_cast<std::size_t>(graph.rows)),
           column_price_(static_cast<std::size_t>(graph.columns)),
-          distance_(row_price_.size()) {
+          distance_(row_price_.size(), far),
+          from_(row_price_.size()) {
         // The heap holds a row once for every edge that brought it nearer; it seldom grows beyond this.
         heap_.reserve(row_price_.size());
         nearest_.reserve(row_price_.size());
+        reached_.reserve(row_price_.size());
         for (long long row = 0; row < graph.rows; ++row) {
             long long least = far;
             for (long long edge = graph.begin[row]; edge < graph.begin[row + 1]; ++edge)
@@ -185,9 +200,11 @@ public:
     bool run() {
         const auto tight = [this](long long row, long long edge) { return slack(row, edge) == 0; };
         matching_.enlarge(tight);
-        while (matching_.pairs() < graph_.rows) {
-            if (!raise_prices()) return false;
-            matching_.enlarge(tight);
+        for (long long row = 0; row < graph_.rows; ++row) {
+            if (matching_.column_of()[row] != Matching::none) continue;
+            ++searches_;
+            if (!raise_prices(row)) return false;
+            matching_.take(row, last_row_, last_column_, from_);
         }
         return true;
     }
@@ -195,7 +212,7 @@ public:
     const Matching& matching() const { return matching_; }
     const std::vector<long long>& row_price() const { return row_price_; }
     const std::vector<long long>& column_price() const { return column_price_; }
-    long long phases() const { return phases_; }  // in which prices rose
+    long long searches() const { return searches_; }
     long long visits() const { return visits_ + matching_.visits(); }
 
 private:
@@ -205,16 +222,12 @@ private:
         return graph_.cost[edge] - row_price_[row] - column_price_[graph_.column[edge]];
     }
 
-    // Shortest distances from all rows without a column, up to that of the nearest free column; the slack along its path
+    // Shortest distances from a row without a column, up to that of the nearest free column; the slack along its path
     // becomes zero.
-    bool raise_prices() {
-        ++phases_;
-        heap_.clear();
-        nearest_.clear();
-        for (long long row = 0; row < graph_.rows; ++row) {
-            distance_[row] = matching_.column_of()[row] == Matching::none ? 0 : far;
-            if (distance_[row] == 0) nearest_.push_back(row);
-        }
+    bool raise_prices(long long start) {
+        heap_.clear(), nearest_.clear(), reached_.clear();
+        reach(start, 0);
+        nearest_.push_back(start);
         long long here = 0, end = far;
         while (here < end) {
             while (!nearest_.empty()) {
@@ -224,27 +237,33 @@ private:
             }
             here = next_rows(end);
         }
-        if (end == far) return false;
-        for (long long row = 0; row < graph_.rows; ++row) {
-            if (distance_[row] >= end) continue;
-            row_price_[row] += end - distance_[row];
+        for (const long long row : reached_) {
+            const long long rise = end < far ? std::max(end - distance_[row], 0LL) : 0;
+            row_price_[row] += rise;
             const long long column = matching_.column_of()[row];
-            if (column != Matching::none) column_price_[column] -= end - distance_[row];
+            if (column != Matching::none) column_price_[column] -= rise;
+            distance_[row] = far;
         }
-        return true;
+        return end < far;
+    }
+
+    void reach(long long row, long long distance) {
+        if (distance_[row] == far) reached_.push_back(row);
+        distance_[row] = distance;
     }
 
     // Over the edges of a row to others; the distance of the nearest free column known.
     long long leave(long long row, long long here, long long end) {
         for (long long edge = graph_.begin[row]; edge < graph_.begin[row + 1]; ++edge) {
             ++visits_;
-            const long long there = here + slack(row, edge);
+            const long long there = here + slack(row, edge), column = graph_.column[edge];
             if (there >= end) continue;
-            const long long other = matching_.row_of()[graph_.column[edge]];
+            const long long other = matching_.row_of()[column];
             if (other == Matching::none) {
-                end = there;
+                end = there, last_row_ = row, last_column_ = column;
             } else if (there < distance_[other]) {
-                distance_[other] = there;
+                reach(other, there);
+                from_[other] = row;
                 if (there == here) {
                     nearest_.push_back(other);
                 } else {
@@ -274,9 +293,11 @@ private:
     const BipartiteGraph& graph_;
     Matching matching_;
     std::vector<long long> row_price_, column_price_, distance_;
+    std::vector<long long> from_;  // the row from which the column of a row was reached
     std::vector<std::pair<long long, long long>> heap_;
-    std::vector<long long> nearest_;
-    long long phases_ = 0, visits_ = 0;
+    std::vector<long long> nearest_, reached_;
+    long long last_row_ = Matching::none, last_column_ = Matching::none;
+    long long searches_ = 0, visits_ = 0;
 };
 
 // Adds a column for every row that no other can take; `alone` is what it costs.

@@ -20,7 +20,7 @@ constexpr long long largest_sum = 1LL << 58;
 
 struct Pairs {
     std::vector<long long> columns, row_prices, column_prices;
-    long long phases = 0, visits = 0, alone = 0;
+    long long phases = 0, searches = 0, visits = 0, alone = 0;
 };
 
 nb::object to_integers(const std::vector<long long>& values) {
@@ -42,7 +42,7 @@ Pairs maximum_matching(long long rows, long long columns, Integers row, Integers
     nb::gil_scoped_release nogil;
     const auto graph = BipartiteGraph::of(rows, columns, span_of(row), span_of(column));
     const Matching found = most_pairs(graph);
-    return {found.column_of(), {}, {}, found.phases(), found.visits(), 0};
+    return {found.column_of(), {}, {}, found.phases(), 0, found.visits(), 0};
 }
 
 // Where not all rows can have a column, each may have one of its own, which costs more than all edges together.
@@ -52,8 +52,13 @@ Pairs cheapest(const BipartiteGraph& graph, long long alone) {
     const BipartiteGraph wide = full ? BipartiteGraph{} : with_own_columns(graph, alone);
     CheapestPairs found(full ? graph : wide);
     found.run();
-    Pairs pairs{found.matching().column_of(), found.row_price(), found.column_price(), found.phases(),
-                found.visits() + most.visits(), alone};
+    Pairs pairs{found.matching().column_of(),
+                found.row_price(),
+                found.column_price(),
+                most.phases() + found.matching().phases(),
+                found.searches(),
+                most.visits() + found.visits(),
+                alone};
     for (long long& column : pairs.columns)
         if (column >= graph.columns) column = Matching::none;
     pairs.column_prices.resize(static_cast<std::size_t>(graph.columns));
@@ -82,6 +87,7 @@ void bind_matching(nb::module_& module) {
         .def_prop_ro("column_prices", [](const Pairs& self) { return to_integers(self.column_prices); })
         .def_ro("alone", &Pairs::alone)
         .def_ro("phases", &Pairs::phases)
+        .def_ro("searches", &Pairs::searches)
         .def_ro("visits", &Pairs::visits);
     module.def("maximum_matching", maximum_matching, "row_count"_a, "column_count"_a, "rows"_a, "columns"_a);
     module.def("cheapest_matching", cheapest_matching, "row_count"_a, "column_count"_a, "rows"_a, "columns"_a,
