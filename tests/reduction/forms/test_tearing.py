@@ -98,13 +98,13 @@ def test_the_work_grows_with_the_entries(size, monkeypatch):
     from daedalus.reduction.forms import tearing
 
     looks = [0]
-    resolve = tearing._Tearing._resolve
+    resolve = tearing._TearingSearch._resolve
 
     def counted(self, c):
         looks[0] += len(self.of_column[c])
         resolve(self, c)
 
-    monkeypatch.setattr(tearing._Tearing, "_resolve", counted)
+    monkeypatch.setattr(tearing._TearingSearch, "_resolve", counted)
     rows = [*range(size), *range(size)]
     columns = [*range(size), *(k - 1 for k in range(size))]
     columns[size] = size - 1

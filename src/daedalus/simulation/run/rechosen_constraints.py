@@ -22,6 +22,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road, road_through
+from daedalus.simulation.singular.lost_rank import lost_rank, smallest_singular_value
 from daedalus.simulation.singular.singular_passage import passage
 
 # Near a state that obeys all constraints: as far as this, in nominal values.
@@ -73,7 +74,7 @@ def rechosen(redundancy: Redundancy, done: Trajectory, t1: float) -> Rechosen | 
 
     def over(rows: list[int]) -> Trajectory | None:
         def distance(t: float) -> float:
-            return _smallest(scaled(jacobian_at(redundancy.moving, _place(redundancy, done.at(t))))[rows])
+            return smallest_singular_value(scaled(jacobian_at(redundancy.moving, _place(redundancy, done.at(t))))[rows])
 
         return passage(done, t1, distance)
 
@@ -97,17 +98,19 @@ def rechosen_at(
     if halt.ending is Ending.PASSED:
         return _behind(redundancy, place, present)
     matrix, rank = scaled(jacobian_at(redundancy.moving, place)), len(present.independent)
-    own, best = (_smallest(matrix[list(rows)]) for rows in (present.independent, chosen_rows(matrix, rank)[0]))
+    own, best = (
+        smallest_singular_value(matrix[list(rows)]) for rows in (present.independent, chosen_rows(matrix, rank)[0])
+    )
     if best < SINGULAR:
         led = None if over is None else over(list(present.independent))
-        return led or _singular_configuration(redundancy, place, present)
+        return led or lost_rank(redundancy, place, present)
     if asked and halt.event == EVENT:
         return _with_more(redundancy, place, present)
     if not asked and best < BETTER * own:
         return None
     choice = redundancy.choose(place, rank)
     if choice is None or choice.independent == present.independent:
-        return _singular_configuration(redundancy, place, present)
+        return lost_rank(redundancy, place, present)
     return Rechosen(redundancy.model(choice), halt.moment)
 
 
@@ -145,28 +148,8 @@ def _behind(redundancy: Redundancy, place: MotionPlace, present: IndependentRows
     onto = moved_onto(redundancy.moving, place, list(range(len(redundancy.names))))
     size = np.maximum(np.abs(place.x), redundancy.moving.system.nominal["x"])
     if onto is None or np.any(np.abs(onto.x - place.x) > PROLONGED * size):
-        return _singular_configuration(redundancy, place, present)
+        return lost_rank(redundancy, place, present)
     return Rechosen(redundancy.model(present), dict(zip(redundancy.moving.system.labels["x"], onto.x.tolist())))
-
-
-def _singular_configuration(redundancy: Redundancy, place: MotionPlace, present: IndependentRows) -> Stop:
-    """The constraints lose a rank here: the motion may branch."""
-    matrix = scaled(jacobian_at(redundancy.moving, place))
-    weakest = np.linalg.svd(matrix[list(present.independent)])[0][:, -1]
-    rows = [present.independent[k] for k in np.flatnonzero(np.abs(weakest) > 0.1)]
-    return Stop(
-        Ending.STUCK,
-        place.t,
-        f"the mechanism comes to a singular configuration at {time_text(place.t)}: {redundancy.listed(rows)} no longer "
-        "act in different directions there, and the motion may go on in more than one way",
-        remedy="another start, or a constraint that leads it through",
-        equations=tuple(redundancy.names[k] for k in rows),
-        obstacle=Obstacle.SINGULAR_CONFIGURATION,
-    )
-
-
-def _smallest(matrix: np.ndarray) -> float:
-    return float(np.linalg.svd(matrix, compute_uv=False)[-1])
 
 
 def _place(redundancy: Redundancy, end: Samples) -> MotionPlace:
