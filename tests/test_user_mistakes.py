@@ -97,7 +97,7 @@ def test_6_nothing_determines_the_motion():
     for verb in (lambda: dd.simulate(m, 1.0), lambda: dd.initialise(m), lambda: dd.reduce(m)):
         assert message(verb, dd.ModelError) == (
             "The model has one equation too few.\n"
-            "  4 unknowns, 3 equations; undetermined: force1\n"
+            "  4 unknowns, 3 equations; undetermined: force2\n"
             "  the motion is not determined: x1, x2, force1, force2 stand in too few equations\n"
             "  Because the equations that contain them are used up by other unknowns.\n"
             "  Try: m.equation(...) for each of them, or declare what comes from outside as m.input(...)"
@@ -122,9 +122,9 @@ def test_8_a_constraint_is_written_twice():
     m.constraint("again", ca.sumsqr(m["p"]) - m["L"] ** 2)
     tr = dd.simulate(m, 1.0, rtol=1e-9)
     assert tr["p"][-1] == pytest.approx(dd.simulate(pendulum(), 1.0, rtol=1e-9)["p"][-1], abs=1e-9)
-    assert "  redundant constraints: again follows from the others (1 of 2 are independent)" in tr.notes
+    assert "redundant constraints: again follows from the others (1 of 2 are independent)" in tr.notes
     told = (
-        "  the multipliers rod, again are not unique: the smallest that give the same forces are shown, each counted "
+        "the multipliers rod, again are not unique: the smallest that give the same forces are shown, each counted "
     )
     assert told + "in the length of its row" in tr.notes
     report = dd.analyse(m)

@@ -70,7 +70,11 @@ def put(*path_and_value):
         (put("orders", "x", [2, 2**30]), "system.symbols.xdot: a list of 1073741826 expected"),
         (put("symbols", "u", []), "system.symbols.u: a list of 1 expected"),
         (put("symbols", "w", []), "system.symbols: entries that this version knows expected"),
-        (put("equations", ["one"]), "system.formulas of the equations: 1 × 1 expected"),
+        (put("equations", ["one"]), "system.equations[0]: a list expected, found 'one'"),
+        (put("equations", [["a", "a", None, 0, "written", []]]), "system.formulas of the equations: 1 × 1 expected"),
+        (put("equations", [["a", "a", -1, 0, "written", []]]), "system.equations[0]: a whole number"),
+        (put("equations", [["a", "a", None, 0, "spoken", []]]), "system.equations[0]: a role of an equation expected"),
+        (put("invariant_rows", [["a", "a", None, 0, "written", []]]), "system.invariant_rows: 0 rows expected"),
         (put("outputs", ["twice", "twice"]), "system.outputs: distinct names expected, found 'twice'"),
         (put("outputs", []), "system.formulas.outputs: one for each name expected, found a list of 4"),
         (put("events", []), "system.formulas of the events: 0 × 1 expected"),
@@ -101,7 +105,7 @@ def test_a_record_of_before_is_told():
 CHOICE = {
     "parameter": "k",
     "states": [[["x", 0], ["x", 1]]],
-    "constraints": [["c"]],
+    "constraints": [[["c", "c", None, 0, "written", []]]],
     "entries": [[0, 1, 0]],
     "event": "",
 }

@@ -96,7 +96,7 @@ def test_the_multipliers_are_the_smallest_throughout():
         x, y = tr["q_ddot"][k]
         force = [x, y + 2.0, 0.2 * tr["a_ddot"][k]]
         assert rows.T @ shown == pytest.approx(force, abs=1e-8)
-    told = "  the multipliers crank0, crank1, crank2 are not unique: the smallest that give the same forces are shown, "
+    told = "the multipliers crank0, crank1, crank2 are not unique: the smallest that give the same forces are shown, "
     assert told + "each counted in the length of its row" in tr.notes
 
 

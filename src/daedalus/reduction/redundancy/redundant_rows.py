@@ -108,7 +108,7 @@ def grouped(independent: list[int], dependent: list[int], used: np.ndarray) -> t
     Example
     -------
     >>> grouped([0, 2, 4], [1, 3], np.array([[True, False, False], [False, True, False]]))
-    (Group(independent=(0,), dependent=(1,)), Group(independent=(2,), dependent=(3,)))
+    (DependentRows(independent=(0,), dependent=(1,)), DependentRows(independent=(2,), dependent=(3,)))
     """
     groups: list[tuple[set[int], set[int]]] = []
     for i, d in enumerate(dependent):
