@@ -123,9 +123,7 @@ def test_8_a_constraint_is_written_twice():
     tr = dd.simulate(m, 1.0, rtol=1e-9)
     assert tr["p"][-1] == pytest.approx(dd.simulate(pendulum(), 1.0, rtol=1e-9)["p"][-1], abs=1e-9)
     assert "redundant constraints: again follows from the others (1 of 2 are independent)" in tr.notes
-    told = (
-        "the multipliers rod, again are not unique: the smallest that give the same forces are shown, each counted "
-    )
+    told = "the multipliers rod, again are not unique: the smallest that give the same forces are shown, each counted "
     assert told + "in the length of its row" in tr.notes
     report = dd.analyse(m)
     assert set(report.redundant) >= {"rod", "again"}

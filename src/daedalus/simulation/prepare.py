@@ -74,6 +74,7 @@ class PreparedRun:
         self._road, self._p = road, parameter_values(road.system, parameters)
         self._tables = road.drive.core_tables() if road.drive.tables else None
         self._plan, self._states = road.settings.plan, road.settings.plant.row_parts["x"]
+        self._span, self._begins_anywhere = road.request.span, road.settings.begins_anywhere
         if start is not None:
             _ = self._first  # a start that nothing can begin with is refused at once
 
@@ -119,19 +120,19 @@ class PreparedRun:
 
     def _run(self, x0: Numbers, u: Numbers, p: Numbers) -> tuple[Any, tuple[np.ndarray, Numbers, Numbers]]:
         """The first piece in the core, and the numbers it was run with."""
-        request, settings = self._road.request, self._road.settings
-        row = self._row(x0, u, p)
+        settings, save_at = self._road.settings, self._road.request.save_at
+        row = x0 if x0 is not None and self._begins_anywhere else self._row(x0, u, p)
         parameters = self._p if p is None else p
         constants = self._road.drive.constants if u is None else u
-        inputs, tables = settings.core_inputs(constants, self._tables, parameters, request.span)
+        inputs, tables = settings.core_inputs(constants, self._tables, parameters, self._span)
         core_p = settings.core_parameters(parameters)
-        return self._plan.run(*request.span, row, inputs, core_p, request.save_at, tables), (row, u, p)
+        return self._plan.run(*self._span, row, inputs, core_p, save_at, tables), (row, u, p)
 
     def _row(self, x0: Numbers, u: Numbers, p: Numbers) -> np.ndarray:
         """The row that a call begins with: made consistent or refused as `dd.simulate` does."""
         if x0 is None and u is None and p is None:
             return self._first.row
-        if self._road.settings.begins_anywhere:
+        if self._begins_anywhere:
             return self._first.row if x0 is None else x0
         if x0 is not None and self._is_start(x0, u, p):
             return x0

@@ -87,7 +87,8 @@ def simulate(
     limits = (step, max_step, first_step, max_steps, time_limit)
     request = Request(model, t0, t1, start, inputs, parameters, times, method, rtol, atol, limits, locate_switches)
     road = find_road(request)
-    check_step(request)
+    if step is not None:
+        check_step(request)
     bar = None if progress is False else progress_of(progress, t0, t1, road.system.name)
     try:
         trajectory = travel(road, bar, cancel)

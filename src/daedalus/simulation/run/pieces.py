@@ -25,7 +25,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
+from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import MethodChoice
@@ -144,9 +144,10 @@ def run_piece(
 def read_piece(piece: Piece, run: Any, t1: float) -> Trajectory:
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
     settings, drive, p = piece.settings, piece.drive, piece.parameters
-    return Trajectory.of_run(
-        settings.plant, drive, p, run, lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why)
-    )
+    return Trajectory(
+        settings.plant, drive, p, run.t, run.x, ENDINGS[run.status],
+        lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why), run,
+    )  # fmt: skip
 
 
 def _left(settings: Settings, done: list[Trajectory]) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from daedalus import _core
 from daedalus.errors import SolverError
 from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
 from daedalus.model.mechanics.momentum_form import momentum_form
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.model.values import write_plain
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.differentiated_inputs import driven_system, with_input_derivatives
@@ -66,6 +66,7 @@ class KeptRoad(NamedTuple):
     settings: Settings
     why: MethodChoice | None
     undriven: Drive | None  # that of a system without inputs
+    places: dict[str, tuple[int, int]]  # of its inputs
 
 
 def find_road(request: Request) -> Road:
@@ -172,23 +173,18 @@ def _known_road(request: Request) -> Road | None:
         return None
     if kept is None:
         return None
-    inputs = request.inputs or {}
-    drive = _plain_drive(kept.system, inputs) if inputs or kept.undriven is None else kept.undriven
-    if drive is None:
-        return None
+    inputs, drive = request.inputs or {}, kept.undriven
+    if inputs or drive is None:
+        constants = np.empty(kept.system.sizes["u"])
+        if type(inputs) is not dict or _core.write_plain(constants, kept.places, inputs) != len(constants):
+            return None  # anything but plain numbers for all inputs has words of its own
+        drive = Drive(constants)
     return Road(request, kept.system, kept.system, kept.method, kept.settings, drive, inputs, kept.why)
 
 
 def _roads(system: System) -> dict[tuple[object, ...], KeptRoad]:
     """The roads that were taken, by what decides them."""
     return {}
-
-
-def _plain_drive(system: System, inputs: object) -> Drive | None:
-    """The drive by plain numbers for all inputs; None for anything else, which has words of its own."""
-    constants = np.empty(system.sizes["u"])
-    whole = type(inputs) is dict and write_plain(constants, system, "u", inputs) == len(constants)
-    return Drive(constants) if whole else None
 
 
 def _keep(road: Road) -> None:
@@ -203,8 +199,8 @@ def _keep(road: Road) -> None:
     roads = once(own, _roads)
     if len(roads) >= MOST_KEPT:
         roads.clear()
-    undriven = None if own.sizes["u"] else Drive(np.zeros(0))
+    undriven, places = None if own.sizes["u"] else Drive(np.zeros(0)), road.system.plain_places["u"]
     try:
-        roads[road.request.way] = KeptRoad(road.system, road.method, road.settings, road.why, undriven)
+        roads[road.request.way] = KeptRoad(road.system, road.method, road.settings, road.why, undriven, places)
     except TypeError:  # atol by name cannot be looked up
         return
