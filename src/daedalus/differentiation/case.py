@@ -236,7 +236,7 @@ def _method_for(system: System, method: Any, rtol: float) -> tuple[Any, bool, Me
     """The method of the run, whether x' and z have formulas, and why an implicit method was chosen without them."""
     solved = solvable(system)
     if isinstance(solved, Unsolved):
-        if not isinstance(solved.error, SolverError):
+        if not isinstance(solved.found, SolverError):
             raise solved.error
         why = solved.reason
     elif isinstance(plant_of(system), ExplicitPlant):

@@ -33,7 +33,7 @@ def flowing_system(model: Model | System) -> System:
     found = solvable(model)
     if not isinstance(found, Unsolved):
         return _without_choices(found)
-    if isinstance(found.error, SolverError):
+    if isinstance(found.found, SolverError):
         return system_without_formulas(model)
     raise found.error
 

@@ -8,6 +8,7 @@ from tests.support.records_of import records_of
 import daedalus as dd
 from daedalus.compilation import counts
 from daedalus.reduction.reduction_record import Reduction
+from daedalus.simulation.plant.solvable import Unsolved, solvable, solvable_system
 from daedalus.simulation.result.records_of_models import Reduced, StartCompleted, StartMoved
 
 
@@ -116,3 +117,20 @@ def test_andrews_squeezer_reaches_its_published_end():
     tr = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs, rtol=1e-9)
     assert tr["angle"][-1][0] == pytest.approx(15.81077119629904, rel=1e-7)
     assert max(tr.drift().values()) < 1e-12
+
+
+def test_a_refusal_that_is_kept_is_raised_anew_each_time():
+    m = dd.Model("follower")
+    x, force, u = m.state("x"), m.algebraic("force"), m.input("u")
+    m.equation(m.der(m.der(x)), force)
+    m.equation(x, u)
+    kept = solvable(m)
+    assert isinstance(kept, Unsolved)
+    raised = []
+    for _ in range(2):
+        with pytest.raises(dd.ModelError, match="The input u would have to be differentiated twice") as caught:
+            solvable_system(m)
+        raised.append(caught.value)
+    assert raised[0] is not raised[1]
+    assert raised[0].needed == raised[1].needed == {"u": 2}
+    assert kept.found.__traceback__ is None

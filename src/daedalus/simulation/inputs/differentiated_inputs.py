@@ -40,11 +40,11 @@ def driven_system(
     """
     given = {} if inputs is None else inputs
     found = solvable(model)
-    if isinstance(found, System) or isinstance(found.error, SolverError):
+    if isinstance(found, System) or isinstance(found.found, SolverError):
         return found, given
-    if not isinstance(found.error, DifferentiatedInputError) or not isinstance(model, Model):
+    if not isinstance(found.found, DifferentiatedInputError) or not isinstance(model, Model):
         raise found.error
-    error = found.error
+    error = found.found
     values = dict(check_mapping(given, "inputs"))
     for name in values:
         input_place(as_system(model), name)

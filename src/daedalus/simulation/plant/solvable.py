@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 from daedalus.errors import DaedalusError, SingularModelError
@@ -16,14 +17,21 @@ from daedalus.simulation.start.singular_mass import check_general_mass
 
 @dataclass(frozen=True)
 class Unsolved:
-    """Why a model has no system that gives x' and z by formulas or linear solves: the error that says so."""
+    """Why a model has no system that gives x' and z by formulas or linear solves."""
 
-    error: DaedalusError
+    found: DaedalusError
+
+    @property
+    def error(self) -> DaedalusError:
+        """The error that says so, to be raised: a copy, so that what is kept holds on to no caller."""
+        fresh = copy(self.found)
+        vars(fresh).update(vars(self.found))
+        return fresh
 
     @property
     def reason(self) -> str:
         """The facts in one line."""
-        return "; ".join(self.error.facts)
+        return "; ".join(self.found.facts)
 
 
 def solvable(model: Model | System) -> System | Unsolved:
