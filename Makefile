@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := $(sort $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp'))
+ROOMS := $(sort $(shell find src/daedalus -name __init__.py))
 KERNELS := $(filter %kernels.cpp,$(CORE))
 
 .PHONY: setup demo test check format bench sanitize clean
@@ -18,7 +19,8 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.26" "ninja>=1.11"
 	@touch $@
 
-$(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(VENV)/.tools
+# A new folder of the package has to be known to the editable installation too.
+$(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(ROOMS) $(VENV)/.tools
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[dev]"
 	@touch $@
 
