@@ -71,10 +71,13 @@ class PreparedRun:
                 because="each call would go back to Python thousands of times.",
                 remedy="dd.signal(times, values), an expression, or dd.simulate",
             )
-        self._road, self._p = road, parameter_values(road.system, parameters)
-        self._tables = road.drive.core_tables() if road.drive.tables else None
-        self._plan, self._states = road.settings.plan, road.settings.plant.row_parts["x"]
-        self._span, self._begins_anywhere = road.request.span, road.settings.begins_anywhere
+        settings, drive = road.settings, road.drive
+        self._road, self._span, self._saves = road, road.request.span, road.request.save_at
+        self._plan, self._states = settings.plan, settings.plant.row_parts["x"]
+        self._p, self._u = parameter_values(road.system, parameters), drive.constants
+        self._tables = drive.core_tables() if drive.tables else None
+        self._begins_anywhere = settings.begins_anywhere
+        self._has_modes = settings.switches is not None or settings.stops is not None
         if start is not None:
             _ = self._first  # a start that nothing can begin with is refused at once
 
@@ -100,11 +103,11 @@ class PreparedRun:
 
         Raises a SolverError that carries the trajectory when the run stops early.
         """
-        run, numbers = self._run(x0, u, p)
+        run, row = self._run(x0, u, p)
         finished = ENDINGS[run.status] is FINISHED
-        if finished and independence_of(self._road.settings.plant) is None:
+        if finished and not self._may_branch:
             return run.x[:, self._states]
-        whole = self._whole(run, *numbers)
+        whole = self._whole(run, row, u, p)
         if not whole.success:
             raise_stopped(whole)
         if finished:
@@ -115,18 +118,24 @@ class PreparedRun:
         self, x0: np.ndarray | None = None, u: np.ndarray | None = None, p: np.ndarray | None = None
     ) -> Trajectory:
         """The same run with everything that `dd.simulate` returns."""
-        run, numbers = self._run(x0, u, p)
-        return self._whole(run, *numbers)
+        run, row = self._run(x0, u, p)
+        return self._whole(run, row, u, p)
 
-    def _run(self, x0: Numbers, u: Numbers, p: Numbers) -> tuple[Any, tuple[np.ndarray, Numbers, Numbers]]:
-        """The first piece in the core, and the numbers it was run with."""
-        settings, save_at = self._road.settings, self._road.request.save_at
+    @cached_property
+    def _may_branch(self) -> bool:
+        """Whether constraints may lose a rank on the way, so that a run has to be looked through."""
+        return independence_of(self._road.settings.plant) is not None
+
+    def _run(self, x0: Numbers, u: Numbers, p: Numbers) -> tuple[Any, np.ndarray]:
+        """The first piece in the core, and the row it began with."""
         row = x0 if x0 is not None and self._begins_anywhere else self._row(x0, u, p)
+        inputs, tables = self._u if u is None else u, self._tables
         parameters = self._p if p is None else p
-        constants = self._road.drive.constants if u is None else u
-        inputs, tables = settings.core_inputs(constants, self._tables, parameters, self._span)
-        core_p = settings.core_parameters(parameters)
-        return self._plan.run(*self._span, row, inputs, core_p, save_at, tables), (row, u, p)
+        if self._has_modes:
+            settings = self._road.settings
+            inputs, tables = settings.core_inputs(inputs, tables, parameters, self._span)
+            parameters = settings.core_parameters(parameters)
+        return self._plan.run(*self._span, row, inputs, parameters, self._saves, tables), row
 
     def _row(self, x0: Numbers, u: Numbers, p: Numbers) -> np.ndarray:
         """The row that a call begins with: made consistent or refused as `dd.simulate` does."""
