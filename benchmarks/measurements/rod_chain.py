@@ -46,10 +46,10 @@ def daedalus(rods: int, end: float) -> Callable[[float], Solve]:
     """The model of the catalogue as it is written, index 3, run as a user does."""
     import daedalus as dd
     from daedalus.simulation.plant.plants import plant_of
-    from daedalus.simulation.plant.solvable import solvable_system
+    from daedalus.simulation.plant.solvable import solvable
 
     model = dd.catalogue.load("rod_chain", rods=rods).model
-    system = solvable_system(model)
+    system = solvable(model)
     plant_of(system)
     number = {label: k for k, label in enumerate(system.labels["x"])}
     place = [number[f"rod{i}.position[{k}]"] for i in range(rods) for k in range(2)]

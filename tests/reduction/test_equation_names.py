@@ -14,7 +14,7 @@ from daedalus.reduction.forms import explicit_form
 from daedalus.reduction.index.constraint_rows import constraint_rows
 from daedalus.simulation.plant.linear_plant import LinearPlant
 from daedalus.simulation.plant.plants import plant_of
-from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.singular.independence import independence_of
 
 PLAIN = ("a", "b", "c", "d")
@@ -121,7 +121,7 @@ def test_dead_centres_are_measured_the_same(names):
     found = []
     for own in (PLAIN, names):
         tr = dd.simulate(two_pendulums(own), 0.1)
-        measure = independence_of(plant_of(solvable_system(two_pendulums(own))))
+        measure = independence_of(plant_of(solvable(two_pendulums(own))))
         assert measure is not None
         found.append((measure.logarithms(tr), measure.constrains.tolist(), measure.moving.tolist()))
         assert [label for label, flag in zip(measure.labels, measure.constrains) if flag] == [

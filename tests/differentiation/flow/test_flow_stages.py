@@ -8,12 +8,12 @@ from daedalus import catalogue
 from daedalus.differentiation.flow import flow_stages
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.differentiation.flow.flow_stages import stage_of, written_is_shorter
-from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.plant.solvable import solvable
 
 
 def point(name):
     known = catalogue.load(name)
-    system = solvable_system(known.model)
+    system = solvable(known.model)
     inputs = [np.ravel(value) for value in known.inputs.values()]
     x = np.array(system.default_start)
     for key, value in known.start.items():
@@ -69,4 +69,4 @@ def test_mechanisms_are_stepped_as_they_are_written():
     core = FlowCore(system, dd.tableau("radau5"), 1e-3, 1, 0.0)
     assert core.stage.sizes["z"] == 3
     assert core.stage.main(True).linear.function.n_instructions() < 3000
-    assert not written_is_shorter(solvable_system(catalogue.load("quadrotor").model))
+    assert not written_is_shorter(solvable(catalogue.load("quadrotor").model))

@@ -16,7 +16,7 @@ from daedalus import catalogue
 from daedalus.reduction.forms import explicit_form
 from daedalus.simulation.plant.linear_plant import LinearPlant
 from daedalus.simulation.plant.plants import plant_of
-from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.records_of_methods import ImplicitChosen
 
 POINT = np.array([0.5, 0.1, 1.0, 2.0, 0.7, 0.3])
@@ -110,7 +110,7 @@ def test_large_linear_models_equal_their_formulas(monkeypatch):
     monkeypatch.setattr(explicit_form, "LARGEST_BLOCK", 3)
     monkeypatch.setattr(explicit_form, "MOST_TORN", 0)
     large = catalogue.load("rod_chain", rods=2)
-    assert isinstance(plant_of(solvable_system(large.model)), LinearPlant)
+    assert isinstance(plant_of(solvable(large.model)), LinearPlant)
     by_solves = dd.sensitivities(large.model, (0.0, 0.2), start=large.start, **options)
     scale = np.abs(by_formulas._slopes).max()
     np.testing.assert_allclose(by_solves._slopes, by_formulas._slopes, atol=1e-6 * scale)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import daedalus as dd
 from daedalus.reduction.forms.condensed_form import condensed, condensed_form
 from daedalus.reduction.index.constraint_rows import constraint_rows
-from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.plant.solvable import solvable
 
 
 @settings(max_examples=40, deadline=None)
@@ -59,7 +59,7 @@ def test_two_rows_for_one_unknown_leave_the_second():
 
 
 def test_rates_of_positions_are_known_and_constraints_are_not():
-    system = solvable_system(dd.catalogue.load("rod_chain", rods=10).model)
+    system = solvable(dd.catalogue.load("rod_chain", rods=10).model)
     form, rows = condensed_form(system), constraint_rows(system)
     assert len(form.known) == 30
     assert {row for row, _ in (*rows.positions, *rows.velocities)} <= set(form.rows.tolist())

@@ -12,7 +12,7 @@ from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.linear_model import linear_model
 from daedalus.simulation.plant.linear_plant import LinearPlant
 from daedalus.simulation.plant.plants import plant_of
-from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.records_of_methods import ImplicitChosen
 from daedalus.simulation.result.records_of_models import SolvedEachTime
 
@@ -44,7 +44,7 @@ def near_start(system, count=5):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_derivatives_multipliers_and_outputs_are_those_of_the_formulas(name):
-    system = solvable_system(dd.catalogue.load(name).model)
+    system = solvable(dd.catalogue.load(name).model)
     formulas, solves = ExplicitPlant(system), LinearPlant(system)
     x = near_start(system)
     u = np.full(system.sizes["u"], 0.1)
@@ -117,7 +117,7 @@ def test_work_grows_like_the_number_of_rods():
     """Fill and multiplications of one factorisation: exact, the same on every machine."""
     counts = {}
     for rods in (20, 40, 80):
-        system = solvable_system(dd.catalogue.load("rod_chain", rods=rods).model)
+        system = solvable(dd.catalogue.load("rod_chain", rods=rods).model)
         model = plant_of(system).model
         counts[rods] = model.work(np.zeros((1, 1)), near_start(system, 1), np.zeros(0), np.array([9.81]))
         # Three accelerations and two forces of a hinge are solved for, rates of positions are not.

@@ -7,7 +7,7 @@ import daedalus as dd
 from daedalus.reduction.forms import explicit_form
 from daedalus.reduction.index.constraint_rows import constraint_rows
 from daedalus.simulation.plant.linear_plant import LinearPlant
-from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.plant.solvable import solvable
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def two_masses(light=1.0, heavy=4.0):
 
 
 def test_rows_and_invariants_find_each_other():
-    system = solvable_system(dd.catalogue.load("rod_chain", rods=3).model)
+    system = solvable(dd.catalogue.load("rod_chain", rods=3).model)
     rows = constraint_rows(system)
     assert len(rows.positions) == len(rows.velocities) == 6
     assert rows.others == ()

@@ -13,7 +13,7 @@ from daedalus.reduction.forms import explicit_form
 from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.plant.linear_plant import LinearPlant
-from daedalus.simulation.plant.solvable import solvable_system
+from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.ending import Ending, Obstacle
 from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen, DeadCentresPassed
 from daedalus.simulation.result.trajectory import Trajectory
@@ -259,7 +259,7 @@ def stopped(tr, status):
 @pytest.mark.parametrize("status", [Ending.SINGULAR, Ending.NOT_PROJECTED])
 def test_a_failure_of_the_chosen_rows_is_mended(status):
     m = linkage()
-    redundancy = solvable_system(m).part(Redundancy)
+    redundancy = solvable(m).part(Redundancy)
     bad = dd.simulate(m, 2.0, **SHARP).pieces[0]
     assert bad.status == "event"
     found = rechosen(redundancy, stopped(bad, status), 2.0)

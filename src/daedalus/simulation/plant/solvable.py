@@ -51,14 +51,6 @@ def _found(system: System, model: By[Model | System]) -> System | Unsolved:
         return Unsolved(error.with_traceback(None))
 
 
-def solvable_system(model: Model | System) -> System:
-    """The system that is run for a model; raises where x' and z follow from neither formulas nor linear solves."""
-    found = solvable(model)
-    if isinstance(found, Unsolved):
-        raise found.error
-    return found
-
-
 def _made_solvable(model: Model | System, system: System) -> System:
     # An input may close a loop that makes the system solvable, so only a failure without inputs is decisive.
     try:
