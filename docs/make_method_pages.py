@@ -198,10 +198,7 @@ def _use(name: str, T: Tableau | None, method: Method | None) -> list[str]:
         more = MOMENTA if method.family == "lobatto" else REMARKS.get(name, [])
         return [text, *more, "", "```python", call, "```"]
     made = f'dd.tableau("{name}", alpha="{FAMILIES[name][0]}")' if name in FAMILIES else f'dd.tableau("{name}")'
-    if T is not None and T.is_explicit:
-        option = "" if T.b_hat is not None else ", step=0.01"
-        return ["```python", f"dd.simulate(m, 1.0, method={made}{option})", "```"]
-    return ["A description to ask questions of; `dd.simulate` does not run it.", "", "```python", made, "```"]
+    return ["```python", f"dd.simulate(m, 1.0, method={made}, step=0.01)", "```"]
 
 
 # -- the index -------------------------------------------------------------------------------------------------
@@ -229,7 +226,7 @@ def index() -> str:
         "",
         "## Tableaux of `dd.tableau`",
         "",
-        "Explicit ones run as `dd.simulate(..., method=dd.tableau(name))`. `gauss`, `radau`, `lobatto_iiia` and "
+        "All run by name; the families run as `dd.simulate(..., method=dd.tableau(name, alpha=...), step=h)`. `gauss`, `radau`, `lobatto_iiia` and "
         "`lobatto_iiic` go on with any number of stages.",
         "",
         "| name | stages | order | stage order | kind | A-stable | L-stable | real interval | source |",

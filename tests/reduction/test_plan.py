@@ -103,6 +103,7 @@ def test_arguments_that_mean_nothing(arguments, headline):
     assert "  Try: " in text
 
 
-def test_only_a_model_is_reduced():
-    text = text_of(lambda: dd.reduce(pendulum().freeze()), dd.ModelError)
-    assert text.startswith("reduce takes a Model.\n  got System\n")
+def test_only_a_model_or_its_snapshot_is_reduced():
+    assert dd.reduce(pendulum().freeze()).equations == dd.reduce(pendulum()).equations
+    text = text_of(lambda: dd.reduce("pendulum"), dd.ModelError)
+    assert text.startswith("A model is expected here.\n  got str\n")

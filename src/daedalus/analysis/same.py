@@ -14,6 +14,8 @@ from daedalus.model.expressions import column, concatenate
 from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, did_you_mean
+from daedalus.model.reopened import as_model
+from daedalus.model.system.system import System
 
 # Above this, states that obey one model's constraints do not obey the other's.
 CARRIED_OVER = 1e-6
@@ -59,8 +61,8 @@ class Sameness:
 
 
 def same(
-    model_a: Model,
-    model_b: Model,
+    model_a: Model | System,
+    model_b: Model | System,
     samples: int = 20,
     *,
     map: Mapping[str, object] | None = None,
@@ -99,7 +101,7 @@ def same(
     >>> bool(dd.same(by_angle, by_rod, map={"q": ca.vertcat(ca.sin(a), -ca.cos(a))}))
     True
     """
-    first, second = MovingModel(model_a), MovingModel(model_b)
+    first, second = MovingModel(as_model(model_a)), MovingModel(as_model(model_b))
     carry = _carry(first, second, dict(map or {}))
     random = np.random.default_rng(seed)
     found = [_compare(first, second, carry, random, spread) for _ in range(samples)]

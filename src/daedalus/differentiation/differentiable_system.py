@@ -7,7 +7,7 @@ from typing import Any
 
 import casadi as ca
 
-from daedalus.errors import SingularModelError, SolverError
+from daedalus.errors import SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -54,21 +54,15 @@ def _flowing(system: System) -> System:
 
 def system_without_formulas(model: Model | System) -> System:
     """A model whose x' and z follow from nonlinear equations: as written at index 1, reduced above."""
-    return once(as_system(model), _reduced, model if isinstance(model, Model) else None)
+    return once(as_system(model), _reduced)
 
 
-def _reduced(system: System, model: Model | None) -> System:
+def _reduced(system: System) -> System:
     if variable_index(system).largest == 1 and not _singular(system):
         return system
-    if model is None:
-        raise SingularModelError(
-            "The equations as written do not determine all derivatives and algebraic variables.",
-            because="the model is a DAE of index 2 or higher, and a System cannot be reduced.",
-            remedy="the Model itself, or dd.reduce(m)",
-        )
     from daedalus.reduction.reduce import reduce
 
-    return reduce(model).freeze()
+    return reduce(system).freeze()
 
 
 def _singular(system: System) -> bool:

@@ -19,8 +19,9 @@ from daedalus.differentiation.variational.chain_rule import check_symbols
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.differentiation.variational.tangent_start import tangent_start
 from daedalus.errors import InputError, SolverError
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.names import element_label
+from daedalus.model.reopened import as_model
 from daedalus.model.system.equal_expressions import EqualExpressions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -240,15 +241,13 @@ def _expression(system: System, wanted: object, argument: str) -> ca.SX:
 
 def _with_integral(model: Model | System, running: object) -> Model:
     """The model with a state for the integral of the running term; kept, so that a second call compiles nothing."""
-    if not isinstance(model, Model):
-        raise InputError("running= needs the Model, not its System.", remedy="dd.gradient(m, ...)")
-    system = model.freeze()
+    system = as_system(model)
     wanted = _expression(system, running, "running")
-    return once(system, _integrated, model, EqualExpressions({INTEGRAL: wanted}), most=MOST_KEPT)
+    return once(system, _integrated, EqualExpressions({INTEGRAL: wanted}), most=MOST_KEPT)
 
 
-def _integrated(system: System, model: Model, running: EqualExpressions) -> Model:
-    whole = model.copy()
+def _integrated(system: System, running: EqualExpressions) -> Model:
+    whole = as_model(system).copy()
     whole.equation(whole.der(whole.state(INTEGRAL, start=0.0)), running.by_name[INTEGRAL], name=INTEGRAL)
     return whole
 

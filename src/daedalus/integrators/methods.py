@@ -66,6 +66,22 @@ def _undamped(name: str, order: int, title: str, limit: int) -> Method:
     return Method(name, order, False, False, *orders, title, "tableau", 1, why)
 
 
+def _diagonal(name: str, order: int, x: int, z: int, title: str, adaptive: bool = False) -> Method:
+    # Diagonally implicit and damped: x and z at index 2 by the same theory.
+    why = "its stages are of order 1, or the first is explicit: multipliers would be wrong at the first steps."
+    orders = (str(order), f"{order} z {order}", f"{x} z {z}")
+    return Method(name, order, False, adaptive, *orders, "-", title, "tableau", 2, why)
+
+
+def _lobatto_iiic(stages: int) -> Method:
+    s, order, name = stages, 2 * stages - 2, f"lobatto_iiic{stages}"
+    title, orders = f"Lobatto IIIC, {s} stages", (str(order), f"{order} z {order}", f"{order} z {s - 1}")
+    if s == 2:
+        why = "its stages are of order 1: multipliers would be wrong at the first steps."
+        return Method(name, order, False, False, *orders, "-", title, "tableau", 2, why)
+    return Method(name, order, False, False, *orders, f"q {s - 1} v {s - 1} z {s - 2}", title, "tableau")
+
+
 METHODS = {
     method.name: method
     for method in (
@@ -78,9 +94,21 @@ METHODS = {
         _explicit("dopri5", 5, True, "Dormand and Prince 1980, 5(4)"),
         _explicit("tsit5", 5, True, "Tsitouras 2011, 5(4)"),
         _explicit("dop853", 8, True, "Dormand and Prince 8(5,3), Hairer, Nørsett and Wanner 1993"),
+        _explicit("heun3", 3, False, "Heun 1900, three stages"),
+        _explicit("kutta3", 3, False, "Kutta 1901, three stages"),
+        _explicit("ralston3", 3, False, "Ralston 1962, smallest error bound of order 3"),
+        _explicit("ssprk3", 3, False, "Shu and Osher 1988, strong stability preserving"),
+        _explicit("rk38", 4, False, "the 3/8 rule (Kutta 1901)"),
+        _explicit("fehlberg", 4, True, "Fehlberg 1969, 4(5), goes on with order 4"),
+        _explicit("cash_karp", 5, True, "Cash and Karp 1990, 5(4)"),
         Method("implicit_euler", 1, False, False, "1", "1 z 1", "1", "q 1 v 1 z 1", "implicit Euler", "tableau"),
         _undamped("trapezoidal", 2, "trapezoidal rule, Lobatto IIIA", -1),
         *(_undamped(f"gauss{s}", 2 * s, f"Gauss–Legendre, {s} stages", (-1) ** s) for s in range(1, 7)),
+        *(_undamped(f"lobatto_iiia{s}", 2 * s - 2, f"Lobatto IIIA, {s} stages", (-1) ** (s - 1)) for s in (2, 3, 4)),
+        *(_lobatto_iiic(stages) for stages in (2, 3, 4)),
+        _diagonal("sdirk2", 2, 2, 1, "Alexander 1977, diagonally implicit, two stages"),
+        _diagonal("sdirk3", 3, 2, 1, "Alexander 1977, diagonally implicit, three stages"),
+        _diagonal("trbdf2", 2, 2, 2, "Bank et al. 1985, trapezoidal rule then BDF, 2(3)", adaptive=True),
         *(_radau(stages) for stages in (2, 3, 5)),
         _rosenbrock("rodas4", 4, "Hairer and Wanner 1996, Rosenbrock 4(3)"),
         _rosenbrock("rodas5p", 5, "Steinebach 2023, Rosenbrock 5(4)"),
@@ -141,11 +169,13 @@ def methods() -> MethodList:
     >>> dd.methods()["dop853"].order
     8
     >>> [m.name for m in dd.methods() if m.adaptive]
-    ['bs3', 'dopri5', 'tsit5', 'dop853', 'radau3', 'radau5', 'radau9', 'rodas4', 'rodas5p', 'bdf']
+    ['bs3', 'dopri5', 'tsit5', 'dop853', 'fehlberg', 'cash_karp', 'trbdf2', 'radau3', 'radau5', 'radau9', 'rodas4', ...
     """
     return MethodList()
 
 
+# Explicit methods that the core has a step of its own for; all others run by their tableau.
+IN_CORE = ("bs3", "dopri5", "tsit5", "dop853")
 # Above this rtol "auto" takes order 5 and not 8.
 LOOSE_EXPLICIT = 1e-4
 
@@ -184,9 +214,8 @@ def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Cho
     if not METHODS[method].explicit:
         return _implicit(METHODS[method], step)
     if METHODS[method].adaptive:
-        if step is None:
-            return ChosenMethod(method, method, True)
-        return ChosenMethod(method, _core_tableau(method), False)
+        own = step is None and method in IN_CORE
+        return ChosenMethod(method, method if own else _core_tableau(method), step is None)
     if step is None:
         raise _no_step(method, True)
     return ChosenMethod(method, _core_tableau(method), False)

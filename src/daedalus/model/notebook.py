@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import casadi as ca
@@ -31,7 +31,7 @@ from daedalus.model.names import (
     split_index,
     with_article,
 )
-from daedalus.model.system.equation_row import EquationRow, Role, rows_of
+from daedalus.model.system.equation_row import EquationRow, Role, common_name, free_name, rows_of, together
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
@@ -146,7 +146,7 @@ class Notebook:
         """Put a checked description into the notebook and return a copy of its new symbol."""
         check_name(variable.name, variable.kind)
         self._check_free(variable.name, variable.kind)
-        return self._adopt(variable, _new_symbol(variable.name, variable.shape))
+        return self._adopt(variable, new_symbol(variable.name, variable.shape))
 
     def _adopt(self, variable: Variable, symbol: ca.SX) -> ca.SX:
         self._changed()
@@ -169,7 +169,7 @@ class Notebook:
         chain = self._derivatives.setdefault(name, [])
         variable = self._variables[name]
         while len(chain) < order:
-            chain.append(_new_symbol(derivative_name(name, len(chain) + 1), variable.shape))
+            chain.append(new_symbol(derivative_name(name, len(chain) + 1), variable.shape))
         self._register_chain(name)
         return self._symbols[name] if order == 0 else chain[order - 1]
 
@@ -324,7 +324,7 @@ class Notebook:
         return int(np.sum([v.size for v in self._variables.values() if v.kind == kind], dtype=int))
 
 
-def _new_symbol(label: str, shape: Shape) -> ca.SX:
+def new_symbol(label: str, shape: Shape) -> ca.SX:
     """A symbol whose elements print as users write them: `x[0]`, not CasADi's `x_0`."""
     if shape == ():
         return ca.SX.sym(label)
@@ -337,3 +337,19 @@ def size_text(expression: ca.SX) -> str:
     """The shape of an expression in words."""
     rows, columns = expression.shape
     return shape_text(() if expression.is_scalar() else (rows,) if columns == 1 else (rows, columns))
+
+
+def by_equation(
+    rows: Sequence[EquationRow], residuals: Sequence[ca.SX], taken: Iterable[str] = ()
+) -> dict[str, Equation]:
+    """Scalar rows collected into columns by the equation they are components of, under names that are not taken."""
+    found: dict[str, Equation] = {}
+    names, k = set(taken), 0
+    while k < len(rows):
+        count = together(rows, k)
+        own = tuple(rows[k : k + count])
+        name = free_name(common_name(own), names)
+        names.add(name)
+        found[name] = Equation(name, column(ca.vertcat(*residuals[k : k + count])), own)
+        k += count
+    return found

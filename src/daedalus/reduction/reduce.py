@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.errors import InputError, SingularModelError
 from daedalus.model.model import Model
+from daedalus.model.notebook import by_equation
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import System
 from daedalus.reduction.findings import Finding, SingularAtStart
@@ -21,7 +22,7 @@ from daedalus.reduction.index.position_and_velocity import with_both_levels
 from daedalus.reduction.plan import Plan, plan_reduction
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
 from daedalus.reduction.redundancy.independent_constraints import Redundancy, redundancy_of
-from daedalus.reduction.rewriting import ReducedModel, by_equation, check_model, keep_rows, written_out
+from daedalus.reduction.rewriting import ReducedModel, keep_rows, read_model, written_out
 from daedalus.reduction.selection.dummy_derivatives import with_selected_states
 from daedalus.reduction.stabilise import chosen_alpha, damped
 
@@ -29,7 +30,7 @@ STABILISATIONS = ("projection", "baumgarte", "ggl", "dummy_derivatives", None)
 
 
 def reduce(
-    model: Model,
+    model: Model | System,
     index: int = 1,
     stabilise: str | None = "projection",
     alpha: float | None = None,
@@ -89,18 +90,18 @@ def reduce(
       kept at zero by projection: rod; rod, differentiated once
     >>> tr = dd.simulate(n, 1.0)
     """
-    check_model(model, "reduce")
+    book = read_model(model, "reduce")
     _check_arguments(index, stabilise, alpha)
     given = dict(inputs or {})
     try:
-        found = reduced_with(model, given, index, stabilise, alpha, tear)
+        found = reduced_with(book, given, index, stabilise, alpha, tear)
     except DifferentiatedInputError as error:
         if any(name in given for name in error.needed):
             raise
         found = with_derivative_inputs(
-            model,
+            book,
             error.needed,
-            lambda book, polynomials: reduced_with(book, {**given, **polynomials}, index, stabilise, alpha, tear),
+            lambda twin, polynomials: reduced_with(twin, {**given, **polynomials}, index, stabilise, alpha, tear),
         )
     found._know(replace(found.reduction, for_a_run=False), *found._found)
     return found

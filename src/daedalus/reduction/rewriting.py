@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.expressions import column, elements
+from daedalus.model.expressions import elements
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.model import Model
-from daedalus.model.notebook import Equation, WrittenEvent
-from daedalus.model.system.equation_row import EquationRow, Role, common_name, free_name, together
+from daedalus.model.notebook import Equation, WrittenEvent, by_equation
+from daedalus.model.reopened import as_model
+from daedalus.model.system.equation_row import EquationRow, Role
+from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 from daedalus.reduction.reduction_record import Reduction
 
@@ -108,8 +110,7 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
     twin._invariants = dict(model._invariants)
     twin._choices = model._choices
     twin._mechanics = WrittenMechanics()
-    if isinstance(model, ReducedModel):
-        twin._kept = dict(model._kept)
+    twin._kept = dict(model._kept if isinstance(model, ReducedModel) else model._watched())
     return twin
 
 
@@ -151,22 +152,6 @@ def write_rows(book: Model, rows: Sequence[EquationRow], residuals: Sequence[ca.
     book._equations.update(by_equation(rows, residuals, book._equations))
 
 
-def by_equation(
-    rows: Sequence[EquationRow], residuals: Sequence[ca.SX], taken: Iterable[str] = ()
-) -> dict[str, Equation]:
-    """Scalar rows collected into columns by the equation they are components of, under names that are not taken."""
-    found: dict[str, Equation] = {}
-    names, k = set(taken), 0
-    while k < len(rows):
-        count = together(rows, k)
-        own = tuple(rows[k : k + count])
-        name = free_name(common_name(own), names)
-        names.add(name)
-        found[name] = Equation(name, column(ca.vertcat(*residuals[k : k + count])), own)
-        k += count
-    return found
-
-
 def keep_rows(book: ReducedModel, rows: Sequence[EquationRow], residuals: Sequence[ca.SX]) -> None:
     """Note what solutions keep at zero, in the place of what was noted of the same levels before."""
     new = {row.level for row in rows}
@@ -186,23 +171,17 @@ def as_algebraic(variable: Variable) -> Variable:
     return replace(variable, kind="algebraic")
 
 
-def check_model(model: object, verb: str) -> Model:
-    """A Model, or an error that says why a snapshot, or one whose equations depend on a choice, does not do."""
-    if isinstance(model, Model) and model._choices and verb in ("reduce", "to_semi_explicit"):
+def read_model(model: Model | System, verb: str) -> Model:
+    """The notebook of a model or snapshot; an error where it has a choice of states that the verb cannot keep."""
+    book = as_model(model)
+    if book._choices and verb in ("reduce", "to_semi_explicit"):
         raise ModelError(
             f"{verb} takes no model with a choice of states.",
-            f"the constraints of {model.name!r} are equations in the place of the derivatives of dependent states",
+            f"the constraints of {book.name!r} are equations in the place of the derivatives of dependent states",
             because="which equations hold is a matter of the parameter that a run changes.",
             remedy=f"dd.{verb}(m) with the model before its reduction",
         )
-    if isinstance(model, Model):
-        return model
-    raise ModelError(
-        f"{verb} takes a Model.",
-        f"got {type(model).__name__}",
-        because="the result is a Model again, with the names that were written.",
-        remedy=f"dd.{verb}(m) with m = dd.Model(...)",
-    )
+    return book
 
 
 def scalar_rows(book: Model) -> list[ca.SX]:

@@ -16,12 +16,13 @@ import numpy as np
 from daedalus.analysis.linear.linearise import linearise
 from daedalus.errors import DaedalusError, InputError, ModelError, SolverError
 from daedalus.model.model import Model
+from daedalus.model.system.system import System
 from daedalus.model.values import given_start, parameter_values
 from daedalus.reduction.forms.fast_and_slow import FastAndSlow, fast_and_slow
 from daedalus.reduction.forms.first_order import to_first_order
 from daedalus.reduction.index.given_inputs import with_inputs
 from daedalus.reduction.reduce import reduce
-from daedalus.reduction.rewriting import ReducedModel, check_model, rewritten, written_out
+from daedalus.reduction.rewriting import ReducedModel, read_model, rewritten, written_out
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.request import read_span
 from daedalus.simulation.simulate import simulate
@@ -113,7 +114,7 @@ class SingularLimit:
 
 
 def singular_limit(
-    model: Model,
+    model: Model | System,
     parameter: str,
     span: float | tuple[float, float] | None = None,
     *,
@@ -153,8 +154,7 @@ def singular_limit(
     >>> float(dd.simulate(found.limit, 3.0)["current"][0])
     0.5
     """
-    check_model(model, "singular_limit")
-    book = _with_values(model, parameter, start, inputs, parameters)
+    book = _with_values(read_model(model, "singular_limit"), parameter, start, inputs, parameters)
     parts = fast_and_slow(book, parameter)
     fast = FastPart(parts)
     t0 = 0.0 if span is None else read_span(span)[0]

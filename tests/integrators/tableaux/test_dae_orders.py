@@ -1,5 +1,6 @@
 """Orders by index against the published tables, and the reasons of refusal; the core's own tests measure them."""
 
+import numpy as np
 import pytest
 
 import daedalus as dd
@@ -87,3 +88,36 @@ def test_an_index_beyond_3_is_refused():
         "  Because methods for a higher index would lose one more order with each, and none is offered.",
         "  Try: dd.reduce(m), which lowers the index.",
     ]
+
+
+@pytest.mark.parametrize("name", [name for name in dd.tableau_names() if name not in ("rk2", "rk3")])
+def test_every_tableau_that_can_run_is_a_method_with_the_orders_of_theory(name):
+    method, T = dd.methods()[name], dd.tableau(name)
+    assert (method.order, method.explicit, method.adaptive) == (T.order, T.is_explicit, adaptive(name, T))
+    if not T.is_explicit:
+        cells = [str(dae_orders(T, index)).replace("λ", "z").removeprefix("x ") for index in (1, 2, 3)]
+        listed = [method.index_1, method.index_2, method.index_3]
+        assert [cell.split()[-1] for cell in cells] == [cell.split()[-1] for cell in listed]
+        refused = [index for index in (2, 3) if dae_orders(T, index).is_refused]
+        assert method.highest_index == min(refused, default=4) - 1
+
+
+def adaptive(name, T):
+    return T.b_hat is not None or name.startswith("radau")
+
+
+@pytest.mark.parametrize("name", [name for name in dd.tableau_names() if name not in ("rk2", "rk3")])
+def test_every_tableau_runs_by_its_name_as_by_itself(name):
+    m = dd.Model("oscillator")
+    x, v = m.state("x", start=1.0), m.state("v", start=0.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -x)
+    by_name, by_itself = (dd.simulate(m, 1.0, method=method, step=0.05) for method in (name, dd.tableau(name)))
+    assert by_name.method == name
+    np.testing.assert_allclose(by_name["x"], by_itself["x"], rtol=0, atol=1e-12)
+    if dd.methods()[name].adaptive:
+        chosen = dd.simulate(m, 1.0, method=name, rtol=1e-5, atol=1e-7)
+        assert chosen["x"][-1] == pytest.approx(np.cos(1.0), abs=1e-4)
+    else:
+        with pytest.raises(dd.InputError, match=f"The method '{name}' needs a step"):
+            dd.simulate(m, 1.0, method=name)

@@ -14,12 +14,13 @@ from daedalus.errors import InputError, SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
+from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.forms.torn_solve import solve_linear, torn
 from daedalus.reduction.rewriting import (
     ReducedModel,
-    check_model,
     equation_rows,
+    read_model,
     rewritten,
     scalar_rows,
     substituted,
@@ -33,7 +34,7 @@ SINGULAR = 1e-10
 LARGEST_BLOCK = 16
 
 
-def eliminate(model: Model, names: str | Iterable[str] | None = None) -> ReducedModel:
+def eliminate(model: Model | System, names: str | Iterable[str] | None = None) -> ReducedModel:
     """The model without some algebraic variables: each is an output of the same name from then on.
 
     As many equations without derivatives as there are unknowns to eliminate are solved for them; where there is a
@@ -59,9 +60,9 @@ def eliminate(model: Model, names: str | Iterable[str] | None = None) -> Reduced
     >>> float(dd.simulate(n, 1.0)["z"][0])
     0.5
     """
-    check_model(model, "eliminate")
-    model.freeze()
-    book = written_out(model)
+    written = read_model(model, "eliminate")
+    written.freeze()
+    book = written_out(written)
     origins, rows = equation_rows(book), scalar_rows(book)
     labels = [row.label for row in origins]
     wanted = _aliases(book, rows) if names is None else _names(book, names)

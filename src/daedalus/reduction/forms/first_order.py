@@ -12,11 +12,12 @@ from daedalus.model.names import element_label
 from daedalus.model.notebook import Equation, WrittenEvent
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.freeze import highest_orders
+from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
-from daedalus.reduction.rewriting import ReducedModel, check_model, substituted, written_out
+from daedalus.reduction.rewriting import ReducedModel, read_model, substituted, written_out
 
 
-def to_first_order(model: Model) -> ReducedModel:
+def to_first_order(model: Model | System) -> ReducedModel:
     """The model with first derivatives only: `q_dot` becomes the state `q_rate`, `q_ddot` the state `q_rate2`.
 
     Old expressions stay valid: `q_dot` still is the derivative of q. Equations "rate of q" say q' = q_rate. Where only
@@ -34,9 +35,9 @@ def to_first_order(model: Model) -> ReducedModel:
     >>> n.variables["y_rate"].start
     (0.5,)
     """
-    check_model(model, "to_first_order")
-    model.freeze()
-    n = written_out(model)
+    book = read_model(model, "to_first_order")
+    book.freeze()
+    n = written_out(book)
     states = [v for v in n._variables.values() if v.kind == "state"]
     orders = highest_orders(n, states, concatenate(e.residual for e in n._equations.values()))
     # Derivative symbol -> what stands for it from now on.

@@ -9,20 +9,21 @@ from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import Role
+from daedalus.model.system.system import System
 from daedalus.reduction.forms.first_order import rate_variable, to_first_order
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.rewriting import (
     ReducedModel,
     as_algebraic,
-    check_model,
     equation_rows,
+    read_model,
     rewritten,
     scalar_rows,
     write_rows,
 )
 
 
-def to_semi_explicit(model: Model) -> ReducedModel:
+def to_semi_explicit(model: Model | System) -> ReducedModel:
     """The model in the form x' = f(t, x, z, u, p), 0 = g(t, x, z, u, p).
 
     An equation that gives one derivative, with a factor free of unknowns, becomes x' = f. Every other derivative gets a
@@ -38,8 +39,7 @@ def to_semi_explicit(model: Model) -> ReducedModel:
     >>> dd.to_semi_explicit(m).equations
     {'balance': ['u*x_rate + x = 0'], 'rate of x': ['x_dot - x_rate = 0']}
     """
-    check_model(model, "to_semi_explicit")
-    first = to_first_order(model)
+    first = to_first_order(read_model(model, "to_semi_explicit"))
     rows, rates = scalar_rows(first), _derivatives(first)
     names, symbols = list(rates), list(rates.values())
     pattern = ca.jacobian_sparsity(concatenate(rows), concatenate(symbols))

@@ -16,6 +16,7 @@ import casadi as ca
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, split_derivative
+from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted, written_out
 
@@ -23,12 +24,12 @@ from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted, w
 MOMENT, CONSTANT = "(moment)", "({name} at the moment)"
 
 
-def derivative_input_names(model: Model) -> dict[str, tuple[str, ...]]:
+def derivative_input_names(system: System) -> dict[str, tuple[str, ...]]:
     """Which inputs of a reduced model are derivatives of which other: {"u": ("u_dot", "u_ddot")}.
 
     Names that end in _dot are reserved, so an input that has one is such a derivative.
     """
-    inputs = [name for name, variable in model._variables.items() if variable.kind == "input"]
+    inputs = [variable.name for variable in system.of_kind("input")]
     orders: dict[str, int] = {}
     for name in inputs:
         origin, order = split_derivative(name)

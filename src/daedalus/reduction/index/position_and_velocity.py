@@ -14,13 +14,13 @@ import casadi as ca
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.names import suggest_name
-from daedalus.model.notebook import Equation
+from daedalus.model.notebook import Equation, by_equation
 from daedalus.model.system.equation_row import Role, times_text
 from daedalus.model.system.system import System
 from daedalus.model.variables import make_variable
 from daedalus.reduction.plan import Plan
 from daedalus.reduction.reduced_form import record, reduced_notebook
-from daedalus.reduction.rewriting import ReducedModel, by_equation, keep_rows, write_rows
+from daedalus.reduction.rewriting import ReducedModel, keep_rows, write_rows
 
 
 def with_both_levels(plan: Plan, original: System) -> ReducedModel:

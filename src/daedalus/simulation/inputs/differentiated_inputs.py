@@ -16,6 +16,7 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import split_index
+from daedalus.model.reopened import as_model
 from daedalus.model.signals import Signal
 from daedalus.model.system.closed_loop import MOST_LOOPS
 from daedalus.model.system.equal_expressions import EqualExpressions
@@ -42,9 +43,9 @@ def driven_system(
     found = solvable(model)
     if isinstance(found, System) or isinstance(found.found, SolverError):
         return found, given
-    if not isinstance(found.found, DifferentiatedInputError) or not isinstance(model, Model):
+    if not isinstance(found.found, DifferentiatedInputError):
         raise found.error
-    error = found.found
+    error, model = found.found, as_model(model)
     values = dict(check_mapping(given, "inputs"))
     for name in values:
         input_place(as_system(model), name)
@@ -68,10 +69,11 @@ def with_input_derivatives(
     >>> sorted(with_input_derivatives(n, {"u": ca.sin(m.time)}, (0.0, 1.0)))
     ['u', 'u_ddot', 'u_dot']
     """
-    if not isinstance(model, Model):
-        return inputs
     values: dict[str, object] | None = None
-    for name, names in derivative_input_names(model).items():
+    derivatives = derivative_input_names(as_system(model))
+    model = as_model(model) if derivatives else model
+    for name, names in derivatives.items():
+        assert isinstance(model, Model)
         own = [n for n in names if n in model._variables]
         given = {} if inputs is None else check_mapping(inputs, "inputs")
         if all(n in given for n in own):

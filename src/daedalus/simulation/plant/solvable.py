@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from daedalus.errors import DaedalusError, SingularModelError
 from daedalus.model.model import Model, as_system
+from daedalus.model.reopened import as_model
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import LargeBlock, explicit_form
@@ -37,11 +38,9 @@ class Unsolved:
 def solvable(model: Model | System) -> System | Unsolved:
     """The system that is run for a model: its own, or that of `dd.reduce(model)`; found once and kept.
 
-    A System cannot be reduced, since it has no notebook to write the differentiated equations into. Of a model with a
-    choice of states all are integrated, and its constraints are invariants.
+    Of a model with a choice of states all are integrated, and its constraints are invariants.
     """
-    # A Model may be reduced where a System is not.
-    return once(without_choice(as_system(model)), _found, By(model, isinstance(model, Model)))
+    return once(without_choice(as_system(model)), _found, By(model))
 
 
 def _found(system: System, model: By[Model | System]) -> System | Unsolved:
@@ -56,13 +55,12 @@ def _made_solvable(model: Model | System, system: System) -> System:
     try:
         _check_determined(system)
     except SingularModelError:
-        if not isinstance(model, Model):
-            raise
         from daedalus.reduction.reduce import reduced_with
 
-        if not model._mechanics.constraints:
-            check_general_mass(model)
-        reduced = reduced_with(model, {}).freeze()
+        book = as_model(model)
+        if not book._mechanics.constraints:
+            check_general_mass(system)
+        reduced = reduced_with(book, {}).freeze()
         _check_determined(reduced)
         return reduced
     return system

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import casadi as ca
 import numpy as np
 
-from daedalus.errors import ModelError, SingularModelError
+from daedalus.errors import SingularModelError
 from daedalus.model.mechanics.constrained_accelerations import RANK_TOLERANCE, weakest_motion
+from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
-from daedalus.model.model import Model
+from daedalus.model.model import Model, as_system
 from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system.system import System
 
@@ -34,7 +35,7 @@ def check_start_mass(model: Model | System, system: System, t0: float, x0: np.nd
       Because the accelerations follow from M v' = f, which has no single solution there.
       Try: another start of q, or an m.kinetic_energy(...) that q has there too
     """
-    functions = _functions(model)
+    functions = motion_or_none(as_system(model))
     if functions is None:
         return
     known = {letter: set(functions.system.labels[letter]) for letter in "xp"}
@@ -60,9 +61,9 @@ def check_start_mass(model: Model | System, system: System, t0: float, x0: np.nd
     )
 
 
-def check_general_mass(model: Model) -> None:
+def check_general_mass(model: Model | System) -> None:
     """Refuse a model whose mass matrix is singular at values drawn at random, hence everywhere."""
-    functions = _functions(model)
+    functions = motion_or_none(as_system(model))
     if functions is None:
         return
     draw = np.random.default_rng(1788)
@@ -88,16 +89,6 @@ def massless_parts(functions: MotionFunctions, arguments: list[np.ndarray]) -> l
         return []
     moment, places = weakest_motion(mass, jacobian)
     return [] if moment > RANK_TOLERANCE else list(dict.fromkeys(_part(functions.velocities[k]) for k in places))
-
-
-def _functions(model: Model | System) -> MotionFunctions | None:
-    """M, G and their kin; None for what is no mechanical model, or has forces that they cannot express."""
-    if not isinstance(model, Model) or not model._mechanics.positions:
-        return None
-    try:
-        return model.mechanics()
-    except ModelError:
-        return None
 
 
 def _part(velocity: str) -> str:

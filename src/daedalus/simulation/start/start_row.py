@@ -10,7 +10,6 @@ import numpy as np
 
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.start import Start as ConsistentStart
-from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -54,7 +53,7 @@ def _implicit_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> 
 
 
 def _has_open_states(request: Request, system: System, start: Start | None) -> bool:
-    return isinstance(request.model, Model) and bool(np.isnan(given_start(system, _plain(start))["x"]).any())
+    return bool(np.isnan(given_start(system, _plain(start))["x"]).any())
 
 
 def _plain(start: Start | None) -> Mapping[str, Any] | None:
