@@ -20,12 +20,13 @@ from daedalus.model.names import did_you_mean
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.forms.explicit_form import ExplicitForm
+from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
-from daedalus.simulation.plant.solvable import Unsolved, solvable
+from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.records import sentences
 from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.run.method_choice import implicit_choice
@@ -235,7 +236,7 @@ def _road(request: Request) -> tuple[Road, bool]:
 def _method_for(system: System, method: Any, rtol: float) -> tuple[Any, bool, MethodChoice | None]:
     """The method of the run, whether x' and z have formulas, and why an implicit method was chosen without them."""
     solved = solvable(system)
-    if isinstance(solved, Unsolved):
+    if isinstance(solved, NoForm):
         if not isinstance(solved.found, SolverError):
             raise solved.error
         why = solved.reason

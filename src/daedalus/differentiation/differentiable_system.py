@@ -11,9 +11,10 @@ from daedalus.errors import SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.redundancy.independent_constraints import EVENTS
 from daedalus.simulation.inputs.differentiated_inputs import driven_system
-from daedalus.simulation.plant.solvable import Unsolved, solvable
+from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.plant.variable_index import variable_index
 
 
@@ -25,13 +26,13 @@ def differentiable_system(
     Where x' and z follow from a nonlinear solve the system is the model itself at index 1, and its reduced form above.
     """
     found, left = driven_system(model, inputs, span)
-    return (system_without_formulas(model), left) if isinstance(found, Unsolved) else (found, left)
+    return (system_without_formulas(model), left) if isinstance(found, NoForm) else (found, left)
 
 
 def flowing_system(model: Model | System) -> System:
     """The system whose inputs are given step by step, so that none can be differentiated."""
     found = solvable(model)
-    if not isinstance(found, Unsolved):
+    if not isinstance(found, NoForm):
         return _without_choices(found)
     if isinstance(found.found, SolverError):
         return system_without_formulas(model)

@@ -17,6 +17,8 @@ inline namespace DAEDALUS_ISA {
 
 // Corrections of a located time by redoing the step: the dense output is less exact than the step itself.
 inline constexpr int cut_corrections = 4;
+// Beside a zero, as a part of the step: where the slope of a guard is read for them.
+inline constexpr double root_reach = 1e-3;
 // A guard this near to zero, in units of the tolerance of its largest value in the step, is not told from zero. The dense
 // output of implicit methods is less exact in z than the steps.
 template <class M>
@@ -224,12 +226,32 @@ inline bool handle_guards(Integration& s) noexcept {
     return true;
 }
 
-inline void record_early_events(Integration& s, double whole_begin, double whole, int degree) noexcept {
+// Where the guard of a root found at a part of the whole step is zero on the step as it was redone up to a later event.
+template <class M>
+inline double on_redone_step(Integration& s, long long guard, double theta) noexcept {
+    const double nearest = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
+    double beside = theta > 0.5 ? theta - root_reach : theta + root_reach;
+    double value = guard_on_step<M>(s, guard, theta), value_beside = guard_on_step<M>(s, guard, beside);
+    for (int round = 0; round < cut_corrections && value != 0; ++round) {
+        const double better = theta - value * (theta - beside) / (value - value_beside);
+        if (!(better > 0 && better < 1) || std::fabs(better - theta) < nearest) break;
+        const double better_value = guard_on_step<M>(s, guard, better);
+        if (!(std::fabs(better_value) < std::fabs(value))) break;
+        beside = theta, value_beside = value;
+        theta = better, value = better_value;
+    }
+    return theta;
+}
+
+// Events inside the step that do not interrupt it.
+template <class M>
+inline void record_early_events(Integration& s, double whole_begin, double whole, bool redone) noexcept {
     Guards& guards = s.guards;
     for (long long r = 0; r < guards.early_count; ++r) {
         const Root root = guards.roots[r];
-        const double time = whole_begin + root.theta * whole;
-        evaluate_polynomial(s.coefficients, degree, s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
+        double time = whole_begin + root.theta * whole;
+        if (redone) time = s.t + on_redone_step<M>(s, root.guard, (time - s.t) / (s.t_new - s.t)) * (s.t_new - s.t);
+        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
         push_event(s.recorder.events, root.guard, time, s.stage, s.stage, s.n);
         ++guards.seen[root.guard];
     }

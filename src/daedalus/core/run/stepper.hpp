@@ -216,7 +216,7 @@ inline Status complete(Integration& s) noexcept {
         }
         if (s.guards.early_count > 0) {
             ensure_dense<M>(s);
-            record_early_events(s, begin, whole, M::degree(s));
+            record_early_events<M>(s, begin, whole, cut);
         }
         if (!cut) copy(s.guards.next, s.guards.count, s.guards.reference);
     }

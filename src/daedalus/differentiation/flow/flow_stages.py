@@ -19,7 +19,8 @@ from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.forms.explicit_form import ExplicitForm, explicit_form
+from daedalus.reduction.forms.explicit_form import ExplicitForm, find_explicit_form
+from daedalus.reduction.forms.no_form import FormObstacle, NoForm
 from daedalus.simulation.plant.projection import corrected
 
 # Formulas that are this many times longer than the equations they solve are not worth it inside an implicit stage.
@@ -211,10 +212,12 @@ def written_is_shorter(system: System) -> bool:
 
 def _form_of(system: System) -> ExplicitForm | None:
     """x' and z as expressions, or None where they need a nonlinear or large solve."""
-    try:
-        return explicit_form(system)
-    except SolverError:
-        return None
+    found = find_explicit_form(system)
+    if not isinstance(found, NoForm):
+        return found
+    if found.obstacle is FormObstacle.SINGULAR:
+        raise found.error
+    return None
 
 
 def _nonzeros(pattern: ca.Sparsity) -> Iterator[tuple[int, int]]:

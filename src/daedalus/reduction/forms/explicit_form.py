@@ -19,6 +19,7 @@ from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
+from daedalus.reduction.forms.no_form import FormObstacle, NoForm
 from daedalus.reduction.forms.torn_solve import solve_linear, torn
 
 # A symbolic solve of a full block of size n costs about n³ operations: beyond this size an implicit method is cheaper.
@@ -29,10 +30,6 @@ MOST_TORN = 8
 MANY = 32
 
 Block = tuple[list[int], list[int]]  # equations and their unknowns
-
-
-class LargeBlock(SolverError):
-    """Too many coupled equations for a symbolic solve, though linear ones: `linear_form` has them as a matrix."""
 
 
 class Divisor(NamedTuple):
@@ -61,19 +58,29 @@ def explicit_form(system: System) -> ExplicitForm:
     """The explicit form of a system; kept with it, so that the second call costs nothing.
 
     Raises a SingularModelError when x' and z are not determined by the equations as they stand, and a SolverError
-    when they are, but only through a nonlinear solve; a LargeBlock when too many are coupled.
+    when they are, but only through a nonlinear solve, or together with too many others.
     """
+    found = find_explicit_form(system)
+    if isinstance(found, NoForm):
+        raise found.error
+    return found
+
+
+def find_explicit_form(system: System) -> ExplicitForm | NoForm:
+    """The explicit form of a system, or why there is none: of a large block `linear_form` has the matrix."""
     return once(system, _solve)
 
 
-def _solve(system: System) -> ExplicitForm:
+def _solve(system: System) -> ExplicitForm | NoForm:
     residual, w = system.residual, ca.vertcat(system.symbol("xdot"), system.symbol("z"))
     labels = [*system.labels["xdot"], *system.labels["z"]]
     pattern = ca.jacobian_sparsity(residual, w)
     divisors: list[Divisor] = []
-    solution = _solve_diagonal(system, residual, w, pattern, labels, divisors)
+    solution: ca.SX | NoForm | None = _solve_diagonal(system, residual, w, pattern, labels, divisors)
     if solution is None:
         solution = _solve_blocks(system, residual, w, pattern, labels, divisors)
+    if isinstance(solution, NoForm):
+        return solution
     n = system.sizes["x"]
     return ExplicitForm(column(solution[:n, 0]), column(solution[n:, 0]), tuple(divisors))
 
@@ -100,11 +107,13 @@ def _solve_diagonal(
 
 def _solve_blocks(
     system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str], divisors: list[Divisor]
-) -> ca.SX:
+) -> ca.SX | NoForm:
     count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
     if _structural_rank(pattern) < w.numel():
-        raise _singular(system, pattern, labels)
-    _refuse_large(system, residual, w, np.diff(row_start), row_order, column_order, row_start, labels)
+        return NoForm(_singular(system, pattern, labels), FormObstacle.SINGULAR)
+    large = _large_block(system, residual, w, np.diff(row_start), row_order, column_order, row_start, labels)
+    if large is not None:
+        return large
     equations, unknowns, solved = elements(residual), elements(w), elements(ca.SX.zeros(w.shape))
     involved = _columns_by_row(pattern)
     blocks = [
@@ -121,6 +130,8 @@ def _solve_blocks(
             scalar = len(rows) == len(chosen)
             divided = _solve_scalars if scalar else _solve_block
             values = divided(system, block, own, rows, columns, labels)
+            if isinstance(values, NoForm):
+                return values
             # Earlier results enter last, so that the work on a block does not grow with all that it stands on.
             known = sorted({c for r in rows for c in involved[r]} - set(columns))
             if known:
@@ -151,21 +162,22 @@ def _levels(blocks: list[Block], involved: list[list[int]]) -> list[list[Block]]
 
 def _solve_scalars(
     system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str]
-) -> ca.SX:
+) -> ca.SX | NoForm:
     """Equations with one of the unknowns each, solved for it; what they are divided by follows."""
     slopes = ca.densify(ca.jtimes(equations, unknowns, ca.SX.ones(unknowns.shape)))
     if not is_linear(equations, unknowns, slopes):
         for k in range(len(rows)):
-            _check_linear(system, equations[k], unknowns[k], slopes[k], rows[k : k + 1], columns[k : k + 1], labels)
+            if not is_linear(equations[k], unknowns[k], slopes[k]):
+                return _nonlinear(system, rows[k : k + 1], columns[k : k + 1], labels)
     rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
     return ca.vertcat(column(-rest / slopes), slopes)
 
 
-def _refuse_large(
+def _large_block(
     system: System, residual: ca.SX, w: ca.SX, sizes: np.ndarray, row_order: list[int], column_order: list[int],
     begins: list[int], labels: list[str],
-) -> None:  # fmt: skip
-    """Refuse a block that is too large, linear, and not torn to a few unknowns, before any work on the others."""
+) -> NoForm | None:  # fmt: skip
+    """A block that is too large, linear, and not torn to a few unknowns, found before any work on the others."""
     for block in np.flatnonzero(sizes > LARGEST_BLOCK).tolist():
         span = slice(begins[block], begins[block + 1])
         own = w[list(column_order[span])]
@@ -174,7 +186,8 @@ def _refuse_large(
         if is_linear(equations, own, matrix) and not _tears(system, matrix):
             names = [labels[c] for c in column_order[span]]
             fact = f"{len(names)} equations must be solved together for {_listed(names)}"
-            raise _not_explicit(fact, LargeBlock)
+            return NoForm(_not_explicit(fact), FormObstacle.LARGE)
+    return None
 
 
 def _tears(system: System, matrix: ca.SX) -> bool:
@@ -184,30 +197,29 @@ def _tears(system: System, matrix: ca.SX) -> bool:
 
 def _solve_block(
     system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str]
-) -> ca.SX:
+) -> ca.SX | NoForm:
     """Solve a few equations that are linear in a few unknowns."""
     matrix = ca.jacobian(equations, unknowns)
-    names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
-    _check_linear(system, equations, unknowns, matrix, rows, columns, labels)
+    if not is_linear(equations, unknowns, matrix):
+        return _nonlinear(system, rows, columns, labels)
     rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
     if _always_singular(matrix):
-        raise SingularModelError(
+        names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
+        error = SingularModelError(
             f"The equations do not determine {_listed(names)}.",
             f"their matrix in {_listed(where)} is singular whatever the values are",
             because="the model is a DAE of higher index, or two equations say the same.",
             remedy="dd.analyse(m), which names hidden constraints",
         )
+        return NoForm(error, FormObstacle.SINGULAR)
     return -solve_linear(matrix, rest, _at_start(system, matrix))
 
 
-def _check_linear(
-    system: System, equations: ca.SX, unknowns: ca.SX, slopes: ca.SX, rows: list[int], columns: list[int],
-    labels: list[str],
-) -> None:  # fmt: skip
-    """Refuse equations that are not linear in the unknowns they are to be solved for."""
-    if not is_linear(equations, unknowns, slopes):
-        names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
-        raise _not_explicit(f"{_listed(where)} {'is' if len(where) == 1 else 'are'} nonlinear in {_listed(names)}")
+def _nonlinear(system: System, rows: list[int], columns: list[int], labels: list[str]) -> NoForm:
+    """Equations that are not linear in the unknowns they are to be solved for."""
+    names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
+    fact = f"{_listed(where)} {'is' if len(where) == 1 else 'are'} nonlinear in {_listed(names)}"
+    return NoForm(_not_explicit(fact), FormObstacle.NONLINEAR)
 
 
 def _at_start(system: System, matrix: ca.SX) -> np.ndarray:
@@ -234,8 +246,8 @@ def _rank(matrix: np.ndarray) -> int:
     return int(np.linalg.matrix_rank(matrix))
 
 
-def _not_explicit(fact: str, kind: type[SolverError] = SolverError) -> SolverError:
-    return kind(
+def _not_explicit(fact: str) -> SolverError:
+    return SolverError(
         "This model has no explicit form x' = f(t, x, u, p).",
         fact,
         because="explicit methods need every derivative and algebraic variable as an expression.",

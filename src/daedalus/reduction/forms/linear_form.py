@@ -18,6 +18,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
+from daedalus.reduction.forms.no_form import FormObstacle, NoForm
 from daedalus.reduction.index.regularity import singular_matrix
 
 
@@ -35,26 +36,36 @@ def linear_form(system: System) -> LinearForm:
     Raises a SolverError where an equation is not linear in x' and z, and a SingularModelError where A is singular
     whatever the values are.
     """
+    found = find_linear_form(system)
+    if isinstance(found, NoForm):
+        raise found.error
+    return found
+
+
+def find_linear_form(system: System) -> LinearForm | NoForm:
+    """The linear form of a system, or why there is none."""
     return once(system, _written)
 
 
-def _written(system: System) -> LinearForm:
+def _written(system: System) -> LinearForm | NoForm:
     w = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
     matrix = ca.jacobian(system.residual, w)
     if not is_linear(system.residual, w, matrix):
-        raise SolverError(
+        error = SolverError(
             "This model has no linear form A (x'; z) = b.",
             f"nonlinear in derivatives or algebraic variables: {_nonlinear_rows(system, matrix, w)}",
             because="explicit methods need every derivative and algebraic variable from a linear solve.",
             remedy="solve the equation by hand for the unknown",
         )
+        return NoForm(error, FormObstacle.NONLINEAR)
     if always_singular(matrix):
-        raise SingularModelError(
+        loose = SingularModelError(
             "The equations do not determine all derivatives and algebraic variables.",
             "their matrix is singular whatever the values are",
             because="the model is a DAE of higher index, or two equations say the same.",
             remedy="dd.analyse(m), which names hidden constraints",
         )
+        return NoForm(loose, FormObstacle.SINGULAR)
     return LinearForm(matrix, ca.densify(-ca.substitute(system.residual, w, ca.SX.zeros(w.shape))))
 
 

@@ -24,17 +24,18 @@ from daedalus.model.system.equation_row import times_text
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping
+from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.index.derivative_inputs import derivative_input_names
 from daedalus.reduction.index.differentiate import DifferentiatedInputError
 from daedalus.reduction.index.given_inputs import check_smooth, smooth_instead
 from daedalus.reduction.reduce import reduced_with
 from daedalus.simulation.inputs.read_inputs import input_place, traced_input
-from daedalus.simulation.plant.solvable import Unsolved, solvable
+from daedalus.simulation.plant.solvable import solvable
 
 
 def driven_system(
     model: Model | System, inputs: Mapping[str, object] | None, span: tuple[float, float]
-) -> tuple[System | Unsolved, Mapping[str, object]]:
+) -> tuple[System | NoForm, Mapping[str, object]]:
     """The system that is run for a model, and the inputs that are left: those that it differentiates are put in.
 
     Where x' and z follow from nonlinear equations there is none, which is an answer; what no method can run is refused.

@@ -6,7 +6,9 @@ import numpy as np
 
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
-from daedalus.reduction.forms.explicit_form import LargeBlock
+from daedalus.reduction.forms.explicit_form import ExplicitForm
+from daedalus.reduction.forms.no_form import NoForm
+from daedalus.reduction.forms.solved_form import find_solved_form
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.linear_plant import LinearPlant
@@ -16,16 +18,24 @@ from daedalus.simulation.plant.variable_index import VariableIndex
 
 
 def plant_of(system: System) -> Plant:
-    """The plant of a system, made once and kept with it."""
+    """The plant of a system by formulas or linear solves; raises what stands in the way of both."""
+    found = find_plant(system)
+    if isinstance(found, NoForm):
+        raise found.error
+    return found
+
+
+def find_plant(system: System) -> Plant | NoForm:
+    """The plant of a system, made once and kept with it, or why x' and z have neither formulas nor a linear solve."""
     return once(system, _evaluated)
 
 
-def _evaluated(system: System) -> Plant:
+def _evaluated(system: System) -> Plant | NoForm:
     """Formulas where x' and z have them, else a linear solve at each evaluation."""
-    try:
-        return ExplicitPlant(system)
-    except LargeBlock:
-        return LinearPlant(system)
+    form = find_solved_form(system)
+    if isinstance(form, NoForm):
+        return form
+    return ExplicitPlant(system) if isinstance(form, ExplicitForm) else LinearPlant(system)
 
 
 def implicit_plant_of(system: System, index: VariableIndex | None = None) -> ImplicitPlant:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from daedalus.errors import DaedalusError
+from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
+from daedalus.simulation.plant.plants import find_plant, implicit_plant_of
 from daedalus.simulation.plant.variable_index import variable_index
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import JumpNotLocated, SwitchesNotLocated
@@ -19,10 +19,10 @@ def switched_plant(plant: Plant) -> tuple[Plant, Switches | None, tuple[Record, 
         return plant, None, ()
     twin = switches.system
     notes = tuple(JumpNotLocated(name) for name in switches.left)
-    try:
-        if not isinstance(plant, ImplicitPlant):
-            return plant_of(twin), switches, notes
+    if isinstance(plant, ImplicitPlant):
         # The index of each variable is that of the equations as written.
         return implicit_plant_of(twin, variable_index(plant.system)), switches, notes
-    except DaedalusError as error:
-        return plant, None, (SwitchesNotLocated("; ".join(error.facts) or error.what),)
+    found = find_plant(twin)
+    if isinstance(found, NoForm):
+        return plant, None, (SwitchesNotLocated(found.reason),)
+    return found, switches, notes

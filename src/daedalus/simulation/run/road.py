@@ -19,6 +19,7 @@ from daedalus.integrators.methods import check_known, is_implicit, takes_momenta
 from daedalus.model.mechanics.momentum_form import momentum_form
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.differentiated_inputs import driven_system, with_input_derivatives
@@ -29,7 +30,7 @@ from daedalus.simulation.inputs.tables_in_constraints import check_tables
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
-from daedalus.simulation.plant.solvable import Unsolved, solvable
+from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Request, checked_numbers
@@ -150,7 +151,7 @@ def _as_written(request: Request, reason: str) -> tuple[System, Inputs, str, Met
 
 def _has_redundant_constraints(request: Request) -> bool:
     found = solvable(request.model)
-    return not isinstance(found, Unsolved) and found.part(Redundancy) is not None
+    return not isinstance(found, NoForm) and found.part(Redundancy) is not None
 
 
 def _differentiates_jumps(method: object, jumps: str) -> SolverError:
