@@ -12,7 +12,6 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
-from daedalus.reduction.redundancy.independent_constraints import EVENTS
 from daedalus.simulation.inputs.differentiated_inputs import driven_system
 from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.plant.variable_index import variable_index
@@ -41,13 +40,13 @@ def flowing_system(model: Model | System) -> System:
 
 def _without_choices(system: System) -> System:
     """The system without the events at which redundant constraints would be chosen anew: a flow keeps its choice."""
-    if not any(event.name in EVENTS for event in system.events):
+    if not any(event.purpose.watches_constraints for event in system.events):
         return system
     return once(system, _flowing)
 
 
 def _flowing(system: System) -> System:
-    kept = [k for k, event in enumerate(system.events) if event.name not in EVENTS]
+    kept = [k for k, event in enumerate(system.events) if not event.purpose.watches_constraints]
     return system.changed(
         events=[system.events[k] for k in kept], guards=system.guards[kept], resets=system.resets[kept, :]
     )

@@ -18,7 +18,7 @@ from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.jumping_conditions import FixedModes, JumpingConditions, jumping_conditions
 from daedalus.differentiation.events.residual_events import events_of
 from daedalus.errors import SolverError
-from daedalus.reduction.redundancy.independent_constraints import EVENTS
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Stop
 from daedalus.simulation.result.records import Record
@@ -58,7 +58,7 @@ def in_first_mode(case: Case) -> Case:
 
 def goes_on(case: Case, event: int) -> bool:
     """Whether an event is one at which another part begins."""
-    return case.system.events[event].name in EVENTS or event >= _own_events(case)
+    return case.system.events[event].purpose.watches_constraints or event >= _own_events(case)
 
 
 def _own_events(case: Case) -> int:
@@ -76,7 +76,7 @@ def end_of_part(case: Case, status: Ending, events: Sequence[int]) -> End | None
 def next_part(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
     """What follows the end of a part, at the row (x, or (x, z, x')) that it ended with."""
     event = end.event
-    if event is None or case.system.events[event].name in EVENTS:
+    if event is None or case.system.events[event].purpose.watches_constraints:
         return _with_other_constraints(case, end, t, row)
     found = case.system.part(FixedModes)
     assert found is not None
@@ -128,7 +128,7 @@ def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray
 
 def _with_other_constraints(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
     n = len(case.x0)
-    event = "" if end.event is None else case.system.events[end.event].name
+    event = EventPurpose.MODEL if end.event is None else case.system.events[end.event].purpose
     moment = Samples(case.plant, case.drive, case.p, np.array([t]), row[None], scalar=True)
     halt = Halt(case.system, moment, end.status, event)
     found = None if case.redundancy is None else rechosen_at(case.redundancy, halt)

@@ -259,7 +259,7 @@ class Model(EquationDoor, EventDoor, JointDoor):
         return {
             "equations": [e.outline() for e in self._equations.values()],
             "outputs": list(self._outputs),
-            "events": [(e.name, e.direction, e.terminal, list(e.resets)) for e in events],
+            "events": [(e.name, e.direction, e.terminal, list(e.resets), e.purpose) for e in events],
             "invariants": [kept.outline() for kept in self._invariants.values()],
             "choices": self._choices,
             "mechanics": self._mechanics.outline(),
@@ -281,10 +281,10 @@ class Model(EquationDoor, EventDoor, JointDoor):
             self._equations[equation.name] = equation
         for name in layout["outputs"]:
             self._outputs[prefix + name] = next(rest)
-        for name, direction, terminal, targets in layout["events"]:
+        for name, direction, terminal, targets, purpose in layout["events"]:
             guard = next(rest)
             resets = {prefix + target: next(rest) for target in targets}
-            self._events[prefix + name] = WrittenEvent(prefix + name, guard, direction, resets, terminal)
+            self._events[prefix + name] = WrittenEvent(prefix + name, guard, direction, resets, terminal, purpose)
         for outline in layout["invariants"]:
             kept = Equation.of(outline, next(rest), prefix)
             self._invariants[kept.name] = kept

@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import (
     EXPRESSION_REMEDY,
     as_expression,
@@ -90,6 +91,7 @@ class WrittenEvent:
     direction: int
     resets: dict[str, ca.SX]
     terminal: bool
+    purpose: EventPurpose = EventPurpose.MODEL
 
 
 class Notebook:

@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.names import Shape, counted, element_label, shape_text
 from daedalus.model.system.plain_record import PlainRecord
 
@@ -85,6 +86,7 @@ class Event:
     direction: int = 0
     terminal: bool = False
     resets: tuple[str, ...] = field(default=())  # names of what the event sets, for reports
+    purpose: EventPurpose = EventPurpose.MODEL
 
 
 def check_shape(shape: object, name: str) -> Shape:

@@ -12,7 +12,7 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import elements
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.model import Model
-from daedalus.model.notebook import Equation, WrittenEvent, by_equation
+from daedalus.model.notebook import Equation, by_equation
 from daedalus.model.reopened import as_model
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.system import System
@@ -129,7 +129,7 @@ def substituted(book: Model, old: ca.SX, new: ca.SX) -> None:
     if isinstance(book, ReducedModel):
         book._kept = {n: replace(e, residual=changed(e.residual)) for n, e in book._kept.items()}
     book._events = {
-        n: WrittenEvent(n, changed(e.guard), e.direction, {k: changed(v) for k, v in e.resets.items()}, e.terminal)
+        n: replace(e, guard=changed(e.guard), resets={k: changed(v) for k, v in e.resets.items()})
         for n, e in book._events.items()
     }
 

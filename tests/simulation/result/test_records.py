@@ -7,6 +7,14 @@ import pytest
 from tests.support.records_of import records_of
 
 import daedalus as dd
+from daedalus.model.system.equation_row import EquationRow, Source
+from daedalus.reduction.findings import (
+    DifferentiatedInput,
+    LoweredIndex,
+    RedundantConstraints,
+    SingularAtStart,
+    SmallestMultipliers,
+)
 from daedalus.simulation.result.records import Told
 from daedalus.simulation.result.records_as_data import KINDS, as_data, from_data
 from daedalus.simulation.result.records_of_derivatives import (
@@ -56,8 +64,12 @@ EXAMPLES = [
     FirstStepsWrong(("force", "torque")),
     InputCalled("u", "it prints"),
     StartCompleted((("q[1]", 0.1), ("q[2]", -1 / 3))),
-    StartMoved("q moved by up to 1e-08 of its size onto the constraints"),
-    Reduced("  rod differentiated twice"),
+    StartMoved(("q", "v"), 1e-8),
+    Reduced(LoweredIndex(3, (EquationRow("rod, differentiated twice", Source("rod", 1), 2),))),
+    Reduced(DifferentiatedInput("u", 2)),
+    Reduced(SingularAtStart(("rod",), ("force",))),
+    Reduced(RedundantConstraints((EquationRow("rod", Source("rod")),), 2, 3)),
+    Reduced(SmallestMultipliers((EquationRow("rod", Source("rod")),))),
     SolvedEachTime(40),
     InvariantsNotKept(("30 of them depend on each other",)),
     SwitchesLocated(3, ("x > 0", "y > 0")),

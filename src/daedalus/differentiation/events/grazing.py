@@ -15,7 +15,6 @@ from daedalus.differentiation.parts import goes_on
 from daedalus.differentiation.variational.augmented import AnyAugmented
 from daedalus.differentiation.variational.recorded import Recorded
 from daedalus.errors import InputError, SolverError
-from daedalus.reduction.redundancy.independent_constraints import EVENTS
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import EventsTogether, NearlyGrazes, NearlyHappens
 
@@ -32,7 +31,7 @@ def event_records(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tu
     grazes = max(GRAZES, float(np.sqrt(case.settings.call.get("rtol", 0.0))))
     for event in recorded.events:
         name = case.system.events[event.guard].name
-        if name in EVENTS:  # other constraints for the same motion
+        if case.system.events[event.guard].purpose.watches_constraints:  # other constraints for the same motion
             continue
         share = _share_of_rate(case, augmented, recorded, event.guard, since, event.time, event.before)
         if share < grazes:
@@ -69,7 +68,7 @@ def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[Re
     met: list[Record] = []
     fired = {event.time for event in recorded.events}
     for k, event in enumerate(case.system.events):
-        if event.name in EVENTS:
+        if event.purpose.watches_constraints:
             continue
         allowed = TOUCHES * case.settings.call.get("rtol", 0.0) * np.abs(values[:, k]).max(initial=0.0)
         turns = np.flatnonzero((rates[:-1, k] * rates[1:, k] < 0) & (values[:-1, k] * values[1:, k] > 0))

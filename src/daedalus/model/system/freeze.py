@@ -55,7 +55,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         concatenate([residual, *links]),
         rows,
         book._outputs,
-        [Event(e.name, e.direction, e.terminal, tuple(e.resets)) for e in book._events.values()],
+        [Event(e.name, e.direction, e.terminal, tuple(e.resets), e.purpose) for e in book._events.values()],
         guards,
         _reset_matrix(book, symbols["x"]),
         {name: kept.residual for name, kept in book._invariants.items()},

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import elements
 from daedalus.model.names import (
     Shape,
@@ -367,6 +368,7 @@ class System:
             "invariant_rows": [row.to_record() for row in self.invariant_rows],
             "watched_rows": [row.to_record() for row in self.watched_rows],
             "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
+            **_purposes(self.events),
             **({"choices": [choice.to_record() for choice in self.choices]} if self.choices else {}),
         }
 
@@ -441,3 +443,9 @@ def state_order(states: Sequence[Variable], orders: Mapping[str, Sequence[int]])
         for k in range(v.size)
         if order < orders[v.name][k]
     ]
+
+
+def _purposes(events: Sequence[Event]) -> dict[str, Any]:
+    """What events are for that the model does not have of its own, by name; nothing where it has all of them."""
+    added = {event.name: event.purpose.value for event in events if event.purpose is not EventPurpose.MODEL}
+    return {"event_purposes": added} if added else {}

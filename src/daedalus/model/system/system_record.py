@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import InputError
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.formulas import read_expressions
 from daedalus.model.system.plain_record import PlainRecord, check_distinct, checked_list
@@ -23,8 +24,9 @@ VERSION = 1
 LETTERS = ("xdot", "x", "z", "u", "p")
 FIELDS = (
     "version", "name", "variables", "orders", "symbols", "equations", "outputs", "invariants", "watched",
-    "invariant_rows", "watched_rows", "events", "choices", "formulas",
+    "invariant_rows", "watched_rows", "events", "event_purposes", "choices", "formulas",
 )  # fmt: skip
+PURPOSES = tuple(purpose.value for purpose in EventPurpose)
 _LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p"}
 
 
@@ -129,12 +131,15 @@ def _read_symbols(record: PlainRecord, sizes: dict[str, int]) -> dict[str, ca.SX
 
 def _read_events(record: PlainRecord) -> list[Event]:
     events = []
+    purposes = record.part("event_purposes") if "event_purposes" in record else PlainRecord({}, record.place)
     for k, entry in enumerate(record.items("events")):
         place = f"{record.place}.events[{k}]"
         own = PlainRecord(dict(zip(("name", "direction", "terminal", "resets"), checked_list(entry, place, 4))), place)
-        direction = own.integer("direction", -1, 2)
-        events.append(Event(own.text("name"), direction, own.flag("terminal"), tuple(own.texts("resets"))))
+        direction, name = own.integer("direction", -1, 2), own.text("name")
+        purpose = EventPurpose(purposes.word(name, PURPOSES)) if name in purposes else EventPurpose.MODEL
+        events.append(Event(name, direction, own.flag("terminal"), tuple(own.texts("resets")), purpose))
     check_distinct([event.name for event in events], f"{record.place}.events")
+    purposes.only([event.name for event in events])
     return events
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.errors import DaedalusError
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.model import Model
 from daedalus.model.notebook import WrittenEvent
@@ -40,8 +41,11 @@ FOLLOWS = 1e-5
 BADLY_CHOSEN = 100.0
 # No rows serve where one over a pivot of their scaled products exceeds this: they are parallel to 1e-3.
 FLAT = 1e6
-EVENT, REPLACED, RANK_LOST = "constraints_no_longer_redundant", "constraints_badly_chosen", "constraints_lose_rank"
-EVENTS = (EVENT, REPLACED, RANK_LOST)
+NAMES = {
+    EventPurpose.NO_LONGER_REDUNDANT: "constraints_no_longer_redundant",
+    EventPurpose.BADLY_CHOSEN: "constraints_badly_chosen",
+    EventPurpose.RANK_LOST: "constraints_lose_rank",
+}
 
 
 @dataclass(eq=False)
@@ -183,8 +187,10 @@ def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
     for i in dropped:
         keep_rows(n, [origins[i]], [rows[i]])
     by_row = {k: rows[equation[k]] for k in choice.involved}
-    for name, guard in zip(EVENTS, (_follows(forms, choice, by_row), _well_chosen(forms), _apart(forms))):
-        n._events[name] = WrittenEvent(name, guard, -1, {}, True)
+    guards = (_follows(forms, choice, by_row), _well_chosen(forms), _apart(forms))
+    for (purpose, wanted), guard in zip(NAMES.items(), guards):
+        name = _free_name(n, wanted)
+        n._events[name] = WrittenEvent(name, guard, -1, {}, True, purpose)
     n._changed()
     return n
 
@@ -219,12 +225,9 @@ def _jacobian(moving: MovingModel) -> ca.SX:
 
 def _part(n: Model, v: Variable, chosen: list[int]) -> Variable:
     """A variable for the multipliers of some rows of a constraint."""
-    name = f"{v.name}_alone"
-    while name in n._variables or name in n._outputs or name in n._events:
-        name += "_"
     return replace(
         v,
-        name=name,
+        name=_free_name(n, f"{v.name}_alone"),
         shape=v.shape if len(chosen) == v.size else (len(chosen),),
         start=tuple(v.start[k] for k in chosen),
         nominal=tuple(v.nominal[k] for k in chosen),
@@ -233,3 +236,10 @@ def _part(n: Model, v: Variable, chosen: list[int]) -> Variable:
         rate=(None,) * len(chosen),
         guess=(),
     )
+
+
+def _free_name(n: Model, wanted: str) -> str:
+    """A name that nothing in the model has."""
+    while wanted in n._variables or wanted in n._outputs or wanted in n._events:
+        wanted += "_"
+    return wanted

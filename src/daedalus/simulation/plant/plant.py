@@ -34,7 +34,7 @@ class Plant(ABC):
         self.row_parts = {"x": slice(None)}
         reduction = opened(system).part(Reduction)
         told = reduction.told if reduction is not None and reduction.for_a_run else ()
-        self.notes: tuple[Record, ...] = tuple(Reduced(str(finding)) for finding in told)
+        self.notes: tuple[Record, ...] = tuple(Reduced(finding) for finding in told)
 
     @cached_property
     def columns(self) -> dict[str, tuple[slice, tuple[int, ...]]]:

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from daedalus.errors import InputError
+from daedalus.model.system.equation_row import EquationRow
+from daedalus.reduction import findings
+from daedalus.reduction.findings import Finding
 from daedalus.simulation.result import (
     records_of_derivatives,
     records_of_methods,
@@ -15,6 +19,11 @@ from daedalus.simulation.result import (
 from daedalus.simulation.result.records import Record, Told
 
 HOMES = (records_of_methods, records_of_models, records_on_the_way, records_of_derivatives)
+FINDINGS: dict[str, type[Finding]] = {
+    name: kind
+    for name, kind in vars(findings).items()
+    if isinstance(kind, type) and issubclass(kind, Finding) and is_dataclass(kind)
+}
 KINDS: dict[str, type[Record]] = {
     name: kind
     for home in HOMES
@@ -23,13 +32,13 @@ KINDS: dict[str, type[Record]] = {
 } | {"Told": Told}
 
 
-def fields_of(record: Record) -> dict[str, Any]:
+def fields_of(record: Record | Finding) -> dict[str, Any]:
     """The fields of a record as plain data."""
     return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}  # type: ignore[arg-type]
 
 
-def as_data(record: Record) -> dict[str, Any]:
-    """A record as plain data: its kind, its fields and its sentence.
+def as_data(record: Record | Finding) -> dict[str, Any]:
+    """A record, or a finding in one, as plain data: its kind, its fields and its sentence.
 
     >>> from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
     >>> as_data(DeadCentresPassed((0.5,)))["fields"]
@@ -44,15 +53,23 @@ def from_data(data: Mapping[str, Any]) -> Record:
     >>> from_data({"kind": "Foretold", "fields": {"year": 2061}, "text": "the comet returns in 2061"})
     Told(text='the comet returns in 2061')
     """
-    kind, text = KINDS.get(str(data["kind"])), str(data["text"])
+    text = str(data["text"])
+    found = _made(KINDS, data)
+    return found if isinstance(found, Record) else Told(text)
+
+
+def _made(kinds: Mapping[str, type[Any]], data: Mapping[str, Any]) -> Any:
+    """What data of one of these kinds describe; None where this is another kind, or where it says something else."""
+    kind, text = kinds.get(str(data["kind"])), str(data["text"])
     if kind is not None:
         try:
             record = kind(**read_fields(data["fields"]))
             if str(record) == text:
                 return record
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # other fields than here
+        # Other fields than here.
+        except (ArithmeticError, AttributeError, InputError, LookupError, TypeError, ValueError):
             pass
-    return Told(text)
+    return None
 
 
 def read_fields(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,12 +78,16 @@ def read_fields(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Record):
+    if isinstance(value, (Record, Finding)):
         return as_data(value)
+    if isinstance(value, EquationRow):
+        return {"row": value.to_record()}
     return tuple(_plain(item) for item in value) if isinstance(value, tuple) else value
 
 
 def _read(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return from_data(value)
+        if "row" in value:
+            return EquationRow.from_record(value["row"], "row")
+        return _made(FINDINGS, value) or from_data(value)
     return tuple(_read(item) for item in value) if isinstance(value, (list, tuple)) else value

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from daedalus.simulation.result.records import Record
+from daedalus.initialisation.start import MovedOnto
+from daedalus.reduction.findings import Finding
+from daedalus.simulation.result.records import Record, Told
 
 
 @dataclass(frozen=True)
@@ -39,22 +41,32 @@ class StartCompleted(Record):
 
 @dataclass(frozen=True)
 class StartMoved(Record):
-    """Start values that were moved onto the constraints, as `dd.initialise` tells it."""
+    """Start values that lay on the constraints to the tolerance of a run only, and the largest share they moved by.
 
-    text: str
+    >>> str(StartMoved(("q",), 1e-8))
+    'q moved by up to 1e-08 of their size onto the constraints'
+    """
+
+    names: tuple[str, ...]
+    share: float
 
     def __str__(self) -> str:
-        return self.text
+        return str(MovedOnto(self.names, self.share))
 
 
 @dataclass(frozen=True)
 class Reduced(Record):
-    """What the reduction of the index says of the system that is run."""
+    """What the reduction of the index says of the system that is run: a finding with fields of its own.
 
-    text: str
+    >>> from daedalus.reduction.findings import DifferentiatedInput
+    >>> print(Reduced(DifferentiatedInput("u", 2)))
+    the reduction differentiates the input u twice
+    """
+
+    finding: Finding | Told
 
     def __str__(self) -> str:
-        return self.text
+        return str(self.finding)
 
 
 @dataclass(frozen=True)

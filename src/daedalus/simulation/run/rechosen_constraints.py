@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, constraints_at, jacobian_at, moved_onto
-from daedalus.reduction.redundancy.independent_constraints import EVENT, EVENTS, Redundancy
+from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, rank_of, scaled
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -61,12 +62,12 @@ def with_other_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
 
 @dataclass(frozen=True)
 class Halt:
-    """Where a run stopped: the system that ran, the moment, how it ended and at which event, "" where at none."""
+    """Where a run stopped: the system that ran, the moment, how it ended and at which kind of event, if at one."""
 
     system: System
     moment: Samples
     ending: Ending
-    event: str = ""
+    event: EventPurpose = EventPurpose.MODEL
 
 
 def rechosen(redundancy: Redundancy, done: Trajectory, t1: float) -> Rechosen | Trajectory | Stop | None:
@@ -78,8 +79,7 @@ def rechosen(redundancy: Redundancy, done: Trajectory, t1: float) -> Rechosen | 
 
         return passage(done, t1, distance)
 
-    event = done.events[-1].name if done.status is Ending.EVENT else ""
-    return rechosen_at(redundancy, Halt(done.system, done.end, done.status, event), over)
+    return rechosen_at(redundancy, Halt(done.system, done.end, done.status, _last_purpose(done)), over)
 
 
 def rechosen_at(
@@ -90,7 +90,7 @@ def rechosen_at(
     `over` leads it over a singular configuration at which its constraints, as rows, lose a rank; without it the run
     ends there.
     """
-    asked = halt.ending is Ending.EVENT and halt.event in EVENTS
+    asked = halt.ending is Ending.EVENT and halt.event.watches_constraints
     present = _present(redundancy, halt.system)
     if present is None or not (asked or halt.ending is Ending.PASSED or halt.ending.may_be_bad_constraints):
         return None
@@ -104,7 +104,7 @@ def rechosen_at(
     if best < SINGULAR:
         led = None if over is None else over(list(present.independent))
         return led or lost_rank(redundancy, place, present)
-    if asked and halt.event == EVENT:
+    if asked and halt.event is EventPurpose.NO_LONGER_REDUNDANT:
         return _with_more(redundancy, place, present)
     if not asked and best < BETTER * own:
         return None
@@ -112,6 +112,12 @@ def rechosen_at(
     if choice is None or choice.independent == present.independent:
         return lost_rank(redundancy, place, present)
     return Rechosen(redundancy.model(choice), halt.moment)
+
+
+def _last_purpose(done: Trajectory) -> EventPurpose:
+    """What the event is for that ended a piece."""
+    events = done.outcome.events
+    return done.system.events[events[-1][0]].purpose if done.status is Ending.EVENT else EventPurpose.MODEL
 
 
 def _with_more(redundancy: Redundancy, place: MotionPlace, present: IndependentRows) -> Rechosen | Stop:

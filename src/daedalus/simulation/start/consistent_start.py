@@ -52,7 +52,7 @@ def consistent_start(
         raise _off(off)
     labels = plant.system.labels["x"]
     if found.moved is not None:
-        return moved, (StartMoved(str(found.moved)),)
+        return moved, (StartMoved(found.moved.names, found.moved.share),)
     changed = [(label, float(moved[k])) for k, label in enumerate(labels) if abs(moved[k] - x0[k]) > 1e-9]
     return moved, (StartCompleted(tuple(changed)),)
 
