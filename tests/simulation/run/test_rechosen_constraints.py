@@ -9,6 +9,7 @@ from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.reduction.forms import explicit_form
 from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
@@ -296,3 +297,22 @@ def test_no_way_is_shown_by_a_short_past():
     begin = tr.pieces[0]
     assert passage(begin, 1.0, lambda t: 1.0) is None
     assert passage(begin, 1.0, lambda t: abs(t - 10.0)) is None
+
+
+def test_an_event_of_the_model_is_told_from_those_that_watch_the_choice_whatever_its_name():
+    m = linkage()
+    m.event("constraints_badly_chosen", m["q"][1], direction=1)
+    plain = dd.simulate(linkage(), 2.0, **SHARP)
+    tr = dd.simulate(m, 2.0, **SHARP)
+    assert tr.success
+    assert len(tr.pieces) >= len(plain.pieces) > 1
+    assert {event.name for event in tr.events} == {"constraints_badly_chosen"}
+    assert tr["energy"][-1] == pytest.approx(plain["energy"][-1], abs=1e-8)
+
+
+def test_what_added_events_are_for_is_part_of_a_system():
+    system = solvable(linkage())
+    twin = dd.System.from_record(system.to_record())
+    purposes = [event.purpose for event in system.events]
+    assert [event.purpose for event in twin.events] == purposes
+    assert purposes == [EventPurpose.NO_LONGER_REDUNDANT, EventPurpose.BADLY_CHOSEN, EventPurpose.RANK_LOST]
