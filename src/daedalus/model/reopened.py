@@ -126,5 +126,5 @@ def _events(system: System) -> dict[str, WrittenEvent]:
             place = system.place(target)
             new = ca.SX(after[k, np.asarray(place.positions).tolist()])
             resets[target] = ca.reshape(ca.densify(new), *(*place.shape, 1, 1)[:2])
-        events[event.name] = WrittenEvent(event.name, guards[k], event.direction, resets, event.terminal)
+        events[event.name] = WrittenEvent(event.name, guards[k], event.direction, resets, event.terminal, event.purpose)
     return events
