@@ -226,8 +226,8 @@ def index() -> str:
         "",
         "## Tableaux of `dd.tableau`",
         "",
-        "All run by name; the families run as `dd.simulate(..., method=dd.tableau(name, alpha=...), step=h)`. `gauss`, `radau`, `lobatto_iiia` and "
-        "`lobatto_iiic` go on with any number of stages.",
+        "All run by name; the families run as `dd.simulate(..., method=dd.tableau(name, alpha=...), step=h)`. `gauss`, "
+        "`radau`, `lobatto_iiia` and `lobatto_iiic` go on with any number of stages.",
         "",
         "| name | stages | order | stage order | kind | A-stable | L-stable | real interval | source |",
         "|---|---|---|---|---|---|---|---|---|",

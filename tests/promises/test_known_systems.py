@@ -44,7 +44,7 @@ LONG = {
 KEPT_BY = {"charge_pump": ("radau5", "radau9"), "two_bit_adder": ("radau5",)}
 
 
-# Pairs of the books that go on with the solution whose error is estimated, of order 2 and 4: tests of tableaux run them.
+# Pairs that go on with the solution whose error is estimated, of order 2 and 4: tests of tableaux run them.
 # Errors of one sign add up over ten times the steps of the others (fehlberg: 3500 times rtol on van_der_pol).
 COARSE = ("trbdf2", "fehlberg")
 
