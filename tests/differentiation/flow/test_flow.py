@@ -290,6 +290,29 @@ def test_a_flow_of_another_process_is_refused(tmp_path):
     assert "make it again with dd.flow" in ended.stderr
 
 
+def test_a_text_of_a_flow_that_is_gone_never_finds_another_one(capfd):
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -x)
+    f = dd.flow(m, 0.1)
+    y = ca.MX.sym("y")
+    inside = ca.Function("outer", [y], [2 * f(y, [], [])])
+    texts = [g.serialize() for g in (f, f.jacobian(), inside, inside.jacobian())]
+    # While the flow is there its text is the flow.
+    assert float(ca.Function.deserialize(texts[2])(1.0)) == 2 * float(f(1.0, [], []))
+    del f, inside
+    in_use = _core.flow_slots_in_use()
+    others = [dd.flow(m, 0.5) for _ in range(3)]
+    assert _core.flow_slots_in_use() == in_use + 3
+    for text in texts:
+        with pytest.raises(RuntimeError, match="config failed"):
+            ca.Function.deserialize(text)
+    assert "make it again with dd.flow" in capfd.readouterr().err
+    assert _core.flow_slots_in_use() == in_use + 3
+    others.clear()
+    assert _core.flow_slots_in_use() == in_use
+
+
 def test_slots_are_given_back():
     m = dd.Model("decay")
     x = m.state("x", start=1.0)

@@ -21,6 +21,16 @@ namespace {
 constexpr const char* stale =
     "daedalus: this CasADi function holds a flow of another process, or one that is gone; make it again with dd.flow.\n";
 
+// The last argument is the mark of a function's flow; derivatives come without one, beside the function they belong to.
+int check_mark(int slot, int count, const char** arguments) noexcept {
+    FlowSlot& place = flow_slot(slot);
+    if (count < 2 || (place.flow.load(std::memory_order_acquire) && place.mark == arguments[count - 1])) return 0;
+    std::fputs(stale, stderr);
+    // A function that is refused gives back a reference that it has not taken yet.
+    ++place.references;
+    return 1;
+}
+
 int evaluate_slot(int slot, FlowPart part, const double** arg, double** res) noexcept {
     FlowOwner* flow = flow_slot(slot).flow.load(std::memory_order_acquire);
     if (flow) return evaluate_flow(*flow, part, arg, res);
@@ -51,6 +61,9 @@ using daedalus::flows::FlowPart;
     }                                                                                                                \
     DAEDALUS_EXPORT void symbol##_incref(void) { ++daedalus::flows::flow_slot(slot).references; }                           \
     DAEDALUS_EXPORT void symbol##_decref(void) { --daedalus::flows::flow_slot(slot).references; }                           \
+    DAEDALUS_EXPORT int symbol##_config(int count, const char** arguments) {                                         \
+        return daedalus::flows::check_mark(slot, count, arguments);                                                  \
+    }                                                                                                                \
     DAEDALUS_EXPORT long long symbol##_n_in(void) {                                                                  \
         return static_cast<long long>(daedalus::flows::shape(slot, part).in.size());                                        \
     }                                                                                                                \

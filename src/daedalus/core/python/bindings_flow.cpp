@@ -319,11 +319,10 @@ void drop(FlowSlot& slot) {
     nb::object keeper = nb::steal(static_cast<PyObject*>(std::exchange(slot.keeper, nullptr)));
 }
 
-// The number of a slot that now holds the flow, counted from `first` on, or -1 when all are taken.
-int reserve(nb::handle flow, int first) {
+// The number of a slot that now holds the flow under a mark, or -1 when all are taken.
+int reserve(nb::handle flow, const std::string& mark) {
     int found = -1;
-    for (int k = 0; k < flow_slot_count; ++k) {
-        const int number = (first + k) % flow_slot_count;
+    for (int number = 0; number < flow_slot_count; ++number) {
         FlowSlot& slot = flow_slot(number);
         if (slot.keeper && slot.references == 0) drop(slot);
         if (!slot.keeper && found < 0) found = number;
@@ -332,6 +331,7 @@ int reserve(nb::handle flow, int first) {
     PythonFlow& python = nb::cast<PythonFlow&>(flow);
     FlowSlot& slot = flow_slot(found);
     for (int part = 0; part < flow_part_count; ++part) slot.shapes[part] = python.shapes[part];
+    slot.mark = mark;
     slot.keeper = flow.inc_ref().ptr();
     slot.flow.store(&python.owner, std::memory_order_release);
     return found;
@@ -359,7 +359,7 @@ void bind_flow(nb::module_& module) {
         .def("pull_back", pull_back, "times"_a, "states"_a, "guesses"_a, "inputs"_a, "p"_a, "weights"_a)
         .def("time_per_call", time_part, "part"_a, "x"_a, "u"_a, "p"_a, "seed"_a, "parameters"_a = false,
              "repetitions"_a = 1000);
-    module.def("reserve_flow_slot", reserve, "flow"_a, "first"_a);
+    module.def("reserve_flow_slot", reserve, "flow"_a, "mark"_a);
     module.def("flow_slots_in_use", slots_in_use);
     module.attr("flow_slot_count") = flow_slot_count;
 }

@@ -1,13 +1,13 @@
 """How a flow enters CasADi: as an external function on symbols that the core exports from a pool of numbered slots.
 
 A slot is taken by a flow for as long as some CasADi function refers to it, derivatives and functions that contain them
-included. The pool begins at a place of its own in each process, so that a function carried to another process finds an
-empty slot rather than another flow.
+included. Each flow has a mark of its own, which its CasADi function carries along: a function that is read from a file or
+a text once its flow is gone, or in another process, finds no flow of that mark and is refused.
 """
 
 from __future__ import annotations
 
-import random
+import secrets
 import threading
 
 import casadi as ca
@@ -17,7 +17,6 @@ from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import SolverError
 
 _lock = threading.Lock()
-_first = random.SystemRandom().randrange(_core.flow_slot_count)
 
 
 def casadi_function(core: FlowCore) -> ca.Function:
@@ -26,12 +25,13 @@ def casadi_function(core: FlowCore) -> ca.Function:
         patterns = [[pattern.compress() for pattern in side] for side in (inputs, outputs)]
         core.core.set_shape(part, *patterns, names_in, names_out)
     # Until CasADi holds the slot nobody else may look for an empty one.
+    mark = secrets.token_hex(16)
     with _lock:
-        slot = _core.reserve_flow_slot(core.core, _first)
+        slot = _core.reserve_flow_slot(core.core, mark)
         if slot < 0:
             raise _all_taken()
         # More than one reverse direction at a time is cheaper by the Jacobian.
-        options = {"jac_penalty": 1.5 / max(1, core.stage.sizes["x"])}
+        options = {"jac_penalty": 1.5 / max(1, core.stage.sizes["x"]), "config_args": [mark]}
         return ca.external(f"daedalus_flow_{slot:02x}", _core.__file__, options)
 
 
