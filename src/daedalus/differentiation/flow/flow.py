@@ -33,7 +33,7 @@ class Flow(ca.Function):
     labels: the names of the entries of x, u, p.
 
     It may be called from several threads at once. Pickling stores the system and the settings, and makes the flow
-    again; a CasADi function that contains a flow and is serialised can be read while the flow is there, and is refused later.
+    again; the text of a CasADi function that contains a flow can be read while the flow is there, and is refused later.
     """
 
     def __init__(self, core: FlowCore) -> None:

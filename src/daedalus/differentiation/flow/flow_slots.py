@@ -1,14 +1,15 @@
 """How a flow enters CasADi: as an external function on symbols that the core exports from a pool of numbered slots.
 
 A slot is taken by a flow for as long as some CasADi function refers to it, derivatives and functions that contain them
-included. Each flow has a mark of its own, which its CasADi function carries along: a function that is read from a file or
-a text once its flow is gone, or in another process, finds no flow of that mark and is refused.
+included. Each flow has a mark of its own, which its CasADi function carries along: a function that is read from a file
+or a text once its flow is gone, or in another process, finds no flow of that mark and is refused.
 """
 
 from __future__ import annotations
 
 import secrets
 import threading
+from typing import Any
 
 import casadi as ca
 
@@ -31,7 +32,7 @@ def casadi_function(core: FlowCore) -> ca.Function:
         if slot < 0:
             raise _all_taken()
         # More than one reverse direction at a time is cheaper by the Jacobian.
-        options = {"jac_penalty": 1.5 / max(1, core.stage.sizes["x"]), "config_args": [mark]}
+        options: Any = {"jac_penalty": 1.5 / max(1, core.stage.sizes["x"]), "config_args": [mark]}
         return ca.external(f"daedalus_flow_{slot:02x}", _core.__file__, options)
 
 

@@ -1,8 +1,8 @@
 """The times at which conditions on time alone change: a run ends a step at each of them, however long its steps are.
 
-Those that straight lines in t decide are solved for. Others are looked for on a grid over the span, then on a finer
-one between each two times found, and so on until no more appear. Each is narrowed down to the first number of t at
-which the new values hold.
+Those that can be solved for are. Others, of operations without bounds such as erf, are looked for on a grid over the
+span, then on a finer one between each two times found, and so on until no more appear. Each is narrowed down to the
+first number of t at which the new values hold.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.compilation import compile_function
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
-from daedalus.simulation.switching.affine_times import MOST_TIMES, affine_times, too_often
+from daedalus.simulation.switching.solved_times import MOST_TIMES, solved_times, too_often
 
 # Looks in the whole span, and between two changes that were found.
 FIRST, BETWEEN = 4096, 48
@@ -42,12 +43,13 @@ def _found(
     system: System, clock: ca.Function, parameters: By[np.ndarray], low: float, high: float
 ) -> tuple[np.ndarray, np.ndarray]:
     p = parameters.value
+    machine = compile_function(clock)
 
     def at(times: np.ndarray) -> np.ndarray:
         """(times, conditions)"""
-        return np.atleast_2d(clock(times[None, :], np.tile(p[:, None], (1, len(times)))).full()).T
+        return np.asarray(machine.core.evaluate_many(times[:, None], p)[0])
 
-    known = affine_times(clock, p, low, high)
+    known = solved_times(clock, p, low, high)
     # One look between each two times that may be changes.
     ends = np.unique(np.concatenate([[low], known.times, [high]]))
     between = np.concatenate([ends, 0.5 * (ends[1:] + ends[:-1])])

@@ -1,7 +1,9 @@
-"""Times at which conditions change whose sides are straight lines in t: solved for, so that no pulse is too narrow.
+"""Times at which conditions on time change, solved for one by one, so that no pulse is too narrow in any span.
 
 Between the steps of floor(t), fmod(t, T) and of other conditions inside it, the argument of a condition on time is most
-often affine, a + b t: a comparison changes at t = -a / b, floor(a + b t) at t = (k - a) / b for every whole k.
+often affine, a + b t: a comparison changes at t = -a / b, floor(a + b t) at t = (k - a) / b for every whole k. Any
+other argument is enclosed by bounds, see `daedalus.simulation.switching.all_zeros`; where it contains an operation
+without bounds, it is not solved for.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import numpy as np
 
 from daedalus.errors import SolverError
 from daedalus.model.system.instruction_list import Instructions, read_instructions
+from daedalus.simulation.switching.all_zeros import NotEnclosed, all_zeros
 
 MOST_TIMES = 200_000
 BRANCHING = (ca.OP_FMIN, ca.OP_FMAX, ca.OP_FABS)
@@ -20,7 +23,7 @@ STEPPING = (ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD, ca.OP_REMAINDER)
 JUMPING = (*BRANCHING, *STEPPING, ca.OP_LT, ca.OP_LE, ca.OP_SIGN)
 
 
-class AffineTimes(NamedTuple):
+class SolvedTimes(NamedTuple):
     """Times in order, to rounding, and whether no condition changes at other times."""
 
     times: np.ndarray
@@ -36,15 +39,15 @@ class _Line(NamedTuple):
     steps: bool
 
 
-def affine_times(clock: ca.Function, p: np.ndarray, low: float, high: float) -> AffineTimes:
-    """The times in a span at which values of the clock may change, of those that straight lines decide.
+def solved_times(clock: ca.Function, p: np.ndarray, low: float, high: float) -> SolvedTimes:
+    """The times in a span at which values of the clock may change, of those that can be solved for.
 
     Example
     -------
     >>> import casadi as ca, numpy as np
     >>> t, p = ca.SX.sym("t"), ca.SX.sym("p", 0)
     >>> pulses = ca.Function("clock", [t, p], [ca.fmod(t, 1.0) < 1e-6])
-    >>> affine_times(pulses, np.zeros(0), 0.0, 2.0).times.round(9).tolist()
+    >>> solved_times(pulses, np.zeros(0), 0.0, 2.0).times.round(9).tolist()
     [0.0, 1e-06, 1.0, 1.000001, 2.0]
     """
     t, own = ca.SX.sym("t"), ca.SX.sym("p", len(p))
@@ -54,20 +57,26 @@ def affine_times(clock: ca.Function, p: np.ndarray, low: float, high: float) -> 
     values = ca.Function("values", [t, own], [ca.vertcat(ca.SX(0, 1), *(line.value for line in lines))])
     for line in lines:
         slope = ca.jacobian(line.argument, t)
-        if ca.depends_on(slope, t):
-            complete = False
-            continue
         ends = np.unique(np.concatenate([[low], times, [high]]))
         middle = 0.5 * (ends[1:] + ends[:-1])
         p_all = np.tile(p[:, None], (1, len(middle)))
         inside = values(middle[None, :], p_all)
-        both = ca.Function("line", [t, own, held], [ca.vertcat(line.argument, slope)])
-        argument, rate = both(middle[None, :], p_all, inside).full()
-        more = _passed(ends, middle, argument, rate, line.steps)
+        if ca.depends_on(slope, t):
+            constants = np.vstack([p_all, inside.full()])
+            stretches = (ends[:-1], ends[1:], constants)
+            try:
+                more = all_zeros(line.argument, t, ca.vertcat(own, held), *stretches, line.steps, MOST_TIMES)
+            except NotEnclosed:
+                complete = False
+                continue
+        else:
+            both = ca.Function("line", [t, own, held], [ca.vertcat(line.argument, slope)])
+            argument, rate = both(middle[None, :], p_all, inside).full()
+            more = _passed(ends, middle, argument, rate, line.steps)
         times = np.unique(np.concatenate([times, more]))
         if len(times) > MOST_TIMES:
             raise too_often(low, high)
-    return AffineTimes(times, complete)
+    return SolvedTimes(times, complete)
 
 
 def too_often(low: float, high: float) -> SolverError:
