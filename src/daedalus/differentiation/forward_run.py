@@ -13,7 +13,14 @@ from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.grazing import check_event_inputs, event_records
 from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
 from daedalus.differentiation.events.smoothness import refuse_corners
-from daedalus.differentiation.parts import NextPart, check_progress, end_of_part, in_first_mode, next_part
+from daedalus.differentiation.parts import (
+    NextPart,
+    RestsOnCorner,
+    check_progress,
+    end_of_part,
+    in_first_mode,
+    next_part,
+)
 from daedalus.differentiation.steps.discrete import run_discrete
 from daedalus.differentiation.steps.stepwise import stepwise
 from daedalus.differentiation.variational.augmented import augmented_of
@@ -43,7 +50,15 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Fo
         case = stepwise(case, 'by="discrete"')
     if order == 2:
         refuse_corners(case.system)
-    first = case = in_first_mode(case)
+    try:
+        return _in_parts(case, order, directions, by, by == "discrete")
+    except RestsOnCorner:
+        return _in_parts(case, order, directions, by, False)
+
+
+def _in_parts(case: Case, order: int, directions: Directions, by: str, corners: bool) -> ForwardRun:
+    original = case
+    first = case = in_first_mode(case, corners)
     if case.system.events:
         check_event_inputs(case)
     begin = start = tangent_start(case, directions, order)
@@ -55,7 +70,7 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Fo
         recorded = run(case, augmented, augmented.begin(case, start))
         if recorded is None:
             name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
-            return differentiate(first.with_method(name, why), order, directions, by)
+            return differentiate(original.with_method(name, why), order, directions, by)
         records += event_records(case, augmented, recorded) if case.system.events else ()
         parts.append(RunPart(case, augmented, recorded))
         end = end_of_part(case, recorded.status, [event.guard for event in recorded.events])
@@ -64,7 +79,8 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Fo
         following = next_part(case, end, float(recorded.t[-1]), recorded.y[-1, : augmented.layout.width])
         S, W = _carried(parts[-1], following)
         start = replace(start, S=S, W=W)
-        case, records = following.case, [*records, following.record]
+        case = following.case
+        records = records if following.record is None else [*records, following.record]
         check_progress(case, [float(part.recorded.t[-1]) for part in parts], case.t1 - first.t0)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.directions import WORDS, Directions, read_directions
 from daedalus.differentiation.events.grazing import check_event_inputs
-from daedalus.differentiation.parts import in_first_mode
+from daedalus.differentiation.parts import RestsOnCorner, in_first_mode
 from daedalus.differentiation.steps.adjoint import Segment
 from daedalus.differentiation.steps.adjoint_in_parts import ForwardPart, backward_in_parts, forward_in_parts
 from daedalus.differentiation.steps.stepwise import stepwise
@@ -158,18 +158,27 @@ def gradient(
     directions = read_directions(case.system, wrt, case.intervals)
     if running is not None:
         directions = _without_integral(case, directions)
-    case = in_first_mode(case)
+    original, case = case, in_first_mode(case, corners=True)
     if case.system.events:
         check_event_inputs(case)
     scalar = _expression(case.system, 0.0 if final is None else final, "final")
     if running is not None:
         scalar = scalar + case.system.symbol("x")[_integral_place(case)]
-    found = forward_in_parts(case)
+    try:
+        found = _forward(original, True)
+    except RestsOnCorner:
+        found = _forward(original, False)
+    return pulled_back(*found, directions, scalar)
+
+
+def _forward(case: Case, corners: bool) -> tuple[list[ForwardPart], np.ndarray]:
+    """The nominal run in parts, by an implicit method where "auto" finds that explicit steps are held back."""
+    found = forward_in_parts(in_first_mode(case, corners))
     if found is None:
         name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
-        found = forward_in_parts(in_first_mode(stepwise(case.with_method(name, why), "dd.gradient")))
+        found = forward_in_parts(in_first_mode(stepwise(case.with_method(name, why), "dd.gradient"), corners))
     assert found is not None
-    return pulled_back(*found, directions, scalar)
+    return found
 
 
 def pulled_back(runs: list[ForwardPart], last: np.ndarray, directions: Directions, scalar: ca.SX) -> Gradient:

@@ -2,7 +2,8 @@
 
 Each part is a case of its own, with the same states, inputs and parameters. Other independent constraints describe the
 same motion, so x and its derivatives go on as they are. Across a jump of the equations S⁺ = S + (f⁻ - f⁺) dτ/dθ, with
-τ the moment at which the condition changes.
+τ the moment at which the condition changes. Where steps are differentiated a corner, such as |v| at v = 0, ends a part
+too: a step across it would be differentiated with some stages on one side and some on the other. There f⁻ = f⁺.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ class NextPart(NamedTuple):
 
     case: Case
     slopes: np.ndarray
-    record: Record
+    record: Record | None
+
+
+class RestsOnCorner(Exception):
+    """Parts that end at a corner follow each other without progress: steps have to pass over it."""
 
 
 class End(NamedTuple):
@@ -47,9 +52,9 @@ class End(NamedTuple):
     event: int | None = None
 
 
-def in_first_mode(case: Case) -> Case:
-    """The case with the equations that hold at its start, where conditions make them jump."""
-    jumps = jumping_conditions(case.system)
+def in_first_mode(case: Case, corners: bool = False) -> Case:
+    """The case with the equations that hold at its start, where conditions make them jump, or bend with `corners`."""
+    jumps = jumping_conditions(case.system, corners)
     if jumps is None:
         return case
     modes = jumps.modes_at(_point(case, case.t0, case.row0), None, case.t1 - case.t0)
@@ -59,6 +64,12 @@ def in_first_mode(case: Case) -> Case:
 def goes_on(case: Case, event: int) -> bool:
     """Whether an event is one at which another part begins."""
     return case.system.events[event].purpose.watches_constraints or event >= _own_events(case)
+
+
+def is_corner(case: Case, event: int) -> bool:
+    """Whether the equations only bend at an event: it has no share in first derivatives."""
+    found = case.system.part(FixedModes)
+    return found is not None and event >= _own_events(case) and found.conditions.corners[event - _own_events(case)]
 
 
 def _own_events(case: Case) -> int:
@@ -100,6 +111,11 @@ def _behind_jump(
     turned = tuple(turned[k] if k == which else fixed[k] for k in range(len(turned)))
     guess = None if case.has_formulas else whole
     following = case.going_on(jumps.system(turned), t, row[:n], guess)
+    # Where a corner and a jump meet the jump counts.
+    changed = [k for k in range(len(modes)) if turned[k] != modes[k] and not jumps.corners[k]]
+    which = which if which in changed or not changed else changed[0]
+    if jumps.corners[which]:
+        return NextPart(following, np.eye(n, n + case.system.sizes["u"] + len(case.p)), None)
     leaves = jumps.rates(_point(following, t, following.row0), turned)[which] * (2 * turned[which] - 1)
     if leaves * np.sign(case.t1 - t) < 0:
         raise _sliding(case, t, jumps.texts[which])
@@ -157,6 +173,8 @@ def check_progress(case: Case, times: list[float], span: float) -> None:
     if len(times) < IN_A_ROW or abs(times[-1] - times[-IN_A_ROW]) > SHARE * abs(span):
         return
     found = case.system.part(FixedModes)
+    if found is not None and any(found.conditions.corners):
+        raise RestsOnCorner
     raise _sliding(case, times[-1], found.conditions.texts[0] if found else "on redundant constraints")
 
 

@@ -121,6 +121,38 @@ def test_differences_of_simulate_agree():
     assert len(records_of(sens, EquationsJump)) == 3
 
 
+def bent(jump=0.0, meet=1.0):
+    """A spring that is three times as stiff on one side, and perhaps a force that jumps where it bends."""
+    m = dd.Model("bent")
+    x, v, k = m.state("x", start=2.0), m.state("v", start=0.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -3 * ca.fabs(x) * k - x + jump * ca.if_else(meet * x + 0.5 * v * (1 - meet) > 0, -1.0, 1.5))
+    return m
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("method", ["auto", "radau5", "rodas5p"])
+@pytest.mark.parametrize("kind", [{}, {"jump": 1.0}, {"jump": 1.0, "meet": 2.0}, {"jump": 1.0, "meet": 0.7}])
+def test_steps_are_differentiated_on_one_side_of_a_corner_each(kind, method, rtol):
+    near = [dd.simulate(bent(**kind), 1.5, parameters={"k": k}, rtol=1e-12, atol=1e-13) for k in (1 + 1e-5, 1 - 1e-5)]
+    wanted = (near[0]["x"][-1] - near[1]["x"][-1]) / 2e-5
+    sens = dd.sensitivities(bent(**kind), 1.5, by="discrete", method=method, rtol=rtol)
+    assert sens.d("x", "k") == pytest.approx(wanted, rel=1e-8 + 0.3 * rtol)
+    g = dd.gradient(bent(**kind), 1.5, final="x", wrt=["k"], method=method, rtol=rtol)
+    assert g["k"] == pytest.approx(wanted, rel=1e-8 + 0.3 * rtol)
+
+
+def test_a_run_that_rests_on_a_corner_is_differentiated_over_it():
+    m = dd.Model("rest")
+    x, k = m.state("x", start=0.0), m.parameter("k", 1.0)
+    y = m.state("y", start=1.0)
+    m.equation(m.der(x), -ca.fabs(x))
+    m.equation(m.der(y), -k * y)
+    sens = dd.sensitivities(m, 1.0, by="discrete", rtol=1e-8)
+    assert sens.d("y", "k") == pytest.approx(-np.exp(-1.0), rel=1e-6)
+    assert dd.gradient(m, 1.0, final="y", wrt=["k"], rtol=1e-8)["k"] == pytest.approx(-np.exp(-1.0), rel=1e-6)
+
+
 def test_sliding_along_a_condition_is_refused():
     for call in (dd.sensitivities, lambda *a: dd.gradient(*a, final="x")):
         with pytest.raises(dd.SolverError) as refused:

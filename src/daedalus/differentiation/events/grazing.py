@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.parts import goes_on
+from daedalus.differentiation.parts import goes_on, is_corner
 from daedalus.differentiation.variational.augmented import AnyAugmented
 from daedalus.differentiation.variational.recorded import Recorded
 from daedalus.errors import InputError, SolverError
@@ -31,7 +31,8 @@ def event_records(case: Case, augmented: AnyAugmented, recorded: Recorded) -> tu
     grazes = max(GRAZES, float(np.sqrt(case.settings.call.get("rtol", 0.0))))
     for event in recorded.events:
         name = case.system.events[event.guard].name
-        if case.system.events[event.guard].purpose.watches_constraints:  # other constraints for the same motion
+        # Other constraints for the same motion, and corners, are no matter of the derivative.
+        if case.system.events[event.guard].purpose.watches_constraints or is_corner(case, event.guard):
             continue
         share = _share_of_rate(case, augmented, recorded, event.guard, since, event.time, event.before)
         if share < grazes:
@@ -68,7 +69,7 @@ def _touches(case: Case, augmented: AnyAugmented, recorded: Recorded) -> list[Re
     met: list[Record] = []
     fired = {event.time for event in recorded.events}
     for k, event in enumerate(case.system.events):
-        if event.purpose.watches_constraints:
+        if event.purpose.watches_constraints or is_corner(case, k):
             continue
         allowed = TOUCHES * case.settings.call.get("rtol", 0.0) * np.abs(values[:, k]).max(initial=0.0)
         turns = np.flatnonzero((rates[:-1, k] * rates[1:, k] < 0) & (values[:-1, k] * values[1:, k] > 0))
@@ -93,6 +94,8 @@ def check_event_inputs(case: Case) -> None:
     form = case.form
     symbols = system.symbol("u")[driven]
     for k, event in enumerate(system.events):
+        if is_corner(case, k):
+            continue
         parts = [form.applied(system, system.guards[k])]
         parts += [form.applied(system, system.resets[k, :])] if event.resets else []
         if any(ca.depends_on(part, symbols) for part in parts):

@@ -2,7 +2,7 @@
 
 `if_else(x < k, 1, 3)` and sign(v) move the solution on with another slope from the moment τ at which the condition
 changes; τ moves with what is varied, so that S⁺ = S + (f⁻ - f⁺) dτ/dθ as at an event without reset. fabs, fmax and
-branches that meet have a corner but no jump, f⁻ = f⁺, and need nothing. Which of them jump is found by trying: points
+branches that meet have a corner but no jump, f⁻ = f⁺, and need nothing but steps that end there. Which of them jump is found by trying: points
 on a condition, with its mode on and off.
 """
 
@@ -29,17 +29,23 @@ from daedalus.simulation.result.records_of_derivatives import JumpNotDifferentia
 POINTS, MOVES, JUMPS = 6, 20, 1e-9
 # A guard that is smaller, in units of what it changes by over the span, is zero.
 ZERO = 1e-9
+# Equations are compiled for each combination of modes that a run meets; with more conditions steps pass over corners.
+MOST_CORNERS = 16
 
 
 @dataclass(eq=False)
 class JumpingConditions:
-    """The conditions of a system that make its equations jump, and its equations for each of their modes."""
+    """The conditions of a system that make its equations jump, and its equations for each of their modes.
+
+    corners: for each of them whether the equations only bend there, which matters where steps are differentiated.
+    """
 
     original: System
     texts: tuple[str, ...]
     guards: ca.SX  # of the symbols of the system and of the modes
     modes: ca.SX
     residual: ca.SX
+    corners: tuple[bool, ...]
     made: dict[tuple[int, ...], System] = field(default_factory=dict)
 
     def system(self, modes: tuple[int, ...]) -> System:
@@ -96,8 +102,10 @@ class FixedModes:
     values: tuple[int, ...]
 
 
-def jumping_conditions(system: System) -> JumpingConditions | None:
+def jumping_conditions(system: System, corners: bool = False) -> JumpingConditions | None:
     """The conditions of a system that make it jump, found once and kept with it; None where there are none.
+
+    corners: those at which its equations bend come with them.
 
     Example
     -------
@@ -107,8 +115,10 @@ def jumping_conditions(system: System) -> JumpingConditions | None:
     >>> m.equation(m.der(h), ca.if_else(h > 0.5, -1, -2) - ca.fabs(h))
     >>> jumping_conditions(m.freeze()).texts
     ('h > 0.5',)
+    >>> jumping_conditions(m.freeze(), corners=True).texts
+    ('h > 0.5', 'h > 0')
     """
-    return once(system, _found)
+    return once(system, _found, corners)
 
 
 def unlocated_jumps(system: System) -> list[Record]:
@@ -122,7 +132,7 @@ def _unlocated(system: System) -> tuple[Record, ...]:
     return tuple(JumpNotDifferentiated(name) for name in left if name in STAIRS.values())
 
 
-def _found(system: System) -> JumpingConditions | None:
+def _found(system: System, corners: bool) -> JumpingConditions | None:
     switches = switches_of(system)
     if switches is None:
         return None
@@ -145,17 +155,19 @@ def _found(system: System) -> JumpingConditions | None:
             else:
                 residual, *guards = ca.substitute([residual, *guards], [symbol], [value])
     jumping = [_jumps(system, residual, guards, modes, k) for k in range(len(modes))]
-    if not any(jumping):
+    bends = [corners and len(modes) <= MOST_CORNERS and not jumps for jumps in jumping]
+    chosen = [k for k in range(len(modes)) if jumping[k] or bends[k]]
+    if not chosen:
         return None
-    for k in reversed([k for k, jumps in enumerate(jumping) if not jumps]):
+    for k in reversed([k for k in range(len(modes)) if k not in chosen]):
         residual, *guards = ca.substitute([residual, *guards], [modes[k]], [guards[k] > 0])
-    chosen = [k for k, jumps in enumerate(jumping) if jumps]
     return JumpingConditions(
         system,
         tuple(texts[k] for k in chosen),
         concatenate(guards[k] for k in chosen),
         concatenate(modes[k] for k in chosen),
         residual,
+        tuple(bends[k] for k in chosen),
     )
 
 
