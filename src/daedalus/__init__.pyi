@@ -18,7 +18,12 @@ from daedalus.differentiation.result.sensitivity_result import Sensitivities as 
 from daedalus.differentiation.sensitivities import sensitivities as sensitivities
 from daedalus.display.phase_portrait import phase_portrait as phase_portrait
 from daedalus.display.torque_speed import torque_speed as torque_speed
+from daedalus.ensembles.distributions import lognormal as lognormal
+from daedalus.ensembles.distributions import normal as normal
+from daedalus.ensembles.distributions import uniform as uniform
 from daedalus.ensembles.ensemble import Ensemble as Ensemble
+from daedalus.ensembles.sample import Sample as Sample
+from daedalus.ensembles.sample import sample as sample
 from daedalus.ensembles.sweep import sweep as sweep
 from daedalus.errors import DaedalusError as DaedalusError
 from daedalus.errors import InconsistentStartError as InconsistentStartError
@@ -88,11 +93,11 @@ from daedalus.reduction.forms.eliminate import eliminate as eliminate
 from daedalus.reduction.forms.first_order import to_first_order as to_first_order
 from daedalus.reduction.forms.semi_explicit import to_semi_explicit as to_semi_explicit
 from daedalus.reduction.reduce import reduce as reduce
+from daedalus.saved_results import load as load
 from daedalus.scipy_calls.solve_dae import solve_dae as solve_dae
 from daedalus.scipy_calls.solve_ivp import solve_ivp as solve_ivp
 from daedalus.simulation.prepare import PreparedRun as PreparedRun
 from daedalus.simulation.prepare import prepare as prepare
-from daedalus.simulation.result.loaded_run import load as load
 from daedalus.simulation.result.trajectory import Trajectory as Trajectory
 from daedalus.simulation.simulate import simulate as simulate
 from daedalus.studies.convergence import convergence as convergence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.ensembles.saved_ensemble import save_dataset
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
 
@@ -43,16 +44,41 @@ class Ensemble:
     @property
     def success(self) -> xarray.DataArray:
         """Whether each case reached its end."""
-        return self.data["success"]
+        return self._of_cases("success")
 
     @property
     def stop_reason(self) -> xarray.DataArray:
         """How each case ended, in a sentence."""
-        return self.data["stop_reason"]
+        return self._of_cases("stop_reason")
+
+    def _of_cases(self, name: str) -> xarray.DataArray:
+        if self.is_summary:
+            raise InputError(
+                f"A summary keeps no {name} of every case.",
+                f"{int(self.data['cases'])} cases went in, {len(self.failed)} were left out",
+                remedy="en.failed, or a sweep without summary=",
+            )
+        return self.data[name]
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it holds statistics over the cases instead of the cases."""
+        return "summary" in self.data.dims
 
     @property
     def failed(self) -> list[tuple[dict[str, float], str]]:
         """The cases that failed: their values and why."""
+        return self._left_out() if self.is_summary else self._without_success()
+
+    def _left_out(self) -> list[tuple[dict[str, float], str]]:
+        """The cases that went into no statistic."""
+        prefix, reasons = "failed_", self.data["failed_reason"].values
+        names = [str(n).removeprefix(prefix) for n in self.data.data_vars if str(n).startswith(prefix)]
+        swept = [n for n in names if n not in ("case", "reason")]
+        columns = {n: self.data[prefix + n].values for n in swept}
+        return [({n: float(columns[n][k]) for n in swept}, str(reason)) for k, reason in enumerate(reasons)]
+
+    def _without_success(self) -> list[tuple[dict[str, float], str]]:
         names = [str(d) for d in self.success.dims]
         found = []
         for index in np.argwhere(~self.success.values):
@@ -67,8 +93,20 @@ class Ensemble:
         return self.data
 
     def save(self, path: str | Path) -> None:
-        """Write the result to a NetCDF file, readable with `xarray.open_dataset`."""
-        self.data.to_netcdf(path, engine="h5netcdf")
+        """Write the result to a NetCDF file: `dd.load` reads it back, and `xarray.open_dataset` opens it.
+
+        Example
+        -------
+        >>> import daedalus as dd, tempfile, os
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0); k = m.parameter("k", 1.0)
+        >>> m.equation(m.der(x), -k * x)
+        >>> file = os.path.join(tempfile.mkdtemp(), "sweep.nc")
+        >>> dd.sweep(m, 1.0, over={"k": [1.0, 2.0]}).save(file)
+        >>> dd.load(file)
+        Ensemble(2 k: 2 of 2 cases reached the end)
+        """
+        save_dataset(self.data, Path(path))
 
     def plot(self, name: str | None = None, ax: Axes | None = None) -> Any:
         """Draw one variable over time, a line a case.
@@ -86,6 +124,9 @@ class Ensemble:
         return plot_ensemble(self, name, ax)
 
     def __repr__(self) -> str:
+        if self.is_summary:
+            labels = ", ".join(str(label) for label in self.data["summary"].values)
+            return f"Ensemble({labels} over {int(self.data['cases'])} cases; {len(self.failed)} left out)"
         cases, good = self.success.size, int(self.success.sum())
         sizes = " × ".join(f"{n} {d}" for d, n in zip(self.success.dims, self.success.shape))
         return f"Ensemble({sizes}: {good} of {cases} cases reached the end)"

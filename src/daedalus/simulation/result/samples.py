@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.compilation import Compiled
 from daedalus.errors import InputError
+from daedalus.model.names import split_index
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant, by_shape, labels_of
 
@@ -67,11 +68,10 @@ class Samples:
             return by_shape(self._x[:, known[0]].copy(), known[1])
         if name in ("t", "time"):
             return self._times
-        try:
-            place = self._plant.system.place(name)
-        except InputError:
+        if name in self._plant.output_slices or split_index(name)[0] in self._plant.output_slices:
             position, shape = self._plant.output_place(name)
             return by_shape(self._readout[:, position], shape)
+        place = self._plant.system.place(name)
         if place.letter is not None:
             return by_shape(self._vector(place.letter)[:, place.span].copy(), place.shape)
         # A derivative that is a state in some elements only.

@@ -1,0 +1,111 @@
+"""How one case of a sweep is run: on the road of all cases, with numbers of its own.
+
+Where a run may begin anywhere, the numbers of a case are written straight into the vectors of the road; where its start
+has to be solved for, or its inputs are put into the equations, a case takes the road of `simulate` by name.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from daedalus.ensembles.cases import Cases
+from daedalus.errors import DaedalusError, InputError
+from daedalus.model.values import parameter_values, plain_start
+from daedalus.simulation.result.ending import ENDINGS, Ending
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.judge import judged
+from daedalus.simulation.run.next_piece import next_piece
+from daedalus.simulation.run.pieces import Piece, go_on, read_piece
+from daedalus.simulation.run.request import Request
+from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.simulate import travel
+from daedalus.simulation.singular.independence import independence_of
+
+_ARGUMENTS = {"p": "parameters", "x": "start", "u": "inputs"}
+
+
+def of_case(request: Request, cases: Cases, case: int) -> Request:
+    """The request of one case: its values written over those given for all."""
+    values, changed = cases.values(case), dict[str, Any]()
+    for axis in cases.axes:
+        key = _ARGUMENTS[str(axis.place.letter)]
+        given = changed.get(key, getattr(request, key))
+        changed[key] = {**(given or {}), axis.name: values[axis.name]}
+    return request._replace(**changed)
+
+
+class PlainRun(NamedTuple):
+    """A run that reached its end: states at the times asked for, and the numbers it was driven by."""
+
+    x: np.ndarray  # (times, n)
+    u: np.ndarray
+    p: np.ndarray
+
+
+class CaseRuns:
+    """All that the runs of a sweep share; called with the number of a case it gives its run, or why there is none."""
+
+    def __init__(self, road: Road, request: Request, cases: Cases, cancel: Any, plain: bool) -> None:
+        self.road, self.cases, self.cancel = road, cases, cancel
+        self._request, self._plain = request, plain
+        self._tables = self.road.drive.core_tables() if self.road.drive.tables else None
+        self._may_branch = independence_of(self.road.settings.plant) is not None
+        self._vectors = self._written_at_once()
+
+    def __call__(self, case: int) -> PlainRun | Trajectory | str:
+        """The run of a case, or why there is none."""
+        try:
+            if self._vectors is None:
+                return travel(self._road_of(case), cancel=self.cancel)
+            return self._run_at_once(case, self._vectors)
+        except DaedalusError as error:
+            # What is wrong with all cases is raised; a number that is none belongs to its case.
+            if isinstance(error, InputError) and self.cases.is_finite(case):
+                raise
+            return str(error).replace("\n", " ")
+
+    # -- numbers written straight into the vectors of the road ----------------------------------------------------
+
+    def _written_at_once(self) -> dict[str, np.ndarray] | None:
+        """The vectors x, u and p that all cases share, where numbers of a case can be written over them."""
+        road, start = self.road, self._request.start
+        placed = self.cases.placed_in(road.system)
+        if placed is None or not road.settings.begins_anywhere or road.drive.callbacks:
+            return None
+        x = plain_start(road.system, start) if start is None or type(start) is dict else None
+        if x is None:
+            return None
+        self.cases = placed
+        return {"x": x, "u": road.drive.constants, "p": parameter_values(road.system, road.request.parameters)}
+
+    def _run_at_once(self, case: int, shared: dict[str, np.ndarray]) -> PlainRun | Trajectory:
+        """A run whose numbers are vectors; one that needs a second look becomes a trajectory."""
+        road, swept, request = self.road, self.cases.letters, self.road.request
+        x, u, p = (shared[letter].copy() if letter in swept else shared[letter] for letter in ("x", "u", "p"))
+        self.cases.write(case, {"x": x, "u": u, "p": p})
+        settings, tables, core_u, core_p = road.settings, self._tables, u, p
+        if settings.switches is not None or settings.stops is not None:
+            core_u, tables = settings.core_inputs(u, tables, p, request.span)
+            core_p = settings.core_parameters(p)
+        run = settings.plan.run(*request.span, x, core_u, core_p, request.save_at, tables, None, self.cancel)
+        ending = ENDINGS[run.status]
+        if ending is Ending.FINISHED and self._plain and not self._may_branch:
+            return PlainRun(run.x, u, p)
+        piece = Piece(settings, road.drive._replace(constants=u), p, request.t0, x, road.why)
+        whole = read_piece(piece, run, request.t1)
+        if not ending.final:
+            rules = partial(next_piece, self._road_of(case), piece)
+            whole = go_on(whole, rules, request.t1, request.save_at, None, self.cancel)
+        return judged(whole, request, piece)
+
+    # -- numbers by name ---------------------------------------------------------------------------------------------
+
+    def _road_of(self, case: int) -> Road:
+        """The road of all cases with the numbers of one."""
+        own = of_case(self._request, self.cases, case)
+        if "u" in self.cases.letters:
+            return find_road(own)
+        return self.road._replace(request=own._replace(inputs=self.road.request.inputs))

@@ -1,0 +1,152 @@
+"""The cases of a sweep: which values each one has. Combinations are counted, never listed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from daedalus.ensembles.sample import Sample
+from daedalus.errors import InputError
+from daedalus.model.names import split_index
+from daedalus.model.system.system import Place, System
+
+_SWEPT = ("p", "x", "u")
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """The values of one name: (values,), or (values, elements) of a vector."""
+
+    place: Place
+    values: np.ndarray
+
+    @property
+    def name(self) -> str:
+        """The name as the user wrote it."""
+        return self.place.name
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """All cases of a sweep: every combination of the axes, or the axes side by side."""
+
+    axes: tuple[Axis, ...]
+    product: bool
+    names: tuple[str, ...]  # of the coordinates of the result
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The dimensions of the result: one an axis, or "case"."""
+        return self.names if self.product else ("case",)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of `dims`."""
+        lengths = tuple(len(axis.values) for axis in self.axes)
+        return lengths if self.product else lengths[:1]
+
+    @cached_property
+    def count(self) -> int:
+        """How many cases there are."""
+        total = 1
+        for length in self.shape:
+            total *= length
+        return total
+
+    def positions(self, case: int) -> tuple[int, ...]:
+        """Where on its axes a case lies, the last axis fastest."""
+        if not self.product:
+            return (case,) * len(self.axes)
+        found = []
+        for length in reversed(self.shape):
+            case, k = divmod(case, length)
+            found.append(k)
+        return tuple(reversed(found))
+
+    def values(self, case: int) -> dict[str, Any]:
+        """The values of a case by name."""
+        return {
+            axis.name: axis.values[k].item() if axis.values.ndim == 1 else axis.values[k]
+            for axis, k in zip(self.axes, self.positions(case))
+        }
+
+    def write(self, case: int, vectors: Mapping[str, np.ndarray]) -> None:
+        """Write the values of a case into the vectors x, u and p."""
+        for axis, k in zip(self.axes, self.positions(case)):
+            vectors[str(axis.place.letter)][axis.place.positions] = axis.values[k]
+
+    @cached_property
+    def letters(self) -> frozenset[str]:
+        """Which of states (x), inputs (u) and parameters (p) are swept."""
+        return frozenset(str(axis.place.letter) for axis in self.axes)
+
+    def is_finite(self, case: int) -> bool:
+        """Whether all values of a case are numbers."""
+        return all(bool(np.isfinite(axis.values[k]).all()) for axis, k in zip(self.axes, self.positions(case)))
+
+    def placed_in(self, system: System) -> Cases | None:
+        """The same cases with the places that their names have in another system; None where it lacks one."""
+        axes = []
+        for axis in self.axes:
+            place = system.place(axis.name) if split_index(axis.name)[0] in system.places else None
+            if place is None or place.letter != axis.place.letter:
+                return None
+            axes.append(replace(axis, place=place))
+        return replace(self, axes=tuple(axes))
+
+
+def read_cases(system: System, over: object, combine: str) -> Cases:
+    """The cases that `over=` describes: lists by name, a `dd.sample`, a data frame or a Dataset."""
+    if combine not in ("product", "zip"):
+        raise InputError(f"combine={combine!r} means nothing.", remedy='combine="product" or combine="zip"')
+    columns, side_by_side = _columns(over)
+    product = combine == "product" and not side_by_side
+    axes = tuple(_axis(system, name, values, product) for name, values in columns.items())
+    lengths = {axis.name: len(axis.values) for axis in axes}
+    if not product and len(set(lengths.values())) > 1:
+        raise InputError('combine="zip" needs lists of one length.', f"got {lengths}")
+    # A swept start value x gets the dimension x_start, since x itself is a variable of the result.
+    states = {v.name for v in system.of_kind("state")}
+    names = tuple(f"{axis.name}_start" if axis.name in states else axis.name for axis in axes)
+    return Cases(axes, product, names)
+
+
+def _columns(over: object) -> tuple[Mapping[str, Any], bool]:
+    """Values by name, and whether they belong together row by row."""
+    if isinstance(over, Sample):
+        return over.columns, True
+    if hasattr(over, "columns") and hasattr(over, "to_numpy"):  # a data frame: its rows are cases
+        return {str(name): over[name].to_numpy() for name in over.columns}, True  # type: ignore[index]
+    if hasattr(over, "data_vars"):  # a Dataset: its variables share their dimension
+        return {str(name): values.to_numpy() for name, values in over.data_vars.items()}, True
+    if not isinstance(over, Mapping) or not over:
+        raise InputError(
+            "over= takes lists of values by name.",
+            f"got {over!r}"[:120],
+            remedy='over={"L": [1.0, 2.0]}, a dd.sample(...) or a data frame',
+        )
+    return over, False
+
+
+def _axis(system: System, name: str, values: Any, product: bool) -> Axis:
+    place = system.place(name)
+    if place.letter not in _SWEPT:
+        raise InputError(f"{name} cannot be swept.", "only parameters, start values and inputs can")
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty((0, 0))
+    size = len(place.positions)
+    fits = (array.ndim == 1 and size == 1) or (array.ndim == 2 and not product and array.shape[1] == size)
+    if not fits or len(array) == 0:
+        raise InputError(
+            f"The values of {name} are not a list of numbers.",
+            f"{name} has {size} element{'s' if size > 1 else ''}, the values have shape {array.shape}",
+            remedy=f'over={{"{place.element(0).name}": [1.0, 2.0]}}, one element at a time'
+            + (f', or combine="zip" with an array (cases, {size})' if size > 1 else ""),
+        )
+    return Axis(place, array)

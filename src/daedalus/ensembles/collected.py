@@ -1,0 +1,152 @@
+"""The results of cases put together as they come in: all of them side by side, or only statistics over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from daedalus.ensembles.cases import Cases
+from daedalus.ensembles.columns import Column
+from daedalus.ensembles.memory_needed import check_memory
+from daedalus.ensembles.quantile_sketch import levels_needed, places_for
+from daedalus.ensembles.statistics import Statistic, Statistics
+
+# Cases that statistics take in at once, whatever the number of threads.
+_BLOCK = 64
+NOT_RUN = "not run: interrupted by the user"
+Variables = dict[str, tuple[Any, ...]]
+
+
+class CaseResult(NamedTuple):
+    """What is left of a run: one array (times, ...) a column, whether it ended well, and how it ended."""
+
+    rows: list[np.ndarray]
+    success: bool
+    reason: str | None  # None where it is that of all runs that finish
+    end: float
+
+
+class Collected(Protocol):
+    """Where the results of a sweep go, block by block in the order of the cases."""
+
+    def take(self, first: int, results: Sequence[CaseResult]) -> None:
+        """Take in the results of the cases from `first` on."""
+
+    def variables(self, finished: str) -> tuple[Variables, Variables]:
+        """The variables and the coordinates of the Dataset; `finished` is how runs end that reach their end."""
+
+
+class KeptCases:
+    """All results side by side; NaN where a case has no data."""
+
+    def __init__(self, cases: Cases, columns: Sequence[Column], times: np.ndarray, end_only: bool) -> None:
+        self.cases, self.columns, self.end_only = cases, columns, end_only
+        width = sum(column.width for column in columns)
+        check_memory(
+            8 * cases.count * len(times) * (width + 1),
+            f"{cases.count:.3g} cases, {len(times)} times, {width} numbers each",
+            'summary=("mean", "std", 0.05, 0.95), save_at="end", outputs=[...], or fewer combinations',
+        )
+        self._values = [np.full((cases.count, len(times), *column.shape), np.nan) for column in columns]
+        self._success = np.zeros(cases.count, dtype=bool)
+        self._end = np.full(cases.count, np.nan)
+        self._reasons: dict[int, str | None] = {}
+
+    def take(self, first: int, results: Sequence[CaseResult]) -> None:
+        """Take in the results of the cases from `first` on."""
+        for k, result in enumerate(results, first):
+            for block, rows in zip(self._values, result.rows):
+                block[k, : len(rows)] = rows
+            self._success[k], self._end[k] = result.success, result.end
+            self._reasons[k] = result.reason
+
+    def variables(self, finished: str) -> tuple[Variables, Variables]:
+        """The variables and the coordinates of the Dataset."""
+        shape, dims = self.cases.shape, list(self.cases.dims)
+        found: Variables = {
+            column.name: ([*dims, "time", *column.dims], values.reshape(*shape, *values.shape[1:]), _units(column))
+            for column, values in zip(self.columns, self._values)
+        }
+        reasons = [self._reasons.get(k, NOT_RUN) or finished for k in range(self.cases.count)]
+        found["success"] = (dims, self._success.reshape(shape))
+        found["stop_reason"] = (dims, np.array(reasons, dtype=str).reshape(shape))
+        if self.end_only:
+            found["end_time"] = (dims, self._end.reshape(shape))
+        return found, _case_coordinates(self.cases)
+
+
+class SummarisedCases:
+    """Statistics over the cases that have a value at every time; the others are listed with their reasons."""
+
+    def __init__(
+        self, cases: Cases, columns: Sequence[Column], times: np.ndarray, statistics: Sequence[Statistic]
+    ) -> None:
+        self.cases, self.columns, self.times = cases, columns, len(times)
+        channels = len(times) * sum(column.width for column in columns)
+        quantiles = any(isinstance(s, float) for s in statistics)
+        places = places_for(cases.count) if quantiles else 0
+        check_memory(
+            8 * channels * (4 + places * (levels_needed(cases.count, max(places, 1)) + 1 if quantiles else 0)),
+            f"{cases.count:.3g} cases, {channels} numbers with {places} places each",
+            "fewer times, outputs=[...], or no quantiles",
+        )
+        self._summary = Statistics(statistics, channels, cases.count)
+        self._left_out: list[tuple[int, str]] = []
+        self._waiting: list[np.ndarray] = []
+        self._taken = 0
+
+    def take(self, first: int, results: Sequence[CaseResult]) -> None:
+        """Take in the results of the cases from `first` on."""
+        for k, result in enumerate(results, first):
+            if result.success and all(len(rows) == self.times for rows in result.rows):
+                self._waiting.append(np.concatenate([rows.reshape(-1) for rows in result.rows]))
+                if len(self._waiting) == _BLOCK:
+                    self._add_waiting()
+            else:
+                self._left_out.append((k, result.reason or "it has no value at the last times"))
+        self._taken += len(results)
+
+    def _add_waiting(self) -> None:
+        if self._waiting:
+            self._summary.add(np.stack(self._waiting))
+        self._waiting = []
+
+    def variables(self, finished: str) -> tuple[Variables, Variables]:
+        """The variables and the coordinates of the Dataset."""
+        self._add_waiting()
+        values, found, begin = np.stack(self._summary.values()), Variables(), 0
+        for column in self.columns:
+            end = begin + self.times * column.width
+            block = values[:, begin:end].reshape(len(values), self.times, *column.shape)
+            found[column.name] = (["summary", "time", *column.dims], block, _units(column))
+            begin = end
+        labels = np.empty(len(values), dtype=object)
+        labels[:] = self._summary.statistics
+        found["cases"] = ((), self._summary.count)
+        found["not_run"] = ((), self.cases.count - self._taken)
+        numbers = np.array([k for k, _ in self._left_out], dtype=int)
+        found["failed_case"] = (["failure"], numbers)
+        found["failed_reason"] = (["failure"], np.array([reason for _, reason in self._left_out], dtype=str))
+        values_of = [self.cases.values(int(k)) for k in numbers]
+        for axis in self.cases.axes:
+            if axis.values.ndim == 1:
+                of_axis = np.array([values[axis.name] for values in values_of], dtype=float)
+                found[f"failed_{axis.name}"] = (["failure"], of_axis)
+        return found, {"summary": (["summary"], labels)}
+
+
+def _units(column: Column) -> dict[str, str]:
+    return {"units": column.unit} if column.unit else {}
+
+
+def _case_coordinates(cases: Cases) -> Variables:
+    """The values of every axis along its dimension."""
+    found: Variables = {}
+    for k, axis in enumerate(cases.axes):
+        dim = cases.dims[k] if cases.product else "case"
+        name = cases.names[k]
+        inner = [] if axis.values.ndim == 1 else [f"{axis.name}_index"]
+        found[name] = ([dim, *inner], axis.values)
+    return found

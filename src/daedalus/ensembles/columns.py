@@ -1,0 +1,61 @@
+"""What is kept of every case: names, their shapes and units, and their values as one row of numbers a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.names import did_you_mean
+from daedalus.simulation.result.labelled_samples import recorded_names, unit_of
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.run.road import Road
+
+
+class Column(NamedTuple):
+    """One name of the result."""
+
+    name: str
+    shape: tuple[int, ...]
+    unit: str
+
+    @property
+    def width(self) -> int:
+        """How many numbers it is at one time."""
+        return int(np.prod(self.shape, dtype=int))
+
+    @property
+    def dims(self) -> list[str]:
+        """The names of its own dimensions."""
+        return [f"{self.name}_index", f"{self.name}_column"][: len(self.shape)]
+
+
+def columns_of(road: Road, outputs: Sequence[str] | None, taken: Sequence[str]) -> list[Column]:
+    """The names that a sweep keeps: those asked for, or all that a run records but for the dimensions `taken`."""
+    plant = road.settings.plant
+    none = Samples(plant, road.drive, np.zeros(0), np.zeros(0), np.zeros((0, 0)))
+    if isinstance(outputs, str):
+        outputs = [outputs]
+    known = [name for name in recorded_names(none) if name not in taken]
+    for name in outputs or ():
+        if not _is_known(none, name):
+            raise InputError(f"The model has no variable {name!r} to keep.", remedy=did_you_mean(name, known))
+    return [Column(name, _shape(none, name), unit_of(road.system, name)) for name in (outputs or known)]
+
+
+def _is_known(samples: Samples, name: str) -> bool:
+    """Whether a run can be asked for a name, which may be one element of another, as `"x[0]"` is."""
+    try:
+        _shape(samples, name)
+    except InputError:
+        return False
+    return True
+
+
+def _shape(samples: Samples, name: str) -> tuple[int, ...]:
+    plant = samples._plant
+    if name in plant.output_slices:
+        return tuple(plant.output_place(name)[1])
+    return tuple(plant.system.place(name).shape)

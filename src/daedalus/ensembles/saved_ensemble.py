@@ -1,0 +1,109 @@
+"""An ensemble in a file: labelled arrays as NetCDF for any tool, behind its end the same as plain data under a seal.
+
+To add a kind of values: one line in `_described`, one in `_rebuilt`.
+"""
+
+from __future__ import annotations
+
+import os
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.system.plain_record import PlainRecord
+from daedalus.simulation.result.sealed_record import append_record
+
+if TYPE_CHECKING:
+    import xarray
+
+KIND = "ensemble"
+_NUMBERS, _FLAGS, _COUNTS, _TEXTS, _LABELS = "numbers", "flags", "counts", "texts", "labels"
+
+
+def save_dataset(data: xarray.Dataset, path: Path) -> None:
+    """Write the data of an ensemble; an existing file is replaced only when the new one is complete."""
+    if path.suffix not in (".nc", ".nc4", ".h5"):
+        raise InputError(
+            "A sweep is saved as NetCDF.", f"got the file name {path.name!r}", remedy='en.save("sweep.nc")'
+        )
+    if not path.parent.exists():
+        raise InputError("The folder does not exist.", str(path.parent), remedy="make it first")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    arrays: dict[str, np.ndarray] = {}
+    variables = [_described(str(name), data[name], arrays) for name in data.variables]
+    try:
+        _with_plain_labels(data).to_netcdf(partial, engine="h5netcdf")
+        append_record(partial, {"kind": KIND, "title": data.attrs["title"], "variables": variables}, arrays)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def dataset_of(record: PlainRecord, arrays: dict[str, np.ndarray]) -> xarray.Dataset:
+    """The data of the ensemble that a record describes."""
+    import xarray
+
+    record.only(("kind", "title", "variables"))
+    variables: dict[str, Any] = {}
+    coordinates: dict[str, Any] = {}
+    for part in record.parts("variables"):
+        part.only(("name", "dims", "shape", "what", "texts", "labels", "units", "coordinate"))
+        place = coordinates if part.flag("coordinate") else variables
+        units = part.text("units")
+        place[part.text("name")] = (part.texts("dims"), _rebuilt(part, arrays), {"units": units} if units else {})
+    return xarray.Dataset(variables, coords=coordinates, attrs={"title": record.text("title")})
+
+
+def _described(name: str, values: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What a file says of one variable; its numbers go to `arrays`."""
+    data, told = values.values, dict[str, Any]()
+    what = {"f": _NUMBERS, "b": _FLAGS, "i": _COUNTS, "U": _TEXTS, "O": _LABELS}[data.dtype.kind]
+    if what == _TEXTS:
+        told["texts"], codes = (part.tolist() for part in np.unique(data, return_inverse=True))
+        arrays[name] = np.ravel(np.array(codes, dtype=float))
+    elif what == _LABELS:
+        told["labels"] = data.tolist()
+    else:
+        arrays[name] = data.astype(float).ravel()
+    is_coordinate = name in values.coords
+    return {
+        "name": name, "dims": list(values.dims), "shape": list(data.shape), "what": what,
+        "units": values.attrs.get("units", ""), "coordinate": is_coordinate, **told,
+    }  # fmt: skip
+
+
+def _rebuilt(part: PlainRecord, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """The values of one variable."""
+    name, shape = part.text("name"), tuple(part.integers("shape", below=2**40).tolist())
+    what = part.word("what", (_NUMBERS, _FLAGS, _COUNTS, _TEXTS, _LABELS))
+    if what == _LABELS:
+        labels = np.empty(shape, dtype=object)
+        labels[:] = [s if isinstance(s, str) else float(s) for s in part.items("labels", prod(shape))]
+        return labels
+    numbers = arrays.get(name)
+    if numbers is None or numbers.shape != (prod(shape),):
+        raise part.misfit("shape", f"{prod(shape)} numbers", None if numbers is None else numbers.shape)
+    if what == _TEXTS:
+        texts = part.texts("texts")
+        codes = _codes(part, numbers, len(texts))
+        return np.array(texts, dtype=str)[codes].reshape(shape) if texts else np.zeros(shape, dtype=str)
+    kinds = {_NUMBERS: float, _FLAGS: bool, _COUNTS: int}
+    return numbers.astype(kinds[what]).reshape(shape)
+
+
+def _codes(part: PlainRecord, numbers: np.ndarray, count: int) -> np.ndarray:
+    """Which text each entry is."""
+    codes = numbers.astype(int)
+    if np.any(codes != numbers) or np.any(codes < 0) or np.any(codes >= max(count, 1)):
+        raise part.misfit("texts", f"numbers of {count} texts", numbers.tolist()[:8])
+    return codes
+
+
+def _with_plain_labels(data: Any) -> Any:
+    """The Dataset with labels of one kind, as NetCDF takes them."""
+    if "summary" not in data.coords:
+        return data
+    return data.assign_coords(summary=[str(label) for label in data["summary"].values])

@@ -1,0 +1,63 @@
+"""Results read back from files, whatever they are: runs, ensembles. Nothing in a file is executed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daedalus.ensembles.ensemble import Ensemble
+from daedalus.ensembles.saved_ensemble import KIND as ENSEMBLE
+from daedalus.ensembles.saved_ensemble import dataset_of
+from daedalus.model.system.plain_record import PlainRecord
+from daedalus.simulation.result.loaded_run import run_of, run_of_before
+from daedalus.simulation.result.rebuilt_run import cannot_be_rebuilt
+from daedalus.simulation.result.sealed_record import read_record
+
+
+def _ensemble_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Ensemble:
+    return Ensemble(dataset_of(description, arrays))
+
+
+# How the record of each kind of result is read; a record without a kind is that of a run.
+READERS: dict[str, Callable[[PlainRecord, dict[str, np.ndarray]], Any]] = {ENSEMBLE: _ensemble_of}
+
+
+def load(path: str | Path, trusted: bool = False) -> Any:
+    """Read what `save` wrote: a trajectory, whose `at`, `plot` and `drift` work as before, or an ensemble.
+
+    Nothing in a file is executed: it holds names, numbers and formulas as plain data, checked against a closed list of
+    operations and bound to a checksum. A file that was damaged or changed, or that never was a saved run, raises an
+    InputError that says so.
+
+    Parameters
+    ----------
+    path: the file.
+    trusted: also read a file of a version before this format, whose model is held as CasADi's serialised functions.
+        These can run code, so say so only of files whose origin you know; save the run again, and it is plain data.
+
+    Example
+    -------
+    >>> import daedalus as dd, tempfile, os
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=1.0)
+    >>> m.equation(m.der(x), -x)
+    >>> file = os.path.join(tempfile.mkdtemp(), "run.nc")
+    >>> dd.simulate(m, 1.0).save(file)
+    >>> dd.load(file).stop_reason
+    'reached t = 1'
+    """
+    place = Path(path)
+    try:
+        found = read_record(place)
+        if found is None:
+            return run_of_before(place, trusted)
+        description, arrays = found
+        if "kind" in description:
+            return READERS[description.word("kind", READERS)](description, arrays)
+        return run_of(description, arrays)
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        # The parts fit each other, but what they make is nothing that the package could have saved.
+        raise cannot_be_rebuilt(error) from error
