@@ -68,6 +68,8 @@ _PLACES = {
     "differentiation.gradient": "gradient Gradient",
     "differentiation.sensitivities": "sensitivities",
     "differentiation.result.sensitivity_result": "Sensitivities",
+    "display.comparison_plot": "compare",
+    "display.motion.animation": "Animation",
     "display.phase_portrait": "phase_portrait",
     "display.torque_speed": "torque_speed",
     "integrators.tableaux.tableau": "Tableau",

@@ -16,6 +16,8 @@ from daedalus.differentiation.gradient import Gradient as Gradient
 from daedalus.differentiation.gradient import gradient as gradient
 from daedalus.differentiation.result.sensitivity_result import Sensitivities as Sensitivities
 from daedalus.differentiation.sensitivities import sensitivities as sensitivities
+from daedalus.display.comparison_plot import compare as compare
+from daedalus.display.motion.animation import Animation as Animation
 from daedalus.display.phase_portrait import phase_portrait as phase_portrait
 from daedalus.display.torque_speed import torque_speed as torque_speed
 from daedalus.ensembles.distributions import lognormal as lognormal

@@ -21,7 +21,7 @@ def run():
 
 def test_a_panel_for_each_unit(run):
     figure = run.plot()
-    assert [ax.get_ylabel() for ax in figure.axes] == ["[m]", "[m/s]", "sum"]
+    assert [ax.get_ylabel() for ax in figure.axes] == ["x [m]", "v [m/s]", "sum"]
     assert [line.get_label() for line in figure.axes[0].lines[:2]] == ["x[0]", "x[1]"]
     plt.close(figure)
 

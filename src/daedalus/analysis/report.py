@@ -16,6 +16,7 @@ from daedalus.model.names import counted
 from daedalus.model.system.system import System
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # print(report) is one screen of this width: lists are cut after so many entries.
@@ -106,11 +107,11 @@ class Report:
             return f"{linear} {self.kind} with equations that say nothing new"
         return f"{linear} {self.kind}" + (f" of index {self.index}" if self.is_dae else "")
 
-    def plot(self) -> Figure:
-        """The incidence of the equations in block-triangular order, as a figure."""
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """The incidence of the equations in block-triangular order, as a figure; with `ax` drawn into that panel."""
         from daedalus.display.incidence_plot import incidence_plot
 
-        return incidence_plot(self)
+        return incidence_plot(self, ax)
 
     def __str__(self) -> str:
         lines = [f"{self.system.name}: {self.verdict}", *self._counts()]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.display.look import look
 from daedalus.studies.measured_order import Convergence
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ MOST_VARIABLES = 8
 BELOW = 0.4
 
 
+@look()
 def plot_convergence(measured: Convergence, ax: Axes | None) -> Any:
     """Draw all errors, those left out of the fits hollow, and return the figure."""
     import matplotlib.pyplot as plt

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from daedalus.display.look import COLOURS
+
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from daedalus.analysis.report import Report
@@ -17,7 +20,7 @@ NAMED = 40
 SMALLEST_OPEN = 8.0
 
 
-def incidence_plot(report: Report) -> Figure:
+def incidence_plot(report: Report, ax: Axes | None = None) -> Figure:
     """A figure of the incidence: one mark where an unknown occurs in an equation, filled where its derivative does.
 
     Rows and columns are in block-triangular order, with a frame around each block: what stands in a frame must be
@@ -43,19 +46,19 @@ def incidence_plot(report: Report) -> Figure:
     row_place, column_place = np.argsort(rows), np.argsort(columns)
 
     side = float(np.clip(0.3 * max(s.count, s.size) + 2, 4, 10))
-    figure = Figure(figsize=(side, side), layout="constrained")
-    axes = figure.add_subplot()
+    figure = Figure(figsize=(side, side), layout="constrained") if ax is None else ax.figure
+    axes = figure.add_subplot() if ax is None else ax
     area = float(np.clip(4e4 / max(s.count, s.size, 1) ** 2, 0.5, 120))
     # Small marks are told apart by colour, since nobody sees whether they are filled.
     plain = "none" if area > SMALLEST_OPEN else "0.65"
-    for derived, colour, label in ((False, plain, "unknown"), (True, "tab:blue", "its derivative")):
+    for derived, colour, label in ((False, plain, "unknown"), (True, COLOURS[0], "its derivative")):
         chosen = (s.orders > 0) == derived
         axes.scatter(
             column_place[s.columns[chosen]],
             row_place[s.rows[chosen]],
             s=area,
             c=colour,
-            edgecolors="tab:blue" if colour == "none" else colour,
+            edgecolors=COLOURS[0] if colour == "none" else colour,
             label=label,
         )
     corner_row = corner_column = 0
@@ -73,4 +76,4 @@ def incidence_plot(report: Report) -> Figure:
         axes.set(xlabel="unknowns", ylabel="equations")
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.02), ncols=2, frameon=False)
     axes.set_title(f"{system.name}: {report.verdict}", loc="left", fontsize="medium", wrap=True)
-    return figure
+    return figure  # type: ignore[return-value]

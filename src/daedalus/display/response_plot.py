@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.analysis.linear.frequency_response import FrequencyResponse
 from daedalus.analysis.linear.responses.response import Response
+from daedalus.display.look import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 MOST_LEGEND_ENTRIES = 12
 
 
+@look()
 def plot_response(response: Response, names: str | Sequence[str] | None, ax: Axes | None) -> Any:
     """Draw columns of a response over time and return the figure; without names all outputs."""
     import matplotlib.pyplot as plt
@@ -35,6 +37,7 @@ def plot_response(response: Response, names: str | Sequence[str] | None, ax: Axe
     return figure
 
 
+@look()
 def plot_frequency_response(response: FrequencyResponse, ax: tuple[Axes, Axes] | None) -> Any:
     """Draw magnitude in decibels and phase in degrees over the frequency and return the figure."""
     import matplotlib.pyplot as plt

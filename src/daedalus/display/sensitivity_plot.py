@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
+from daedalus.display.look import look
 from daedalus.model.names import element_label
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ CHANGE = 0.1
 MOST_PANELS, MOST_CURVES, POINTS = 6, 6, 401
 
 
+@look()
 def plot_sensitivities(
     sens: Sensitivities, of: str | Sequence[str] | None, wrt: str | Sequence[str] | None, ax: Axes | None
 ) -> Any:

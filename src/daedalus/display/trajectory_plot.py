@@ -1,4 +1,4 @@
-"""Draw a trajectory over time: a panel for each unit, events as thin lines."""
+"""Draw a trajectory over time: a panel for each unit, events as thin lines, the drift of constraints on top."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.display.look import labelled, legend, look, mark_events, readable_limits
 from daedalus.model.names import element_label
 from daedalus.simulation.result.labelled_samples import unit_of
 from daedalus.simulation.result.trajectory import Trajectory
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 # Points per piece of dense output, so that curves are smooth between long steps.
 POINTS_PER_STEP = 12
 MOST_POINTS = 20_000
-MOST_LEGEND_ENTRIES = 12
+# Constraints that drift by more than this are marked.
+LARGE_DRIFT = 1e-6
 
 
 def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes | None) -> Any:
@@ -25,22 +27,37 @@ def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes 
     import matplotlib.pyplot as plt
 
     wanted = _default_names(tr) if names is None else [names] if isinstance(names, str) else list(names)
-    panels = [wanted] if ax is not None else _by_unit(tr, wanted)
-    if ax is not None:
-        figure, axes = ax.figure, [ax]
-    else:
-        height = 1.2 + 1.9 * len(panels)
-        figure, grid = plt.subplots(
-            len(panels), 1, sharex=True, squeeze=False, figsize=(8, height), layout="constrained"
-        )
-        axes = list(grid[:, 0])
-        figure.suptitle(tr.system.name if tr.success else f"{tr.system.name}: {tr.stop_reason}", wrap=True)
-    samples = _fine_samples(tr)
-    for panel, group in zip(axes, panels):
-        _draw(panel, tr, samples, group)
-        _legend(panel, beside=ax is None)
-    axes[-1].set_xlabel("time")
+    panels = [wanted] if ax is not None else by_unit(tr, wanted)
+    samples = fine_samples(tr)
+    with look():
+        if ax is not None:
+            figure, axes = ax.figure, [ax]
+        else:
+            height = 1.2 + 1.9 * len(panels)
+            figure, grid = plt.subplots(
+                len(panels), 1, sharex=True, squeeze=False, figsize=(8, height), layout="constrained"
+            )
+            axes = list(grid[:, 0])
+            figure.suptitle(tr.system.name if tr.success else f"{tr.system.name}: {tr.stop_reason}", wrap=True)
+            _tell_drift(axes[0], tr)
+        for panel, group in zip(axes, panels):
+            _draw(panel, tr, samples, group)
+            legend(panel, beside=ax is None)
+        axes[-1].set_xlabel("time")
     return figure
+
+
+def _tell_drift(panel: Axes, tr: Trajectory) -> None:
+    """How well the constraints are kept, above the first panel; in colour where they are not."""
+    drift = tr.drift()
+    if not drift:
+        return
+    name, worst = max(drift.items(), key=lambda entry: entry[1])
+    large = not worst <= LARGE_DRIFT
+    panel.set_title(
+        f"constraints kept within {worst:.1e}" + (f" ({name})" if large else ""),
+        loc="right", fontsize="small", color="#d55e00" if large else "0.45",
+    )  # fmt: skip
 
 
 def _default_names(tr: Trajectory) -> list[str]:
@@ -51,7 +68,7 @@ def _default_names(tr: Trajectory) -> list[str]:
     return [name for name in names if name in known]
 
 
-def _by_unit(tr: Trajectory, names: list[str]) -> list[list[str]]:
+def by_unit(tr: Trajectory, names: list[str]) -> list[list[str]]:
     """Names with a common unit share a panel; names without one get a panel of their own."""
     panels: dict[str, list[str]] = {}
     for name in names:
@@ -60,7 +77,7 @@ def _by_unit(tr: Trajectory, names: list[str]) -> list[list[str]]:
     return list(panels.values())
 
 
-def _fine_samples(tr: Trajectory) -> Any:
+def fine_samples(tr: Trajectory) -> Any:
     """The dense output on a grid fine enough to look smooth, broken at events."""
     starts, ends = tr.dense_spans
     if len(starts) == 0:
@@ -81,17 +98,21 @@ def _draw(panel: Axes, tr: Trajectory, samples: Any, names: list[str]) -> None:
         shape = values.shape[1:]
         flat = values.reshape(len(values), -1) if len(shape) < 2 else values.transpose(0, 2, 1).reshape(len(values), -1)
         for k in range(flat.shape[1]):
-            panel.plot(samples.time, flat[:, k], label=element_label(name, shape, k), linewidth=1.4)
-    for _, t, *_ in tr.outcome.events[:200]:
-        panel.axvline(t, color="0.8", linewidth=0.7, zorder=0)
+            panel.plot(samples.time, flat[:, k], label=element_label(name, shape, k))
+    count = len(panel.lines)
+    mark_events(panel, [t for _, t, *_ in tr.outcome.events])
     units = {unit_of(tr.system, name) for name in names} - {""}
-    panel.set_ylabel(f"[{', '.join(sorted(units))}]" if units else names[0])
-    panel.grid(alpha=0.3)
+    panel.set_ylabel(labelled(names[0] if len(names) == 1 else "", ", ".join(sorted(units))).strip() or names[0])
+    # A run that ends in a blow-up keeps a readable scale.
+    if not tr.success and count:
+        even = np.linspace(samples.time[0], samples.time[-1], 400)
+        limits = readable_limits(np.concatenate([_interpolated(even, line) for line in panel.lines[:count]]))
+        if limits is not None:
+            panel.set_ylim(*limits)
 
 
-def _legend(panel: Axes, beside: bool) -> None:
-    """A legend while it stays readable: beside a panel of our own, inside one that was given."""
-    if len(panel.get_legend_handles_labels()[1]) > MOST_LEGEND_ENTRIES:
-        return
-    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False} if beside else {}
-    panel.legend(fontsize="small", **place)
+def _interpolated(times: np.ndarray, line: Any) -> np.ndarray:
+    """A curve at equally spaced times: steps crowd where a run blows up."""
+    x, y = np.asarray(line.get_xdata(), dtype=float), np.asarray(line.get_ydata(), dtype=float)
+    order = np.argsort(x, kind="stable")
+    return np.interp(np.sort(times), x[order], y[order])

@@ -108,8 +108,13 @@ class Ensemble:
         """
         save_dataset(self.data, Path(path))
 
-    def plot(self, name: str | None = None, ax: Axes | None = None) -> Any:
-        """Draw one variable over time, a line a case.
+    def plot(self, name: str | None = None, ax: Axes | None = None, bands: bool | None = None) -> Any:
+        """Draw one variable over time: a line a case, or percentile bands where there are many.
+
+        Parameters
+        ----------
+        name: a scalar, or an element such as "x[0]"; the first scalar by default.
+        bands: True for the bands from 5 to 95 and 25 to 75 % with the median, False for lines; by the number of cases.
 
         Example
         -------
@@ -121,7 +126,7 @@ class Ensemble:
         """
         from daedalus.display.ensemble_plot import plot_ensemble
 
-        return plot_ensemble(self, name, ax)
+        return plot_ensemble(self, name, ax, bands)
 
     def __repr__(self) -> str:
         if self.is_summary:

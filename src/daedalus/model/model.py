@@ -9,8 +9,9 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import ModelError
+from daedalus.model.doors.drawing import DrawingDoor
 from daedalus.model.doors.equations import EquationDoor
-from daedalus.model.doors.joints import JointDoor
+from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.expressions import elements
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
@@ -24,7 +25,7 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 
-class Model(EquationDoor, EventDoor, JointDoor):
+class Model(EquationDoor, EventDoor, DrawingDoor):
     """A dynamic system 0 = F(t, x', x, z, u, p), written down piece by piece.
 
     Example
@@ -119,7 +120,12 @@ class Model(EquationDoor, EventDoor, JointDoor):
         return motion_of(self.freeze())
 
     def _parts(self) -> tuple[object, ...]:
-        return (*super()._parts(), Mechanics(self.copy() if self._mechanics.positions else None))
+        book = self._drawn_book()
+        return (*super()._parts(), Mechanics(book if self._mechanics.positions else None), Drawing(book))
+
+    def _drawn_book(self) -> Model | None:
+        """A copy to draw results from; None where nothing moves and no shape was written."""
+        return self.copy() if self._mechanics.positions or self._sketch.shapes else None
 
     def copy(self, name: str | None = None) -> Model:
         """A model of its own that shares the symbols, so that old expressions stay valid in both.
@@ -150,6 +156,7 @@ class Model(EquationDoor, EventDoor, JointDoor):
         twin._invariants = dict(self._invariants)
         twin._choices = self._choices
         twin._mechanics = self._mechanics.copy()
+        twin._sketch = self._sketch.copy()
         return twin
 
     def include(
@@ -263,12 +270,14 @@ class Model(EquationDoor, EventDoor, JointDoor):
             "invariants": [kept.outline() for kept in self._invariants.values()],
             "choices": self._choices,
             "mechanics": self._mechanics.outline(),
+            "sketch": self._sketch.outline(),
             "expressions": [
                 *(e.residual for e in self._equations.values()),
                 *self._outputs.values(),
                 *(x for e in events for x in (e.guard, *e.resets.values())),
                 *(kept.residual for kept in self._invariants.values()),
                 *self._mechanics.expressions(),
+                *self._sketch.expressions(),
             ],
         }
 
@@ -290,6 +299,8 @@ class Model(EquationDoor, EventDoor, JointDoor):
             self._invariants[kept.name] = kept
         self._choices += tuple(choice.prefixed(prefix) for choice in layout.get("choices", ()))
         self._mechanics.add(layout["mechanics"], rest, prefix)
+        if "sketch" in layout:
+            self._sketch.add(layout["sketch"], rest, prefix)
 
     # -- pickling: expressions travel as plain formulas --------------------------------------------------------
 

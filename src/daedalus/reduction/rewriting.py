@@ -31,6 +31,7 @@ class ReducedModel(Model):
         self._kept: dict[str, Equation] = {}
         self._reduction: Reduction | None = None
         self._found: tuple[object, ...] = ()  # further parts of its snapshots, see `System.part`
+        self._seen: Model | None = None  # what the original looks like, in its symbols
 
     @property
     def reduction(self) -> Reduction:
@@ -58,6 +59,9 @@ class ReducedModel(Model):
         self._reduction, self._found = reduction, found
         if self._frozen is not None:
             self._frozen = self._frozen.changed(parts=self._parts())
+
+    def _drawn_book(self) -> Model | None:
+        return self._seen
 
     def _parts(self) -> tuple[object, ...]:
         own = () if self._reduction is None else (self._reduction,)
@@ -110,6 +114,7 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
     twin._invariants = dict(model._invariants)
     twin._choices = model._choices
     twin._mechanics = WrittenMechanics()
+    twin._seen = model._drawn_book()
     twin._kept = dict(model._kept if isinstance(model, ReducedModel) else model._watched())
     return twin
 

@@ -151,6 +151,18 @@ class DescriptorSystem:
         w = spread_frequencies(self.poles()) if frequencies is None else check_frequencies(frequencies)
         return FrequencyResponse(w, self.transfer(1j * w), self.inputs, self.outputs)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the poles, and the zeros where they are known, in the complex plane; returns the figure.
+
+        Example
+        -------
+        >>> from daedalus.analysis.linear.descriptor import DescriptorSystem
+        >>> figure = DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0]).plot()
+        """
+        from daedalus.display.path_plot import plot_poles
+
+        return plot_poles(self, ax)
+
     # -- other forms -------------------------------------------------------------------------------------------
 
     def to_state_space(self) -> LTI:

@@ -258,6 +258,18 @@ class LTI:
         """
         return transfer_values(None, self.A, self.B, self.C, self.D, s)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the poles, and the zeros where they are known, in the complex plane; returns the figure.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> figure = dd.LTI([[0, 1], [-2, -3]], [0, 1], [3, 1]).plot()
+        """
+        from daedalus.display.path_plot import plot_poles
+
+        return plot_poles(self, ax)
+
     def frequency_response(self, frequencies: object = None) -> FrequencyResponse:
         """The transfer function at s = iω, by name of output and input.
 

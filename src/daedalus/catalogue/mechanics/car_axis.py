@@ -50,6 +50,10 @@ def build() -> KnownSystem:
     m.potential_energy(weight * (left[1] + right[1]))
     m.constraint("line", left.T @ road)
     m.constraint("bar", ca.sumsqr(left - right) - bar**2)
+    m.draw("rod", left, to=right, name="axle")
+    m.draw("spring", [0, 0], to=left, name="left spring")
+    m.draw("spring", road, to=right, name="right spring")
+    m.draw("line", through=[[0, 0], road], name="road")
     return KnownSystem(
         "car_axis",
         m,

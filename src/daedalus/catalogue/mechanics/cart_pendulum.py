@@ -59,7 +59,12 @@ def build() -> KnownSystem:
         0.5 * (cart_mass + bob_mass) * velocity**2 + coupling * velocity * rate + 0.5 * bob_mass * (length * rate) ** 2
     )
     energy = kinetic + bob_mass * gravity * length * ca.cos(angle)
-    m.output("bob", [position + length * ca.sin(angle), length * ca.cos(angle)])
+    bob = ca.vertcat(position + length * ca.sin(angle), length * ca.cos(angle))
+    m.draw("box", [position, 0], size=[0.24, 0.1, 0.12], name="cart")
+    m.draw("rod", [position, 0], to=bob, radius=0.01, name="pole")
+    m.draw("sphere", bob, radius=0.045, name="bob")
+    m.draw("arrow", [position, 0], vector=[force, 0], name="force")
+    m.output("bob", bob)
     m.output("energy", energy)
     m.output("energy_less_work", energy - force * position)
     return KnownSystem(

@@ -51,13 +51,19 @@ def build() -> KnownSystem:
     m.kinetic_energy(kinetic)
     m.potential_energy(potential)
     m.generalised_force(angle, torque)
-    gaps = []
+    gaps, tips = [], []
     for k in range(3):
         c, s = np.cos(2 * np.pi * k / 3), np.sin(2 * np.pi * k / 3)
         out = distance + short * ca.cos(angle[k])
         tip = ca.vertcat(c * out, s * out, -short * ca.sin(angle[k]))
         gaps.append(ca.sumsqr(position - tip) - long**2)
+        tips.append((ca.vertcat(c * distance, s * distance, 0), tip))
     m.constraint("arm", ca.vertcat(*gaps))
+    for k, (motor, tip) in enumerate(tips):
+        m.draw("rod", motor, to=tip, radius=0.014, colour="#d55e00", name=f"short arm {k + 1}")
+        m.draw("rod", tip, to=position, radius=0.008, colour="#8a949e", name=f"long arm {k + 1}")
+        m.draw("sphere", motor, radius=0.03, colour="#444b52", name=f"motor {k + 1}")
+    m.draw("cylinder", position, radius=0.05, length=0.02, colour="#0072b2", name="nacelle")
 
     m.output("energy", kinetic + potential - torque.T @ angle)
     return KnownSystem(

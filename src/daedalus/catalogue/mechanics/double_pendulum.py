@@ -48,8 +48,14 @@ def build() -> KnownSystem:
     m.equation(matrix @ acceleration, swirl - weight * ca.sin(angle), name="Lagrange")
 
     elbow = ca.vertcat(length[0] * ca.sin(angle[0]), -length[0] * ca.cos(angle[0]))
+    tip = elbow + ca.vertcat(length[1] * ca.sin(angle[1]), -length[1] * ca.cos(angle[1]))
+    m.draw("rod", [0, 0], to=elbow, name="upper rod")
+    m.draw("rod", elbow, to=tip, name="lower rod")
+    m.draw("point", elbow, name="elbow")
+    m.draw("point", tip, name="tip")
+    m.draw("trace", tip, name="tip path")
     m.output("elbow", elbow)
-    m.output("tip", elbow + ca.vertcat(length[1] * ca.sin(angle[1]), -length[1] * ca.cos(angle[1])))
+    m.output("tip", tip)
     m.output("energy", 0.5 * rate.T @ matrix @ rate - weight.T @ ca.cos(angle))
     return KnownSystem(
         "double_pendulum",

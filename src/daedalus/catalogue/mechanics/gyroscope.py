@@ -47,8 +47,12 @@ def build() -> KnownSystem:
     m.equation(m.der(quaternion), quaternion_rate(quaternion, spin), name="attitude")
     m.equation(inertia * m.der(spin), torque - ca.cross(spin, momentum), name="Euler")
 
-    up = rotation[2, :].T
-    m.output("axle", rotation[:, 2])
+    axle, up = rotation[:, 2], rotation[2, :].T
+    m.draw("rod", [0, 0, 0], to=1.6 * arm * axle, radius=0.004, name="axle")
+    m.draw("cylinder", arm * axle, rotation=rotation, radius=0.08, length=0.015, colour="#0072b2", name="wheel")
+    m.draw("box", arm * axle, rotation=rotation, size=[0.15, 0.012, 0.017], colour="#e69f00", name="spoke")
+    m.draw("trace", 1.6 * arm * axle, name="tip")
+    m.output("axle", axle)
     m.output("energy", 0.5 * momentum.T @ spin + mass * gravity * arm * up[2])
     m.output("vertical_momentum", up.T @ momentum)
     m.output("axle_momentum", momentum[2])

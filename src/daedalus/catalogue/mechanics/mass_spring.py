@@ -26,6 +26,8 @@ def build() -> KnownSystem:
     stiffness = m.parameter("stiffness", 8.0, unit="N/m")
     velocity = m.der(position)
     m.equation(mass * m.der(velocity), -stiffness * position, name="Newton")
+    m.draw("spring", [-0.3, 0], to=[position, 0], radius=0.02, name="spring")
+    m.draw("box", [position, 0], size=[0.08, 0.08, 0.08], name="mass")
     m.output("energy", 0.5 * mass * velocity**2 + 0.5 * stiffness * position**2)
     return KnownSystem(
         "mass_spring",

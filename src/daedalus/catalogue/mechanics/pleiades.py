@@ -49,6 +49,9 @@ def build() -> KnownSystem:
             potential -= mass[i] * mass[j] / distance
     m.equation(m.der(vx), ca.vertcat(*pull_x), name="along_x")
     m.equation(m.der(vy), ca.vertcat(*pull_y), name="along_y")
+    for k in range(STARS):
+        m.draw("sphere", [x[k], y[k]], radius=0.06 * (k + 1) ** (1 / 3), name=f"star {k + 1}")
+        m.draw("trace", [x[k], y[k]], name=f"path {k + 1}")
     m.output("energy", 0.5 * mass.T @ (vx**2 + vy**2) + potential)
     m.output("momentum", [mass.T @ vx, mass.T @ vy])
     m.output("angular_momentum", mass.T @ (x * vy - y * vx))

@@ -73,6 +73,7 @@ def build(form: str = "ode") -> KnownSystem:
     m.equation(m.der(quaternion), rate, name="attitude")
     m.equation(m.der(angular_velocity), (torque - ca.cross(angular_velocity, momentum)) / inertia, name="Euler")
 
+    _draw(m, position, rotation_from_quaternion(quaternion), arm, thrust)
     m.output("quaternion_norm", ca.sqrt(ca.sumsqr(quaternion)))
     m.output("up", up)
     m.output(
@@ -89,6 +90,19 @@ def build(form: str = "ode") -> KnownSystem:
         reference=Reference(10.0, REFERENCE, 15, "rotation-matrix form, extrapolation with 40 digits"),
         source="T. Luukkonen, Modelling and control of quadcopter, Aalto University (2011), with a unit quaternion",
     )
+
+
+def _draw(m: Model, position: ca.SX, rotation: ca.SX, arm: ca.SX, thrust: ca.SX) -> None:
+    """Hub, two beams and four rotors with their thrusts; the first rotor is orange."""
+    m.draw("box", position, rotation=rotation, size=[0.12, 0.12, 0.05], colour="#444b52", name="hub")
+    for k, (x, y) in enumerate([(1, 0), (0, 1), (-1, 0), (0, -1)]):
+        rotor = position + rotation @ ca.vertcat(x * arm, y * arm, 0)
+        m.draw("rod", position, to=rotor, radius=0.012, colour="#8a949e", name=f"beam {k + 1}")
+        colour = "#d55e00" if k == 0 else "#0072b2"
+        m.draw("cylinder", rotor, rotation=rotation, radius=0.12, length=0.012, colour=colour, opacity=0.7,
+               name=f"rotor {k + 1}")  # fmt: skip
+        m.draw("arrow", rotor, vector=thrust[k] * rotation[:, 2], scale=0.25, name=f"thrust {k + 1}")
+    m.draw("trace", position, name="flight")
 
 
 REFERENCE = {

@@ -15,6 +15,7 @@ from daedalus.geometry.rotations import read_rotation
 from daedalus.model.doors.bodies import BodyDoor
 from daedalus.model.doors.body import Body
 from daedalus.model.doors.joint_kinds import PLANAR, SPATIAL, Extras, Ground, Kind, Side, ground, height
+from daedalus.model.drawing.sketch import JointMark, Sketch
 from daedalus.model.expressions import column, described
 from daedalus.model.names import check_name, counted, did_you_mean
 
@@ -23,6 +24,10 @@ __all__ = ["Ground", "JointDoor", "ground"]
 
 class JointDoor(BodyDoor):
     """Join bodies."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._sketch = Sketch()
 
     def joint(
         self,
@@ -90,11 +95,15 @@ class JointDoor(BodyDoor):
             self._measure(name, "radius", radius),
         )
         expression = ca.densify(known.write(one, two, extras))
+        mark = _mark(name, kind, one, two, extras)
         if kind != "rolling":
-            return self.constraint(name, expression)
+            reaction = self.constraint(name, expression)
+            self._sketch.joints[name] = mark
+            return reaction
         reaction = self.velocity_constraint(name, expression)
         # What the velocities keep: the height above the plane.
         self._keep(f"{name} height", height(one, two, extras))
+        self._sketch.joints[name] = mark
         return reaction
 
     # -- reading arguments -------------------------------------------------------------------------------------
@@ -173,6 +182,13 @@ class JointDoor(BodyDoor):
                 remedy=f"{what}=1.0, in m" + ('; "spherical" for a distance of zero' if what == "length" else ""),
             )
         return measure
+
+
+def _mark(name: str, kind: str, one: Side, two: Side, extras: Extras) -> JointMark:
+    """What is seen of a joint."""
+    axis, spin = (ca.SX(0, 1) if side.axis is None else ca.densify(side.direction) for side in (one, two))
+    radius = ca.SX(0, 1) if extras.radius is None else extras.radius
+    return JointMark(name, kind, (one.partner.name, two.partner.name), (one.place, two.place), axis, spin, radius)
 
 
 def _find_kind(name: str, kind: object, size: int) -> Kind:

@@ -108,6 +108,76 @@ class Trajectory(RecordedRun):
 
         return plot_trajectory(self, names, ax)
 
+    def plot_path(self, name: str, ax: Axes | None = None) -> Any:
+        """Draw where a position of two or three components goes, with equal scales.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("thrown ball")
+        >>> m.gravity([0, 0, -9.81])
+        >>> b = m.body("ball", mass=1.0, orientation=None, position=[0, 0, 1], velocity=[1, 0, 3])
+        >>> figure = dd.simulate(m, 0.5).plot_path("ball.position")
+        """
+        from daedalus.display.path_plot import plot_path
+
+        return plot_path(self, name, ax)
+
+    def plot_phase(self, horizontal: str, vertical: str, ax: Axes | None = None) -> Any:
+        """Draw one scalar over another; `dd.phase_portrait` draws the whole plane with its equilibria.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("oscillator")
+        >>> x = m.state("x", start=1.0); v = m.state("v", start=0.0)
+        >>> m.equation(m.der(x), v); m.equation(m.der(v), -x)
+        >>> dd.simulate(m, 6.0).plot_phase("x", "v").axes[0].get_xlabel()
+        'x'
+        """
+        from daedalus.display.path_plot import plot_phase
+
+        return plot_phase(self, horizontal, vertical, ax)
+
+    def animate(
+        self,
+        path: str | Path | None = None,
+        speed: float = 1.0,
+        compare: Trajectory | Sequence[Trajectory] = (),
+        *,
+        curves: str | Sequence[str] | None = None,
+        labels: Sequence[str] | None = None,
+        frames: int | None = None,
+        title: str | None = None,
+    ) -> Any:
+        """The motion in space as one HTML file that opens offline, with a time slider and curves below.
+
+        Bodies, joints, points and massless rods draw themselves; `m.draw(...)` adds shapes, forces and meshes. Without
+        a path the result is to be shown in a notebook; with the ending .gif or .mp4 it is a film.
+
+        Parameters
+        ----------
+        speed: seconds of the model per second of watching.
+        compare: other runs, drawn over this one. labels: a name for every run.
+        curves: the names drawn below; without any a choice of states and multipliers, `curves=[]` for none.
+        frames: how many times are kept; sixty a second, and 1201 at most, if left out.
+
+        Example
+        -------
+        >>> import daedalus as dd, tempfile, os
+        >>> m = dd.Model("ball")
+        >>> m.gravity([0, 0, -9.81])
+        >>> b = m.body("ball", mass=1.0, orientation=None, position=[0, 0, 1], velocity=[1, 0, 3])
+        >>> file = os.path.join(tempfile.mkdtemp(), "run.html")
+        >>> dd.simulate(m, 0.5).animate(file)
+        Animation('ball': 2 shapes, 301 frames)
+        >>> os.path.getsize(file) < 400_000
+        True
+        """
+        from daedalus.display.motion.animation import animate
+
+        return animate(self, path, speed, compare, curves, labels, frames, title)
+
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         dense = self.dense
         drive = self._drive.sampled(np.concatenate([dense.starts, dense.ends, self._times]))

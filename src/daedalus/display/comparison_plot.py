@@ -1,0 +1,119 @@
+"""Draw several runs over each other, and how far they are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daedalus.display.look import COLOURS, labelled, legend, look
+from daedalus.display.trajectory_plot import fine_samples
+from daedalus.errors import InputError
+from daedalus.model.names import element_label, split_index
+from daedalus.simulation.result.labelled_samples import recorded_names, unit_of
+from daedalus.simulation.result.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_PANELS = 8
+DASHES = ("-", "--", ":", "-.")
+
+
+def compare(
+    *runs: Trajectory,
+    names: str | Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Any:
+    """Draw runs over each other, a panel a quantity that all of them have; returns the figure.
+
+    Parameters
+    ----------
+    runs: two or more trajectories, of one model or of several.
+    names: what is drawn, elements such as "x[0]" too; by default the states that all runs have.
+    labels: a name for every run, in the legend.
+    ax: draw everything into this panel.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=1.0); k = m.parameter("k", 1.0)
+    >>> m.equation(m.der(x), -k * x)
+    >>> slow, fast = dd.simulate(m, 2.0), dd.simulate(m, 2.0, parameters={"k": 3.0})
+    >>> figure = dd.compare(slow, fast, labels=["k = 1", "k = 3"])
+    >>> [line.get_label() for line in figure.axes[0].lines]
+    ['k = 1', 'k = 3']
+    """
+    import matplotlib.pyplot as plt
+
+    _check(runs, labels)
+    titles = list(labels) if labels is not None else _titles(runs)
+    wanted = _common(runs) if names is None else [names] if isinstance(names, str) else list(names)
+    samples = [fine_samples(run) for run in runs]
+    entries = [entry for name in wanted for entry in _entries(samples, name)]
+    if names is None:
+        entries = entries[:MOST_PANELS]
+    with look():
+        if ax is None:
+            height = 1.0 + 1.9 * len(entries)
+            figure, grid = plt.subplots(
+                len(entries), 1, sharex=True, squeeze=False, figsize=(8, height), layout="constrained"
+            )
+            panels = list(grid[:, 0])
+        else:
+            figure, panels = ax.figure, [ax] * len(entries)
+        for place, (panel, (label, columns)) in enumerate(zip(panels, entries)):
+            for k, (sample, column) in enumerate(zip(samples, columns)):
+                text = titles[k] if ax is None or len(entries) == 1 else f"{label}, {titles[k]}"
+                colour = COLOURS[(k if ax is None or len(entries) == 1 else place) % len(COLOURS)]
+                panel.plot(sample.time, column, DASHES[k % len(DASHES)], color=colour, label=text)
+            panel.set_ylabel(labelled(label, unit_of(runs[0].system, split_index(label)[0])))
+        legend(panels[0], beside=ax is None)
+        panels[-1].set_xlabel("time")
+    return figure
+
+
+def _check(runs: Sequence[object], labels: Sequence[str] | None) -> None:
+    wrong = [run for run in runs if not isinstance(run, Trajectory)]
+    if len(runs) < 2 or wrong:
+        raise InputError(
+            "Two or more runs are compared.",
+            f"got {type(wrong[0]).__name__}" if wrong else f"got {len(runs)}",
+            because="every curve is drawn from a trajectory.",
+            remedy="dd.compare(dd.simulate(m, 1.0), dd.simulate(n, 1.0))",
+        )
+    if labels is not None and len(labels) != len(runs):
+        raise InputError(
+            "Every run needs one label.", f"{len(runs)} runs, {len(labels)} labels", remedy='labels=["before", "after"]'
+        )
+
+
+def _titles(runs: Sequence[Trajectory]) -> list[str]:
+    names = [run.system.name for run in runs]
+    return names if len(set(names)) == len(names) else [f"run {k + 1}" for k in range(len(runs))]
+
+
+def _common(runs: Sequence[Trajectory]) -> list[str]:
+    first, *others = (recorded_names(run) for run in runs)
+    kinds = {v.name: v.kind for v in runs[0].system.variables}
+    shared = [n for n in first if all(n in other for other in others) and kinds.get(n, "output") != "input"]
+    if not shared:
+        raise InputError(
+            "The runs have no quantity in common.",
+            [f"{run.system.name} has {', '.join(recorded_names(run)[:6])}" for run in runs[:3]],
+            remedy="names=[...] that all of them have",
+        )
+    return shared
+
+
+def _entries(samples: Sequence[Any], name: str) -> list[tuple[str, list[np.ndarray]]]:
+    """(label, one column a run) of every element of a name."""
+    values = [np.asarray(sample[name]) for sample in samples]
+    shape = values[0].shape[1:]
+    if any(v.shape[1:] != shape for v in values):
+        raise InputError(f"{name} has different shapes in the runs.", remedy=f'names=["{name}[0]"]')
+    flat = [v.reshape(len(v), -1) if len(shape) < 2 else v.transpose(0, 2, 1).reshape(len(v), -1) for v in values]
+    return [(element_label(name, shape, k), [f[:, k] for f in flat]) for k in range(flat[0].shape[1])]

@@ -1,0 +1,80 @@
+"""One look for all plots: colours that colour-blind readers tell apart, units on axes, scales that stay readable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# M. Okabe and K. Ito, Color Universal Design (2008), the dark ones first; yellow, which vanishes on paper, left out.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#666666")
+MOST_LEGEND_ENTRIES = 12
+# Curves that leave the range of their inner 90 % by this factor have blown up.
+BLOW_UP = 50.0
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """The package's colours and lines for what is drawn inside; a user's own style is left alone elsewhere."""
+    import matplotlib as mpl
+    from cycler import cycler
+
+    with mpl.rc_context({
+        "axes.prop_cycle": cycler(color=COLOURS), "axes.grid": True, "grid.alpha": 0.3, "lines.linewidth": 1.4,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": "medium", "legend.fontsize": "small",
+    }):  # fmt: skip
+        yield
+
+
+def labelled(name: str, unit: str) -> str:
+    """A name with its unit as axes show it.
+
+    Example
+    -------
+    >>> labelled("speed", "m/s"), labelled("mode", "")
+    ('speed [m/s]', 'mode')
+    """
+    return f"{name} [{unit}]" if unit else name
+
+
+def legend(panel: Axes, beside: bool) -> None:
+    """A legend while it stays readable: beside a panel of our own, inside one that was given."""
+    count = len(panel.get_legend_handles_labels()[1])
+    if not 1 <= count <= MOST_LEGEND_ENTRIES:
+        return
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False} if beside else {}
+    panel.legend(fontsize="small", **place)
+
+
+def mark_events(panel: Axes, times: Sequence[float]) -> None:
+    """Thin lines at the times of events."""
+    for t in list(times)[:200]:
+        panel.axvline(t, color="0.8", linewidth=0.7, zorder=0)
+
+
+def readable_limits(values: np.ndarray) -> tuple[float, float] | None:
+    """Limits for curves that end in a blow-up, which would flatten what came before; None where none is needed.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> t = np.linspace(0, 1, 101)
+    >>> readable_limits(np.sin(t)) is None
+    True
+    >>> low, high = readable_limits(np.where(t < 1, np.sin(6 * t), 1e9))
+    >>> bool(low >= -1 and 3 < high < 10)
+    True
+    """
+    finite = values[np.isfinite(values)]
+    if len(finite) < 20:
+        return None
+    low, high = np.quantile(finite, [0.05, 0.95])
+    body = high - low
+    if body <= 0 or np.ptp(finite) <= BLOW_UP * body:
+        return None
+    return float(max(finite.min(), low - 2 * body)), float(min(finite.max(), high + 2 * body))

@@ -1,0 +1,657 @@
+// The viewer of a run: shapes in space, a time slider, and curves below with a moving cursor.
+// `new DaedalusViewer(element, data)` builds everything inside the element; nothing is loaded from elsewhere.
+"use strict";
+
+const PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#666666"];
+
+function decoded(text) {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  return new Float32Array(bytes.buffer);
+}
+
+function made(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "text") node.textContent = value;
+    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+class DaedalusViewer {
+  constructor(root, data) {
+    this.root = root;
+    this.data = data;
+    this.times = decoded(data.times);
+    this.begin = this.times[0];
+    this.end = this.times[this.times.length - 1];
+    this.now = this.begin;
+    this.speed = data.speed || 1;
+    this.playing = false;
+    this.hidden = new Set(data.hidden || []);
+    this.runs = data.runs.map((run) => ({
+      ...run,
+      shapes: run.shapes.map((shape) => ({ ...shape, track: decoded(shape.track) })),
+    }));
+    this.panels = (data.panels || []).map((panel) => ({
+      ...panel,
+      series: panel.series.map((series) => ({ ...series, values: decoded(series.values) })),
+    }));
+    this.build();
+    this.stage = this.makeStage();
+    this.curves = new DaedalusCurves(this);
+    new ResizeObserver(() => this.resized()).observe(this.root);
+    this.resized();
+    this.seek(this.begin);
+    const frame = (stamp) => {
+      if (!this.root.isConnected) return;
+      this.tick(stamp);
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  }
+
+  build() {
+    const data = this.data;
+    this.canvas = made("canvas", { class: "dd-canvas", "aria-label": `${data.title}: motion` });
+    this.slider = made("input", {
+      type: "range", class: "dd-slider", min: 0, max: this.times.length - 1, step: "any", value: 0,
+      "aria-label": "time",
+      oninput: () => { this.pause(); this.seek(this.timeAt(Number(this.slider.value))); },
+    });
+    this.button = made("button", { class: "dd-play", title: "play or pause (space)", text: "▶",
+      onclick: () => (this.playing ? this.pause() : this.play()) });
+    this.clock = made("output", { class: "dd-clock" });
+    this.pace = made("select", { class: "dd-speed", title: "speed",
+      onchange: () => { this.speed = Number(this.pace.value); } });
+    for (const s of [...new Set([0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 50, this.speed])].sort((a, b) => a - b))
+      this.pace.append(made("option", { value: s, text: `${s}×` }));
+    this.pace.value = this.speed;
+    const views = [["3D", "free"], ["front", "front"], ["side", "side"], ["top", "top"]];
+    const buttons = views.map(([text, view]) =>
+      made("button", { class: "dd-view", text, onclick: () => this.stage && this.stage.look(view) }));
+    const follow = made("select", { class: "dd-follow", title: "follow a shape",
+      onchange: () => {
+        if (!this.stage) return;
+        this.stage.followed = follow.value;
+        if (!follow.value) this.stage.target.copy(this.stage.centre);
+        this.seek(this.now);
+      } });
+    follow.append(made("option", { value: "", text: "follow nothing" }));
+    const names = new Set(this.runs[0].shapes
+      .filter((s) => ["box", "sphere", "point", "cylinder", "mesh"].includes(s.kind)).map((s) => s.name));
+    for (const name of names) follow.append(made("option", { value: name, text: `follow ${name}` }));
+    follow.value = data.follow || "";
+    const groups = [...new Set(this.runs.flatMap((run) => run.shapes.map((s) => s.group)))]
+      .filter((group) => group !== "shapes");
+    const switches = groups.map((group) => {
+      const box = made("input", { type: "checkbox", onchange: () => {
+        if (box.checked) this.hidden.delete(group); else this.hidden.add(group);
+        if (this.stage) this.stage.show();
+      } });
+      box.checked = !this.hidden.has(group);
+      return made("label", { class: "dd-switch" }, box, ` ${group}`);
+    });
+    const legend = this.runs.length < 2 ? [] : this.runs.map((run) =>
+      made("span", { class: "dd-run" }, made("i", { style: `background:${run.colour}` }), run.label));
+    const shade = made("button", { class: "dd-view", title: "light or dark", text: "◐", onclick: () => this.shade() });
+    this.scene = made("div", { class: "dd-scene" }, this.canvas,
+      made("div", { class: "dd-tools" }, ...buttons, follow, ...switches, shade),
+      made("div", { class: "dd-legend" }, ...legend));
+    this.bar = made("div", { class: "dd-bar" }, this.button, this.slider, this.clock, this.pace);
+    this.plots = made("div", { class: "dd-plots" });
+    this.root.classList.add("dd-viewer");
+    if (this.panels.length) this.root.classList.add("dd-with-plots");
+    this.root.append(made("header", { class: "dd-title", text: data.title }), this.scene, this.bar, this.plots);
+    this.root.tabIndex = 0;
+    this.root.addEventListener("keydown", (event) => {
+      if (event.target !== this.root && event.target !== this.canvas) return;
+      if (event.key === " ") { event.preventDefault(); this.playing ? this.pause() : this.play(); }
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (step) { this.pause(); this.seek(this.timeAt(this.position(this.now) + step)); }
+    });
+  }
+
+  makeStage() {
+    try {
+      return new DaedalusStage(this);
+    } catch (error) {
+      this.scene.append(made("p", { class: "dd-note", text: `No 3D here (${error.message}); the curves work.` }));
+      return null;
+    }
+  }
+
+  dark() {
+    const chosen = document.documentElement.dataset.shade;
+    return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+
+  shade() {
+    document.documentElement.dataset.shade = this.dark() ? "light" : "dark";
+    this.resized();
+  }
+
+  resized() {
+    if (this.stage) this.stage.resized();
+    this.curves.draw();
+  }
+
+  timeAt(position) {
+    const k = Math.max(0, Math.min(this.times.length - 1, position));
+    const left = Math.min(Math.floor(k), this.times.length - 2 < 0 ? 0 : this.times.length - 2);
+    const right = Math.min(left + 1, this.times.length - 1);
+    return this.times[left] + (k - left) * (this.times[right] - this.times[left]);
+  }
+
+  position(time) {
+    if (this.times.length < 2) return 0;
+    const share = (time - this.begin) / (this.end - this.begin);
+    return Math.max(0, Math.min(this.times.length - 1, share * (this.times.length - 1)));
+  }
+
+  seek(time) {
+    this.now = Math.max(Math.min(this.begin, this.end), Math.min(Math.max(this.begin, this.end), time));
+    const position = this.position(this.now);
+    this.slider.value = position;
+    this.clock.textContent = `t = ${this.now.toFixed(Math.abs(this.end - this.begin) < 0.1 ? 5 : 2)}`;
+    if (this.stage) this.stage.pose(position);
+    this.curves.cursor();
+  }
+
+  play() {
+    if (this.now === this.end) this.seek(this.begin);
+    this.playing = true;
+    this.last = undefined;
+    this.button.textContent = "❚❚";
+  }
+
+  pause() {
+    this.playing = false;
+    this.button.textContent = "▶";
+  }
+
+  tick(stamp) {
+    if (this.playing) {
+      const passed = this.last === undefined ? 0 : Math.min(0.1, (stamp - this.last) / 1000);
+      const next = this.now + Math.sign(this.end - this.begin) * passed * this.speed;
+      const over = (next - this.end) * Math.sign(this.end - this.begin) >= 0;
+      this.seek(over ? this.end : next);
+      if (over) this.pause();
+    }
+    this.last = stamp;
+    if (this.stage) this.stage.render();
+  }
+
+  // The numbers that are drawn at the present time: what tests and curious readers ask for.
+  row(shape, position) {
+    const width = shape.width, count = shape.track.length / width;
+    const k = count === 1 ? 0 : position, left = Math.min(Math.floor(k), count - 1), right = Math.min(left + 1, count - 1);
+    const share = k - left, row = new Array(width);
+    for (let i = 0; i < width; i++)
+      row[i] = (1 - share) * shape.track[left * width + i] + share * shape.track[right * width + i];
+    return row;
+  }
+
+  pose(name, run = 0, kind = null) {
+    const shape = this.runs[run].shapes.find((s) => s.name === name && (kind === null || s.kind === kind));
+    return shape ? this.row(shape, this.position(this.now)) : null;
+  }
+}
+
+// -- space -------------------------------------------------------------------------------------------------------
+
+class DaedalusStage {
+  constructor(viewer) {
+    this.viewer = viewer;
+    const data = viewer.data;
+    this.renderer = new THREE.WebGLRenderer({ canvas: viewer.canvas, antialias: true, preserveDrawingBuffer: true });
+    this.scene = new THREE.Scene();
+    this.camera = new THREE.PerspectiveCamera(35, 1, data.radius * 0.01, data.radius * 400);
+    this.up = new THREE.Vector3(...data.up);
+    this.camera.up.copy(this.up);
+    this.centre = new THREE.Vector3(...data.centre);
+    this.target = this.centre.clone();
+    this.followed = data.follow || "";
+    // Two directions across `up`: where "front" and "side" look from.
+    const across = Math.abs(this.up.x) < 0.9 ? new THREE.Vector3(1, 0, 0) : new THREE.Vector3(0, 1, 0);
+    this.right = across.sub(this.up.clone().multiplyScalar(across.dot(this.up))).normalize();
+    this.towards = this.right.clone().cross(this.up).normalize();
+    this.lights();
+    this.ground();
+    this.objects = [];
+    viewer.runs.forEach((run, k) => run.shapes.forEach((shape) => this.add(shape, run, k)));
+    this.gestures();
+    this.look(data.flat ? "front" : "free");
+    this.show();
+  }
+
+  lights() {
+    this.scene.add(new THREE.HemisphereLight(0xffffff, 0x8899aa, 1.6));
+    const sun = new THREE.DirectionalLight(0xffffff, 1.8);
+    sun.position.copy(this.up).multiplyScalar(3).add(this.towards).add(this.right.clone().multiplyScalar(0.7));
+    this.scene.add(sun);
+  }
+
+  ground() {
+    const data = this.viewer.data, raw = (2.4 * (data.follow ? 3 * data.unit : data.radius)) / 10;
+    const decade = Math.pow(10, Math.floor(Math.log10(raw)));
+    const step = [1, 2, 5, 10].map((f) => f * decade).find((s) => s >= raw * 0.999);
+    this.grid = new THREE.GridHelper(20 * step, 20, 0x888888, 0x888888);
+    this.grid.material.transparent = true;
+    this.grid.material.opacity = 0.28;
+    this.normal = data.flat ? this.towards : this.up;
+    this.grid.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), this.normal);
+    this.scene.add(this.grid);
+    this.step = step;
+    this.moveGround(this.centre);
+  }
+
+  // The grid goes along with a camera that follows, in whole cells.
+  moveGround(to) {
+    const data = this.viewer.data, snap = (v) => Math.round(v / this.step) * this.step;
+    const centre = new THREE.Vector3(snap(to.x), snap(to.y), snap(to.z)), along = centre.dot(this.normal);
+    const low = data.follow ? to.dot(this.up) - 2.2 * data.unit : data.floor;
+    const level = data.flat ? -0.02 * data.unit : data.follow ? Math.floor(low / this.step) * this.step : low;
+    this.grid.position.copy(centre).addScaledVector(this.normal, level - along);
+  }
+
+  material(shape, run, index) {
+    const several = this.viewer.runs.length > 1;
+    const colour = several && index > 0 ? run.colour : shape.settings.colour || shape.paint || run.colour;
+    const opacity = (shape.settings.opacity ?? 1) * (several && index > 0 ? 0.45 : 1);
+    return new THREE.MeshStandardMaterial({
+      color: new THREE.Color(colour), roughness: 0.55, metalness: 0.05, transparent: opacity < 1, opacity,
+      side: shape.kind === "mesh" || shape.kind === "plane" ? THREE.DoubleSide : THREE.FrontSide,
+    });
+  }
+
+  add(shape, run, index) {
+    const unit = this.viewer.data.unit, size = shape.sizes, maker = SHAPE_MAKERS[shape.kind];
+    if (!maker) return;
+    const object = maker({ shape, size, unit, material: this.material(shape, run, index), viewer: this.viewer, run });
+    object.userData = { shape, run: index };
+    this.scene.add(object);
+    this.objects.push(object);
+  }
+
+  pose(position) {
+    for (const object of this.objects) {
+      const { shape } = object.userData;
+      const place = PLACERS[shape.kind] || PLACERS.pose;
+      place(object, this.viewer.row(shape, position), position, this.viewer);
+    }
+    if (this.followed) {
+      const row = this.viewer.pose(this.followed);
+      if (row) this.target.set(row[0], row[1], row[2]);
+      this.moveGround(this.target);
+    }
+  }
+
+  show() {
+    for (const object of this.objects) object.visible = !this.viewer.hidden.has(object.userData.shape.group);
+  }
+
+  look(view) {
+    this.target.copy(this.centre);
+    const turn = { free: [0.65, 0.42], front: [0, 0], side: [Math.PI / 2, 0], top: [0, Math.PI / 2 - 1e-3] }[view];
+    [this.azimuth, this.height] = turn;
+    this.distance = this.viewer.data.follow && this.followed ? 7 * this.viewer.data.unit : null;
+    if (this.followed) this.pose(this.viewer.position(this.viewer.now));
+  }
+
+  // How far away the camera has to be for all corners of the scene to be in the picture.
+  fitting() {
+    const { low, high } = this.viewer.data, half = Math.tan((this.camera.fov * Math.PI) / 360);
+    const back = this.backwards(), right = this.up.clone().cross(back), away = [this.viewer.data.radius * 0.2];
+    if (right.lengthSq() < 1e-9) right.copy(this.right);
+    right.normalize();
+    const up = back.clone().cross(right);
+    for (let k = 0; k < 8; k++) {
+      const corner = new THREE.Vector3(...[0, 1, 2].map((i) => ((k >> i) & 1 ? high : low)[i])).sub(this.centre);
+      const depth = corner.dot(back);
+      away.push(Math.abs(corner.dot(right)) / (half * this.camera.aspect) + depth, Math.abs(corner.dot(up)) / half + depth);
+    }
+    return 1.18 * Math.max(...away);
+  }
+
+  backwards() {
+    const flat = Math.cos(this.height);
+    return new THREE.Vector3().addScaledVector(this.towards, flat * Math.cos(this.azimuth))
+      .addScaledVector(this.right, flat * Math.sin(this.azimuth)).addScaledVector(this.up, Math.sin(this.height));
+  }
+
+  gestures() {
+    const canvas = this.viewer.canvas, held = new Map();
+    const slide = (dx, dy) => {
+      const scale = (2 * this.away() * Math.tan((this.camera.fov * Math.PI) / 360)) / canvas.clientHeight;
+      const right = new THREE.Vector3().setFromMatrixColumn(this.camera.matrix, 0);
+      const up = new THREE.Vector3().setFromMatrixColumn(this.camera.matrix, 1);
+      this.target.addScaledVector(right, -dx * scale).addScaledVector(up, dy * scale);
+    };
+    canvas.addEventListener("pointerdown", (e) => { held.set(e.pointerId, e); canvas.setPointerCapture(e.pointerId); });
+    const release = (e) => held.delete(e.pointerId);
+    canvas.addEventListener("pointerup", release);
+    canvas.addEventListener("pointercancel", release);
+    canvas.addEventListener("pointermove", (e) => {
+      const before = held.get(e.pointerId);
+      if (!before) return;
+      const dx = e.clientX - before.clientX, dy = e.clientY - before.clientY;
+      if (held.size === 2) {
+        const other = [...held.values()].find((o) => o.pointerId !== e.pointerId);
+        const gap = (o) => Math.hypot(o.clientX - other.clientX, o.clientY - other.clientY) || 1;
+        this.distance = (this.away() * gap(before)) / gap(e);
+      } else if (e.buttons === 2 || e.shiftKey) slide(dx, dy);
+      else {
+        this.azimuth -= dx * 0.008;
+        this.height = Math.max(-1.57, Math.min(1.57, this.height + dy * 0.008));
+      }
+      held.set(e.pointerId, e);
+    });
+    canvas.addEventListener("contextmenu", (e) => e.preventDefault());
+    canvas.addEventListener("wheel", (e) => {
+      e.preventDefault();
+      this.distance = this.away() * Math.exp(e.deltaY * 0.001);
+    }, { passive: false });
+  }
+
+  away() {
+    return this.distance ?? this.fitting();
+  }
+
+  resized() {
+    const box = this.viewer.canvas.parentElement;
+    const width = box.clientWidth, height = box.clientHeight;
+    if (!width || !height) return;
+    this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio || 1));
+    this.renderer.setSize(width, height, false);
+    this.camera.aspect = width / height;
+    this.camera.updateProjectionMatrix();
+    this.scene.background = new THREE.Color(this.viewer.dark() ? "#14181d" : "#f7f8fa");
+    this.grid.material.color.set(this.viewer.dark() ? "#c8d0d8" : "#56606a");
+  }
+
+  render() {
+    this.camera.position.copy(this.target).addScaledVector(this.backwards(), this.away());
+    this.camera.lookAt(this.target);
+    this.renderer.render(this.scene, this.camera);
+  }
+}
+
+function turnedCylinder(radius, length, material) {
+  // A cylinder along z, as the model's axes are.
+  const geometry = new THREE.CylinderGeometry(radius, radius, length, 28);
+  geometry.rotateX(Math.PI / 2);
+  return new THREE.Mesh(geometry, material);
+}
+
+function lineOf(points, colour, count) {
+  const geometry = new THREE.BufferGeometry();
+  geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(3 * points), 3));
+  geometry.setDrawRange(0, count);
+  const line = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: colour }));
+  line.frustumCulled = false;
+  return line;
+}
+
+const SHAPE_MAKERS = {
+  box: ({ size, material }) => {
+    const mesh = new THREE.Mesh(new THREE.BoxGeometry(...[0, 1, 2].map((k) => size.size[k] ?? size.size[1])), material);
+    const edges = new THREE.LineSegments(new THREE.EdgesGeometry(mesh.geometry),
+      new THREE.LineBasicMaterial({ color: 0x222222, transparent: true, opacity: 0.35 }));
+    mesh.add(edges);
+    return mesh;
+  },
+  sphere: ({ size, material }) => new THREE.Mesh(new THREE.SphereGeometry(size.radius[0], 32, 20), material),
+  point: ({ size, unit, material }) =>
+    new THREE.Mesh(new THREE.SphereGeometry(size.radius ? size.radius[0] : 0.045 * unit, 28, 18), material),
+  joint: ({ unit, material }) => new THREE.Mesh(new THREE.SphereGeometry(0.022 * unit, 20, 14), material),
+  hinge: ({ unit, material }) => turnedCylinder(0.02 * unit, 0.09 * unit, material),
+  cylinder: ({ shape, size, material }) => {
+    // A line across either end shows that it turns.
+    const disc = turnedCylinder(size.radius[0], size.length[0], material), r = size.radius[0];
+    if (shape.width >= 7) {
+      const bar = new THREE.Mesh(new THREE.BoxGeometry(1.8 * r, 0.06 * r, 1.02 * size.length[0]), material.clone());
+      bar.material.color.offsetHSL(0, 0, 0.18);
+      disc.add(bar);
+    }
+    return disc;
+  },
+  rod: ({ size, unit, material }) => turnedCylinder(size.radius ? size.radius[0] : 0.012 * unit, 1, material),
+  spring: ({ shape, size, unit, material }) => {
+    const radius = size.radius ? size.radius[0] : 0.04 * unit, coils = shape.settings.coils ?? 8;
+    class Helix extends THREE.Curve {
+      getPoint(s) {
+        const inner = Math.max(0, Math.min(1, (s - 0.08) / 0.84)), r = s > 0.06 && s < 0.94 ? radius : 0;
+        return new THREE.Vector3(r * Math.cos(2 * Math.PI * coils * inner), r * Math.sin(2 * Math.PI * coils * inner), s - 0.5);
+      }
+    }
+    return new THREE.Mesh(new THREE.TubeGeometry(new Helix(), 24 * coils, 0.16 * radius, 6), material);
+  },
+  line: ({ shape, run }) => lineOf(shape.width / 3, shape.settings.colour || run.colour, shape.width / 3),
+  trace: ({ shape, run, viewer }) => {
+    const count = shape.track.length / 3;
+    const line = lineOf(count + 1, shape.settings.colour || shape.paint || run.colour, 0);
+    line.geometry.attributes.position.array.set(shape.track);
+    line.material.transparent = true;
+    line.material.opacity = 0.75;
+    return line;
+  },
+  arrow: (a) => arrowOf(a, a.shape.settings.colour || "#d55e00"),
+  force: (a) => arrowOf(a, "#d55e00"),
+  frame: ({ size, unit }) => {
+    const group = new THREE.Group(), length = size.length ? size.length[0] : 0.16 * unit;
+    ["#d43d2a", "#2f9e44", "#1c6dd0"].forEach((colour, k) => {
+      const rod = turnedCylinder(0.03 * length, length, new THREE.MeshStandardMaterial({ color: colour }));
+      const axis = [new THREE.Vector3(1, 0, 0), new THREE.Vector3(0, 1, 0), new THREE.Vector3(0, 0, 1)][k];
+      rod.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), axis);
+      rod.position.copy(axis.multiplyScalar(length / 2));
+      group.add(rod);
+    });
+    return group;
+  },
+  plane: ({ size, unit, material }) => {
+    const side = size.size ? size.size[0] : 2.4 * unit;
+    material.transparent = true;
+    material.opacity = 0.2;
+    return new THREE.Mesh(new THREE.PlaneGeometry(side, size.size ? size.size[1] ?? side : side), material);
+  },
+  mesh: ({ shape, size, material }) => {
+    const geometry = new THREE.BufferGeometry();
+    const scale = size.scale ? size.scale[0] : 1;
+    geometry.setAttribute("position", new THREE.BufferAttribute(decoded(shape.vertices).map((v) => scale * v), 3));
+    geometry.setIndex(new THREE.BufferAttribute(new Uint32Array(decoded(shape.triangles)), 1));
+    geometry.computeVertexNormals();
+    material.flatShading = true;
+    return new THREE.Mesh(geometry, material);
+  },
+};
+
+function arrowOf({ unit }, colour) {
+  const group = new THREE.Group(), material = new THREE.MeshStandardMaterial({ color: colour, roughness: 0.6 });
+  const shaft = turnedCylinder(0.016 * unit, 1, material);
+  const head = new THREE.Mesh(new THREE.ConeGeometry(0.038 * unit, 0.1 * unit, 18).rotateX(Math.PI / 2), material);
+  group.add(shaft, head);
+  return group;
+}
+
+const Z_AXIS = { get value() { return new THREE.Vector3(0, 0, 1); } };
+
+function stretched(object, a, b) {
+  const along = b.clone().sub(a), length = along.length();
+  object.position.copy(a).addScaledVector(along, 0.5);
+  if (length > 0) object.quaternion.setFromUnitVectors(Z_AXIS.value, along.divideScalar(length));
+  object.scale.set(1, 1, Math.max(length, 1e-9));
+}
+
+const PLACERS = {
+  pose: (object, row) => {
+    object.position.set(row[0], row[1], row[2]);
+    if (row.length >= 7) object.quaternion.set(row[4], row[5], row[6], row[3]).normalize();
+  },
+  plane: (object, row, position, viewer) => {
+    PLACERS.pose(object, row);
+    if (object.userData.shape.sizes.size) return;
+    // A plane without a size is as large as the scene and lies about its middle.
+    const normal = Z_AXIS.value.applyQuaternion(object.quaternion), centre = new THREE.Vector3(...viewer.data.centre);
+    object.position.copy(centre.addScaledVector(normal, object.position.dot(normal) - centre.dot(normal)));
+  },
+  rod: (object, row) => stretched(object, new THREE.Vector3(...row.slice(0, 3)), new THREE.Vector3(...row.slice(3, 6))),
+  spring: (object, row) => PLACERS.rod(object, row),
+  line: (object, row) => {
+    object.geometry.attributes.position.array.set(row);
+    object.geometry.attributes.position.needsUpdate = true;
+  },
+  trace: (object, row, position) => {
+    // The path so far, ending where the shape is now.
+    const whole = Math.floor(position), array = object.geometry.attributes.position.array;
+    const track = object.userData.shape.track;
+    array.set(track.subarray(0, 3 * (whole + 1)));
+    array.set(row, 3 * (whole + 1));
+    object.geometry.attributes.position.needsUpdate = true;
+    object.geometry.setDrawRange(0, whole + 2);
+  },
+  arrow: (object, row, position, viewer) => {
+    const { shape } = object.userData, unit = viewer.data.unit;
+    const scale = shape.sizes.scale ? shape.sizes.scale[0] : viewer.data.reach[shape.kind];
+    const tail = new THREE.Vector3(...row.slice(0, 3)), along = new THREE.Vector3(...row.slice(3, 6)).multiplyScalar(scale);
+    const length = along.length(), head = 0.1 * unit;
+    object.visible = !viewer.hidden.has(shape.group) && length > 1e-3 * unit;
+    if (!object.visible) return;
+    const [shaft, tip] = object.children, size = Math.min(1, length / (1.5 * head));
+    object.position.copy(tail);
+    object.quaternion.setFromUnitVectors(Z_AXIS.value, along.clone().divideScalar(length));
+    const stem = Math.max(length - size * head, 1e-9);
+    shaft.scale.set(1, 1, stem);
+    shaft.position.set(0, 0, stem / 2);
+    tip.scale.setScalar(size);
+    tip.position.set(0, 0, length - (size * head) / 2);
+  },
+  force: (object, row, position, viewer) => PLACERS.arrow(object, row, position, viewer),
+};
+
+// -- curves ------------------------------------------------------------------------------------------------------
+
+class DaedalusCurves {
+  constructor(viewer) {
+    this.viewer = viewer;
+    this.panels = viewer.panels.map((panel) => {
+      const canvas = made("canvas", { class: "dd-plot" });
+      const legend = made("div", { class: "dd-keys" });
+      panel.series.forEach((series, k) => {
+        const colour = series.colour || PALETTE[k % PALETTE.length];
+        series.paint = colour;
+        legend.append(made("span", {}, made("i", { style: `background:${colour}` }), series.label));
+      });
+      viewer.plots.append(made("figure", {}, made("figcaption", { text: panel.label }), canvas, legend));
+      const move = (e) => {
+        if (e.type !== "pointerdown" && !e.buttons) return;
+        const box = canvas.getBoundingClientRect(), share = (e.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
+        viewer.pause();
+        viewer.seek(viewer.begin + share * (viewer.end - viewer.begin));
+      };
+      canvas.addEventListener("pointerdown", move);
+      canvas.addEventListener("pointermove", move);
+      return { ...panel, canvas, still: null };
+    });
+  }
+
+  draw() {
+    for (const panel of this.panels) this.drawPanel(panel);
+    this.cursor();
+  }
+
+  drawPanel(panel) {
+    const { canvas, series } = panel, ratio = Math.min(2, window.devicePixelRatio || 1);
+    const width = canvas.clientWidth, height = canvas.clientHeight;
+    if (!width || !height) return;
+    canvas.width = width * ratio;
+    canvas.height = height * ratio;
+    const still = document.createElement("canvas");
+    still.width = canvas.width;
+    still.height = canvas.height;
+    const pen = still.getContext("2d");
+    pen.scale(ratio, ratio);
+    const [low, high] = readableRange(series);
+    const inks = this.viewer.dark() ? ["#8b97a3", "#2b333b"] : ["#5b6670", "#e3e7eb"];
+    const x = (k, n) => LEFT + (k / Math.max(1, n - 1)) * (width - LEFT - RIGHT);
+    const y = (v) => TOP + (1 - (v - low) / (high - low)) * (height - TOP - BOTTOM);
+    pen.font = "11px system-ui, sans-serif";
+    for (const tick of ticksOf(low, high, Math.max(2, Math.round(height / 32)))) {
+      pen.strokeStyle = inks[1];
+      pen.beginPath(); pen.moveTo(LEFT, y(tick)); pen.lineTo(width - RIGHT, y(tick)); pen.stroke();
+      pen.fillStyle = inks[0]; pen.textAlign = "right"; pen.textBaseline = "middle";
+      pen.fillText(shortNumber(tick), LEFT - 5, y(tick));
+    }
+    const { begin, end } = this.viewer;
+    for (const tick of ticksOf(Math.min(begin, end), Math.max(begin, end), Math.max(3, Math.round(width / 110)))) {
+      const at = LEFT + ((tick - begin) / (end - begin)) * (width - LEFT - RIGHT);
+      pen.fillStyle = inks[0]; pen.textAlign = "center"; pen.textBaseline = "top";
+      pen.fillText(shortNumber(tick), at, height - BOTTOM + 4);
+    }
+    for (const event of this.viewer.data.events || []) {
+      const at = LEFT + ((event - begin) / (end - begin)) * (width - LEFT - RIGHT);
+      pen.strokeStyle = inks[1]; pen.beginPath(); pen.moveTo(at, TOP); pen.lineTo(at, height - BOTTOM); pen.stroke();
+    }
+    pen.save();
+    pen.beginPath(); pen.rect(LEFT, TOP - 2, width - LEFT - RIGHT, height - TOP - BOTTOM + 4); pen.clip();
+    for (const one of series) {
+      if (one.lower) {
+        pen.globalAlpha = 0.18; pen.fillStyle = one.paint; pen.beginPath();
+        one.lower.forEach((v, k) => pen.lineTo(x(k, one.lower.length), y(v)));
+        for (let k = one.upper.length - 1; k >= 0; k--) pen.lineTo(x(k, one.upper.length), y(one.upper[k]));
+        pen.fill(); pen.globalAlpha = 1;
+      }
+      pen.strokeStyle = one.paint; pen.lineWidth = 1.6; pen.setLineDash(one.dash || []); pen.beginPath();
+      one.values.forEach((v, k) => (Number.isFinite(v) ? pen.lineTo(x(k, one.values.length), y(v)) : null));
+      pen.stroke();
+    }
+    pen.restore();
+    panel.still = still;
+  }
+
+  cursor() {
+    const { viewer } = this, share = (viewer.now - viewer.begin) / (viewer.end - viewer.begin || 1);
+    for (const { canvas, still } of this.panels) {
+      if (!still) continue;
+      const pen = canvas.getContext("2d"), ratio = canvas.width / canvas.clientWidth;
+      pen.clearRect(0, 0, canvas.width, canvas.height);
+      pen.drawImage(still, 0, 0);
+      const at = (LEFT + share * (canvas.clientWidth - LEFT - RIGHT)) * ratio;
+      pen.strokeStyle = viewer.dark() ? "#f0f3f6" : "#20262c";
+      pen.lineWidth = ratio;
+      pen.beginPath(); pen.moveTo(at, TOP * ratio); pen.lineTo(at, canvas.height - BOTTOM * ratio); pen.stroke();
+    }
+  }
+}
+
+const LEFT = 58, RIGHT = 10, TOP = 8, BOTTOM = 20;
+
+// The range of the curves; a short blow-up does not flatten what came before it.
+function readableRange(series) {
+  const all = series.flatMap((s) => [...s.values].filter(Number.isFinite)).sort((a, b) => a - b);
+  if (!all.length) return [0, 1];
+  let low = all[0], high = all[all.length - 1];
+  const q = (p) => all[Math.round(p * (all.length - 1))];
+  const body = q(0.95) - q(0.05);
+  if (body > 0 && high - low > 50 * body) { low = Math.max(low, q(0.05) - 3 * body); high = Math.min(high, q(0.95) + 3 * body); }
+  // What is constant but for rounding is drawn as a straight line.
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  const room = high - low > 1e-5 * size ? (high - low) * 0.06 : size * 0.05 || 1;
+  return [low - room, high + room];
+}
+
+function ticksOf(low, high, count) {
+  const raw = (high - low) / count, decade = Math.pow(10, Math.floor(Math.log10(raw)));
+  const step = [1, 2, 5, 10].map((f) => f * decade).find((s) => s >= raw * 0.999);
+  const ticks = [];
+  for (let v = Math.ceil(low / step) * step; v <= high + 1e-9 * step; v += step) ticks.push(v);
+  return ticks;
+}
+
+function shortNumber(value) {
+  const size = Math.abs(value);
+  if (size < 1e-12) return "0";
+  return size >= 1e4 || size < 1e-3 ? value.toExponential(1) : String(Number(value.toPrecision(4)));
+}

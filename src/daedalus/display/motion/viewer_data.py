@@ -1,0 +1,170 @@
+"""What a viewer is handed: scenes and curves of one or several runs as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from daedalus.display.look import COLOURS
+from daedalus.display.motion.page import packed
+from daedalus.display.motion.scene import MovingShape, Scene
+from daedalus.model.names import element_label
+from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.simulation.result.trajectory import Trajectory
+
+# More curves than these are not drawn unasked, nor more of a kind of extra shape.
+MOST_CURVES, MOST_PANELS, MOST_EXTRAS = 9, 4, 4
+# The longest arrow, as a share of the scene's radius.
+LONGEST_ARROW = 0.6
+# What travels this many times its own size is followed.
+FAR = 10.0
+# Shapes that have a colour of their own, one after the other; the rest are of the run's first colour or grey.
+COLOURED = ("box", "sphere", "cylinder", "mesh", "point")
+GREY = "#8a949e"
+
+
+def viewer_data(
+    title: str, scenes: Sequence[Scene], runs: Sequence[Trajectory], curves: Sequence[str] | None, speed: float
+) -> dict[str, Any]:
+    """The scenes and the curves below them, over common times."""
+    low, high = (np.array(c) for c in zip(*(scene.box() for scene in scenes)))
+    low, high = low.min(axis=0), high.max(axis=0)
+    radius = max(float(np.linalg.norm(high - low)) / 2, 1e-6)
+    first = scenes[0]
+    follow, unit = _closer(first, radius)
+    up = np.array(first.up)
+    corners = np.stack([low, high])
+    return {
+        "title": title,
+        "times": packed(first.times),
+        "speed": speed,
+        "up": list(first.up),
+        "flat": first.flat,
+        "centre": ((low + high) / 2).tolist(),
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "radius": radius,
+        "unit": unit,
+        "follow": follow,
+        "floor": float(min(np.where(up > 0, corners[0], corners[1]) @ up, 0.0 if low @ up >= 0 else np.inf)),
+        "reach": {kind: _reach(scenes, kind, unit) for kind in ("force", "arrow")},
+        "hidden": _hidden(first),
+        "runs": [_run(scene, COLOURS[k % len(COLOURS)]) for k, scene in enumerate(scenes)],
+        "panels": _panels(runs, [s.label for s in scenes], first.times, curves),
+        "events": [float(t) for _, t, *_ in runs[0].outcome.events[:200]],
+    }
+
+
+def _closer(scene: Scene, radius: float) -> tuple[str, float]:
+    """Which shape to follow and how large things are, where they travel far beyond their own size; else nothing."""
+    solid = [s for s in scene.shapes if s.kind in COLOURED]
+    middle = [s.track[min(len(s.track) - 1, len(scene.times) // 2)] for s in scene.shapes
+              if s.kind in (*COLOURED, "rod", "spring")]  # fmt: skip
+    if not solid:
+        return "", radius
+    places = np.concatenate([row[:6].reshape(-1, 3) if len(row) == 6 else row[None, :3] for row in middle])
+    sizes = [max(size) for s in solid for role, size in s.sizes.items() if role in ("size", "radius", "length")]
+    own = max(float(np.linalg.norm(np.ptp(places, axis=0))) / 2, max(sizes, default=0.0))
+    return (solid[0].name, own) if 0 < FAR * own < radius else ("", radius)
+
+
+def within(run: Trajectory, times: np.ndarray) -> np.ndarray:
+    """Times of the run itself: one that ends early stays where it ended."""
+    return np.clip(times, min(run.time[0], run.time[-1]), max(run.time[0], run.time[-1]))
+
+
+def _hidden(scene: Scene) -> list[str]:
+    """What is not shown at first: frames, and many traces or forces."""
+    count = {group: sum(s.group == group and "automatic" in s.settings for s in scene.shapes)
+             for group in ("traces", "forces")}  # fmt: skip
+    return ["frames", *(group for group, n in count.items() if n > MOST_EXTRAS)]
+
+
+def _reach(scenes: Sequence[Scene], kind: str, radius: float) -> float:
+    """Metres per unit of the arrows of a kind: the usual longest one reaches a share of the radius."""
+    found = [np.linalg.norm(s.track[:, 3:], axis=1) for scene in scenes for s in scene.shapes if s.kind == kind]
+    longest = float(np.quantile(np.concatenate(found), 0.98)) if found else 0.0
+    return LONGEST_ARROW * radius / longest if longest > 0 else 1.0
+
+
+def _run(scene: Scene, colour: str) -> dict[str, Any]:
+    painted: dict[str, str] = {}
+    shapes = []
+    for shape in scene.shapes:
+        if (shape.kind in COLOURED or shape.settings.get("solid")) and shape.name not in painted:
+            painted[shape.name] = COLOURS[len(painted) % len(COLOURS)]
+        shapes.append(_shape(shape, painted))
+    return {"label": scene.label, "colour": colour, "shapes": shapes}
+
+
+def _shape(shape: MovingShape, painted: dict[str, str]) -> dict[str, Any]:
+    paint = painted.get(shape.name)
+    if shape.kind in ("joint", "hinge", "plane") or (shape.kind == "rod" and paint is None):
+        paint = GREY
+    told: dict[str, Any] = {
+        "name": shape.name,
+        "kind": shape.kind,
+        "group": shape.group,
+        "paint": paint,
+        "sizes": shape.sizes,
+        "settings": {name: value for name, value in shape.settings.items() if name not in ("automatic", "solid")},
+        "width": shape.track.shape[1],
+        "track": packed(shape.track),
+    }
+    if shape.mesh is not None:
+        told["vertices"], told["triangles"] = packed(shape.mesh[0]), packed(shape.mesh[1])
+    return told
+
+
+def _panels(
+    runs: Sequence[Trajectory], labels: Sequence[str], times: np.ndarray, curves: Sequence[str] | None
+) -> list[dict[str, Any]]:
+    """Curves by unit; several runs share a panel, each drawn in its own colour where there is one element."""
+    names = _default_curves(runs[0]) if curves is None else list(curves)
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        unit = unit_of(runs[0].system, name)
+        groups.setdefault(unit or f"name:{name}", []).append(name)
+    samples = [run.at(within(run, times)) for run in runs]
+    panels = []
+    for key, group in list(groups.items())[: None if curves is not None else MOST_PANELS]:
+        series: list[dict[str, Any]] = []
+        for k, (sample, label) in enumerate(zip(samples, labels)):
+            for name in group:
+                if k and name not in sample:
+                    continue
+                values = np.asarray(sample[name])
+                shape = values.shape[1:]
+                flat = (
+                    values.reshape(len(values), -1)
+                    if len(shape) < 2
+                    else values.transpose(0, 2, 1).reshape(len(values), -1)
+                )
+                for j in range(flat.shape[1]):
+                    text = element_label(name, shape, j)
+                    series.append({
+                        "label": text if len(runs) == 1 else f"{text}, {label}",
+                        "values": packed(np.where(np.isfinite(flat[:, j]), flat[:, j], np.nan)),
+                        "colour": COLOURS[(len(series) if len(runs) == 1 else j) % len(COLOURS)],
+                        "dash": [[], [6, 3], [2, 3], [8, 3, 2, 3]][k % 4],
+                    })  # fmt: skip
+        unit = "" if key.startswith("name:") else f" [{key}]"
+        panels.append({"label": f"{', '.join(group)}{unit}", "series": series})
+    return panels
+
+
+def _default_curves(tr: Trajectory) -> list[str]:
+    """States and multipliers that are few enough to be read, then outputs."""
+    system, known = tr.system, set(tr.keys())
+    names = [v.name for v in system.variables if v.kind in ("state", "algebraic")]
+    found, count = [], 0
+    for name in (*names, *tr._plant.output_slices):
+        if name not in known:
+            continue
+        size = int(np.prod(np.asarray(tr[name]).shape[1:], dtype=int))
+        if count + size <= MOST_CURVES:
+            found.append(name)
+            count += size
+    return found

@@ -1,0 +1,114 @@
+"""Draw where something goes: a path in the plane or in space, and one quantity over another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daedalus.display.look import COLOURS, labelled, look
+from daedalus.display.trajectory_plot import fine_samples
+from daedalus.errors import InputError
+from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.simulation.result.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_path(tr: Trajectory, name: str, ax: Axes | None) -> Any:
+    """A position of two or three components as a path with equal scales; round mark: start, square: end."""
+    import matplotlib.pyplot as plt
+
+    samples = fine_samples(tr)
+    values = np.asarray(samples[name])
+    size = values.shape[1] if values.ndim == 2 else 1
+    if size not in (2, 3):
+        raise InputError(
+            f"{name} is no path.",
+            f"it has {size} component{'s' if size > 1 else ''}",
+            because="a path has two or three.",
+            remedy=f"tr.plot({name!r})",
+        )
+    unit = unit_of(tr.system, name)
+    with look():
+        if ax is None:
+            kind = {"projection": "3d"} if size == 3 else {}
+            figure, panel = plt.subplots(figsize=(6.4, 5.6), subplot_kw=kind, layout="constrained")
+            figure.suptitle(f"{tr.system.name}: {name}")
+        else:
+            figure, panel = ax.figure, ax
+            _check_panel(panel, name, size)
+        (line,) = panel.plot(*values.T, label=name)
+        for place, marker in ((values[0], "o"), (values[-1], "s")):
+            panel.plot(*([c] for c in place), marker, color=line.get_color(), markersize=5)
+        for event in tr.events[:200]:
+            panel.plot(*([c] for c in np.asarray(event.after[name])), "|", color="0.4", markersize=8)
+        letters = "xyz"[:size]
+        panel.set(**{f"{letter}label": labelled(f"{name}[{k}]", unit) for k, letter in enumerate(letters)})
+        panel.set_aspect("equal", adjustable="datalim") if size == 2 else _equal_scales(panel, values)
+    return figure
+
+
+def _check_panel(panel: Any, name: str, size: int) -> None:
+    if (size == 3) != hasattr(panel, "get_zlim"):
+        raise InputError(
+            f"The panel does not fit {name}.",
+            f"{name} has {size} components",
+            because="a path in space needs axes in space.",
+            remedy='plt.subplots(subplot_kw={"projection": "3d"})' if size == 3 else "plt.subplots()",
+        )
+
+
+def _equal_scales(panel: Any, values: np.ndarray) -> None:
+    low, high = values.min(axis=0), values.max(axis=0)
+    half = max(float(np.max(high - low)), 1e-12) * 0.55
+    middle = (low + high) / 2
+    panel.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half),
+              zlim=(middle[2] - half, middle[2] + half))  # fmt: skip
+    panel.set_box_aspect((1, 1, 1))
+
+
+def plot_phase(tr: Trajectory, horizontal: str, vertical: str, ax: Axes | None) -> Any:
+    """One scalar over another along the run."""
+    import matplotlib.pyplot as plt
+
+    samples = fine_samples(tr)
+    columns = []
+    for name in (horizontal, vertical):
+        values = np.asarray(samples[name])
+        if values.ndim != 1:
+            raise InputError(f"{name} is no scalar.", f"its shape is {values.shape[1:]}", remedy=f'"{name}[0]"')
+        columns.append(values)
+    with look():
+        figure, panel = (ax.figure, ax) if ax is not None else plt.subplots(figsize=(6, 5), layout="constrained")
+        # A gap at every event, where values may jump.
+        breaks = np.searchsorted(samples.time, [t for _, t, *_ in tr.outcome.events])
+        x, y = (np.insert(c.astype(float), breaks, np.nan) for c in columns)
+        (line,) = panel.plot(x, y, label=tr.system.name)
+        panel.plot(columns[0][:1], columns[1][:1], "o", color=line.get_color(), markersize=5)
+        panel.plot(columns[0][-1:], columns[1][-1:], "s", color=line.get_color(), markersize=5)
+        panel.set_xlabel(labelled(horizontal, unit_of(tr.system, horizontal)))
+        panel.set_ylabel(labelled(vertical, unit_of(tr.system, vertical)))
+    return figure
+
+
+def plot_poles(system: Any, ax: Axes | None) -> Any:
+    """Poles (crosses) and, where they are known, zeros (circles) of a linear system in the complex plane."""
+    import matplotlib.pyplot as plt
+
+    poles = np.asarray(system.poles())
+    zeros = np.asarray(system.zeros()) if hasattr(system, "zeros") and len(system.inputs) else np.zeros(0)
+    with look():
+        figure, panel = (ax.figure, ax) if ax is not None else plt.subplots(figsize=(5.6, 5), layout="constrained")
+        panel.axvline(0.0, color="0.5", linewidth=0.9)
+        panel.axhline(0.0, color="0.5", linewidth=0.9)
+        panel.plot(poles.real, poles.imag, "x", color=COLOURS[0], markersize=8, markeredgewidth=1.8, label="poles")
+        if len(zeros):
+            panel.plot(zeros.real, zeros.imag, "o", color=COLOURS[1], markersize=7, fillstyle="none", label="zeros")
+        unstable = int(np.sum(poles.real > 1e-9 * max(1.0, np.abs(poles).max(initial=0.0))))
+        panel.set_title("no pole to the right" if not unstable else f"{unstable} of {len(poles)} poles to the right")
+        panel.set(xlabel="real part [1 / time]", ylabel="imaginary part [rad / time]")
+        panel.legend(fontsize="small")
+        panel.margins(0.15)
+    return figure
