@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.system.plain_record import parsed
 
 Mesh = tuple[np.ndarray, np.ndarray]
 MOST_TRIANGLES = 200_000
@@ -36,7 +36,7 @@ def read_mesh(path: str | Path) -> Mesh:
         vertices, triangles = np.asarray(vertices, dtype=float), np.asarray(triangles, dtype=int)
         if not len(triangles) or triangles.min() < 0 or triangles.max() >= len(vertices):
             raise ValueError("it has no triangles, or triangles without corners")
-    except (OSError, ValueError, KeyError, IndexError, struct.error, UnicodeDecodeError) as error:
+    except (OSError, ValueError, KeyError, IndexError, TypeError, struct.error, InputError) as error:
         raise InputError(
             f"The mesh {file.name!r} cannot be read.",
             f"{type(error).__name__}: {error}",
@@ -89,11 +89,11 @@ def _glb(file: Path) -> Mesh:
         length = struct.unpack("<I", data[place : place + 4])[0]
         chunks.append(data[place + 8 : place + 8 + length])
         place += 8 + length
-    return _gltf_mesh(json.loads(chunks[0]), chunks[1:2], file)
+    return _gltf_mesh(parsed(chunks[0]), chunks[1:2], file)
 
 
 def _gltf(file: Path) -> Mesh:
-    return _gltf_mesh(json.loads(file.read_text(encoding="utf-8")), [], file)
+    return _gltf_mesh(parsed(file.read_text(encoding="utf-8")), [], file)
 
 
 def _gltf_mesh(tree: dict[str, Any], inside: list[bytes], file: Path) -> Mesh:
