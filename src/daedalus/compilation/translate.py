@@ -62,6 +62,11 @@ def left_to_interpreter(f: ca.Function, reason: str) -> TranslationOutcome:
     return interpreted(f, reason)
 
 
+def strict_within_reach() -> bool:
+    """Whether code can call the very mathematical library that CasADi's interpreter calls."""
+    return sys.platform in ("linux", "darwin")
+
+
 def _nothing() -> None:
     pass
 
@@ -77,7 +82,7 @@ def translate(
     reasons: list[str] = []
     outcome = None
     try:
-        if strict and sys.platform not in ("linux", "darwin"):
+        if strict and not strict_within_reach():
             raise UnknownOperationError("CasADi's mathematical library is out of reach on this system")
         if choice in ("auto", "llvm"):
             outcome = _with_llvm(rows, strict, reasons, check)
