@@ -41,17 +41,18 @@ def compile_function(f: ca.Function, *, strict: bool = False, wait: bool = False
 
     Up to 3000 instructions are compiled at once. A longer function starts on CasADi's interpreter, is compiled in a
     background thread, and changes over when that is done; its code is strict, so that the values do not tell when that
-    was. Where strict code is out of reach it is waited for instead. Code is shared within the process by functions that compute
-    the same, whatever their names, and between processes through the disk cache (its folder is in DAEDALUS_CACHE, "off"
-    for none). DAEDALUS_COMPILER chooses the way: auto (LLVM, else a C compiler, else the interpreter), llvm, c,
-    interpreter.
+    was. Where strict code is out of reach it is waited for instead. Code is shared within the process by functions that
+    compute the same, whatever their names, and between processes through the disk cache (its folder is in
+    DAEDALUS_CACHE, "off" for none). DAEDALUS_COMPILER chooses the way: auto (LLVM, else a C compiler, else the
+    interpreter), llvm, c, interpreter.
 
     Parameters
     ----------
     f: the function, made of SX. Others, and operations without a translation, are left to the interpreter.
     strict: give the same bits as CasADi's interpreter (a NaN's own bits aside): the same mathematical library, every
-        operation rounded on its own; always so for what starts on the interpreter, at about a fifth more time a call. The default fuses a·b + c into one rounding and takes half-integer powers by
-        square roots; it changes neither the order of operations nor what happens to infinities and NaN.
+        operation rounded on its own; always so for what starts on the interpreter, at about a fifth more time a call.
+        The default fuses a·b + c into one rounding and takes half-integer powers by square roots; it changes neither
+        the order of operations nor what happens to infinities and NaN.
     wait: return only when the final code is in place.
 
     Raises InputError for a function with symbols that are not among its inputs.

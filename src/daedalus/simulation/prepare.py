@@ -16,6 +16,7 @@ from daedalus.model.values import parameter_values
 from daedalus.reduction.selection.selected_states import without_choice
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.records import sentences
+from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import judged, raise_stopped
@@ -73,7 +74,7 @@ class PreparedRun:
             )
         settings, drive = road.settings, road.drive
         self._road, self._span, self._saves = road, road.request.span, road.request.save_at
-        self._plan, self._states = settings.plan, settings.plant.row_parts["x"]
+        self._plan, self._plant, self._states = settings.plan, settings.plant, settings.plant.row_parts["x"]
         self._p, self._u = parameter_values(road.system, parameters), drive.constants
         self._tables = drive.core_tables() if drive.tables else None
         self._begins_anywhere = settings.begins_anywhere
@@ -106,6 +107,8 @@ class PreparedRun:
         run, row = self._run(x0, u, p)
         finished = ENDINGS[run.status] is FINISHED
         if finished and not self._may_branch:
+            if self._saves is not None and self._plant.has_constraints:
+                self._keep_between_steps(run, u, p)
             return run.x[:, self._states]
         whole = self._whole(run, row, u, p)
         if not whole.success:
@@ -113,6 +116,11 @@ class PreparedRun:
         if finished:
             return run.x[:, self._states]
         return np.stack([whole[label] for label in self.labels["x"]], axis=1)
+
+    def _keep_between_steps(self, run: Any, u: Numbers, p: Numbers) -> None:
+        """Move the rows of save_at onto what the model keeps, as `dd.simulate` does."""
+        drive = self._road.drive if u is None else self._road.drive._replace(constants=np.asarray(u, dtype=float))
+        keep_between_steps(self._plant, drive, self._p if p is None else np.asarray(p, dtype=float), run)
 
     def trajectory(
         self, x0: np.ndarray | None = None, u: np.ndarray | None = None, p: np.ndarray | None = None

@@ -59,7 +59,7 @@ def simulate(
     rtol, atol: the local error of each component is kept below atol + rtol |x|; a single atol counts in nominal values,
         atol by name is absolute.
     step: fixed step, for methods without error control (or any tableau).
-    save_at: times to keep, from the dense output; without it every step is kept.
+    save_at: times to keep, from the dense output, put on the constraints; without it every step is kept.
     max_step, first_step: limits of the step. max_steps, time_limit (seconds): limits of the run.
     progress: True, False, a function of the time reached, or None for a bar on a terminal.
     on_stop: what to do when a run ends early: "return" what was computed, or "raise" a SolverError that carries it as

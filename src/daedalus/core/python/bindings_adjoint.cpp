@@ -2,6 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "flow/adjoint.hpp"
+#include "python/interpreter_lock.hpp"
 #include "python/python_function.hpp"
 
 namespace daedalus {
@@ -59,7 +60,7 @@ nb::tuple pull_back(nb::handle rhs, nb::handle pullback, nb::handle projection_p
     bool done = false;
     {
         Adjoint adjoint(request);
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         done = adjoint.run(out.data(), u_bar.data(), p_bar.data());
     }
     rethrow(exception);

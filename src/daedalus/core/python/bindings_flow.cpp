@@ -8,6 +8,7 @@
 
 #include "flow/flow_slots.hpp"
 #include "machine/instruction_set.hpp"
+#include "python/interpreter_lock.hpp"
 #include "python/python_function.hpp"
 
 namespace daedalus::flows {
@@ -246,7 +247,7 @@ nb::tuple evaluate_part(PythonFlow& self, const std::string& part, nb::handle x,
     FlowMemory& memory = loan.memory();
     int failed = 0;
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         failed = run(flow, memory, part, at, which);
     }
     if (failed) return nb::make_tuple();
@@ -281,7 +282,7 @@ nb::tuple pull_back(PythonFlow& self, nb::handle times, nb::handle states, nb::h
     std::fill_n(by_parameters.data(), plan.np, 0.0);
     int failed = 0;
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         const FlowLoan loan(flow);
         if (!loan) throw std::bad_alloc();
         failed = flow.kernels.pull_back(plan, loan.memory(), steps, out.data(), by_inputs.data(), by_parameters.data());
@@ -302,7 +303,7 @@ double time_part(PythonFlow& self, const std::string& part, nb::handle x, nb::ha
     int failed = 0;
     double seconds = 0;
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         const FlowLoan loan(flow);
         if (!loan) throw std::bad_alloc();
         const auto start = std::chrono::steady_clock::now();

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "machine/extremes.hpp"
+#include "python/interpreter_lock.hpp"
 #include "python/python_function.hpp"
 
 namespace daedalus {
@@ -42,7 +43,8 @@ void call_python(const PythonFunction& function, const double** arg, double** re
     nb::object arguments = nb::steal(PyTuple_New(Py_ssize_t(core.size_in.size())));
     for (std::size_t i = 0; i < core.size_in.size(); ++i)
         PyTuple_SET_ITEM(arguments.ptr(), Py_ssize_t(i), copy_to_array(arg[i], core.size_in[i]).release().ptr());
-    PyObject* raw = PyObject_Call(function.callable.ptr(), arguments.ptr(), nullptr);
+    PyObject* raw = nullptr;
+    with_lasting_thread([&] { raw = PyObject_Call(function.callable.ptr(), arguments.ptr(), nullptr); });
     if (!raw) throw nb::python_error();
     const nb::object result = nb::steal(raw);
     if (core.size_out.size() == 1) return store_output(core, 0, result, res[0]);
@@ -56,7 +58,7 @@ void call_python(const PythonFunction& function, const double** arg, double** re
 int python_callback(void* context, void* keeper, const double** arg, double** res) {
     auto* kept = static_cast<KeptException*>(keeper);
     if (kept && (kept->value || kept->interrupted)) return aborted;
-    nb::gil_scoped_acquire gil;
+    const LockTaken taken;
     try {
         call_python(*static_cast<const PythonFunction*>(context), arg, res);
         return 0;
@@ -123,7 +125,7 @@ nb::tuple evaluate_rows(const PythonFunction& function, nb::args given, bool all
     KeptException kept;
     int failed = 0;
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         Caller caller(core, &kept);
         Call& call = caller.call();
         for (long long row = 0; row < arguments.rows && !failed; ++row) {
@@ -156,7 +158,7 @@ nb::tuple extremes(const PythonFunction& self, nb::args given) {
     int failed = 0;
     Extremes found;
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         Caller caller(core, &kept);
         Call& call = caller.call();
         for (std::size_t k = 0; k < outputs.size(); ++k) call.res[k] = outputs[k].data();
@@ -183,7 +185,7 @@ double time_per_call(const PythonFunction& function, nb::args given, long long r
     int failed = 0;
     double seconds = 0;
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         Caller caller(core, &kept);
         Call& call = caller.call();
         arguments.set(core, call, 0);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "python/interpreter_lock.hpp"
 #include "python/python_implicit.hpp"
 #include "run/run.hpp"
 
@@ -182,7 +183,7 @@ nb::object consistent(const PythonImplicitModel& self, double t, nb::handle row,
     Storage<double> out(start.span());
     bool found = false;
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         Workspace workspace(request, kernels);
         found = kernels.consistent(workspace.state(), out.data());
     }

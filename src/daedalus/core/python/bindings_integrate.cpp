@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "machine/instruction_set.hpp"
+#include "python/interpreter_lock.hpp"
 #include "python/python_run.hpp"
 
 namespace daedalus {
@@ -17,7 +18,7 @@ class PythonWatch final : public Watch {
 public:
     PythonWatch(nb::handle progress, KeptException& kept) : progress_(progress), kept_(kept) {}
     Status look(double t) override {
-        nb::gil_scoped_acquire gil;
+        const LockTaken taken;
         try {
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
             report(t);
@@ -28,7 +29,7 @@ public:
         }
     }
     void report(double t) {
-        if (!progress_.is_none()) progress_(t);
+        if (!progress_.is_none()) with_lasting_thread([&] { progress_(t); });
     }
 
 private:
@@ -83,7 +84,7 @@ void execute(PythonRun& run, nb::handle progress, const Cancel* cancel) {
     request.keeper = &exception;
     {
         Run core(request);
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         run.record = std::make_shared<Record>(core.execute(&watch));
     }
     rethrow(exception);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "python/interpreter_lock.hpp"
 #include "python/python_linear.hpp"
 #include "run/kernel_choice.hpp"
 
@@ -169,7 +170,7 @@ nb::tuple evaluate_many(const PythonLinearModel& self, nb::handle t, nb::handle 
     const long long algebraic = model.size() - model.states;
     Storage<double> slopes(points.rows * model.states), others(points.rows * algebraic);
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         const double* solution = points.kernels().solution(points.system);
         bool going = true;
         for (long long row = 0; row < points.rows && going; ++row) {
@@ -195,7 +196,7 @@ nb::tuple project_many(const PythonProjection& self, nb::handle t, nb::handle x,
     Points points(model, &self.core, t, x, u, p, kept);
     Storage<double> projected(points.rows * model.states);
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         bool going = true;
         for (long long row = 0; row < points.rows && going; ++row) {
             double* out = projected.data() + row * model.states;

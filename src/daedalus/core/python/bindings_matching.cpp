@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "linear/matching.hpp"
+#include "python/interpreter_lock.hpp"
 #include "python/python_function.hpp"
 
 namespace daedalus {
@@ -39,7 +40,7 @@ void check(long long rows, long long columns, const Integers& row, const Integer
 
 Pairs maximum_matching(long long rows, long long columns, Integers row, Integers column) {
     check(rows, columns, row, column);
-    nb::gil_scoped_release nogil;
+    const LockReleased released;
     const auto graph = BipartiteGraph::of(rows, columns, span_of(row), span_of(column));
     const Matching found = most_pairs(graph);
     return {found.column_of(), {}, {}, found.phases(), 0, found.visits(), 0};
@@ -73,7 +74,7 @@ Pairs cheapest_matching(long long rows, long long columns, Integers row, Integer
         if (c >= largest_sum || c <= -largest_sum || (sum += std::llabs(c)) >= largest_sum)
             throw nb::value_error("the costs are too large to be added exactly");
     }
-    nb::gil_scoped_release nogil;
+    const LockReleased released;
     return cheapest(BipartiteGraph::of(rows, columns, span_of(row), span_of(column), span_of(cost)), sum + 1);
 }
 

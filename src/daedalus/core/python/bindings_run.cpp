@@ -1,4 +1,5 @@
 // The seam for results: a Run converts what is asked for, when it is asked for.
+#include "python/interpreter_lock.hpp"
 #include "python/python_run.hpp"
 #include "state/dense_output.hpp"
 
@@ -64,6 +65,15 @@ nb::object run_x(PythonRun& self) {
     return self.x;
 }
 
+// Which rows lie inside steps; none where every step is a row.
+nb::object rows_between(const PythonRun& self) {
+    const Record& record = *self.record;
+    const long long count = self.request.samples_only ? record.between_count : 0;
+    nb::list rows;
+    for (long long k = 0; k < count; ++k) rows.append(record.between.data()[k]);
+    return rows;
+}
+
 // Times and rows of all steps, whatever times were asked for.
 nb::object at_steps(PythonRun& self) { return nb::make_tuple(step_t(self), step_x(self)); }
 
@@ -102,7 +112,7 @@ nb::object run_dense(PythonRun& self) {
     DenseRecord dense;
     Status status = Status::finished;
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         dense = make_dense(request, record, status);
     }
     rethrow(exception);
@@ -140,7 +150,7 @@ nb::object evaluate_dense(nb::object starts, nb::object ends, nb::object coeffic
     Storage<double> out(t.size() * pieces.n);
     long long outside = -1;
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         for (long long i = 0; i < t.size() && outside < 0; ++i) {
             const long long piece = piece_at(pieces, t.data()[i]);
             if (piece < 0)
@@ -170,6 +180,7 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("t", run_t)
         .def_prop_ro("x", run_x)
         .def("at_steps", at_steps)
+        .def_prop_ro("between", rows_between)
         .def_prop_ro("status", [](const PythonRun& self) { return status_name(self.record->status); })
         .def_prop_ro("stop_time", [](const PythonRun& self) { return self.record->stop_time; })
         .def_prop_ro("end", run_end)

@@ -11,6 +11,9 @@ class Crawl {
 public:
     explicit Crawl(double t) noexcept : t_(t) {}
 
+    // How many steps may be taken until the next look: it comes after so many steps, whatever the clock says.
+    long long until_look(long long steps) const noexcept { return least_steps - (steps - steps_); }
+
     // Whether the steps since the last look were that short, and what is left would take that many of them.
     bool see(double t, long long steps, double end) noexcept {
         const long long more = steps - steps_;

@@ -28,7 +28,8 @@ struct DenseRecord {
 struct Record {
     Storage<double> step_t, step_x, sample_t, sample_x, event_t, event_before, event_after;
     Storage<double> end_x;  // where it stopped
-    Storage<long long> event_guard, mode_row;
+    Storage<long long> event_guard, mode_row, between;
+    long long between_count = 0;  // samples inside steps
     Storage<double> mode_values;
     long long mode_count = 0, turns = 0, last_turned = -1;  // of switches
     long long n = 0, step_count = 0, sample_count = 0, event_count = 0;
@@ -54,6 +55,8 @@ public:
         record_.sample_t.grow(static_cast<long long>(request.save_at.size()));
         record_.sample_x.grow(static_cast<long long>(request.save_at.size()) * s.n);
         s.recorder.samples = {record_.sample_t.data(), record_.sample_x.data(), 0, record_.sample_t.size()};
+        record_.between.grow(static_cast<long long>(request.save_at.size()));
+        s.recorder.between = record_.between.data();
         s.recorder.save_at = request.save_at.data();
         s.recorder.save_count = static_cast<long long>(request.save_at.size());
     }
@@ -82,7 +85,8 @@ private:
         double chunk_begin = 0, looked = 0;
         Crawl crawl(s.t);
         for (;;) {
-            const Status status = kernels_.advance(s, chunk);
+            const long long most = s.fixed_step == 0 ? crawl.until_look(s.steps) : chunk;
+            const Status status = kernels_.advance(s, std::min(chunk, most));
             if (status == Status::buffer_full) {
                 if (!make_room(s)) return Status::memory_limit;
                 continue;
@@ -162,6 +166,7 @@ private:
         if (only_events && rows.count < rows.capacity && rows.t[rows.count - 1] != s.t) push_row(rows, s.t, s.x, s.n);
         record_.step_count = rows.count;
         record_.sample_count = s.recorder.samples.count;
+        record_.between_count = s.recorder.between_count;
         record_.event_count = s.recorder.events.count;
         if (rows.capacity > 2 * first_rows) (void)grow_steps(std::max(rows.count, 1LL));
         if (s.recorder.pieces.capacity > 0) end_pieces(s, rows);

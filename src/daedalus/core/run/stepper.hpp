@@ -59,6 +59,7 @@ inline void save_inside_step(Integration& s) noexcept {
         if ((s.t_new - time) * s.direction <= 0) return;
         ensure_dense<M>(s);
         evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
+        recorder.between[recorder.between_count++] = recorder.samples.count;
         push_row(recorder.samples, time, s.stage, s.n);
     }
 }

@@ -37,6 +37,8 @@ struct ModeRows {
 struct Recorder {
     Rows steps;    // the start, every step, and the state after a cutting event at the same time once more
     Rows samples;  // values at save_at
+    long long* between = nullptr;  // which rows of `samples` lie inside a step
+    long long between_count = 0;
     EventRows events;
     PieceRows pieces;  // kept where a capacity is given
     ModeRows modes;    // the same

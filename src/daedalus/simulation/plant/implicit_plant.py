@@ -6,6 +6,7 @@ A row of a run is y = (x, z, x'), so everything that a trajectory needs is a fun
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +19,9 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.system import System
+from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.plant.projection import CORRECTIONS, correction
+from daedalus.simulation.plant.projection import CORRECTIONS, correction, projected_state
 from daedalus.simulation.plant.variable_index import VariableIndex, variable_index
 from daedalus.simulation.result.records_of_models import InvariantsNotKept
 
@@ -158,6 +160,29 @@ class ImplicitPlant(Plant):
         for _ in range(CORRECTIONS):
             state = once(state, *others)
         return self._compiled("projection", ca.vertcat(state, self.system.symbol("z"), self.system.symbol("xdot")))
+
+    @cached_property
+    def has_constraints(self) -> bool:
+        """Whether there is anything beside its differential equations that a row of a run obeys."""
+        return self.system.has_invariants or bool(self.constraint_rows)
+
+    @cached_property
+    def onto_written(self) -> Any:
+        """The states moved onto the equations of (t, x, u, p) alone; None where there are none, or none can be kept."""
+        residual, x = self.system.residual, self.system.symbol("x")
+        others = ca.vertcat(self.system.symbol("xdot"), self.system.symbol("z"))
+        solved_for = set(ca.jacobian_sparsity(residual, others).row())
+        moving = set(ca.jacobian_sparsity(residual, x).row())
+        rows = sorted(moving - solved_for)
+        if not rows:
+            return None
+        arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        with suppress(SolverError):
+            moved = projected_state(self.system, residual[rows])
+            return compile_function(ca.Function("onto_written", arguments, [ca.densify(moved)]))
+        with suppress(SolverError):  # too many for a formula
+            return invariant_projection(self.system, residual[rows])
+        return None
 
     @cached_property
     def invariants(self) -> Compiled:

@@ -92,6 +92,11 @@ class Plant(ABC):
         """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
 
     @cached_property
+    def has_constraints(self) -> bool:
+        """Whether there is anything beside its differential equations that a state of a run obeys."""
+        return self.system.has_invariants
+
+    @cached_property
     def invariant_labels(self) -> list[str]:
         """The name of every entry of `invariants`."""
         return labels_of(self.system.invariants)

@@ -42,7 +42,7 @@ def consistent_rows(
         return rows
     inputs = drive.at(times)
     if plant.index.largest == 1:
-        return _solved(plant, p, times, rows, inputs)
+        return solved_rows(plant, p, times, rows, inputs)
     equations = start_equations(plant.system, p)
     if equations.input_order > 0 and (drive.tables or drive.callbacks):
         return rows
@@ -52,7 +52,9 @@ def consistent_rows(
     return found
 
 
-def _solved(plant: ImplicitPlant, p: np.ndarray, times: np.ndarray, rows: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+def solved_rows(
+    plant: ImplicitPlant, p: np.ndarray, times: np.ndarray, rows: np.ndarray, inputs: np.ndarray
+) -> np.ndarray:
     """The rows with z and x' from x, where these follow at once."""
     nominal = plant.system.nominal
     scale = ATOL * np.concatenate([nominal["x"], nominal["z"], np.ones(plant.system.sizes["x"])])

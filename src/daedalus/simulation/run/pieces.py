@@ -30,6 +30,7 @@ from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.result.records_on_the_way import SwitchesLocated
+from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.stop_reason import sliding, stop_of
@@ -113,7 +114,7 @@ def _sampled(piece: Trajectory, save_at: np.ndarray) -> Trajectory:
     """A piece that is there already with the times of save_at that it covers as its samples."""
     begin, end = (float(ends[k]) for ends, k in zip(piece.dense_spans, (0, -1)))
     inside = save_at[(save_at - begin) * (save_at - end) <= 0]
-    x = piece.at(inside)._x if len(inside) else piece._x[:0]
+    x = piece.at(inside, project=True)._x if len(inside) else piece._x[:0]
     arrays = (piece._parameters, inside, x)
     return Trajectory(piece._plant, piece._drive, *arrays, piece.status, piece.outcome, piece._source)
 
@@ -144,6 +145,7 @@ def run_piece(
 def read_piece(piece: Piece, run: Any, t1: float) -> Trajectory:
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
     settings, drive, p = piece.settings, piece.drive, piece.parameters
+    keep_between_steps(settings.plant, drive, p, run)
     return Trajectory(
         settings.plant, drive, p, run.t, run.x, ENDINGS[run.status],
         lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why), run,

@@ -1,0 +1,96 @@
+"""Rows of save_at obey what the model keeps, as steps do, and drift() tells what the result holds."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+
+
+def pendulum() -> dd.Model:
+    m = dd.Model("pendulum")
+    q = m.coordinate("q", 2, start=[1.0, 0.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    m.constraint("rod", ca.sumsqr(q) - 1)
+    return m
+
+
+def length_error(q: np.ndarray) -> float:
+    return float(np.abs(np.sum(q**2, axis=1) - 1).max())
+
+
+TIMES = np.linspace(0.0, 2.0, 83)
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5"])
+def test_rows_of_save_at_lie_on_the_rod(method):
+    tr = dd.simulate(pendulum(), 2.0, save_at=TIMES, method=method)
+    # The rows of steps are as good as the method makes them.
+    bound = 1e-15 if method != "radau5" else 1e-10
+    assert length_error(tr["q"][1:-1]) < 1e-15
+    assert max(tr.drift().values()) < 10 * bound
+    assert max(tr.drift(between=True).values()) > 1e-10
+    assert length_error(tr.at(TIMES)["q"]) > 1e-10
+    assert length_error(tr.at(TIMES, project=True)["q"]) < 1e-15
+
+
+def test_velocities_of_explicit_runs_are_kept_too():
+    tr = dd.simulate(pendulum(), 2.0, save_at=TIMES)
+    assert np.abs(np.sum(tr["q"] * tr["q_dot"], axis=1)).max() < 1e-14
+
+
+def test_drift_tells_what_the_rows_hold():
+    tr = dd.simulate(pendulum(), 2.0, save_at=TIMES)
+    assert tr.drift()["rod"] == pytest.approx(length_error(tr["q"]), abs=1e-16)
+
+
+def test_steps_and_counts_do_not_depend_on_save_at():
+    plain, saved = (dd.simulate(pendulum(), 2.0, save_at=times) for times in (None, TIMES))
+    assert (plain.work.steps, plain.work.rejected) == (saved.work.steps, saved.work.rejected)
+    assert plain.work.factorisations == saved.work.factorisations
+    assert np.array_equal(plain.end["q"], saved.end["q"])
+    assert np.array_equal(saved["q"][-1], saved.end["q"])
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "rod_chain", "andrews"])
+def test_mechanisms(name):
+    k = catalogue.load(name)
+    t1 = min(np.ravel(k.span)[-1], 0.3)
+    tr = dd.simulate(k.model, t1, start=k.start, inputs=k.inputs, save_at=np.linspace(0, t1, 17))
+    assert max(tr.drift().values()) < 2e-14
+
+
+def test_prepared_runs_and_sweeps_keep_their_rows_too():
+    m = pendulum()
+    run = dd.prepare(m, 2.0, save_at=TIMES)
+    rows, whole = run(), dd.simulate(m, 2.0, save_at=TIMES)
+    assert np.array_equal(rows, np.column_stack([whole["q"], whole["q_dot"]]))
+    heavier = dd.Model("heavier")
+    g = heavier.parameter("g", 9.81)
+    q = heavier.coordinate("q", 2, start=[1.0, 0.0])
+    heavier.kinetic_energy(0.5 * ca.sumsqr(heavier.rate(q)))
+    heavier.potential_energy(g * q[1])
+    heavier.constraint("rod", ca.sumsqr(q) - 1)
+    en = dd.sweep(heavier, 2.0, over={"g": [1.0, 9.81]}, save_at=TIMES)
+    assert np.abs((en["q"] ** 2).sum("q_index") - 1).max() < 1e-15
+
+
+def test_algebraic_variables_of_index_one_are_solved_for():
+    m = dd.Model("circuit")
+    v = m.state("v", start=1.0)
+    i = m.algebraic("i", start=0.5)
+    m.equation(m.der(v), -i)
+    m.equation(i + i**3, v, name="lamp")
+    tr = dd.simulate(m, 3.0, method="radau5", rtol=1e-4, save_at=np.linspace(0, 3, 50))
+    assert np.abs(tr["i"] + tr["i"] ** 3 - tr["v"])[1:-1].max() < 1e-15
+    assert tr.drift(between=True)["lamp"] > 1e-9
+
+
+def test_rows_behind_events_and_between_jumps_of_an_input():
+    m = pendulum()
+    m.event("side", m["q"][0], direction=0)
+    tr = dd.simulate(m, 2.0, save_at=TIMES)
+    assert tr.events
+    assert length_error(tr["q"]) < 1e-15
