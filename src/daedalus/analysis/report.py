@@ -13,12 +13,15 @@ from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.signature import Signature
 from daedalus.model.names import counted
+from daedalus.model.system.packed_expressions import packed, unpacked
 from daedalus.model.system.system import System
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Fields with expressions, which travel packed under another name.
+_SYMBOLIC, _CONSTRAINTS = ("hidden_constraints", "written_constraints"), "packed constraints"
 # print(report) is one screen of this width: lists are cut after so many entries.
 SHOWN, WIDTH = 6, 80
 
@@ -85,6 +88,17 @@ class Report:
     block_indices: list[int | None]
     tolerance: float
     ranks: tuple[RankDecision, ...] = field(default=())
+
+    def __getstate__(self) -> dict[str, Any]:
+        written = [expression for _, expression in (*self.hidden_constraints, *self.written_constraints)]
+        texts = [[text for text, _ in found] for found in (self.hidden_constraints, self.written_constraints)]
+        return {**vars(self), _CONSTRAINTS: (texts, packed(self.system, written)), **dict.fromkeys(_SYMBOLIC)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        texts, record = state.pop(_CONSTRAINTS)
+        written = iter(unpacked(state["system"], record))
+        vars(self).update(state)
+        vars(self).update({name: [(text, next(written)) for text in own] for name, own in zip(_SYMBOLIC, texts)})
 
     @property
     def gap(self) -> float:

@@ -59,6 +59,11 @@ class Case:
     inputs: Mapping[str, Any] = field(default_factory=dict)  # as they were asked for
     redundancy: Redundancy | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        numbers = (self.drive, self.p, self.t0, self.t1, self.x0, self.grid, self.guess)
+        way = (self.method, self.settings.rtol, self.atol, dict(self.limits), self.settings.method)
+        return _kept_case, (self.system, numbers, way, self.settings.reason)
+
     @property
     def has_formulas(self) -> bool:
         """Whether x' and z are formulas of (t, x, u, p)."""
@@ -124,6 +129,10 @@ class Case:
         """How many intervals the grid has; 0 without a grid."""
         return 0 if self.grid is None else len(self.grid) - 1
 
+    def without_idle_grid(self, directions: Directions) -> Case:
+        """The same case without a grid where no input is varied, which is what a grid divides."""
+        return self if directions.intervals else replace(self, grid=None)
+
     def interval_at(self, t: float) -> int:
         """The interval of the grid that holds t, 0 without a grid; the later one at a common end."""
         return 0 if self.grid is None else interval_of(self.grid, t)
@@ -158,7 +167,7 @@ class Case:
 
     def with_inputs(self, system: System, t: float) -> tuple[System, Drive]:
         """Another system with the inputs of this run, from a moment on."""
-        return read_inputs(system, self.inputs, (t, self.t1))
+        return read_inputs(system, self.inputs, (t, self.t1), with_addition=True)
 
     def changed(self, x0: np.ndarray, du: np.ndarray, p: np.ndarray) -> Case:
         """The same run with another start, inputs moved by du, (nu,) or (intervals, nu), and other parameters."""
@@ -169,6 +178,15 @@ class Case:
         if du.ndim == 2:
             moved, constants = _on_grid(self.drive, self.grid, du)  # type: ignore[arg-type]
         return replace(self, x0=x0, p=p, drive=self.drive._replace(constants=constants, tables=tuple(moved)))
+
+
+def _kept_case(system: System, numbers: tuple[Any, ...], way: tuple[Any, ...], reason: Any) -> Case:
+    """A case as pickles hold it: of the system that was run, with its settings made anew."""
+    drive, p, t0, t1, x0, grid, guess = numbers
+    method, rtol, atol, limits, name = way
+    settings = _settings(system, method, rtol, atol, limits, guess is None)
+    settings = replace(settings, method=name, reason=reason)
+    return Case(system, system, drive, p, t0, t1, x0, settings, method, grid, limits, atol, guess)
 
 
 def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid: Any = None) -> Case:
@@ -218,7 +236,7 @@ def read_case_request(model: Model | System, span: Any, options: Mapping[str, An
 def _road(request: Request) -> tuple[Road, bool]:
     """The road of a run with derivatives, and whether x' and z have formulas on it."""
     solved, left = differentiable_system(request.model, request.inputs, request.span)
-    system, drive = read_inputs(solved, left, request.span)
+    system, drive = read_inputs(solved, left, request.span, with_addition=True)
     if drive.callbacks:
         raise InputError(
             "A run with derivatives takes no Python functions.",

@@ -156,6 +156,7 @@ def gradient(
     whole = model if running is None else _with_integral(model, running)
     case = stepwise(read_case(whole, span, simulate_options, grid), "dd.gradient")
     directions = read_directions(case.system, wrt, case.intervals)
+    case = case.without_idle_grid(directions)
     if running is not None:
         directions = _without_integral(case, directions)
     original, case = case, in_first_mode(case, corners=True)

@@ -66,4 +66,4 @@ def sensitivities(
         raise InputError(f"by={by!r} is no way to differentiate.", remedy='by="variational" or by="discrete"')
     case = read_case(model, span, simulate_options, grid)
     directions = read_directions(case.system, wrt, case.intervals)
-    return Sensitivities(*differentiate(case, order, directions, by))
+    return Sensitivities(*differentiate(case.without_idle_grid(directions), order, directions, by))

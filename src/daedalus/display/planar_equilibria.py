@@ -11,11 +11,11 @@ import cmath
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
 from daedalus.display.planar_field import PlanarField
+from daedalus.model.frozen_mapping import FrozenMapping
 
 STARTS = 31
 ITERATIONS = 80
@@ -102,7 +102,7 @@ def find_equilibria(field: PlanarField) -> tuple[tuple[PlanarEquilibrium, ...], 
         kind, stable, eigenvalues = _classified(field, point, jacobian, usual)
         (degenerate if kind == "degenerate" else found).append(
             PlanarEquilibrium(
-                MappingProxyType(dict(zip(field.names, point.tolist()))), kind, stable, eigenvalues, jacobian
+                FrozenMapping(dict(zip(field.names, point.tolist()))), kind, stable, eigenvalues, jacobian
             )
         )
     curve = np.array([e.point for e in degenerate]) if len(degenerate) > CURVE else np.zeros((0, 2))

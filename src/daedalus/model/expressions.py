@@ -56,6 +56,18 @@ def _convert(value: object, where: str, remedy: str) -> ca.SX:
     )
 
 
+def nonzeros(matrix: ca.SX) -> ca.SX:
+    """The entries that are not zero by structure, as a column; CasADi gives a row for a matrix of one row.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> nonzeros(ca.SX.sym("a", 1, 3)).shape, nonzeros(ca.SX(1, 4)).shape
+    ((3, 1), (0, 1))
+    """
+    return ca.vec(ca.SX(matrix.nz[:]))
+
+
 def described(value: object) -> str:
     """A wrong value in a few words; expressions inside it are not shown in CasADi's own names."""
     text = repr(value)

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.signals import Signal
+from daedalus.model.system.packed_expressions import PackedExpressions, packed, unpacked
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.selection.selected_states import without_choice
+from daedalus.simulation.inputs.read_inputs import traced_input
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.records import sentences
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
@@ -22,7 +25,7 @@ from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import judged, raise_stopped
 from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, read_piece
-from daedalus.simulation.run.request import check_step, read_request
+from daedalus.simulation.run.request import LIMITS, check_step, read_request
 from daedalus.simulation.run.road import Road, find_road
 from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.start.consistent_start import is_off
@@ -81,6 +84,23 @@ class PreparedRun:
         self._has_modes = settings.switches is not None or settings.stops is not None
         if start is not None:
             _ = self._first  # a start that nothing can begin with is refused at once
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        road, request = self._road, self._road.request
+        names, expressions = [], []
+        for name, value in road.inputs.items():
+            if isinstance(value, ca.SX) or (callable(value) and not isinstance(value, Signal)):
+                names.append(name)
+                expressions.append(_driving(road, name, value))
+        plain = {name: value for name, value in road.inputs.items() if name not in names}
+        start = None
+        if request.start is not None:
+            labels = [*self.labels["x"], *(self.system.labels["z"] if road.settings.plant.is_implicit else ())]
+            start = dict(zip(labels, self._first.row.tolist()))
+        options = dict(zip(LIMITS, request.limits), method=road.method, rtol=request.rtol, atol=request.atol)
+        options["locate_switches"] = request.locate_switches
+        settled = (request.span, start, plain, request.parameters, request.save_at, options)
+        return _prepared_again, (road.solved, settled, names, packed(road.solved, expressions))
 
     @property
     def system(self) -> System:
@@ -197,6 +217,23 @@ class PreparedRun:
 
         request = request._replace(inputs=renewed(request.inputs))
         return road._replace(request=request, drive=drive, inputs=renewed(road.inputs))
+
+
+def _driving(road: Road, name: str, value: Any) -> ca.SX:
+    """The expression of an input; functions were read as one when the run was prepared."""
+    if isinstance(value, ca.SX):
+        return value
+    expression, _ = traced_input(road.solved, road.solved.place(name), value, road.request.span)
+    assert expression is not None
+    return expression
+
+
+def _prepared_again(
+    system: System, settled: tuple[Any, ...], names: list[str], expressions: PackedExpressions
+) -> PreparedRun:
+    """A prepared run as pickles hold it: of the system that solves it, with inputs in its symbols."""
+    span, start, plain, *rest = settled
+    return PreparedRun(system, span, start, {**plain, **dict(zip(names, unpacked(system, expressions)))}, *rest)
 
 
 def prepare(

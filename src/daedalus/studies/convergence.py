@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from daedalus.errors import InputError, SolverError
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit
 from daedalus.integrators.tableaux.dae_orders import dae_orders
+from daedalus.model.frozen_mapping import FrozenMapping
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean, element_label
 from daedalus.model.system.system import System
@@ -357,8 +357,8 @@ def _measured(
     notes = (*failures, *left_out_notes(sizes, verdicts), *below_expected(order, expected))
     return Convergence(
         system.name, runs[0].method, span, _read_only(sizes), expected, order,
-        MappingProxyType(orders), _read_only(error), MappingProxyType(errors), MappingProxyType(used),
-        _read_only(overall == USED), MappingProxyType(ranges), notes,
+        FrozenMapping(orders), _read_only(error), FrozenMapping(errors), FrozenMapping(used),
+        _read_only(overall == USED), FrozenMapping(ranges), notes,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import concatenate, nonzeros
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm, find_explicit_form
@@ -161,7 +161,7 @@ class Stage:
     def _second_derivatives(self, variables: ca.SX) -> tuple[list[tuple[int, int, int]], ca.SX]:
         jacobian = ca.jacobian(self.expression, variables)
         first = list(zip(*jacobian.sparsity().get_triplet()))
-        second = ca.jacobian(ca.SX(jacobian.nz[:]) if first else ca.SX(0, 1), variables)
+        second = ca.jacobian(nonzeros(jacobian) if first else ca.SX(0, 1), variables)
         entries, kept = [], []
         for place, (row, column) in enumerate(_nonzeros(second.sparsity())):
             equation, variable = first[row]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,15 @@ class DifferentiatedRun(SensitivitySamples):
         self._recorded, self._start = recorded, start
         self.how = how
         self.records = (case.settings.reason, *case.drive.notes, *parts[0].case.plant.notes, *records)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Which guards end a part of a run is known here.
+        own = {"_start": self._start, "how": self.how, "records": self.records, "events": self.events}
+        return {**super().__getstate__(), **own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._recorded = joined_record(self._parts)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import GROUPS, WORDS
-from daedalus.differentiation.variational.augmented import AnyAugmented
+from daedalus.differentiation.variational.augmented import AnyAugmented, augmented_of
 from daedalus.differentiation.variational.chain_rule import Followed, FollowedInParts, followed
 from daedalus.differentiation.variational.recorded import RunPart
 from daedalus.differentiation.variational.residual_variational import ResidualVariational
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.errors import InputError
+from daedalus.model.model import as_system
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
@@ -50,6 +52,16 @@ class SensitivitySamples:
         self._case, self._augmented, self._parts = case, augmented, parts
         self._times, self._y, self._scalar = times, y, scalar
         self._directions = augmented.variational.directions
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("_case", "_times", "_y", "_scalar", "_directions")
+        return {**{name: getattr(self, name) for name in kept}, "_parts": list(self._parts), "order": self.order}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        order = state.pop("order")
+        vars(self).update(state)
+        # Variational equations are made anew from the system.
+        self._augmented = augmented_of(self._case.plant, self._directions, order)
 
     def __repr__(self) -> str:
         times = f"t = {self._times[0]:g}" if self._scalar else f"{len(self._times)} times"
@@ -113,7 +125,7 @@ class SensitivitySamples:
     @property
     def N_dot(self) -> np.ndarray:
         """N', (n, nu); at the start it is f_u."""
-        return self._on_grid(self._out(self._rates[:, :, self._columns("u")]), 1)
+        return self._on_grid(self._out(self._rates[:, :, self._all_columns("u")]), 1)
 
     # -- by name -----------------------------------------------------------------------------------------------
 
@@ -160,7 +172,7 @@ class SensitivitySamples:
         d, system = self._directions, self._case.system
         if name in GROUPS:
             letter = GROUPS[name]
-            found = self._columns(letter)
+            found = self._all_columns(letter)
             members = len(getattr(d, letter))
             shape = (d.intervals, members) if letter == "u" and d.intervals else (members,)
             return _grid_order(np.arange(found.start, found.stop), shape), shape
@@ -200,12 +212,23 @@ class SensitivitySamples:
             remedy=f'wrt=(..., "{WORDS[letter]}")',
         )
 
+    def _all_columns(self, letter: str) -> slice:
+        """The columns of all inputs, of the whole start or of all parameters; refused where inputs are not there."""
+        gone = [v.name for v in as_system(self._case.model).of_kind("input") if v.name not in self._case.system.places]
+        if letter == "u" and gone:
+            raise InputError(
+                f"There is no derivative by the input {', '.join(gone[:6])}.",
+                because="the constraints differentiate it, so that what is added to it moves the start as well.",
+                remedy="a parameter in its expression: wrt=(..., name) and sens.d(of, name)",
+            )
+        return self._columns(letter)
+
     def _first(self, letter: str) -> np.ndarray:
-        return self._out(self._slopes[:, :, self._columns(letter)])
+        return self._out(self._slopes[:, :, self._all_columns(letter)])
 
     def _second(self, one: str, other: str) -> np.ndarray:
         self._need_second()
-        return self._out(self._curvatures[:, :, self._columns(one), self._columns(other)])
+        return self._out(self._curvatures[:, :, self._all_columns(one), self._all_columns(other)])
 
     def _need_second(self) -> None:
         if self.order != 2:

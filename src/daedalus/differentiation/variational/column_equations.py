@@ -25,6 +25,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.directions import Directions
+from daedalus.model.expressions import nonzeros
 
 Entries = list[tuple[int, int, int, int]]
 
@@ -43,7 +44,7 @@ class ColumnEquations:
         by_rate, by_state = ca.jacobian(residual, rate), ca.jacobian(residual, ca.vertcat(x, z))
         given = ca.jacobian(residual, ca.vertcat(*varied)) if varied else ca.SX(self.unknowns, 0)
         self._matrices = (by_rate, by_state, given)
-        self._values = ca.vertcat(*(matrix.nz[:] for matrix in self._matrices))
+        self._values = ca.vertcat(*(nonzeros(matrix) for matrix in self._matrices))
         self._kept: list[Compiled] = []  # code that is compiled in the background changes over while somebody holds it
         self._slopes = self._compiled("column_slopes", [], [self.residual, self._values])
 
@@ -90,7 +91,7 @@ class ColumnEquations:
         changes = ca.sparsify(ca.jtimes(self._values, ca.vertcat(rate, x, z), ca.vertcat(*turns)))
         if changes.nnz() == 0:
             return None
-        code = self._compiled("column_changes", turns, [changes.nz[:]])
+        code = self._compiled("column_changes", turns, [nonzeros(changes)])
         return _core.ColumnProducts(code.core, *self._entries(changes.row()))
 
     def _drift(self) -> Any:
@@ -99,7 +100,7 @@ class ColumnEquations:
         slopes = ca.SX.sym("udot", u.numel())
         moves = [ca.jtimes(part, ca.vertcat(t, u), ca.vertcat(1, slopes)) for part in (self.residual, self._values)]
         changes = ca.sparsify(moves[1])
-        code = self._compiled("column_drift", [slopes], [ca.densify(moves[0]), changes.nz[:]])
+        code = self._compiled("column_drift", [slopes], [ca.densify(moves[0]), nonzeros(changes)])
         return _core.ColumnProducts(code.core, *self._entries(changes.row()))
 
     def _entries(self, kept: list[int] | None = None) -> tuple[Entries, Entries]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.directions import Directions
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import Dense, Work
 
@@ -36,6 +37,9 @@ class Recorded:
     work: Work
     events: tuple[PassedEvent, ...] = ()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _kept_record, (self.t, self.y, self.dense, self.status, self.work, self.events)
+
     @cached_property
     def dense(self) -> Dense:
         """The dense output of y."""
@@ -57,6 +61,24 @@ class RunPart:
     augmented: Any
     recorded: Recorded
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        variational = self.augmented.variational
+        return _run_part, (self.case, variational.directions, variational.order, self.recorded)
+
+
+def _run_part(case: Case, directions: Directions, order: int, recorded: Recorded) -> RunPart:
+    """A part of a run as pickles hold it: its variational equations are made anew."""
+    from daedalus.differentiation.variational.augmented import augmented_of
+
+    return RunPart(case, augmented_of(case.plant, directions, order), recorded)
+
+
+def _kept_record(
+    t: np.ndarray, y: np.ndarray, dense: Dense, status: Ending, work: Work, events: tuple[PassedEvent, ...]
+) -> Recorded:
+    """A record as pickles hold it, with its dense output."""
+    return Recorded(t, y, lambda: dense, status, work, events)
+
 
 def joined_record(parts: Sequence[RunPart]) -> Recorded:
     """What runs that follow each other leave behind, as one; the moment of a joint is that of the later part."""
@@ -76,9 +98,11 @@ def joined_record(parts: Sequence[RunPart]) -> Recorded:
 
 
 def joined(parts: list[Dense]) -> Dense:
-    """The dense output of runs that follow each other."""
+    """The dense output of runs that follow each other; the degree is the largest, as methods may change their order."""
+    most = max(d.coefficients.shape[1] for d in parts)
+    raised = [np.pad(d.coefficients, ((0, 0), (0, most - d.coefficients.shape[1]), (0, 0))) for d in parts]
     return Dense(
         np.concatenate([d.starts for d in parts]),
         np.concatenate([d.ends for d in parts]),
-        np.ascontiguousarray(np.concatenate([d.coefficients for d in parts])),
+        np.ascontiguousarray(np.concatenate(raised)),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from daedalus.errors import InputError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.equal_expressions import EqualExpressions
 from daedalus.model.system.once import once
@@ -30,31 +31,27 @@ def opened(system: System) -> System:
     return system
 
 
-def closed_loop(system: System, feedback: Mapping[str, ca.SX]) -> System:
+def closed_loop(system: System, feedback: Mapping[str, ca.SX], *, with_addition: bool = False) -> System:
     """The system with each input in `feedback` replaced by its expression; the result keeps it as an output.
 
+    with_addition: the input stays one too, and is what is added to the expression; the output is the sum.
     It is kept with the system: equal expressions are closed and compiled once.
     """
-    return once(system, _closed, EqualExpressions(feedback), most=MOST_LOOPS) if feedback else system
+    return once(system, _closed, EqualExpressions(feedback), with_addition, most=MOST_LOOPS) if feedback else system
 
 
-def _closed(system: System, expressions: EqualExpressions) -> System:
-    feedback = expressions.by_name
-    left = [v for v in system.variables if v.name not in feedback]
-    old, new = [], []
-    for name, expression in feedback.items():
-        old.append(system.symbol("u")[system.places[name].positions.tolist()])
-        new.append(ca.vec(expression))
-    inputs = concatenate(
-        system.symbol("u")[system.places[v.name].positions.tolist()] for v in left if v.kind == "input"
-    )
+def _closed(system: System, expressions: EqualExpressions, with_addition: bool) -> System:
+    driven = _driven(system, expressions.by_name, with_addition)
+    left = [v for v in system.variables if with_addition or v.name not in driven]
+    old, new = [_input(system, name) for name in driven], list(driven.values())
+    inputs = concatenate(_input(system, v.name) for v in left if v.kind == "input")
 
     def closed(expression: ca.SX) -> ca.SX:
         return ca.densify(ca.substitute([expression], old, new)[0])
 
     outputs = {name: closed(value) for name, value in system.outputs.items()}
-    for name, expression in feedback.items():
-        outputs[name] = closed(ca.reshape(expression, *(*_shape(system, name), 1, 1)[:2]))
+    for name, expression in driven.items():
+        outputs[name] = ca.densify(ca.reshape(expression, *(*_shape(system, name), 1, 1)[:2]))
     return system.changed(
         variables=left,
         symbols={**{letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "p")}, "u": inputs},
@@ -66,6 +63,34 @@ def _closed(system: System, expressions: EqualExpressions) -> System:
         watched={name: closed(value) for name, value in system.watched.items()},
         parts=(ClosedLoop(system),),
     )
+
+
+def _driven(system: System, feedback: Mapping[str, ca.SX], with_addition: bool) -> dict[str, ca.SX]:
+    """The inputs as columns; one that is an expression of others comes behind them, and contains none of them."""
+    waiting = {name: ca.vec(value) for name, value in feedback.items()}
+    done: dict[str, ca.SX] = {}
+    while waiting:
+        names = list(waiting)
+        ready = [
+            name
+            for name in names
+            if not ca.depends_on(waiting[name], concatenate(_input(system, other) for other in names))
+        ]
+        if not ready:
+            raise InputError(
+                f"The expressions for the inputs {', '.join(names[:6])} contain each other.",
+                because="none of them can be evaluated before the others.",
+                remedy="expressions of states, parameters and the time, or m.algebraic variables with equations",
+            )
+        old, new = [_input(system, name) for name in done], list(done.values())
+        for name in ready:
+            value = ca.densify(ca.substitute([waiting.pop(name)], old, new)[0])
+            done[name] = value + _input(system, name) if with_addition else value
+    return {name: done[name] for name in feedback}
+
+
+def _input(system: System, name: str) -> ca.SX:
+    return system.symbol("u")[system.places[name].positions.tolist()]
 
 
 def _shape(system: System, name: str) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import casadi as ca
 
+from daedalus.model.expressions import nonzeros
 from daedalus.model.system.formulas import formulas_of_function, read_expressions
 from daedalus.model.system.plain_record import PlainRecord
 
@@ -35,7 +36,7 @@ def function_of(record: Mapping[str, Any]) -> ca.Function:
     own = PlainRecord(record, "function").only(("name", "inputs", "outputs", "formulas"))
     ports = own.parts("inputs")
     inputs = [ca.SX.sym(port.text("name"), _sparsity(port)) for port in ports]
-    columns = read_expressions(own.part("formulas"), [_nonzeros(symbol) for symbol in inputs])
+    columns = read_expressions(own.part("formulas"), [nonzeros(symbol) for symbol in inputs])
     ends = own.parts("outputs", len(columns))
     outputs = []
     for end, column in zip(ends, columns):
@@ -61,8 +62,3 @@ def _sparsity(port: PlainRecord) -> ca.Sparsity:
         return ca.Sparsity(rows, columns, colind, row)
     except RuntimeError as error:
         raise port.misfit("row", "a sparsity pattern", row) from error
-
-
-def _nonzeros(symbol: ca.SX) -> ca.SX:
-    """The nonzeros of a matrix of symbols below each other."""
-    return symbol.nz[:]

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError, SingularModelError, SolverError
-from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.expressions import column, concatenate, elements, nonzeros, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
 from daedalus.model.system.system import System
@@ -206,7 +206,7 @@ def _at_start(book: Model, matrix: ca.SX) -> np.ndarray:
     """The nonzeros of a matrix at the written values, with ones where there are none: for its scales."""
     symbols = ca.symvar(matrix)
     values = np.array([_start_value(book, s) for s in symbols])
-    function = ca.Function("matrix", [concatenate(symbols)], [matrix.nz[:]])
+    function = ca.Function("matrix", [concatenate(symbols)], [nonzeros(matrix)])
     return function(np.where(np.isnan(values), 1.0, values)).full().ravel()
 
 

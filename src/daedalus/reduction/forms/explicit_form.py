@@ -15,7 +15,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import SingularModelError, SolverError
-from daedalus.model.expressions import column, concatenate, elements
+from daedalus.model.expressions import column, concatenate, elements, nonzeros
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
@@ -225,7 +225,7 @@ def _nonlinear(system: System, rows: list[int], columns: list[int], labels: list
 def _at_start(system: System, matrix: ca.SX) -> np.ndarray:
     """The nonzeros of a matrix at the start values of the model, with zeros where there are none: for its scales."""
     letters = ("t", "xdot", "x", "z", "u", "p")
-    function = ca.Function("matrix", [system.symbol(letter) for letter in letters], [matrix.nz[:]])
+    function = ca.Function("matrix", [system.symbol(letter) for letter in letters], [nonzeros(matrix)])
     values = {"x": system.default_start, "p": np.nan_to_num(system.start["p"], nan=1.0)}
     return function(*(values.get(letter, 0) for letter in letters)).full().ravel()
 

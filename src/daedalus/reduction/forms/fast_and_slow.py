@@ -10,6 +10,7 @@ stretched equations through ∂²F/∂z'∂ε at ε = 0, which is the limit of (
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -42,6 +43,9 @@ class FastAndSlow:
     slow: tuple[Entry, ...]
     rows: ca.SX
     stretched: ca.SX
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return fast_and_slow, (self.book, self.parameter)
 
     def names(self, entries: tuple[Entry, ...]) -> list[str]:
         """The names of some scalars."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import concatenate, nonzeros
 from daedalus.reduction.forms.orthogonal_solve import solve_orthogonal
 from daedalus.reduction.forms.tearing import Tearing, balanced, tear
 
@@ -29,7 +29,7 @@ def torn(matrix: ca.SX, sample: np.ndarray | None, most: int | None = None) -> T
 
 def constant_entries(matrix: ca.SX) -> np.ndarray:
     """Which nonzeros of a matrix are numbers."""
-    entries, symbols = matrix.nz[:], ca.symvar(matrix)
+    entries, symbols = nonzeros(matrix), ca.symvar(matrix)
     found = np.ones(matrix.nnz(), dtype=bool)
     if symbols:
         found[ca.jacobian_sparsity(entries, concatenate(symbols)).row()] = False

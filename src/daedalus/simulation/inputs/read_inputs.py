@@ -64,8 +64,13 @@ class Drive(NamedTuple):
         return self._replace(tables=(*self.tables, *tables), callbacks=())
 
 
-def read_inputs(system: System, values: Mapping[str, object], span: tuple[float, float]) -> tuple[System, Drive]:
-    """The system with expressions and traced functions put in for inputs, and the drive for what is left."""
+def read_inputs(
+    system: System, values: Mapping[str, object], span: tuple[float, float], *, with_addition: bool = False
+) -> tuple[System, Drive]:
+    """The system with expressions and traced functions put in for inputs, and the drive for what is left.
+
+    with_addition: inputs stay where expressions take their place, as what is added to them, which is zero here.
+    """
     constants = np.empty(system.sizes["u"])
     if isinstance(values, dict) and write_plain(constants, system, "u", values) == len(constants):
         return system, Drive(constants)
@@ -87,8 +92,9 @@ def read_inputs(system: System, values: Mapping[str, object], span: tuple[float,
         else:
             plain[name] = value
     _check_whole(system, feedback)
-    closed = closed_loop(system, feedback)
-    return closed, _drive(closed, plain, span, tuple(notes))
+    closed = closed_loop(system, feedback, with_addition=with_addition)
+    added = dict.fromkeys(feedback, 0.0) if with_addition else {}
+    return closed, _drive(closed, {**plain, **added}, span, tuple(notes))
 
 
 def input_place(system: System, name: str) -> Place:

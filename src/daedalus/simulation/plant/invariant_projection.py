@@ -17,6 +17,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.compilation import compile_function
 from daedalus.errors import SolverError
+from daedalus.model.expressions import nonzeros
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linear_form import always_singular
 
@@ -44,7 +45,7 @@ def invariant_projection(system: System, kept: ca.SX) -> SimpleNamespace:
         )
     nothing = [ca.SX.zeros(states + count), *([ca.SX.zeros(len(resting))] if resting else [])]
     functions = {
-        "matrix": compile_function(ca.Function("matrix", arguments, [ca.SX(matrix.nz[:]), *nothing])),
+        "matrix": compile_function(ca.Function("matrix", arguments, [nonzeros(matrix), *nothing])),
         "invariants": compile_function(ca.Function("invariants", arguments, [ca.densify(kept)])),
     }
     pattern = matrix.sparsity()

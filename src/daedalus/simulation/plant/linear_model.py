@@ -6,6 +6,7 @@ import casadi as ca
 
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
+from daedalus.model.expressions import nonzeros
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.condensed_form import condensed_form
@@ -20,7 +21,7 @@ def _made(system: System) -> tuple[_core.LinearModel, Compiled]:
     """The model, and its code, which changes over to a quicker one while somebody holds it."""
     form = condensed_form(system)
     arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
-    results = [ca.SX(form.matrix.nz[:]), form.right, *([form.values] if len(form.known) else [])]
+    results = [nonzeros(form.matrix), form.right, *([form.values] if len(form.known) else [])]
     function = compile_function(ca.Function("matrix", arguments, results))
     pattern = form.matrix.sparsity()
     model = _core.LinearModel(

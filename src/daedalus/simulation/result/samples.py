@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from daedalus.compilation import Compiled
 from daedalus.errors import InputError
 from daedalus.model.names import split_index
+from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant, by_shape, labels_of
 
@@ -37,6 +39,10 @@ class Samples:
         self._scalar = scalar  # one time asked for: values without the time axis
         self._times = times
         self._x = x  # rows of the run: x, or (x, z, x') of an implicit method
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        drive = self._drive.sampled(self._times)
+        return _kept_samples, (self._plant.system, drive, self._parameters, self._times, self._x, self._scalar)
 
     @property
     def time(self) -> np.ndarray:
@@ -125,3 +131,12 @@ class Samples:
     def __repr__(self) -> str:
         span = f"t = {self._times[0]:g}" if self._scalar else f"{len(self._times)} times"
         return f"Samples({self._plant.system.name!r} at {span}: {', '.join(self.keys()[:8])})"
+
+
+def _kept_samples(
+    system: System, drive: Drive, parameters: np.ndarray, times: np.ndarray, x: np.ndarray, scalar: bool
+) -> Samples:
+    """Samples as pickles hold them."""
+    from daedalus.simulation.plant.plants import plant_for_rows
+
+    return Samples(plant_for_rows(system, x), drive, parameters, times, x, scalar)

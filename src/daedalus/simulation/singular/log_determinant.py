@@ -9,6 +9,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.model.expressions import nonzeros
+
 # So many pivots are multiplied before their logarithm is taken: products of more could overflow.
 TOGETHER = 8
 
@@ -51,7 +53,7 @@ def log_determinant(matrix: ca.SX) -> ca.SX:
 
 def entries_of(matrix: ca.SX) -> list[ca.SX]:
     """The entries that are not zero by the pattern, column by column."""
-    return list(ca.vertsplit(ca.SX(matrix.nz[:]))) if matrix.nnz() else []
+    return list(ca.vertsplit(nonzeros(matrix))) if matrix.nnz() else []
 
 
 def _pivot(rows: Rows) -> tuple[int, int] | None:

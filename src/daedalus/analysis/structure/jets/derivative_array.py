@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.expressions import column, elements, nonzeros, symbol_key
 from daedalus.model.names import Shape, derivative_name, element_label
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System, state_order
@@ -175,7 +175,7 @@ class DerivativeArray:
             equations = self.level(0)
             own = [s for s in ca.symvar(equations) if self.place(s)[0] == "y"]
             found = ca.jacobian(equations, ca.vertcat(*own)) if own else ca.SX(0, 1)
-            self._slopes = self._evaluation(ca.SX(found.nz[:]) if found.nnz() else ca.SX(0, 1))
+            self._slopes = self._evaluation(nonzeros(found) if found.nnz() else ca.SX(0, 1))
         return self._at(self._slopes, points)
 
     def stack(self, equations: ca.SX, times: np.ndarray) -> tuple[list[ca.SX], list[tuple[int, int]]]:
