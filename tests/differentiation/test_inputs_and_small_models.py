@@ -59,7 +59,7 @@ def test_radau9_may_change_its_order_between_events():
     x, v, mu = m.state("x", start=2.0), m.state("v", start=0.0), m.parameter("mu", 100.0)
     m.equation(m.der(x), v)
     m.equation(m.der(v), mu * (1 - x**2) * v - x)
-    m.event("through zero", x, direction=0)
+    m.event("through_zero", x, direction=0)
     sens = dd.sensitivities(m, 300.0, method="radau9", by="discrete", rtol=1e-3, atol=1e-6)
     assert np.all(np.isfinite(sens.at([10.0, 100.0, 290.0]).M))
 
