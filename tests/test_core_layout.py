@@ -21,6 +21,7 @@ ORDER = [
     ["events"],  # guards, switches, restarts
     ["run"],  # the loop over steps
     ["flow"],  # steps as maps with derivatives
+    ["program"],  # nonlinear programs and their solvers
     ["python"],  # the seam
 ]
 LEVEL = {folder: level for level, folders in enumerate(ORDER) for folder in folders}

@@ -91,6 +91,9 @@ from daedalus.model.doors.joint_kinds import ground as ground
 from daedalus.model.model import Model as Model
 from daedalus.model.signals import signal as signal
 from daedalus.model.system.system import System as System
+from daedalus.optimisation.description.unknown import unknown as unknown
+from daedalus.optimisation.optimal_control import OptimalControl as OptimalControl
+from daedalus.optimisation.result.plan import Plan as Plan
 from daedalus.reduction.forms.eliminate import eliminate as eliminate
 from daedalus.reduction.forms.first_order import to_first_order as to_first_order
 from daedalus.reduction.forms.semi_explicit import to_semi_explicit as to_semi_explicit

@@ -249,6 +249,33 @@ class Run:
     def events(self) -> list[tuple[int, float, Array, Array]]: ...
     def dense(self) -> tuple[Array, Array, Array]: ...
 
+class Program:
+    def __init__(
+        self,
+        parameters: int,
+        rows: int,
+        scale: Array,
+        jacobian_rows: np.ndarray,
+        jacobian_columns: np.ndarray,
+        hessian_rows: np.ndarray,
+        hessian_columns: np.ndarray,
+    ) -> None: ...
+    def add_block(self, block: dict[str, object]) -> None: ...
+    def set_linear(self, rows: np.ndarray, columns: np.ndarray, places: np.ndarray, values: Array) -> None: ...
+    def values(self, x: Array, p: Array) -> Array | None: ...
+    def first(self, x: Array, p: Array) -> Array | None: ...
+    def second(self, x: Array, p: Array, factor: float, multipliers: Array) -> Array | None: ...
+    def ipopt(
+        self,
+        addresses: dict[str, int],
+        p: Array,
+        bounds: Sequence[Array],
+        begin: Sequence[Array],
+        options: dict[str, object],
+        listener: Callable[[int, float, float, float], bool] | None,
+        feasible: float,
+    ) -> dict[str, Any]: ...
+
 class Flow:
     def __init__(self, lists: dict[str, object]) -> None: ...
     def set_shape(

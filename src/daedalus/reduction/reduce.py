@@ -19,8 +19,8 @@ from daedalus.reduction.index.derivative_inputs import with_derivative_inputs
 from daedalus.reduction.index.differentiate import DifferentiatedInputError, given_input_counts
 from daedalus.reduction.index.given_inputs import check_smooth, with_inputs
 from daedalus.reduction.index.position_and_velocity import with_both_levels
-from daedalus.reduction.plan import Plan, plan_reduction
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
+from daedalus.reduction.reduction_plan import ReductionPlan, plan_reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy, redundancy_of
 from daedalus.reduction.rewriting import ReducedModel, keep_rows, read_model, written_out
 from daedalus.reduction.selection.dummy_derivatives import with_selected_states
@@ -121,7 +121,7 @@ def reduced_with(
     both_levels = stabilise == "ggl"
     known, redundancy = _planned(model, given, level, both_levels)
 
-    def finished(planned: Callable[[bool], Plan]) -> ReducedModel:
+    def finished(planned: Callable[[bool], ReductionPlan]) -> ReducedModel:
         plan = planned(both_levels)
         if both_levels:
             n = with_both_levels(plan, original)
@@ -153,7 +153,7 @@ def _torn(n: ReducedModel) -> ReducedModel:
 
 def _planned(
     model: Model, inputs: Mapping[str, object], index: int, first_order: bool
-) -> tuple[Plan | None, Redundancy | None]:
+) -> tuple[ReductionPlan | None, Redundancy | None]:
     """The plan for a model with inputs put in, or which of its constraints repeat each other."""
     written = written_out(model)
     try:
@@ -169,11 +169,11 @@ def _planned(
     return plan, redundancy_of(model, written) if doubtful else None
 
 
-def _with_findings(plan: Plan, findings: tuple[Finding, ...]) -> Plan:
+def _with_findings(plan: ReductionPlan, findings: tuple[Finding, ...]) -> ReductionPlan:
     return replace(plan, findings=(*findings, *plan.findings))
 
 
-def _plan(written: ReducedModel, inputs: Mapping[str, object], index: int, first_order: bool) -> Plan:
+def _plan(written: ReducedModel, inputs: Mapping[str, object], index: int, first_order: bool) -> ReductionPlan:
     book = with_inputs(written, inputs)
     plan = plan_reduction(to_first_order(book) if first_order else book, index)
     counts = given_input_counts(written, inputs, plan.rows, plan.signature)
@@ -210,7 +210,7 @@ def _check_arguments(index: object, stabilise: object, alpha: object) -> None:
 # -- writing it ------------------------------------------------------------------------------------------------
 
 
-def _written(plan: Plan, original: System, stabilise: str | None, alpha: float | None) -> ReducedModel:
+def _written(plan: ReductionPlan, original: System, stabilise: str | None, alpha: float | None) -> ReducedModel:
     """The reduced model of a plan."""
     n = reduced_notebook(plan)
     constraints, role = plan.constraints, Role.WRITTEN

@@ -15,7 +15,7 @@ from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.system import System
 from daedalus.reduction.findings import ChangedKind, Finding, StartOffConstraint
 from daedalus.reduction.index.regularity import written_values
-from daedalus.reduction.plan import Plan
+from daedalus.reduction.reduction_plan import ReductionPlan
 from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.rewriting import ReducedModel, as_algebraic, rewritten, write_rows
 
@@ -23,7 +23,7 @@ from daedalus.reduction.rewriting import ReducedModel, as_algebraic, rewritten, 
 OFF = 1e-6
 
 
-def reduced_notebook(plan: Plan) -> ReducedModel:
+def reduced_notebook(plan: ReductionPlan) -> ReducedModel:
     """The notebook without equations: unknowns without derivative are algebraic, all others states."""
     highest: dict[str, int] = {}
     for j, (name, _) in enumerate(plan.unknowns):
@@ -39,7 +39,9 @@ def reduced_notebook(plan: Plan) -> ReducedModel:
     return rewritten(plan.book, variables)
 
 
-def with_equations(n: ReducedModel, plan: Plan, new: Mapping[int, ca.SX], role: Role = Role.WRITTEN) -> ReducedModel:
+def with_equations(
+    n: ReducedModel, plan: ReductionPlan, new: Mapping[int, ca.SX], role: Role = Role.WRITTEN
+) -> ReducedModel:
     """Write the equations: those of `new`, which have a role, in the place of the constraints."""
     c = plan.signature.c
     rows = [replace(plan.level(i, int(c[i])), role=role) if i in new else row for i, row in enumerate(plan.rows)]
@@ -48,7 +50,7 @@ def with_equations(n: ReducedModel, plan: Plan, new: Mapping[int, ca.SX], role: 
 
 
 def record(
-    plan: Plan,
+    plan: ReductionPlan,
     n: ReducedModel,
     original: System,
     stabilise: str | None,

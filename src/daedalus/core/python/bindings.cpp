@@ -19,4 +19,5 @@ NB_MODULE(_core, module) {
     daedalus::bind_adjoint(module);
     daedalus::bind_values(module);
     daedalus::bind_matching(module);
+    daedalus::bind_program(module);
 }

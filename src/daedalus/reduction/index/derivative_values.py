@@ -13,7 +13,7 @@ import casadi as ca
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.reduction.forms.first_order import rate_variable
 from daedalus.reduction.index.offsets import solved_for
-from daedalus.reduction.plan import Plan
+from daedalus.reduction.reduction_plan import ReductionPlan
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.reduction.selection.choice_groups import Entry
 
@@ -30,7 +30,9 @@ class DerivativeValues:
     rows: dict[int, ca.SX] = field(default_factory=dict)
 
 
-def derivative_values(plan: Plan, n: ReducedModel, rows: dict[int, ca.SX], entries: list[Entry]) -> DerivativeValues:
+def derivative_values(
+    plan: ReductionPlan, n: ReducedModel, rows: dict[int, ca.SX], entries: list[Entry]
+) -> DerivativeValues:
     """Values of the highest derivatives of some entries of the state; unknowns that are needed are declared in n."""
     book, found = plan.book, DerivativeValues(rows=dict(rows))
     top = {e: book._derivative_scalar(*plan.unknowns[e[0]], e[1] + 1) for e in entries}
@@ -74,7 +76,7 @@ def _put_in(rows: dict[int, ca.SX], top: dict[Entry, ca.SX], value: dict[Entry, 
     rows.update(zip(rows, changed))
 
 
-def _declared(plan: Plan, n: ReducedModel, entries: list[Entry]) -> dict[Entry, ca.SX]:
+def _declared(plan: ReductionPlan, n: ReducedModel, entries: list[Entry]) -> dict[Entry, ca.SX]:
     """Algebraic variables for derivatives, one a variable of the model and order."""
     by_variable: dict[tuple[str, int], list[tuple[int, Entry]]] = {}
     for entry in entries:

@@ -18,12 +18,12 @@ from daedalus.model.notebook import Equation, by_equation
 from daedalus.model.system.equation_row import Role, times_text
 from daedalus.model.system.system import System
 from daedalus.model.variables import make_variable
-from daedalus.reduction.plan import Plan
 from daedalus.reduction.reduced_form import record, reduced_notebook
+from daedalus.reduction.reduction_plan import ReductionPlan
 from daedalus.reduction.rewriting import ReducedModel, keep_rows, write_rows
 
 
-def with_both_levels(plan: Plan, original: System) -> ReducedModel:
+def with_both_levels(plan: ReductionPlan, original: System) -> ReducedModel:
     """The planned model with constraint and differentiated constraint as equations, and a multiplier for each."""
     twice = _constraints_on_positions(plan)
     n = reduced_notebook(plan)
@@ -50,7 +50,7 @@ def with_both_levels(plan: Plan, original: System) -> ReducedModel:
     return n
 
 
-def _constraints_on_positions(plan: Plan) -> list[int]:
+def _constraints_on_positions(plan: ReductionPlan) -> list[int]:
     """The constraints that would be differentiated twice; refuses what this formulation is not made for."""
     c = plan.signature.c
     for i in plan.constraints:
@@ -77,7 +77,7 @@ def _constraints_on_positions(plan: Plan) -> list[int]:
     return twice
 
 
-def _moves(plan: Plan, twice: list[int], j: int) -> bool:
+def _moves(plan: ReductionPlan, twice: list[int], j: int) -> bool:
     s = plan.signature
     return bool(set(s.rows[s.columns == j].tolist()) & set(twice))
 

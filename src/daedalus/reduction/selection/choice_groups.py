@@ -15,7 +15,7 @@ import numpy as np
 
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.system.equation_row import EquationRow
-from daedalus.reduction.plan import Plan
+from daedalus.reduction.reduction_plan import ReductionPlan
 
 # (unknown, order of its derivative): an entry of the state.
 Entry = tuple[int, int]
@@ -41,7 +41,7 @@ class Level:
         return ca.jacobian(self.constraints, self.symbols)
 
 
-def choice_groups(plan: Plan, with_invariants: bool = True) -> list[list[Level]]:
+def choice_groups(plan: ReductionPlan, with_invariants: bool = True) -> list[list[Level]]:
     """The groups, each with its levels; `with_invariants` counts what the model keeps beside its equations."""
     rows, constraints, leading = _rows(plan, with_invariants)
     levels = [_level(plan, rows, constraints, part, leading) for part in _connected(leading)]
@@ -58,7 +58,7 @@ def choice_groups(plan: Plan, with_invariants: bool = True) -> list[list[Level]]
     return groups
 
 
-def invariant_entries(plan: Plan, expression: ca.SX) -> list[Entry] | None:
+def invariant_entries(plan: ReductionPlan, expression: ca.SX) -> list[Entry] | None:
     """The entries of the state in what a model keeps; None where it contains anything else that moves."""
     place = {u: j for j, u in enumerate(plan.unknowns)}
     found = []
@@ -71,7 +71,7 @@ def invariant_entries(plan: Plan, expression: ca.SX) -> list[Entry] | None:
     return found or None
 
 
-def _rows(plan: Plan, with_invariants: bool) -> tuple[list[EquationRow], list[ca.SX], list[list[Entry]]]:
+def _rows(plan: ReductionPlan, with_invariants: bool) -> tuple[list[EquationRow], list[ca.SX], list[list[Entry]]]:
     """Every constraint with its lower derivatives: origins, expressions, and the entries each is solved for."""
     rows: list[EquationRow] = []
     constraints: list[ca.SX] = []
@@ -112,7 +112,7 @@ def _connected(leading: list[list[Entry]]) -> list[list[int]]:
 
 
 def _level(
-    plan: Plan, rows: list[EquationRow], constraints: list[ca.SX], part: list[int], leading: list[list[Entry]]
+    plan: ReductionPlan, rows: list[EquationRow], constraints: list[ca.SX], part: list[int], leading: list[list[Entry]]
 ) -> Level:
     entries = sorted({e for i in part for e in leading[i]})
     symbols = concatenate(plan.book._derivative_scalar(*plan.unknowns[j], r) for j, r in entries)

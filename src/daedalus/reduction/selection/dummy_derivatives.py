@@ -28,8 +28,8 @@ from daedalus.reduction.forms.orthogonal_solve import solve_orthogonal
 from daedalus.reduction.index.derivative_values import DerivativeValues, derivative_values
 from daedalus.reduction.index.offsets import Unknown, unknown_label
 from daedalus.reduction.index.regularity import start_point
-from daedalus.reduction.plan import Plan
 from daedalus.reduction.reduced_form import record, reduced_notebook
+from daedalus.reduction.reduction_plan import ReductionPlan
 from daedalus.reduction.rewriting import ReducedModel, keep_rows, substituted, write_rows
 from daedalus.reduction.selection.choice_groups import Entry, Level, choice_groups, invariant_entries
 from daedalus.reduction.selection.dominant_columns import BOUND, dominant_columns, partners
@@ -40,7 +40,7 @@ EVENT = "another_selection"
 LARGEST_GROUP = 24
 
 
-def with_selected_states(plan: Plan, original: System) -> ReducedModel:
+def with_selected_states(plan: ReductionPlan, original: System) -> ReducedModel:
     """The planned model with a choice of states in parameters, and the one that is best at the start."""
     groups = choice_groups(plan)
     matrices = [_start_matrix(plan, group[0]) for group in groups]
@@ -75,13 +75,13 @@ def _taken(level: Level, columns: list[int]) -> list[Entry]:
     return [level.entries[k] for k in columns]
 
 
-def _highest_rows(plan: Plan) -> dict[int, ca.SX]:
+def _highest_rows(plan: ReductionPlan) -> dict[int, ca.SX]:
     """The equations of the reduced model: differentiated constraints in the place of the constraints."""
     c, own = plan.signature.c, set(plan.constraints)
     return {i: plan.levels[i, int(c[i]) if i in own else 0] for i in range(len(plan.rows))}
 
 
-def _lowered(plan: Plan, n: ReducedModel, entries: list[Entry]) -> list[tuple[ca.SX, ca.SX]]:
+def _lowered(plan: ReductionPlan, n: ReducedModel, entries: list[Entry]) -> list[tuple[ca.SX, ca.SX]]:
     """States for derivatives of higher order among the entries: pairs of the derivative and what stands for it."""
     wanted: dict[tuple[str, int], list[int]] = {}
     for j in sorted({j for j, _ in entries if plan.order(j) > 1}):
@@ -102,7 +102,7 @@ def _lowered(plan: Plan, n: ReducedModel, entries: list[Entry]) -> list[tuple[ca
 # -- the choice at the start -----------------------------------------------------------------------------------
 
 
-def _start_matrix(plan: Plan, level: Level) -> np.ndarray:
+def _start_matrix(plan: ReductionPlan, level: Level) -> np.ndarray:
     """The matrix of a level in nominal values at the start; at random values where nothing is known of the start."""
     matrix = level.matrix
     symbols = ca.symvar(matrix)
@@ -117,7 +117,7 @@ def _start_matrix(plan: Plan, level: Level) -> np.ndarray:
     return function(draw.uniform(0.4, 1.6, len(symbols))).full() * nominal
 
 
-def _owners(plan: Plan, level: Level) -> list[tuple[str, int]]:
+def _owners(plan: ReductionPlan, level: Level) -> list[tuple[str, int]]:
     return [plan.unknowns[j] for j, _ in level.entries]
 
 
@@ -163,7 +163,11 @@ def _parameter_of(n: ReducedModel) -> str:
 
 
 def _write(
-    plan: Plan, n: ReducedModel, groups: list[list[Level]], values: DerivativeValues, lowered: list[tuple[ca.SX, ca.SX]]
+    plan: ReductionPlan,
+    n: ReducedModel,
+    groups: list[list[Level]],
+    values: DerivativeValues,
+    lowered: list[tuple[ca.SX, ca.SX]],
 ) -> None:
     """Equations, the parameter of the choice and the events that call for another one."""
     stand = {symbol_key(s): new for s, new in lowered}
@@ -207,7 +211,7 @@ def _in_new_states(rows: list[ca.SX], lowered: list[tuple[ca.SX, ca.SX]]) -> lis
     return elements(ca.densify(ca.substitute(concatenate(rows), old, new)))
 
 
-def _state(plan: Plan, n: ReducedModel, entry: Entry, stand: dict[int, ca.SX]) -> tuple[str, int]:
+def _state(plan: ReductionPlan, n: ReducedModel, entry: Entry, stand: dict[int, ca.SX]) -> tuple[str, int]:
     """The element of a state of the reduced model that an entry is."""
     name, k = plan.unknowns[entry[0]]
     if entry[1] == 0:
@@ -216,14 +220,14 @@ def _state(plan: Plan, n: ReducedModel, entry: Entry, stand: dict[int, ca.SX]) -
     return n._known[symbol_key(symbol)][:2]
 
 
-def _value(plan: Plan, entry: Entry, values: DerivativeValues, stand: dict[int, ca.SX]) -> ca.SX:
+def _value(plan: ReductionPlan, entry: Entry, values: DerivativeValues, stand: dict[int, ca.SX]) -> ca.SX:
     """The value of the derivative of an entry."""
     if entry in values.value:
         return values.value[entry]
     return stand[symbol_key(plan.book._derivative_scalar(*plan.unknowns[entry[0]], entry[1] + 1))]
 
 
-def _tie_row(plan: Plan, entry: Entry, source: int) -> EquationRow:
+def _tie_row(plan: ReductionPlan, entry: Entry, source: int) -> EquationRow:
     """What the equation of an entry is: the one that gives its derivative, or says that it is one."""
     if source < len(plan.rows):
         row = plan.rows[source]
@@ -232,7 +236,7 @@ def _tie_row(plan: Plan, entry: Entry, source: int) -> EquationRow:
     return derivative_row(unknown_label(plan.book, unknown, order + 1), unknown_label(plan.book, unknown, order))
 
 
-def _guard(plan: Plan, level: Level, flags: list[ca.SX]) -> ca.SX:
+def _guard(plan: ReductionPlan, level: Level, flags: list[ca.SX]) -> ca.SX:
     """(bound - r) / (bound + r) with r the largest entry of A_D⁻¹ A_S in nominal values: negative where r is too large.
 
     A_D and A_S are A with columns chosen by the parameters.
@@ -252,7 +256,7 @@ def _guard(plan: Plan, level: Level, flags: list[ca.SX]) -> ca.SX:
     return (BOUND - largest) / (BOUND + largest)
 
 
-def _name_higher_derivatives(plan: Plan, n: ReducedModel, original: System) -> None:
+def _name_higher_derivatives(plan: ReductionPlan, n: ReducedModel, original: System) -> None:
     """Derivatives that had a name before, such as q_ddot, are outputs of that name."""
     rates = _rates(plan)
     for v in original.of_kind("state"):
@@ -265,7 +269,7 @@ def _name_higher_derivatives(plan: Plan, n: ReducedModel, original: System) -> N
                 n._outputs.setdefault(derivative_name(v.name, order), n._derivative_symbol(rate, 1))
 
 
-def _rates(plan: Plan) -> dict[Unknown, Unknown]:
+def _rates(plan: ReductionPlan) -> dict[Unknown, Unknown]:
     """Which state stands for the derivative of which, by the equations that say so."""
     found = {}
     for row, residual in zip(plan.rows, elements(plan.residual)):
@@ -284,7 +288,9 @@ def _free_name(n: ReducedModel, wanted: str) -> str:
     return wanted
 
 
-def _put_into_others(plan: Plan, n: ReducedModel, values: DerivativeValues, lowered: list[tuple[ca.SX, ca.SX]]) -> None:
+def _put_into_others(
+    plan: ReductionPlan, n: ReducedModel, values: DerivativeValues, lowered: list[tuple[ca.SX, ca.SX]]
+) -> None:
     """Outputs and events read the values of derivatives; invariants that are equations now are not projected on."""
     tops = {e: plan.book._derivative_scalar(*plan.unknowns[e[0]], e[1] + 1) for e in values.value}
     held = {row.level for choice in n._choices for level in choice.constraints for row in level}

@@ -37,7 +37,7 @@ from daedalus.reduction.rewriting import ReducedModel, as_state, equation_rows, 
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ReductionPlan:
     """What the structure asks for: offsets, the equations that are put in instead, and all derivatives of the others.
 
     book: a notebook with every unknown a state, in whose symbols everything is written. levels: (equation, times).
@@ -77,7 +77,7 @@ class Plan:
         return self.flow.order.get(j, int(self.signature.d[j]))
 
 
-def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -> Plan:
+def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -> ReductionPlan:
     """Find out what has to be differentiated; refuses models that are singular and inputs that have no derivative.
 
     `substitutions` counts the expressions that got a name of their own on the way here.
@@ -112,7 +112,7 @@ def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -
     check_inputs(counts, rows, work, residual, s)
     flow = solved_equations(work, residual, s, unknowns, floors)
     levels = Differentiation(work, unknowns, flow).levels(residual, s)
-    return Plan(work, system, unknowns, rows, residual, s, structural, flow, levels, counts, tuple(findings))
+    return ReductionPlan(work, system, unknowns, rows, residual, s, structural, flow, levels, counts, tuple(findings))
 
 
 def _floors(book: Model, unknowns: list[Unknown]) -> np.ndarray:

@@ -1,0 +1,257 @@
+// The seam for nonlinear programs: tables in, values and derivatives out, and the solvers that are given them.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "program/ipopt.hpp"
+#include "python/python_function.hpp"
+
+namespace daedalus {
+
+namespace {
+
+using namespace programs;
+using Table = nb::ndarray<const std::int32_t, nb::c_contig, nb::device::cpu>;
+
+struct PythonProgram {
+    Program core;
+    std::vector<nb::object> owners;
+};
+
+std::vector<int> integers(nb::handle object, std::size_t size) {
+    const Table table = nb::cast<Table>(object);
+    if (table.size() != size) throw nb::value_error("a table of a program has the wrong size");
+    return {table.data(), table.data() + table.size()};
+}
+
+std::vector<double> numbers(nb::handle object, std::size_t size) {
+    const Doubles values(object);
+    if (static_cast<std::size_t>(values.size()) != size)
+        throw nb::value_error("an array of a program has the wrong size");
+    return to_vector(values);
+}
+
+void check_range(const std::vector<int>& entries, std::size_t low_is, std::size_t end) {
+    const int lowest = low_is ? -1 : 0;
+    for (const int entry : entries)
+        if (entry < lowest || entry >= static_cast<int>(end)) throw nb::index_error("a table of a program leaves it");
+}
+
+const Function* function_of(PythonProgram& self, nb::handle object) {
+    if (object.is_none()) return nullptr;
+    self.owners.push_back(nb::borrow(object));
+    return &nb::cast<PythonFunction&>(object).core;
+}
+
+void add_block(PythonProgram& self, nb::dict given) {
+    Program& core = self.core;
+    MappedBlock block;
+    block.value = function_of(self, given["value"]);
+    block.first = function_of(self, given["first"]);
+    block.second = function_of(self, given["second"]);
+    if (!block.value || !block.first) throw nb::value_error("a block needs its function and the first derivatives");
+    block.count = nb::cast<std::size_t>(given["count"]);
+    block.arguments = static_cast<std::size_t>(block.value->size_in.at(0));
+    block.results = static_cast<std::size_t>(block.value->size_out.at(0));
+    block.first_entries = static_cast<std::size_t>(block.first->size_out.at(0));
+    block.second_entries = block.second ? static_cast<std::size_t>(block.second->size_out.at(0)) : 0;
+    block.sources = integers(given["sources"], block.count * block.arguments);
+    block.rows = integers(given["rows"], block.count * block.results);
+    block.weights = numbers(given["weights"], block.count * block.results);
+    block.first_places = integers(given["first_places"], block.count * block.first_entries);
+    block.first_factors = numbers(given["first_factors"], block.count * block.first_entries);
+    block.second_places = integers(given["second_places"], block.count * block.second_entries);
+    block.second_factors = numbers(given["second_factors"], block.count * block.second_entries);
+    check_range(block.sources, 0, core.variables + core.parameters);
+    check_range(block.rows, 0, core.rows + 1);
+    check_range(block.first_places, 1, core.jacobian_entries + core.variables);
+    check_range(block.second_places, 1, core.hessian_entries);
+    core.blocks.push_back(std::move(block));
+}
+
+void construct_program(PythonProgram* self, std::size_t parameters, std::size_t rows, nb::object scale,
+                       nb::object jacobian_rows, nb::object jacobian_columns, nb::object hessian_rows,
+                       nb::object hessian_columns) {
+    new (self) PythonProgram{};
+    Program& core = self->core;
+    core.scale = to_vector(Doubles(scale));
+    core.variables = core.scale.size(), core.parameters = parameters, core.rows = rows;
+    core.jacobian_entries = nb::cast<Table>(jacobian_rows).size();
+    core.hessian_entries = nb::cast<Table>(hessian_rows).size();
+    core.jacobian_rows = integers(jacobian_rows, core.jacobian_entries);
+    core.jacobian_columns = integers(jacobian_columns, core.jacobian_entries);
+    core.hessian_rows = integers(hessian_rows, core.hessian_entries);
+    core.hessian_columns = integers(hessian_columns, core.hessian_entries);
+}
+
+void set_linear(PythonProgram& self, nb::object rows, nb::object columns, nb::object places, nb::object values) {
+    Program& core = self.core;
+    const Doubles coefficients(values);
+    const auto size = static_cast<std::size_t>(coefficients.size());
+    const std::vector<int> row = integers(rows, size), column = integers(columns, size), place = integers(places, size);
+    check_range(row, 0, core.rows + 1), check_range(column, 0, core.variables);
+    check_range(place, 0, core.jacobian_entries + core.variables);
+    core.linear.clear();
+    for (std::size_t k = 0; k < size; ++k) core.linear.push_back({row[k], column[k], place[k], coefficients.data()[k]});
+}
+
+Evaluation evaluation_of(const PythonProgram& self, const std::vector<double>& parameters) {
+    if (parameters.size() != self.core.parameters) throw nb::value_error("wrong number of parameters of a program");
+    return Evaluation(self.core, parameters);
+}
+
+nb::object values(const PythonProgram& self, nb::object x, nb::object p) {
+    const std::vector<double> at = numbers(x, self.core.variables), given = to_vector(Doubles(p));
+    Evaluation evaluation = evaluation_of(self, given);
+    const double* found = evaluation.values(at.data());
+    return found ? copy_to_numpy({found, self.core.rows + 1}) : nb::none();
+}
+
+nb::object first(const PythonProgram& self, nb::object x, nb::object p) {
+    const std::vector<double> at = numbers(x, self.core.variables), given = to_vector(Doubles(p));
+    Evaluation evaluation = evaluation_of(self, given);
+    const double* found = evaluation.first(at.data());
+    return found ? copy_to_numpy({found, self.core.jacobian_entries + self.core.variables}) : nb::none();
+}
+
+nb::object second(const PythonProgram& self, nb::object x, nb::object p, double factor, nb::object multipliers) {
+    const std::vector<double> at = numbers(x, self.core.variables), given = to_vector(Doubles(p));
+    const std::vector<double> weights = numbers(multipliers, self.core.rows);
+    Evaluation evaluation = evaluation_of(self, given);
+    std::vector<double> out(self.core.hessian_entries);
+    return evaluation.second(at.data(), factor, weights.data(), out.data()) ? copy_to_numpy(out) : nb::none();
+}
+
+template <class Pointer>
+void point_at(Pointer& pointer, nb::dict addresses, const char* name) {
+    pointer = reinterpret_cast<Pointer>(nb::cast<std::uintptr_t>(addresses[name]));
+}
+
+IpoptLibrary ipopt_at(nb::dict addresses) {
+    IpoptLibrary library;
+    point_at(library.create, addresses, "CreateIpoptProblem");
+    point_at(library.release, addresses, "FreeIpoptProblem");
+    point_at(library.set_text, addresses, "AddIpoptStrOption");
+    point_at(library.set_number, addresses, "AddIpoptNumOption");
+    point_at(library.set_integer, addresses, "AddIpoptIntOption");
+    point_at(library.set_iteration, addresses, "SetIntermediateCallback");
+    point_at(library.solve, addresses, "IpoptSolve");
+    point_at(library.current, addresses, "GetIpoptCurrentIterate");
+    return library;
+}
+
+SolverOptions read_options(nb::dict given) {
+    SolverOptions options;
+    for (auto [name, value] : given) {
+        const auto key = nb::cast<std::string>(name);
+        if (PyUnicode_Check(value.ptr()))
+            options.texts.emplace_back(key, nb::cast<std::string>(value));
+        else if (PyFloat_Check(value.ptr()))
+            options.numbers.emplace_back(key, nb::cast<double>(value));
+        else
+            options.integers.emplace_back(key, nb::cast<int>(value));
+    }
+    return options;
+}
+
+// Tells Python of every iteration, looks for Ctrl-C, and keeps an exception until the solver has ended.
+struct PythonListener {
+    nb::object callable;
+    KeptException kept;
+
+    bool operator()(const IterationNews& news) {
+        nb::gil_scoped_acquire gil;
+        try {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            if (callable.is_none()) return true;
+            return nb::cast<bool>(callable(news.iteration, news.objective, news.violation, news.stationarity));
+        } catch (nb::python_error& error) {
+            keep(kept, error);
+            return false;
+        }
+    }
+};
+
+nb::object optional(bool there, const std::vector<double>& values) {
+    return there ? copy_to_numpy(values) : nb::none();
+}
+
+nb::dict outcome_as_dict(const ProgramOutcome& outcome, const ProgramPoint& point, bool interrupted) {
+    nb::dict found;
+    found["status"] = outcome.status, found["iterations"] = outcome.iterations, found["interrupted"] = interrupted;
+    found["x"] = copy_to_numpy(point.x), found["rows"] = copy_to_numpy(point.rows);
+    found["objective"] = point.objective, found["multipliers"] = copy_to_numpy(point.multipliers);
+    found["lower_multipliers"] = copy_to_numpy(point.lower_multipliers);
+    found["upper_multipliers"] = copy_to_numpy(point.upper_multipliers);
+    found["best"] = optional(outcome.has_best, outcome.best);
+    return found;
+}
+
+ProgramBounds read_bounds(const Program& core, nb::sequence given) {
+    return {numbers(given[0], core.variables), numbers(given[1], core.variables), numbers(given[2], core.rows),
+            numbers(given[3], core.rows)};
+}
+
+// begin: x, multipliers of the rows, of the lower and of the upper bounds.
+ProgramPoint read_point(const Program& core, nb::sequence begin) {
+    ProgramPoint point;
+    point.x = numbers(begin[0], core.variables), point.multipliers = numbers(begin[1], core.rows);
+    point.lower_multipliers = numbers(begin[2], core.variables);
+    point.upper_multipliers = numbers(begin[3], core.variables);
+    point.rows.resize(core.rows);
+    return point;
+}
+
+nb::dict ipopt(const PythonProgram& self, nb::dict addresses, nb::object p, nb::sequence bounds, nb::sequence begin,
+               nb::dict options, nb::object listener, double feasible) {
+    const std::vector<double> given = to_vector(Doubles(p));
+    const IpoptLibrary library = ipopt_at(addresses);
+    ProgramBounds limits = read_bounds(self.core, bounds);
+    ProgramPoint point = read_point(self.core, begin);
+    const SolverOptions chosen = read_options(options);
+    PythonListener told{listener, {}};
+    Evaluation evaluation = evaluation_of(self, given);
+    ProgramOutcome outcome;
+    {
+        nb::gil_scoped_release nogil;
+        const Listener reference = std::ref(told);
+        outcome = run_ipopt(library, evaluation, limits, point, chosen, reference, feasible);
+    }
+    rethrow(told.kept);
+    return outcome_as_dict(outcome, point, told.kept.interrupted);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    for (const nb::object& owner : nb::inst_ptr<PythonProgram>(self)->owners) Py_VISIT(owner.ptr());
+    return 0;
+}
+
+int clear(PyObject* self) {
+    PythonProgram* program = nb::inst_ptr<PythonProgram>(self);
+    program->core.blocks.clear();
+    std::vector<nb::object> owners = std::move(program->owners);
+    return 0;
+}
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                       {0, nullptr}};
+
+}  // namespace
+
+void bind_program(nb::module_& module) {
+    using namespace nb::literals;
+    nb::class_<PythonProgram>(module, "Program", nb::type_slots(slots))
+        .def("__init__", construct_program, "parameters"_a, "rows"_a, "scale"_a, "jacobian_rows"_a,
+             "jacobian_columns"_a, "hessian_rows"_a, "hessian_columns"_a)
+        .def("add_block", add_block, "block"_a)
+        .def("set_linear", set_linear, "rows"_a, "columns"_a, "places"_a, "values"_a)
+        .def("values", values, "x"_a, "p"_a)
+        .def("first", first, "x"_a, "p"_a)
+        .def("second", second, "x"_a, "p"_a, "factor"_a, "multipliers"_a)
+        .def("ipopt", ipopt, "addresses"_a, "p"_a, "bounds"_a, "begin"_a, "options"_a, "listener"_a.none(),
+             "feasible"_a);
+}
+
+}  // namespace daedalus

@@ -1,0 +1,1 @@
+"""Choose inputs: optimal control problems and the plans that solve them."""

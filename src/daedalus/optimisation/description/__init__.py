@@ -1,0 +1,1 @@
+"""What a user says about a problem: conditions, bounds, kinds of inputs."""

@@ -1,0 +1,91 @@
+"""Everything a problem says, as data: what a transcription reads and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.system.system import System
+from daedalus.optimisation.description.conditions import Condition
+from daedalus.optimisation.description.unknown import Unknown
+from daedalus.optimisation.stage_form import StageForm
+
+
+@dataclass(frozen=True, eq=False)
+class StandIn:
+    """A symbol for the value of an expression elsewhere: at the "start", at the "end", or its "integral"."""
+
+    symbol: ca.SX
+    where: str
+    expression: ca.SX
+
+
+@dataclass(frozen=True)
+class InputKind:
+    """How a chosen input moves between nodes, and how fast it may change (per unit of time)."""
+
+    kind: str = "constant"
+    slowest: float = -np.inf
+    fastest: float = np.inf
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether its change is bounded."""
+        return bool(np.isfinite(self.slowest) or np.isfinite(self.fastest))
+
+
+@dataclass(frozen=True, eq=False)
+class FixedValue:
+    """An element that is fixed at an end: a state by its position, or any other name as an expression."""
+
+    label: str
+    value: float
+    state: int | None
+    expression: ca.SX
+
+
+@dataclass
+class Description:
+    """A problem as data.
+
+    written: the system as the user wrote it; system: the one that is planned with, of index 0 or 1.
+    starts, ends: what is fixed there; a start of None was never spoken of. bounds: by symbol of the model's own.
+    """
+
+    written: System
+    system: System
+    form: StageForm
+    begin: float
+    duration: float | Unknown
+    intervals: int
+    length: ca.SX  # the symbol of the duration
+    starts: list[FixedValue] | None = None
+    ends: list[FixedValue] = field(default_factory=list)
+    running: ca.SX = field(default_factory=lambda: ca.SX(0))
+    final: ca.SX = field(default_factory=lambda: ca.SX(0))
+    stand_ins: list[StandIn] = field(default_factory=list)
+    bounds: dict[int, tuple[float, float]] = field(default_factory=dict)  # by key of the symbol
+    conditions: list[Condition] = field(default_factory=list)
+    periodic: list[int] = field(default_factory=list)  # states
+    given: dict[int, object] = field(default_factory=dict)  # inputs by position: a signal, a function, an expression
+    given_names: list[tuple[tuple[int, ...], object]] = field(default_factory=list)
+    kinds: dict[int, InputKind] = field(default_factory=dict)  # inputs by position
+    free: dict[int, Unknown] = field(default_factory=dict)  # parameters by position
+    parameters: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    guesses: dict[str, object] = field(default_factory=dict)
+    trajectory: object = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> list[int]:
+        """The inputs that are chosen, by position."""
+        return [k for k in range(self.system.sizes["u"]) if k not in self.given]
+
+    def values_of(self, values: Mapping[str, object]) -> np.ndarray:
+        """The parameters with some of them changed."""
+        from daedalus.model.values import parameter_values
+
+        return np.array(parameter_values(self.system, values)) if values else self.parameters

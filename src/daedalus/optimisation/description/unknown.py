@@ -1,0 +1,45 @@
+"""dd.unknown: a number that a problem leaves open, such as the duration of a movement."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from daedalus.errors import InputError
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A number to be found: where the search begins, and its bounds; `dd.unknown` makes it."""
+
+    guess: float
+    lower: float = -math.inf
+    upper: float = math.inf
+
+
+def unknown(guess: float, lower: float = -math.inf, upper: float = math.inf) -> Unknown:
+    """A number to be found together with the plan.
+
+    Parameters
+    ----------
+    guess: where the search begins.
+    lower, upper: what it must stay between; a duration is positive in any case.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> dd.unknown(2.0, 0.1, 10.0)
+    Unknown(guess=2.0, lower=0.1, upper=10.0)
+    """
+    values = {"guess": guess, "lower": lower, "upper": upper}
+    for name, value in values.items():
+        number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if not number or math.isnan(value) or (name == "guess" and math.isinf(value)):
+            raise InputError(f"The {name} of an unknown is not a number.", f"got {value!r}", remedy="dd.unknown(2.0)")
+    if not lower <= upper:
+        raise InputError(
+            "The bounds of an unknown leave no room.", f"lower {lower:g}, upper {upper:g}", remedy="lower <= upper"
+        )
+    return Unknown(float(np.clip(guess, lower, upper)), float(lower), float(upper))

@@ -1,0 +1,341 @@
+"""dd.OptimalControl: a problem is described piece by piece, then solved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.differentiable_system import flowing_system
+from daedalus.errors import InputError
+from daedalus.model.expressions import as_expression, column, symbol_key
+from daedalus.model.model import Model, as_system
+from daedalus.model.system.system import System
+from daedalus.model.values import check_mapping, parameter_values
+from daedalus.optimisation.description.conditions import Condition, read_condition
+from daedalus.optimisation.description.description import Description, InputKind, StandIn
+from daedalus.optimisation.description.named_elements import (
+    Element,
+    check_symbols,
+    elements_of,
+    fixed_values,
+    given_start,
+)
+from daedalus.optimisation.description.solve_settings import (
+    SolveSettings,
+    check_intervals,
+    check_model_for_plans,
+    read_duration,
+)
+from daedalus.optimisation.description.unknown import Unknown, unknown
+from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.search.initial_guess import read_guesses
+from daedalus.optimisation.solve import Solving
+from daedalus.optimisation.stage_form import stage_form
+
+
+class OptimalControl:
+    """A problem: which inputs take the model from its start to its end at the least cost?
+
+    minimise  final + ∫ running dt   over inputs (and what is unknown), subject to the model's equations, bounds and
+    conditions. A DAE of higher index is reduced first; what the reduction keeps (constraints, unit quaternions) is
+    never asked for twice at the ends.
+
+    Parameters
+    ----------
+    model: an ODE, or a DAE of any index. Every input is chosen, unless `given`.
+    duration: how long the plan takes, a number or `dd.unknown(guess, lower, upper)`.
+    intervals: into how many intervals it is cut; an input is constant (or linear) on each.
+    begin: the time at which it begins. parameters: values by name over those of the model.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("cart")
+    >>> x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    >>> m.equation([m.der(x), m.der(v)], [v, u])
+    >>> ocp = dd.OptimalControl(m, duration=dd.unknown(2.0, 0.1, 10.0), intervals=20)
+    >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0})
+    >>> ocp.bound(u, -1.0, 1.0); ocp.minimise(final=ocp.duration)
+    >>> plan = ocp.solve()
+    >>> round(plan.duration, 6)
+    2.0
+    """
+
+    def __init__(
+        self, model: Model | System, duration: float | Unknown, intervals: int = 50, *, begin: float = 0.0,
+        parameters: Mapping[str, object] | None = None,
+    ) -> None:  # fmt: skip
+        self.model = model
+        written = as_system(model)
+        check_model_for_plans(written)
+        system = flowing_system(model)
+        self._description = Description(
+            written, system, stage_form(system), float(begin), read_duration(duration), check_intervals(intervals),
+            ca.SX.sym("duration"), parameters=np.array(parameter_values(system, parameters)),
+        )  # fmt: skip
+        self._declared_bounds()
+        self._solving: Solving | None = None
+
+    # -- the ends ----------------------------------------------------------------------------------------------
+
+    def start(self, values: Mapping[str, object] | None = None, **by_name: object) -> None:
+        """Fix the start: at the model's given start values, or at these instead (by name; `None` leaves one free)."""
+        system, given = self._description.system, {**check_mapping(values, "start"), **by_name}
+        if not given:
+            given = given_start(system)
+            if not given:
+                self._description.notes.append("the model has no written start values: its start is free")
+        self._description.starts = fixed_values(system, given, "start")
+        self._changed()
+
+    def finish(self, values: Mapping[str, object] | None = None, **by_name: object) -> None:
+        """Fix the end: states, algebraic variables or outputs by name; only what is given is fixed."""
+        given = {**check_mapping(values, "finish"), **by_name}
+        if not given:
+            raise InputError(
+                "finish() was given nothing.", because="only what is given is fixed.", remedy='ocp.finish({"x": 0.0})'
+            )
+        self._description.ends = fixed_values(self._description.system, given, "end")
+        self._changed()
+
+    def periodic(self, *names: str) -> None:
+        """Ask for the same value at the start and at the end; without names of every state."""
+        system = self._description.system
+        chosen = names or tuple(system.labels["x"])
+        for name in chosen:
+            for element in elements_of(system, name, "periodic"):
+                if element.letter != "x":
+                    raise InputError(
+                        f"{element.label} is no state, and cannot be periodic.",
+                        because="algebraic variables, inputs and outputs follow from the states.",
+                        remedy=f"ocp.subject_to(ocp.at_end(m[{name!r}]) == ocp.at_start(m[{name!r}]), at='end')",
+                    )
+                self._description.periodic.append(element.position)
+        self._changed()
+
+    # -- the cost ----------------------------------------------------------------------------------------------
+
+    def minimise(self, running: object = None, final: object = None) -> None:
+        """Add to the cost: the integral of `running` over the duration, and `final` at the end."""
+        if running is None and final is None:
+            raise InputError("minimise() was given nothing.", remedy="ocp.minimise(running=u**2, final=ocp.duration)")
+        if running is not None:
+            self._description.running += self._scalar(running, "The running cost")
+        if final is not None:
+            self._description.final += self._scalar(final, "The final cost")
+        self._changed()
+
+    def integral(self, expression: object) -> ca.SX:
+        """A symbol for the integral of an expression over the duration, to be used in the cost and in conditions."""
+        return self._stand_in(expression, "integral", "An integral")
+
+    @property
+    def duration(self) -> ca.SX:
+        """A symbol for the duration, to be used in the cost and in conditions."""
+        return ca.SX(self._description.length)
+
+    def at_start(self, expression: object) -> ca.SX:
+        """A symbol for the value of an expression at the start."""
+        return self._stand_in(expression, "start", "A value at the start")
+
+    def at_end(self, expression: object) -> ca.SX:
+        """A symbol for the value of an expression at the end."""
+        return self._stand_in(expression, "end", "A value at the end")
+
+    # -- bounds and conditions ---------------------------------------------------------------------------------
+
+    def bound(self, target: object, lower: object = None, upper: object = None) -> None:
+        """Keep a variable (by name or symbol), an output or an expression between two values, everywhere."""
+        found = elements_of(self._description.system, target, "A bound")
+        lows, highs = (_spread(value, len(found), default) for value, default in ((lower, -np.inf), (upper, np.inf)))
+        for element, low, high in zip(found, lows, highs):
+            if not low <= high:
+                raise InputError(
+                    f"The bounds of {element.label} leave no room.", f"lower {low:g}, upper {high:g}",
+                    remedy="lower <= upper",
+                )  # fmt: skip
+            self._bound_element(element, low, high)
+        self._changed()
+
+    def _bound_element(self, element: Element, low: float, high: float) -> None:
+        description = self._description
+        if element.letter == "p":
+            k = element.position
+            if k not in description.free:
+                raise InputError(
+                    f"{element.label} is a parameter with a fixed value.",
+                    because="only what a plan can choose is bounded.",
+                    remedy=f"ocp.free({element.label!r}, guess, lower, upper)",
+                )
+            wanted = description.free[k]
+            description.free[k] = Unknown(float(np.clip(wanted.guess, low, high)), low, high)
+        elif element.letter in ("x", "z") or (element.letter == "u" and element.position not in description.given):
+            description.bounds[symbol_key(element.expression)] = (low, high)
+        else:
+            limits = np.array([low]), np.array([high])
+            description.conditions.append(Condition(element.label, element.expression, *limits, "all"))
+
+    def subject_to(
+        self, condition: object, at: str | float = "all", name: str | None = None, soft: float | None = None, *,
+        lower: object = None, upper: object = None,
+    ) -> None:  # fmt: skip
+        """Ask for a condition: a comparison with <=, >= or ==.
+
+        Parameters
+        ----------
+        condition: a comparison, or an expression with `lower` and `upper`; columns ask for every element.
+        at: "all" (every collocation point), "nodes", "start", "end", or a share of the duration between 0 and 1.
+        name: what it is called in multipliers and explanations.
+        soft: a price; the condition may then be missed, and what is missing costs that much a unit (and unit of time).
+        """
+        called = name or f"condition {len(self._description.conditions) + 1}"
+        found = read_condition(condition, at, called, soft, lower, upper)
+        self._checked(found.expression, f"The condition {called!r}")
+        self._description.conditions.append(found)
+        self._changed()
+
+    # -- inputs and parameters ---------------------------------------------------------------------------------
+
+    def given(self, name: str, value: object) -> None:
+        """Give an input instead of choosing it: a number, `dd.signal(...)`, a function or an expression of time."""
+        system = self._description.system
+        own = elements_of(system, name, "A given input")
+        if any(element.letter != "u" for element in own):
+            raise InputError(f"{name} is no input.", remedy="the name of an input")
+        for element in own:
+            self._description.given[element.position] = value
+        positions = tuple(element.position for element in own)
+        kept = [(p, v) for p, v in self._description.given_names if p != positions]
+        self._description.given_names = [*kept, (positions, value)]
+        self._changed()
+
+    def input(self, name: object, kind: str = "constant", rate: tuple[float, float] | None = None) -> None:
+        """How a chosen input moves: "constant" on each interval or "linear" between nodes; `rate` bounds its change."""
+        if kind not in ("constant", "linear"):
+            raise InputError(f"kind={kind!r} is not known.", remedy='kind="constant" or kind="linear"')
+        slowest, fastest = (-np.inf, np.inf) if rate is None else (float(rate[0]), float(rate[1]))
+        for element in elements_of(self._description.system, name, "An input"):
+            if element.letter != "u":
+                raise InputError(f"{element.label} is no input.", remedy="the name of an input")
+            self._description.kinds[element.position] = InputKind(kind, slowest, fastest)
+        self._changed()
+
+    def free(self, name: str, guess: object = None, lower: object = None, upper: object = None) -> None:
+        """Let a parameter be found together with the plan."""
+        system = self._description.system
+        own = elements_of(system, name, "A free parameter")
+        if any(element.letter != "p" for element in own):
+            raise InputError(f"{name} is no parameter.", remedy="ocp.start({...: None}) leaves a start value free")
+        guesses = _spread(guess, len(own), np.nan)
+        lows, highs = _spread(lower, len(own), -np.inf), _spread(upper, len(own), np.inf)
+        for element, value, low, high in zip(own, guesses, lows, highs):
+            begin = self._description.parameters[element.position] if np.isnan(value) else value
+            self._description.free[element.position] = unknown(float(begin), low, high)
+        self._changed()
+
+    def guess(self, values: Mapping[str, object] | None = None, trajectory: object = None) -> None:
+        """Where the search begins: values by name (numbers, arrays over the duration, signals), a run or a plan."""
+        self._description.guesses.update(read_guesses(self._description, check_mapping(values, "guess")))
+        if trajectory is not None:
+            self._description.trajectory = trajectory
+        self._changed()
+
+    # -- solving -----------------------------------------------------------------------------------------------
+
+    def solve(
+        self,
+        method: str = "collocation",
+        solver: str = "auto",
+        degree: int = 3,
+        hessian: str = "exact",
+        tolerance: float | None = None,
+        time_limit: float | None = None,
+        progress: bool | Callable[..., object] | None = None,
+        *,
+        points: str = "radau",
+        most_iterations: int = 3000,
+        options: Mapping[str, Any] | None = None,
+    ) -> Plan:
+        """Find the plan.
+
+        Parameters
+        ----------
+        method: "collocation", polynomials that obey the equations at `degree` points of every interval.
+        solver: "ipopt", or "auto", which chooses.
+        degree: of the polynomials; points: "radau", whose last point is the next node, or "legendre".
+        hessian: "exact", or "gauss_newton", which leaves out the curvature of conditions and of costs that are squares.
+        tolerance: to which the conditions of optimality are met, 1e-8 by default.
+        time_limit: in seconds; the best iterate until then is returned. So it is by Ctrl-C.
+        progress: True for a line that tells of the iterations, or a function (iteration, objective, violation).
+        options: passed on to the solver.
+
+        A plan comes back in any case; `plan.success` says whether it is a solution, `plan.explain()` what is wrong.
+        """
+        settings = SolveSettings(
+            method,
+            solver,
+            degree,
+            points,
+            hessian,
+            tolerance,
+            time_limit,
+            progress,
+            most_iterations,
+            dict(options or {}),
+        )
+        if self._solving is None or not self._solving.fits(settings):
+            self._solving = Solving(self.model, self._description, settings)
+        return self._solving.plan(settings)
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def _changed(self) -> None:
+        self._solving = None
+
+    def _declared_bounds(self) -> None:
+        """Bounds that variables were declared with hold here too."""
+        system = self._description.system
+        for variable in system.variables:
+            if variable.kind == "parameter" or variable.name not in system.places:
+                continue
+            place = system.places[variable.name]
+            for k, (letter, position) in enumerate(zip(place.letters, place.positions)):
+                low = variable.lower[k] if variable.lower else -np.inf
+                high = variable.upper[k] if variable.upper else np.inf
+                if np.isfinite(low) or np.isfinite(high):
+                    self._description.bounds[symbol_key(system.symbol(letter)[int(position)])] = (low, high)
+
+    def _checked(self, expression: ca.SX, where: str) -> ca.SX:
+        description = self._description
+        stand_ins = (description.length, *(s.symbol for s in description.stand_ins))
+        return check_symbols(description.system, expression, where, stand_ins)
+
+    def _scalar(self, written: object, where: str) -> ca.SX:
+        expression = self._checked(as_expression(written, where), where)
+        if expression.numel() != 1:
+            raise InputError(
+                f"{where} is not a single number.", f"its shape is {expression.shape}",
+                because="a cost is one number.", remedy="casadi.sumsqr(expression), or a sum of its elements",
+            )  # fmt: skip
+        return expression
+
+    def _stand_in(self, written: object, where: str, what: str) -> ca.SX:
+        expression = column(self._checked(as_expression(written, what), what))
+        symbol = ca.SX.sym(where, expression.numel())
+        self._description.stand_ins.append(StandIn(symbol, where, expression))
+        self._changed()
+        return ca.SX(symbol)
+
+
+def _spread(value: object, size: int, default: float) -> list[float]:
+    """One number for all elements, or one each; `None` is the default."""
+    if value is None:
+        return [default] * size
+    entries = np.atleast_1d(np.asarray(value, dtype=object)).ravel(order="F").tolist()
+    if len(entries) not in (1, size):
+        raise InputError("Values and elements do not fit.", f"{size} elements, {len(entries)} values")
+    numbers = [default if entry is None else float(entry) for entry in entries]
+    return numbers * size if len(numbers) == 1 else numbers

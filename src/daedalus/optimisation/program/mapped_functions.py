@@ -1,0 +1,58 @@
+"""A small function with its first and second derivatives as machine code, to be mapped over many places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation import compile_function
+from daedalus.compilation.compiled import Compiled
+
+
+@dataclass(frozen=True)
+class MappedFunctions:
+    """r(v), the nonzeros of ∂r/∂v, and those of the lower half of ∇²(μᵀr).
+
+    first_row, first_column: where the nonzeros of the Jacobian are; second_row, second_column: those of the Hessian.
+    """
+
+    value: Compiled
+    first: Compiled
+    second: Compiled | None
+    first_row: np.ndarray
+    first_column: np.ndarray
+    second_row: np.ndarray
+    second_column: np.ndarray
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The numbers of arguments and results."""
+        return self.value.function.numel_in(0), self.value.function.numel_out(0)
+
+
+def mapped_functions(results: ca.SX, arguments: ca.SX, curvature: tuple[ca.SX, ca.SX] | None = None) -> MappedFunctions:
+    """Compile r(v) and its derivatives.
+
+    curvature: multipliers μ and a symmetric matrix of (v, μ) in the place of ∇²(μᵀr), for approximations of it.
+    """
+    jacobian = ca.jacobian(results, arguments)
+    if curvature is None:
+        multipliers = ca.SX.sym("mu", results.numel())
+        hessian = ca.hessian(ca.dot(multipliers, results), arguments)[0]
+    else:
+        multipliers, hessian = curvature
+    lower = ca.tril(hessian)
+    first_row, first_column = (np.array(part, dtype=np.int32) for part in jacobian.sparsity().get_triplet())
+    second_row, second_column = (np.array(part, dtype=np.int32) for part in lower.sparsity().get_triplet())
+    second = ca.Function("second", [arguments, multipliers], [lower]) if lower.nnz() else None
+    return MappedFunctions(
+        compile_function(ca.Function("value", [arguments], [results])),
+        compile_function(ca.Function("first", [arguments], [jacobian])),
+        None if second is None else compile_function(second),
+        first_row,
+        first_column,
+        second_row,
+        second_column,
+    )

@@ -1,0 +1,164 @@
+"""A nonlinear program ready to be solved: a draft with its patterns settled and its functions in the core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from daedalus import _core
+from daedalus.optimisation.program.draft import OBJECTIVE, Draft, PlacedBlock
+
+
+def joined(parts: Sequence[np.ndarray], kind: type = float) -> np.ndarray:
+    """Arrays one behind the other."""
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Bounds, guess and parameters of a program, and its functions; all in the user's units.
+
+    `values`, `first` and `second` are what a solver sees, but for the scaling of variables by `scale`.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    guess: np.ndarray
+    scale: np.ndarray
+    row_lower: np.ndarray
+    row_upper: np.ndarray
+    parameters: np.ndarray
+    jacobian_row: np.ndarray
+    jacobian_column: np.ndarray
+    hessian_row: np.ndarray
+    hessian_column: np.ndarray
+    stage: np.ndarray
+    row_stage: np.ndarray
+    core: _core.Program = field(repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of variables and rows."""
+        return len(self.lower), len(self.row_lower)
+
+    def values(self, w: np.ndarray, parameters: np.ndarray | None = None) -> tuple[float, np.ndarray]:
+        """The objective and the rows at w."""
+        found = self.core.values(w / self.scale, self.parameters if parameters is None else parameters)
+        if found is None:
+            return np.nan, np.full(len(self.row_lower), np.nan)
+        return float(found[-1]), found[:-1]
+
+    def first(self, w: np.ndarray, parameters: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The gradient of the objective and the nonzeros of the Jacobian at w."""
+        found = self.core.first(w / self.scale, self.parameters if parameters is None else parameters)
+        nonzeros = len(self.jacobian_row)
+        if found is None:
+            found = np.full(nonzeros + len(w), np.nan)
+        return found[nonzeros:] / self.scale, found[:nonzeros] / self.scale[self.jacobian_column]
+
+    def second(
+        self, w: np.ndarray, multipliers: np.ndarray, factor: float = 1.0, parameters: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The nonzeros of the lower half of the Hessian of factor · f + multipliers · g at w."""
+        p = self.parameters if parameters is None else parameters
+        found = self.core.second(w / self.scale, p, factor, multipliers)
+        if found is None:
+            found = np.full(len(self.hessian_row), np.nan)
+        return np.asarray(found / (self.scale[self.hessian_row] * self.scale[self.hessian_column]))
+
+
+class _Pattern:
+    """Places of entries of a sparse matrix, numbered as they are first met."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns, self.keys = columns, np.zeros(0, dtype=np.int64)
+
+    def settle(self, tables: Sequence[np.ndarray]) -> None:
+        self.keys = np.unique(joined(tables, np.int64)) if tables else self.keys
+
+    def places(self, keys: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.keys, keys)
+
+    def triplet(self) -> tuple[np.ndarray, np.ndarray]:
+        return (self.keys // self.columns).astype(np.int32), (self.keys % self.columns).astype(np.int32)
+
+
+def assembled(draft: Draft) -> Program:
+    """The program of a draft."""
+    n, m = draft.variable_count, draft.row_count
+    scale = joined(draft.scale)
+    wide = max(n, 1)
+    jacobian, hessian = _Pattern(wide), _Pattern(wide)
+    entries = [_block_entries(block, wide) for block in draft.blocks]
+    linear = [joined([part[k] for part in draft.linear], kind) for k, kind in enumerate((int, int, float))]
+    linear_keys = linear[0].astype(np.int64) * wide + linear[1].astype(np.int64)
+    of_rows = linear[0] >= 0
+    jacobian.settle([*(keys[use] for keys, use, _, _ in entries), linear_keys[of_rows]])
+    hessian.settle([keys[use] for _, _, keys, use in entries])
+    jacobian_triplet, hessian_triplet = jacobian.triplet(), hessian.triplet()
+    core = _core.Program(sum(map(len, draft.parameters)), m, scale, *jacobian_triplet, *hessian_triplet)
+    nonzeros = len(jacobian.keys)
+    for block, (first, first_use, second, second_use) in zip(draft.blocks, entries):
+        core.add_block(_core_block(block, (n, m), scale, jacobian, hessian, (first, first_use, second, second_use)))
+    places = np.where(of_rows, jacobian.places(linear_keys), nonzeros + linear[1])
+    tables = (np.where(of_rows, linear[0], m), linear[1], places)
+    rows, columns, entries_at = (_table(part) for part in tables)
+    core.set_linear(rows, columns, entries_at, linear[2] * scale[columns] if len(columns) else np.zeros(0))
+    return Program(
+        joined(draft.lower), joined(draft.upper), joined(draft.guess), scale, joined(draft.row_lower),
+        joined(draft.row_upper), joined(draft.parameters), *jacobian_triplet, *hessian_triplet,
+        joined(draft.stage, int), joined(draft.row_stage, int), core,
+    )  # fmt: skip
+
+
+def _block_entries(block: PlacedBlock, wide: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Keys of the entries of a block in Jacobian and Hessian (places, entries), and which of them count there."""
+    f = block.functions
+    rows, columns = block.rows[:, f.first_row], block.sources[:, f.first_column]
+    keys = rows.astype(np.int64) * wide + columns
+    one, two = block.sources[:, f.second_row].astype(np.int64), block.sources[:, f.second_column].astype(np.int64)
+    low = np.maximum(one, two) * wide + np.minimum(one, two)
+    return keys, (rows != OBJECTIVE) & (columns >= 0), low, (one >= 0) & (two >= 0)
+
+
+def _core_block(
+    block: PlacedBlock, size: tuple[int, int], scale: np.ndarray, jacobian: _Pattern, hessian: _Pattern,
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+) -> dict[str, object]:  # fmt: skip
+    """The tables of a block as the core takes them."""
+    (n, m), f = size, block.functions
+    first, first_use, second, second_use = entries
+    columns = block.sources[:, f.first_column]
+    to_gradient = (block.rows[:, f.first_row] == OBJECTIVE) & (columns >= 0)
+    places = np.where(first_use, jacobian.places(first), np.where(to_gradient, len(jacobian.keys) + columns, -1))
+    factors = block.weights[:, f.first_row] * _scales(scale, columns)
+    one, two = block.sources[:, f.second_row], block.sources[:, f.second_column]
+    twice = _scales(scale, one) * _scales(scale, two)
+    # Two arguments of one place may be the same variable: both halves of their mixed derivative then count.
+    twice = np.where((one == two) & (f.second_row != f.second_column), 2.0 * twice, twice)
+    return {
+        "value": f.value.core,
+        "first": f.first.core,
+        "second": None if f.second is None else f.second.core,
+        "count": len(block.rows),
+        "sources": _table(np.where(block.sources < 0, n - 1 - block.sources, block.sources)),
+        "rows": _table(np.where(block.rows == OBJECTIVE, m, block.rows)),
+        "weights": np.ascontiguousarray(block.weights, dtype=float),
+        "first_places": _table(places),
+        "first_factors": np.ascontiguousarray(factors),
+        "second_places": _table(np.where(second_use, hessian.places(second), -1)),
+        "second_factors": np.ascontiguousarray(twice),
+    }
+
+
+def _scales(scale: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The scales of variables, and ones in the place of parameters."""
+    if not len(scale):
+        return np.ones(columns.shape)
+    return np.where(columns >= 0, scale[np.maximum(columns, 0)], 1.0)
+
+
+def _table(entries: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(entries, dtype=np.int32)

@@ -1,0 +1,46 @@
+"""What a solver brings back, whichever it was: the point, its multipliers, and in which way it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+
+class ProgramEnding(Enum):
+    """How a search ended; the value is the sentence for it."""
+
+    SOLVED = "solved"
+    ACCEPTABLE = "solved, though not to the full tolerance"
+    INFEASIBLE = "no point was found that obeys all conditions"
+    SMALL_STEP = "the search made no more progress"
+    DIVERGED = "the search ran away: some variable has no bound that matters"
+    STOPPED = "stopped from outside"
+    MANY_ITERATIONS = "the largest number of iterations was reached"
+    TIME = "the time limit was reached"
+    NOT_FINITE = "a function of the problem has no finite value at some iterate"
+    TOO_FEW_FREEDOMS = "there are more conditions than freedoms"
+    FAILED = "the solver gave up"
+
+
+@dataclass(frozen=True)
+class ProgramOutcome:
+    """The end of a search, in the user's units.
+
+    multipliers: of the rows; bound_multipliers: of the bounds, negative where the lower one presses.
+    """
+
+    solver: str
+    ending: ProgramEnding
+    iterations: int
+    w: np.ndarray
+    objective: float
+    multipliers: np.ndarray
+    bound_multipliers: np.ndarray
+    seconds: float
+
+    @property
+    def success(self) -> bool:
+        """Whether the point is a solution."""
+        return self.ending in (ProgramEnding.SOLVED, ProgramEnding.ACCEPTABLE)

@@ -1,0 +1,1 @@
+"""Plans and what can be asked of them."""

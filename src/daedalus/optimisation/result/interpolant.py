@@ -1,0 +1,98 @@
+"""A plan between its nodes: states as the polynomials they were found as, unknowns from the equations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daedalus.optimisation.transcription.collocation_points import basis, basis_slopes
+from daedalus.optimisation.transcription.inputs_at_points import given_values
+from daedalus.optimisation.transcription.problem_stage import ProblemStage
+from daedalus.optimisation.transcription.program_layout import ProgramLayout
+from daedalus.optimisation.transcription.stage_functions import StageFunctions
+
+
+class Interpolant:
+    """The values of a plan at any share of its duration; arrays have one row a share."""
+
+    def __init__(self, stage: ProblemStage, layout: ProgramLayout, w: np.ndarray, parameters: np.ndarray) -> None:
+        self.stage, self.layout = stage, layout
+        self.functions = StageFunctions(stage)
+        both = np.concatenate([w, parameters])
+
+        def values(numbers: np.ndarray) -> np.ndarray:
+            return both[np.where(numbers >= 0, numbers, len(w) - 1 - numbers)]
+
+        self.nodes, self.points = values(layout.nodes), values(layout.points)
+        self.unknowns, self.inputs = values(layout.unknowns), values(layout.inputs)
+        self.length, self.parameters = float(values(layout.length[:1])[0]), values(layout.parameters[0])
+        self._corners = np.concatenate([self.nodes[:-1, None], self.points], axis=1)  # (N, d + 1, n)
+
+    def places(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The interval of every share, and how far into it."""
+        layout = self.layout
+        interval = np.clip(np.searchsorted(layout.shares, shares, side="right") - 1, 0, layout.intervals - 1)
+        return interval, (shares - layout.shares[interval]) / layout.widths[interval]
+
+    def states(self, interval: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """States of the stage."""
+        corners = np.concatenate([[0.0], self.layout.scheme.tau])
+        return np.einsum("kc,kcn->kn", basis(corners, tau).T, self._corners[interval])
+
+    def slopes(self, interval: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """The derivatives of the polynomials by time."""
+        corners = np.concatenate([[0.0], self.layout.scheme.tau])
+        width = self.length * self.layout.widths[interval]
+        return np.einsum("kc,kcn->kn", basis_slopes(corners, tau).T, self._corners[interval]) / width[:, None]
+
+    def rest(self, shares: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Given inputs, parameters, duration and shares, as the functions of a stage take them."""
+        description, count = self.stage.description, len(shares)
+        given = given_values(description, self.stage.given_positions, description.begin + self.length * shares)
+        return given, np.tile(self.parameters, (count, 1)), np.full((count, 1), self.length), shares[:, None]
+
+    def instants(self, interval: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Everything at some places, with the unknowns solved for."""
+        layout = self.layout
+        shares = layout.shares[interval] + tau * layout.widths[interval]
+        x, u = self.states(interval, tau), self.inputs[interval]
+        rest = self.rest(shares)
+        z = np.einsum("kc,kcn->kn", basis(layout.scheme.tau, tau).T, self.unknowns[interval])
+        z = self.functions.solved_unknowns(x, z, u, *rest)
+        return (x, z, u, *rest)
+
+    def vectors(self, shares: np.ndarray) -> dict[str, np.ndarray]:
+        """t, xdot, x, z, u and p of the model at shares."""
+        stage, description = self.stage, self.stage.description
+        x, z, u, given, p, _, _ = instants = self.instants(*self.places(shares))
+        rates = self.functions.rates(*instants)
+        inputs = np.zeros((len(shares), description.system.sizes["u"]))
+        inputs[:, list(stage.constant)] = u[:, : len(stage.constant)]
+        inputs[:, list(stage.linear)] = x[:, stage.model_states : stage.model_states + len(stage.linear)]
+        inputs[:, list(stage.given_positions)] = given
+        moved = [k for k in description.given if k not in stage.given_positions]
+        if moved:
+            times = description.begin + self.length * shares
+            inputs[:, moved] = given_values(description, tuple(moved), times)
+        n = stage.model_states
+        t = description.begin + self.length * shares
+        return {
+            "t": t[:, None], "xdot": rates[:, :n], "x": x[:, :n], "z": z[:, : description.system.sizes["z"]],
+            "u": inputs, "p": p,
+        }  # fmt: skip
+
+    def mesh_error(self) -> np.ndarray:
+        """Per interval ∫ |x' − f| dt of the worst state, as a share of its size.
+
+        The polynomials obey the equations at the collocation points; between them they are off by what is shown here.
+        """
+        layout, n = self.layout, self.stage.model_states
+        count = layout.scheme.degree + 2
+        nodes, weights = np.polynomial.legendre.leggauss(count)
+        tau = np.tile(0.5 * (nodes + 1), layout.intervals)
+        interval = np.repeat(np.arange(layout.intervals), count)
+        instants = self.instants(interval, tau)
+        off = np.abs(self.slopes(interval, tau)[:, :n] - self.functions.rates(*instants)[:, :n])
+        width = self.length * layout.widths
+        total = np.einsum("kjn,j->kn", off.reshape(layout.intervals, count, n), 0.5 * weights) * width[:, None]
+        size = np.abs(self.nodes[:, :n]).max(axis=0) + self.stage.states.nominal[:n]
+        return np.asarray((total / size).max(axis=1)) if n else np.zeros(layout.intervals)

@@ -1,0 +1,194 @@
+"""A plan: what to do, what then happens, what it costs, and how well it is known."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from daedalus.initialisation.wording import number
+from daedalus.model.model import Model
+from daedalus.model.names import counted
+from daedalus.model.signals import Signal
+from daedalus.model.system.system import System
+from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.result.interpolant import Interpolant
+from daedalus.optimisation.result.moment import Moment
+from daedalus.optimisation.result.multipliers import Multipliers
+from daedalus.optimisation.result.replayed import Replay
+from daedalus.optimisation.transcription.collocated import Transcription
+
+
+class Plan:
+    """What `OptimalControl.solve` returns.
+
+    success: whether it is a solution. status: how the search ended, in words. objective: the cost. duration: how long
+    it takes. iterations, solver, seconds: what it took to find it. time: its nodes. notes: what was done on the way.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("cart")
+    >>> x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    >>> m.equation([m.der(x), m.der(v)], [v, u])
+    >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=20)
+    >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0}); ocp.minimise(running=u**2)
+    >>> plan = ocp.solve()
+    >>> plan.success, plan["x"].shape, round(float(plan.at(0.5)["x"]), 6)
+    (True, (21,), 0.5)
+    """
+
+    def __init__(
+        self, model: Model | System, transcription: Transcription, outcome: ProgramOutcome, parameters: np.ndarray
+    ) -> None:
+        self.model, self.transcription, self.outcome = model, transcription, outcome
+        self._values = parameters
+        self.success, self.objective = outcome.success, outcome.objective
+        self.iterations, self.solver, self.seconds = outcome.iterations, outcome.solver, outcome.seconds
+        self.ending: ProgramEnding = outcome.ending
+        self.notes = tuple(dict.fromkeys([*transcription.description.notes, *transcription.notes]))
+
+    @property
+    def status(self) -> str:
+        """How the search ended."""
+        return self.ending.value
+
+    @property
+    def system(self) -> System:
+        """The system that was planned with; of a model of higher index, its reduced form."""
+        return self.transcription.description.system
+
+    @cached_property
+    def interpolant(self) -> Interpolant:
+        """The plan between its nodes."""
+        made = self.transcription
+        return Interpolant(made.stage, made.layout, self.outcome.w, self._values)
+
+    @property
+    def duration(self) -> float:
+        """How long the plan takes."""
+        return self.interpolant.length
+
+    @cached_property
+    def time(self) -> np.ndarray:
+        """The times of the nodes."""
+        return self.transcription.description.begin + self.duration * self.transcription.layout.shares
+
+    @cached_property
+    def _at_nodes(self) -> Moment:
+        return Moment(self.system, self.interpolant.vectors(self.transcription.layout.shares), False)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A variable, derivative, input, parameter or output at the nodes: (nodes,), (nodes, n) or (nodes, r, c)."""
+        return self._at_nodes[name]
+
+    def at(self, t: object) -> Moment:
+        """The plan at any time or array of times: states as polynomials, the rest from the equations."""
+        times = np.asarray(t, dtype=float)
+        begin = self.transcription.description.begin
+        shares = np.clip((times.reshape(-1) - begin) / self.duration, 0.0, 1.0)
+        return Moment(self.system, self.interpolant.vectors(shares), times.ndim == 0)
+
+    @cached_property
+    def inputs(self) -> dict[str, Signal]:
+        """The chosen inputs, and those that were given, as `dd.simulate(inputs=...)` takes them."""
+        stage, description = self.transcription.stage, self.transcription.description
+        found: dict[str, Any] = {}
+        u = self._at_nodes.vectors["u"]
+        for variable in self.system.of_kind("input"):
+            positions = self.system.places[variable.name].positions
+            shape = variable.shape
+            if any(int(k) in description.given for k in positions):
+                continue
+            linear = [int(k) in stage.linear for k in positions]
+            if all(linear):
+                found[variable.name] = Signal(self.time, u[:, positions], "linear", shape)
+            elif not any(linear):
+                found[variable.name] = Signal(self.time[:-1], u[:-1, positions], "hold", shape)
+            else:
+                for k, is_linear in zip(positions, linear):
+                    rows = slice(None) if is_linear else slice(None, -1)
+                    kind = "linear" if is_linear else "hold"
+                    found[self.system.labels["u"][k]] = Signal(self.time[rows], u[rows, [k]][:, None], kind, ())
+        for own, value in description.given_names:
+            name = next(n for n, p in self.system.places.items() if p.letter == "u" and tuple(p.positions) == own)
+            found[name] = value
+        return found
+
+    @cached_property
+    def parameters(self) -> dict[str, float | np.ndarray]:
+        """All parameters by name, those that were free as they were found."""
+        p = self.interpolant.parameters
+        found: dict[str, float | np.ndarray] = {}
+        for variable in self.system.of_kind("parameter"):
+            own = p[self.system.places[variable.name].positions]
+            found[variable.name] = float(own[0]) if variable.shape == () else own.reshape(variable.shape, order="F")
+        return found
+
+    @cached_property
+    def multipliers(self) -> Multipliers:
+        """What conditions and bounds cost, by name: the change of the objective for one unit of the bound."""
+        return Multipliers(self.transcription, self.outcome)
+
+    @cached_property
+    def mesh_error(self) -> np.ndarray:
+        """Per interval, how far the plan is from a motion of the model, as a share of the size of its states."""
+        return self.interpolant.mesh_error()
+
+    @property
+    def _mesh(self) -> float:
+        return float(self.mesh_error.max(initial=0.0))
+
+    @cached_property
+    def start(self) -> dict[str, float]:
+        """The states at the start, by element."""
+        return dict(zip(self.system.labels["x"], map(float, self._at_nodes.vectors["x"][0])))
+
+    def replay(self, **options: Any) -> Replay:
+        """Run the model with the inputs that were found, with the adaptive integrator; `options` go to `dd.simulate`.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("cart")
+        >>> x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+        >>> m.equation([m.der(x), m.der(v)], [v, u])
+        >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=20)
+        >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0}); ocp.minimise(running=u**2)
+        >>> run = ocp.solve().replay()
+        >>> run.largest < 1e-6, round(float(run["x"][-1]), 6)
+        (True, 1.0)
+        """
+        from daedalus.simulation.simulate import simulate
+
+        chosen: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-10, "progress": False, **options}
+        span = (float(self.time[0]), float(self.time[-1]))
+        run = simulate(
+            self.model,
+            span,
+            start=self._replay_start(),
+            inputs=self.inputs,
+            parameters=self.parameters,
+            **chosen,
+        )
+        inside = self.time[self.time <= run.time[-1] + 1e-12]
+        found = run.at(inside)
+        own = self._at_nodes.vectors["x"][: len(inside)]
+        difference, size = {}, {}
+        for k, label in enumerate(self.system.labels["x"]):
+            difference[label] = float(np.abs(np.asarray(found[label]) - own[:, k]).max())
+            size[label] = float(np.abs(own[:, k]).max() + self.system.nominal["x"][k])
+        return Replay(run, difference, self._mesh, size)
+
+    def _replay_start(self) -> Any:
+        return self.start
+
+    def __str__(self) -> str:
+        head = f"Plan for {self.system.name!r}: {self.status} ({self.solver}, {counted(self.iterations, 'iteration')})"
+        mesh = f"{counted(self.transcription.layout.intervals, 'interval')}, mesh error {number(self._mesh, 2)}"
+        rows = [f"  objective {number(self.objective, 8)}, duration {number(self.duration)}, {mesh}"]
+        rows += [f"  {note}" for note in self.notes]
+        return "\n".join([head, *rows])
+
+    __repr__ = __str__

@@ -1,0 +1,1 @@
+"""Where the search for a plan begins."""

@@ -1,0 +1,179 @@
+"""Where the search begins: states between the ends and on the constraints, inputs and multipliers that fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.signals import Signal
+from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.description.unknown import Unknown
+from daedalus.optimisation.search.consistent_states import projected
+from daedalus.optimisation.transcription.inputs_at_points import given_values
+from daedalus.optimisation.transcription.invariants import KeptQuantities
+from daedalus.optimisation.transcription.problem_stage import ProblemStage
+from daedalus.optimisation.transcription.program_layout import ProgramLayout
+from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
+from daedalus.optimisation.transcription.stage_functions import StageFunctions
+
+
+def initial_guess(
+    stage: ProblemStage, layout: ProgramLayout, ends: ReferenceEnds, kept: KeptQuantities, count: int
+) -> np.ndarray:
+    """Values for all variables of a program, (count,)."""
+    description = stage.description
+    w = np.zeros(count)
+    source = _GuessedMotion(stage, ends, kept)
+    n, d = layout.intervals, layout.scheme.degree
+    middle = layout.shares[:-1] + 0.5 * layout.widths
+    at_points, at_nodes = layout.point_shares.ravel(), layout.shares
+    _put(w, layout.nodes, source.states(at_nodes))
+    _put(w, layout.points, source.states(at_points).reshape(n, d, -1))
+    inputs, unknowns = source.inputs_and_unknowns(middle)
+    _put(w, layout.inputs, inputs)
+    if stage.unknowns.size:
+        held = source.settled(at_points, np.repeat(inputs, d, axis=0), np.repeat(unknowns, d, axis=0))
+        _put(w, layout.unknowns, held.reshape(n, d, -1))
+        for node, variables in layout.node_unknowns.items():
+            _put(w, variables, held[0 if node == 0 else -1])
+    if isinstance(description.duration, Unknown):
+        w[layout.length[0]] = source.length
+    for k, wanted in description.free.items():
+        if layout.parameters[0, k] >= 0:
+            w[layout.parameters[:, k]] = wanted.guess
+    return w
+
+
+def _put(w: np.ndarray, variables: np.ndarray, values: np.ndarray) -> None:
+    use = variables >= 0
+    w[variables[use]] = np.broadcast_to(values, variables.shape)[use]
+
+
+class _GuessedMotion:
+    """What is guessed for any share of the duration."""
+
+    def __init__(self, stage: ProblemStage, ends: ReferenceEnds, kept: KeptQuantities) -> None:
+        self.stage, self.ends, self.kept = stage, ends, kept
+        self.description = stage.description
+        self.functions = StageFunctions(stage)
+        duration = self.description.duration
+        trajectory: Any = self.description.trajectory
+        if isinstance(duration, Unknown):
+            self.length = duration.guess
+            if trajectory is not None:
+                span = float(trajectory.time[-1] - trajectory.time[0])
+                self.length = float(np.clip(span, duration.lower, duration.upper))
+        else:
+            self.length = float(duration)
+
+    def states(self, shares: np.ndarray) -> np.ndarray:
+        """States of the stage, (shares, states)."""
+        stage = self.stage
+        found = np.zeros((len(shares), stage.states.size))
+        between = self.ends.start + shares[:, None] * (self.ends.end - self.ends.start)
+        found[:, : stage.model_states] = projected(self.description, self.kept, between)
+        self._overwrite(found, stage.states.labels, shares)
+        return found
+
+    def inputs_and_unknowns(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs and algebraic unknowns that keep the guessed motion going as well as they can."""
+        stage = self.stage
+        u, z = np.zeros((len(shares), stage.inputs.size)), np.zeros((len(shares), stage.unknowns.size))
+        _middle_of_bounds(u, stage.inputs.lower, stage.inputs.upper)
+        x = self.states(shares)
+        step = 1e-3
+        ahead, behind = self.states(np.minimum(shares + step, 1.0)), self.states(np.maximum(shares - step, 0.0))
+        wanted = (ahead - behind) / (2 * step * self.length)
+        found_u, found_z = self.functions.inverse_dynamics(wanted, x, z, u, *self._rest(shares))
+        good = np.isfinite(found_u).all() and np.isfinite(found_z).all()
+        if good:
+            u, z = found_u, found_z
+        self._overwrite(u, stage.inputs.labels, shares)
+        np.clip(u, stage.inputs.lower, stage.inputs.upper, out=u)
+        return u, z
+
+    def settled(self, shares: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Algebraic unknowns that obey the equations with the guessed states and inputs."""
+        found = self.functions.solved_unknowns(self.states(shares), z, u, *self._rest(shares))
+        self._overwrite(found, self.stage.unknowns.labels, shares)
+        return found
+
+    def _rest(self, shares: np.ndarray) -> tuple[np.ndarray, ...]:
+        description, count = self.description, len(shares)
+        given = given_values(description, self.stage.given_positions, description.begin + self.length * shares)
+        parameters = description.parameters.copy()
+        for k, wanted in description.free.items():
+            parameters[k] = wanted.guess
+        return given, np.tile(parameters, (count, 1)), np.full((count, 1), self.length), shares[:, None]
+
+    def _overwrite(self, rows: np.ndarray, labels: tuple[str, ...], shares: np.ndarray) -> None:
+        """Put in what the user gave: values by name, or those of a trajectory."""
+        times = self.description.begin + self.length * shares
+        trajectory: Any = self.description.trajectory
+        for k, label in enumerate(labels):
+            if label in self.description.guesses:
+                rows[:, k] = _sampled(self.description.guesses[label], times, shares, label)
+            elif trajectory is not None:
+                value = _of_trajectory(trajectory, label, shares)
+                if value is not None:
+                    rows[:, k] = value
+
+
+def _middle_of_bounds(rows: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+    """Begin inside: in the middle of two bounds, and not beyond a single one."""
+    both = np.isfinite(lower) & np.isfinite(upper)
+    rows[:] = np.where(both, 0.5 * (np.where(both, lower, 0) + np.where(both, upper, 0)), np.clip(0.0, lower, upper))
+
+
+def _sampled(value: Any, times: np.ndarray, shares: np.ndarray, label: str) -> np.ndarray:
+    """A guess as numbers: a number, a signal, a function of time, or an array spread evenly over the duration."""
+    if isinstance(value, Signal):
+        return value.flat(times)[:, 0]
+    if callable(value):
+        return np.array([float(np.asarray(value(float(t))).ravel()[0]) for t in times])
+    array = np.asarray(value, dtype=float).ravel()
+    if not np.isfinite(array).all() or not array.size:
+        raise InputError(f"The guess for {label} is not finite.", f"got {value!r}"[:120])
+    return (
+        np.interp(shares, np.linspace(0.0, 1.0, len(array)), array)
+        if len(array) > 1
+        else np.full(len(shares), array[0])
+    )
+
+
+def _of_trajectory(trajectory: Any, label: str, shares: np.ndarray) -> np.ndarray | None:
+    """An element of a trajectory or plan at shares of its own duration; None where it has none of that name."""
+    begin, end = float(trajectory.time[0]), float(trajectory.time[-1])
+    try:
+        return np.asarray(trajectory.at(begin + (end - begin) * shares)[label], dtype=float)
+    except (InputError, KeyError):
+        return None
+
+
+def read_guesses(description: Description, values: Mapping[str, object]) -> dict[str, object]:
+    """Guesses by name as guesses by element."""
+    from daedalus.optimisation.description.named_elements import elements_of
+
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        own = elements_of(description.system, name, "A guess")
+        for k, element in enumerate(own):
+            found[element.label] = value if len(own) == 1 else _component(value, k, len(own))
+    return found
+
+
+def _component(value: Any, k: int, size: int) -> object:
+    """The part of a vector's guess that belongs to one element."""
+    if isinstance(value, Signal):
+        return Signal(value.times, value.values[:, [k]], value.kind, ())
+    if callable(value):
+        return lambda t: np.asarray(value(t)).ravel(order="F")[k]
+    array = np.asarray(value, dtype=float)
+    if array.ndim == 0:
+        return float(array)
+    if array.shape[-1] != size:
+        raise InputError("A guess has the wrong shape.", f"{size} elements, an array of shape {array.shape}")
+    return array[..., k]

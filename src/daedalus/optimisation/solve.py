@@ -1,0 +1,66 @@
+"""From a described problem to a plan: transcribe, guess, search; what does not change is kept for the next search."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daedalus.model.model import Model
+from daedalus.model.system.system import System
+from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.program.ipopt import solve_with_ipopt
+from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.search.consistent_states import consistent_states
+from daedalus.optimisation.search.initial_guess import initial_guess
+from daedalus.optimisation.transcription.collocated import transcribe
+from daedalus.optimisation.transcription.collocation_points import collocation_points
+from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
+from daedalus.optimisation.transcription.problem_stage import stage_of
+from daedalus.optimisation.transcription.reference_ends import ReferenceEnds, first_guess, fixed_states
+
+
+class Solving:
+    """A transcribed problem; searches may be repeated."""
+
+    def __init__(self, model: Model | System, description: Description, settings: SolveSettings) -> None:
+        self.model, self.description, self.structure = model, description, settings.structure
+        self.stage = stage_of(description)
+        self.kept = kept_quantities(description)
+        self.ends = reference_ends(description, self.kept)
+        scheme = collocation_points(settings.points, settings.degree)
+        self.transcription = transcribe(self.stage, scheme, mesh_shares(description), self.ends, self.kept)
+        self.begin = initial_guess(
+            self.stage, self.transcription.layout, self.ends, self.kept, self.transcription.program.shape[0]
+        )
+
+    def fits(self, settings: SolveSettings) -> bool:
+        """Whether the program is the one that these settings need."""
+        return self.structure == settings.structure
+
+    def plan(self, settings: SolveSettings) -> Plan:
+        """Search, and make a plan of what was found."""
+        program = self.transcription.program
+        outcome = solve_with_ipopt(
+            program,
+            self.begin,
+            tolerance=settings.accuracy,
+            most_iterations=settings.most_iterations,
+            time_limit=settings.time_limit,
+            options=settings.options,
+        )
+        return Plan(self.model, self.transcription, outcome, program.parameters)
+
+
+def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceEnds:
+    """Consistent states at both ends."""
+    starts, ends = fixed_states(description.starts), fixed_states(description.ends)
+    begin = consistent_states(description, kept, starts, first_guess(description), "start")
+    return ReferenceEnds(begin, consistent_states(description, kept, ends, begin, "end"))
+
+
+def mesh_shares(description: Description) -> np.ndarray:
+    """Equal intervals, with a node at every share of the duration that a condition asks for."""
+    shares = np.linspace(0.0, 1.0, description.intervals + 1)
+    wanted = [float(c.at) for c in description.conditions if not isinstance(c.at, str)]
+    missing = [share for share in wanted if np.abs(shares - share).min() > 1e-9]
+    return np.unique(np.concatenate([shares, missing])) if missing else shares

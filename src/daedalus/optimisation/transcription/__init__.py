@@ -1,0 +1,1 @@
+"""From a problem over time to a nonlinear program: collocation, shooting, ends and conditions."""

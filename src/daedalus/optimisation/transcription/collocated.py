@@ -1,0 +1,106 @@
+"""Collocation: on every interval the states are a polynomial that obeys the equations at a few points.
+
+    Σ_l D_lj x_kl − T Δσ_k f(x_kj, z_kj, u_k) = 0,      0 = g(x_kj, z_kj, u_k),      j = 1 … d
+
+with D the slopes of Lagrange's polynomials. What is compiled is one point: f, g, conditions and the running cost with
+their derivatives; the program maps it over all points of all intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.program.draft import OBJECTIVE, Draft
+from daedalus.optimisation.program.program import Program, assembled
+from daedalus.optimisation.transcription.collocation_points import CollocationPoints
+from daedalus.optimisation.transcription.conditions_at_points import PointConditions
+from daedalus.optimisation.transcription.ends import add_ends
+from daedalus.optimisation.transcription.invariants import KeptQuantities
+from daedalus.optimisation.transcription.node_conditions import add_node_conditions
+from daedalus.optimisation.transcription.problem_draft import ProblemDraft
+from daedalus.optimisation.transcription.problem_stage import ProblemStage
+from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
+from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
+
+
+@dataclass(eq=False)
+class Transcription:
+    """A problem as a program: what was built, where everything stands, and what there is to say about it."""
+
+    stage: ProblemStage
+    layout: ProgramLayout
+    program: Program
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def description(self) -> Description:
+        """The problem."""
+        return self.stage.description
+
+
+def transcribe(
+    stage: ProblemStage, scheme: CollocationPoints, shares: np.ndarray, ends: ReferenceEnds, kept: KeptQuantities
+) -> Transcription:
+    """The program of a problem by collocation."""
+    draft = Draft()
+    made = ProblemDraft(stage, scheme, shares, draft, ends, kept)
+    add_collocation(made)
+    program = assembled(draft)
+    return Transcription(stage, made.layout, program, made.notes)
+
+
+def add_collocation(made: ProblemDraft) -> None:
+    """Add everything a problem says to a draft."""
+    add_node_conditions(made)
+    add_ends(made)
+    _add_dynamics(made)
+    _add_continuity(made)
+
+
+def _add_dynamics(made: ProblemDraft) -> None:
+    """Defects, equations, conditions everywhere and the running cost: one block over all points."""
+    stage, layout, draft, description = made.stage, made.layout, made.draft, made.description
+    n, d = layout.intervals, layout.scheme.degree
+    size = stage.states.size
+    defects = draft.add_rows((n * d, size))
+    equations = draft.add_rows((n * d, stage.equations.numel()))
+    shares = layout.point_shares.ravel()
+    layout.groups.append(RowGroup("dynamics", stage.states.labels, defects, shares))
+    layout.groups.append(RowGroup("equation", description.form.equation_labels, equations, shares))
+    conditions = PointConditions.of(made)
+    results = [stage.length * stage.rates / stage.states.nominal, stage.equations, conditions.expression]
+    rows = [defects, equations, conditions.rows]
+    widths = np.repeat(layout.widths, d)[:, None]
+    weights = [np.broadcast_to(-widths, defects.shape), np.ones(equations.shape), np.ones(conditions.rows.shape)]
+    running = stage.expression(description.running)
+    if not running.is_zero():
+        results.append(stage.length * running)
+        rows.append(np.full((n * d, 1), OBJECTIVE))
+        weights.append(widths * np.tile(layout.scheme.weights, n)[:, None])
+    draft.add_block(
+        ca.vertcat(*results), made.point_bindings(), np.concatenate(rows, axis=1), np.concatenate(weights, axis=1)
+    )
+    # The slopes of the polynomials are linear in the states.
+    columns = np.concatenate([layout.nodes[:-1, None], layout.points], axis=1)  # (n, d + 1, size)
+    slopes = layout.scheme.slopes
+    draft.add_linear(
+        defects.reshape(n, 1, d, size), columns[:, :, None, :], slopes[None, :, :, None] / stage.states.nominal
+    )
+
+
+def _add_continuity(made: ProblemDraft) -> None:
+    """Where no point lies on the next node, its state is the polynomial's end."""
+    stage, layout, draft = made.stage, made.layout, made.draft
+    if layout.scheme.ends_on_node:
+        return
+    n, size = layout.intervals, stage.states.size
+    rows = draft.add_rows((n, size))
+    layout.groups.append(RowGroup("dynamics", stage.states.labels, rows, layout.shares[1:]))
+    columns = np.concatenate([layout.nodes[:-1, None], layout.points], axis=1)
+    nominal = stage.states.nominal
+    draft.add_linear(rows[:, None], columns, layout.scheme.end[None, :, None] / nominal)
+    draft.add_linear(rows, layout.nodes[1:], -1.0 / nominal)

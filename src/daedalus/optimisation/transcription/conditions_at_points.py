@@ -1,0 +1,64 @@
+"""Conditions that hold everywhere: rows at every collocation point, with what is left over of soft ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.optimisation.description.conditions import Condition
+from daedalus.optimisation.program.draft import OBJECTIVE
+from daedalus.optimisation.transcription.problem_draft import ProblemDraft
+from daedalus.optimisation.transcription.program_layout import RowGroup, SoftGroup
+
+
+@dataclass(frozen=True, eq=False)
+class PointConditions:
+    """The expressions of all conditions that hold everywhere, and their rows (points, elements)."""
+
+    expression: ca.SX
+    rows: np.ndarray
+
+    @staticmethod
+    def of(made: ProblemDraft) -> PointConditions:
+        """Rows for the conditions of a problem."""
+        layout = made.layout
+        shares = layout.point_shares.ravel()
+        conditions = [c for c in made.description.conditions if c.at == "all"]
+        time = np.repeat(layout.widths, layout.scheme.degree) * np.tile(layout.scheme.weights, layout.intervals)
+        rows = [condition_rows(made, condition, shares, time) for condition in conditions]
+        return PointConditions(
+            concatenate(made.stage.expression(c.expression) for c in conditions),
+            np.concatenate(rows, axis=1) if rows else np.zeros((len(shares), 0), dtype=int),
+        )
+
+
+def condition_rows(made: ProblemDraft, condition: Condition, shares: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Rows of a condition at some shares; a soft one may be missed at a price, times a weight at every share."""
+    draft, layout = made.draft, made.layout
+    names = element_names(condition)
+    count = (len(shares), len(names))
+    rows = draft.add_rows(count, lower=condition.lower, upper=condition.upper)
+    layout.groups.append(RowGroup("condition", names, rows, shares))
+    if condition.soft is not None:
+        # One variable for what is missing below, one for what is too much above; both cost their size.
+        left = draft.add_variables((*count, 2), lower=0.0)
+        draft.add_linear(rows[..., None], left, np.array([1.0, -1.0]))
+        price = np.broadcast_to(weights[:, None, None] * condition.soft, left.shape)
+        draft.add_linear(np.full(left.shape, OBJECTIVE), left, price)
+        layout.soft.append(SoftGroup(names, left, shares))
+    return rows
+
+
+def element_names(condition: Condition) -> tuple[str, ...]:
+    """The names of the elements of a condition."""
+    return tuple(condition.text(k) for k in range(condition.expression.numel()))
+
+
+def depends_only_on(expression: ca.SX, symbols: Sequence[ca.SX]) -> bool:
+    """Whether an expression holds no other symbols than these."""
+    known = {symbol_key(s) for group in symbols for s in elements(group)}
+    return all(symbol_key(s) in known for s in ca.symvar(expression))

@@ -1,0 +1,174 @@
+"""The start and the end of a problem, so that what the model keeps anyway is not asked for twice.
+
+A model with constraints or a unit quaternion keeps c(x) = 0 along every solution. Of end values that lie on c = 0 some
+conditions then repeat what the dynamics bring, and after discretisation contradict it by the drift. With C = ∂c/∂x at
+the end, E the rows of the given values and N a basis of C's null space, only W E (x_N − x_f) = 0 is asked for, where
+the rows of W are a basis of the range of E N; for all values given that is Zᵀ (x_N − x_f) = 0 with Z tangent to c = 0.
+Tangent conditions alone would also be met on the other side of a sphere: the branch is kept by linear bounds across.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.optimisation.description.conditions import Condition
+from daedalus.optimisation.description.description import FixedValue
+from daedalus.optimisation.program.draft import Draft
+from daedalus.optimisation.transcription.invariants import KeptQuantities
+from daedalus.optimisation.transcription.node_conditions import add_condition
+from daedalus.optimisation.transcription.problem_draft import ProblemDraft
+from daedalus.optimisation.transcription.program_layout import RowGroup
+from daedalus.optimisation.transcription.reference_ends import fixed_states
+
+# Directions of given values that the kept quantities leave less than this share of are determined by these.
+INDEPENDENT = 1e-6
+
+
+def add_ends(made: ProblemDraft) -> None:
+    """Fix what is given at the start and at the end."""
+    kept = made.kept
+    _add_start(made, kept)
+    _add_end(made, kept)
+    _fix_integrals(made)
+
+
+def _fix_integrals(made: ProblemDraft) -> None:
+    """Integrals begin at zero."""
+    stage = made.stage
+    first = stage.model_states + len(stage.linear)
+    for place in range(first, stage.states.size):
+        fix_variable(made.draft, made.layout.nodes[0, place], 0.0)
+
+
+def fix_variable(draft: Draft, variable: int, value: float) -> None:
+    """Set both bounds of a variable."""
+    for store in (draft.lower, draft.upper):
+        position = int(variable)
+        for part in store:
+            if position < len(part):
+                part[position] = value
+                break
+            position -= len(part)
+
+
+def _others(made: ProblemDraft, values: list[FixedValue], at: str) -> None:
+    """Names other than states are fixed by conditions."""
+    for value in values:
+        if value.state is None:
+            number = np.array([value.value])
+            add_condition(made, Condition(value.label, value.expression, number, number, at))
+
+
+def _add_start(made: ProblemDraft, kept: KeptQuantities) -> None:
+    description, layout, stage = made.description, made.layout, made.stage
+    given = fixed_states(description.starts)
+    _others(made, description.starts or [], "start")
+    if len(given) == stage.model_states or not kept.held.numel():
+        for state, value in given.items():
+            fix_variable(made.draft, layout.nodes[0, state], value)
+        _note_free_start(made, given)
+        return
+    # The kept quantities hold at the start, and of the given values what these leave open.
+    rows = made.draft.add_rows((1, kept.held.numel()))
+    bindings = [(stage.states.symbols, layout.nodes[:1]), *made.common_bindings(np.zeros(1), np.array([0]))]
+    made.draft.add_block(stage.expression(kept.held), bindings, rows)
+    layout.groups.append(RowGroup("start", kept.held_names, rows, np.zeros(1)))
+    reference = made.ends.start
+    _independent_rows(made, 0, given, reference, kept.slopes(reference, kept.held), "start")
+    _note_free_start(made, given)
+
+
+def _note_free_start(made: ProblemDraft, given: dict[int, float]) -> None:
+    stage = made.stage
+    open_ = [
+        stage.states.labels[k]
+        for k in range(stage.model_states)
+        if k not in given and np.isinf(stage.states.lower[k]) and np.isinf(stage.states.upper[k])
+    ]
+    if open_ and len(given) + len(open_) > 0 and not made.description.periodic:
+        shown = ", ".join(open_[:6]) + (", …" if len(open_) > 6 else "")
+        made.notes.append(f"the start of {shown} is free and unbounded")
+
+
+def _add_end(made: ProblemDraft, kept: KeptQuantities) -> None:
+    description, layout = made.description, made.layout
+    given = fixed_states(description.ends)
+    _others(made, description.ends, "end")
+    if not given:
+        return
+    pinned = kept.pinned(fixed_states(description.starts), made.stage.model_states)
+    reference = made.ends.end if pinned.numel() else np.zeros(made.stage.model_states)
+    slopes = kept.slopes(reference, pinned)
+    touched = np.abs(slopes[:, sorted(given)]).sum() > 0 if pinned.numel() else False
+    if not touched:
+        for state, value in given.items():
+            fix_variable(made.draft, layout.nodes[-1, state], value)
+        return
+    left_out = _independent_rows(made, -1, given, reference, slopes, "end")
+    if left_out:
+        names = kept.names_of(pinned)
+        made.notes.append(
+            f"of {len(given)} end values {len(given) - left_out} are independent: the rest is kept by {names}"
+        )
+        _keep_branch(made, kept, reference, pinned, slopes)
+
+
+def _independent_rows(
+    made: ProblemDraft, node: int, given: dict[int, float], reference: np.ndarray, slopes: np.ndarray, kind: str
+) -> int:
+    """Ask for the given values as far as they are independent of the kept quantities; how many were left out."""
+    draft, layout, stage = made.draft, made.layout, made.stage
+    states = sorted(given)
+    tangent = _null_space(slopes)
+    left, sizes, _ = np.linalg.svd(tangent[states], full_matrices=False)
+    rank = int(np.sum(sizes > INDEPENDENT * max(1.0, sizes[0] if len(sizes) else 1.0)))
+    combinations = left[:, :rank].T
+    if rank == len(states):
+        for state in states:
+            fix_variable(draft, layout.nodes[node, state], given[state])
+        return 0
+    wanted = combinations @ reference[states]
+    rows = draft.add_rows((1, rank), lower=wanted, upper=wanted)
+    draft.add_linear(rows[0][:, None], layout.nodes[node, states][None, :], combinations)
+    labels = tuple(
+        f"{kind} of {', '.join(stage.states.labels[k] for k in _largest(row, states))}" for row in combinations
+    )
+    layout.groups.append(RowGroup(kind, labels, rows, np.array([0.0 if node == 0 else 1.0])))
+    return len(states) - rank
+
+
+def _largest(row: np.ndarray, states: list[int]) -> list[int]:
+    """The states that a combination is mostly made of."""
+    return [states[k] for k in np.argsort(-np.abs(row))[:2] if abs(row[k]) > 0.1]
+
+
+def _null_space(matrix: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the null space, as columns."""
+    if not len(matrix):
+        return np.eye(matrix.shape[1])
+    _, sizes, right = np.linalg.svd(matrix)
+    rank = int(np.sum(sizes > 1e-9 * max(sizes[0], 1e-300)))
+    return right[rank:].T
+
+
+def _keep_branch(
+    made: ProblemDraft, kept: KeptQuantities, reference: np.ndarray, pinned: ca.SX, slopes: np.ndarray
+) -> None:
+    """Stay on the side of the end values: across c = 0 no further than half way to the other branch."""
+    draft, layout, stage = made.draft, made.layout, made.stage
+    across = np.linalg.pinv(slopes)  # moving by across[:, i] changes c_i by one
+    curvature = np.array(
+        [across[:, i] @ kept.curvature(reference, pinned[i]) @ across[:, i] for i in range(len(slopes))]
+    )
+    bent = np.abs(curvature) > 1e-9
+    if not bent.any():
+        return
+    middle = slopes[bent] @ reference
+    reach = -1.0 / curvature[bent]
+    lower = np.where(reach < 0, middle + reach, -np.inf)
+    upper = np.where(reach > 0, middle + reach, np.inf)
+    rows = draft.add_rows((1, int(bent.sum())), lower=lower, upper=upper)
+    states = np.arange(stage.model_states)
+    draft.add_linear(rows[0][:, None], layout.nodes[-1, states][None, :], slopes[bent])
+    layout.groups.append(RowGroup("end", tuple("branch" for _ in range(int(bent.sum()))), rows, np.ones(1)))

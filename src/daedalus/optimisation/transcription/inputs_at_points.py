@@ -1,0 +1,69 @@
+"""Inputs that are not chosen: numbers at every point, or formulas of time where the duration is unknown."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.signals import Signal
+from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.description.unknown import Unknown
+
+
+def given_values(description: Description, given: tuple[int, ...], times: np.ndarray) -> np.ndarray:
+    """Given inputs, by their positions, at times (K,), as (K, number of given inputs)."""
+    order = {k: place for place, k in enumerate(given)}
+    found = np.zeros((len(times), len(order)))
+    for positions, value in description.given_names:
+        if positions[0] not in order:
+            continue
+        columns = [order[k] for k in positions]
+        found[:, columns] = _values(description, value, times, len(positions))
+    return found
+
+
+def _values(description: Description, value: object, times: np.ndarray, size: int) -> np.ndarray:
+    if isinstance(value, Signal):
+        return value.flat(times)
+    if isinstance(value, ca.SX):
+        function = ca.Function("given", [description.system.symbol("t"), description.system.symbol("p")], [value])
+        return np.array([function(t, description.parameters).full().ravel() for t in times])
+    if callable(value):
+        return np.array(
+            [np.broadcast_to(np.asarray(value(float(t)), dtype=float).ravel(order="F"), (size,)) for t in times]
+        )
+    return np.broadcast_to(np.asarray(value, dtype=float).ravel(order="F"), (len(times), size))
+
+
+def moving_formula(description: Description, value: object, name: str) -> ca.SX | None:
+    """A given input as a formula of time, for problems whose duration is unknown; None where it does not move."""
+    time = description.system.symbol("t")
+    if not isinstance(description.duration, Unknown):
+        return None
+    if isinstance(value, ca.SX):
+        return value
+    if isinstance(value, Signal):
+        if len(value.times) == 1:
+            return None
+        steps = ca.pw_lin if value.kind == "linear" else _held
+        return ca.vertcat(*(steps(time, ca.DM(value.times), ca.DM(column)) for column in value.values.T))
+    if not callable(value):
+        return None
+    from daedalus.tracing.trace import trace_signal
+
+    times = (description.begin, description.begin + 0.4 * description.duration.guess)
+    size = next(len(positions) for positions, own in description.given_names if own is value)
+    formula, reason = trace_signal(value, time, size, times)
+    if formula is None:
+        raise InputError(
+            f"The given input {name} cannot be written as a formula of time.",
+            reason,
+            because="the duration is unknown, so that the times at which it is needed are unknown too.",
+            remedy="a function made of NumPy's elementwise functions, or dd.signal(times, values)",
+        )
+    return formula
+
+
+def _held(time: ca.SX, times: ca.DM, values: ca.DM) -> ca.SX:
+    return ca.pw_const(time, times[1:], values)

@@ -1,0 +1,124 @@
+"""Conditions at single instants, the final cost, periodic states and bounded changes of held inputs."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.optimisation.description.conditions import Condition
+from daedalus.optimisation.program.draft import OBJECTIVE, Binding
+from daedalus.optimisation.transcription.conditions_at_points import condition_rows, depends_only_on
+from daedalus.optimisation.transcription.problem_draft import ProblemDraft
+from daedalus.optimisation.transcription.program_layout import RowGroup
+
+
+def add_node_conditions(made: ProblemDraft) -> None:
+    """Everything that is said about single instants."""
+    for condition in made.description.conditions:
+        add_condition(made, condition)
+    _add_final_cost(made)
+    _add_periodic(made)
+    _add_held_rates(made)
+
+
+def add_condition(made: ProblemDraft, condition: Condition) -> None:
+    """Rows for a condition at the nodes that it speaks of."""
+    stage, layout = made.stage, made.layout
+    expression = stage.expression(condition.expression)
+    if condition.at == "all":
+        # Nodes are no collocation points: what depends on states alone holds there too.
+        if depends_only_on(expression, [stage.states.symbols, stage.parameters, stage.length, stage.share]):
+            nodes = [0] if layout.scheme.ends_on_node else list(range(layout.intervals + 1))
+            _at_nodes(made, condition, expression, [k for k in nodes if k or not _start_is_fixed(made)])
+        return
+    if condition.at == "nodes":
+        _at_nodes(made, condition, expression, list(range(layout.intervals + 1)))
+    elif condition.at == "start":
+        _at_nodes(made, condition, expression, [0])
+    elif condition.at == "end":
+        _at_nodes(made, condition, expression, [layout.intervals])
+    else:
+        node = int(np.argmin(np.abs(layout.shares - float(condition.at))))
+        _at_nodes(made, condition, expression, [node])
+
+
+def _start_is_fixed(made: ProblemDraft) -> bool:
+    starts = made.description.starts or []
+    return len({s.state for s in starts if s.state is not None}) == made.stage.model_states
+
+
+def _at_nodes(made: ProblemDraft, condition: Condition, expression: ca.SX, nodes: list[int]) -> None:
+    if not nodes:
+        return
+    shares = made.layout.shares[nodes]
+    weights = np.ones(len(nodes)) if condition.at in ("start", "end") else np.full(len(nodes), 1.0 / len(nodes))
+    rows = condition_rows(made, condition, shares, weights)
+    made.draft.add_block(expression, node_bindings(made, expression, nodes), rows)
+
+
+def node_bindings(made: ProblemDraft, expression: ca.SX, nodes: list[int]) -> list[Binding]:
+    """Symbols at nodes: inputs and unknowns of the interval before, at the first node of the one after."""
+    stage, layout = made.stage, made.layout
+    intervals = np.array([max(k - 1, 0) for k in nodes])
+    needs_unknowns = bool(stage.unknowns.size) and ca.depends_on(expression, stage.unknowns.symbols)
+    for copies, node in ((stage.start, 0), (stage.end, -1)):
+        if stage.unknowns.size and ca.depends_on(expression, copies.unknowns):
+            made.has_unknowns(node)
+    unknowns = (
+        np.array([made.has_unknowns(-1 if k == layout.intervals else k) for k in nodes])
+        if needs_unknowns
+        else np.zeros((len(nodes), stage.unknowns.size), dtype=int)
+    )
+    return [
+        (stage.states.symbols, layout.nodes[nodes]),
+        (stage.unknowns.symbols, unknowns),
+        (stage.inputs.symbols, layout.inputs[intervals]),
+        *made.common_bindings(layout.shares[nodes], intervals),
+    ]
+
+
+def _add_final_cost(made: ProblemDraft) -> None:
+    final = made.stage.expression(made.description.final)
+    if not final.is_zero():
+        rows = np.full((1, 1), OBJECTIVE)
+        made.draft.add_block(final, node_bindings(made, final, [made.layout.intervals]), rows)
+
+
+def _add_periodic(made: ProblemDraft) -> None:
+    states = sorted(set(made.description.periodic))
+    if not states:
+        return
+    layout, draft = made.layout, made.draft
+    rows = draft.add_rows((1, len(states)))
+    draft.add_linear(rows, layout.nodes[-1:, states], 1.0)
+    draft.add_linear(rows, layout.nodes[:1, states], -1.0)
+    labels = tuple(made.stage.states.labels[k] for k in states)
+    layout.groups.append(RowGroup("periodic", labels, rows, np.ones(1)))
+
+
+def _add_held_rates(made: ProblemDraft) -> None:
+    """u_{k+1} - u_k within rate · time between the middles of two intervals, for inputs held on each."""
+    stage, layout, draft = made.stage, made.layout, made.draft
+    limited = [
+        (place, made.description.kinds[k]) for place, k in enumerate(stage.constant) if k in made.description.kinds
+    ]
+    limited = [(place, kind) for place, kind in limited if kind.has_rate]
+    if not limited or layout.intervals < 2:
+        return
+    between = 0.5 * (layout.widths[1:] + layout.widths[:-1])
+    before, after, width = ca.SX.sym("before"), ca.SX.sym("after"), ca.SX.sym("width")
+    for place, kind in limited:
+        change = ca.vertcat(
+            after - before - kind.fastest * width * stage.length, kind.slowest * width * stage.length - after + before
+        )
+        use = [k for k, bound in enumerate((kind.fastest, kind.slowest)) if np.isfinite(bound)]
+        rows = draft.add_rows((layout.intervals - 1, len(use)), lower=-np.inf, upper=0.0)
+        bindings = [
+            (before, layout.inputs[:-1, [place]]),
+            (after, layout.inputs[1:, [place]]),
+            (width, draft.add_parameters(between)[:, None]),
+            (stage.length, layout.length[1:-1, None]),
+        ]
+        draft.add_block(change[use], bindings, rows)
+        name = f"rate of {stage.inputs.labels[place]}"
+        layout.groups.append(RowGroup("rate", (name,) * len(use), rows, layout.shares[1:-1]))

@@ -1,0 +1,146 @@
+"""A problem on its way to a program: variables for everything, and what each symbol stands for at every place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daedalus.optimisation.description.unknown import Unknown
+from daedalus.optimisation.program.draft import Binding, Draft
+from daedalus.optimisation.transcription.collocation_points import CollocationPoints
+from daedalus.optimisation.transcription.inputs_at_points import given_values
+from daedalus.optimisation.transcription.invariants import KeptQuantities
+from daedalus.optimisation.transcription.problem_stage import ProblemStage
+from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
+from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
+
+
+class ProblemDraft:
+    """A transcription in the making; the parts of a problem are added by functions of their own files."""
+
+    def __init__(
+        self, stage: ProblemStage, scheme: CollocationPoints, shares: np.ndarray, draft: Draft, ends: ReferenceEnds,
+        kept: KeptQuantities,
+    ) -> None:  # fmt: skip
+        self.stage, self.draft, self.ends, self.kept = stage, draft, ends, kept
+        self.description = stage.description
+        self.layout = _layout(stage, scheme, shares, draft)
+        self.notes: list[str] = []
+        self._given: dict[tuple[float, ...], np.ndarray] = {}
+
+    # -- what symbols stand for --------------------------------------------------------------------------------
+
+    def point_bindings(self) -> list[Binding]:
+        """Symbols at all points, interval by interval."""
+        layout, stage = self.layout, self.stage
+        n, d = layout.intervals, layout.scheme.degree
+        shares = layout.point_shares.ravel()
+        return [
+            (stage.states.symbols, layout.points.reshape(n * d, -1)),
+            (stage.unknowns.symbols, layout.unknowns.reshape(n * d, -1)),
+            (stage.inputs.symbols, np.repeat(layout.inputs, d, axis=0)),
+            *self.common_bindings(shares, np.repeat(np.arange(n), d)),
+        ]
+
+    def common_bindings(self, shares: np.ndarray, intervals: np.ndarray) -> list[Binding]:
+        """Symbols that are the same at points and nodes: given inputs, share, duration, parameters, and both ends."""
+        layout, stage = self.layout, self.stage
+        return [
+            (stage.given, self.given_at(shares)),
+            (stage.share, self.draft.add_parameters(shares)[:, None]),
+            (stage.length, layout.length[intervals][:, None]),
+            (stage.parameters, layout.parameters[intervals]),
+            *self.end_bindings(),
+        ]
+
+    def given_at(self, shares: np.ndarray) -> np.ndarray:
+        """Parameters that hold the given inputs at some shares, (shares, given)."""
+        if not self.stage.given_positions:
+            return np.zeros((len(shares), 0), dtype=int)
+        key = tuple(shares)
+        if key not in self._given:
+            duration = self.description.duration
+            length = duration.guess if isinstance(duration, Unknown) else duration
+            times = self.description.begin + length * shares
+            self._given[key] = self.draft.add_parameters(
+                given_values(self.description, self.stage.given_positions, times)
+            )
+        return self._given[key]
+
+    def end_bindings(self) -> list[Binding]:
+        """The copies that stand for the values at the start and at the end."""
+        layout, stage = self.layout, self.stage
+        found: list[Binding] = []
+        for copies, node, interval in ((stage.start, 0, 0), (stage.end, -1, -1)):
+            share = 0.0 if node == 0 else 1.0
+            unknowns = layout.node_unknowns.get(node)
+            found += [
+                (copies.states, layout.nodes[node][None]),
+                (copies.inputs, layout.inputs[interval][None]),
+                (copies.given, self.given_at(np.array([share]))),
+            ]
+            if unknowns is not None:
+                found.append((copies.unknowns, unknowns[None]))
+        return found
+
+    def has_unknowns(self, node: int) -> np.ndarray:
+        """The algebraic unknowns at a node, with their equations where no point lies on it."""
+        layout, stage, draft = self.layout, self.stage, self.draft
+        if node not in layout.node_unknowns:
+            if node != 0 and layout.scheme.ends_on_node:
+                layout.node_unknowns[node] = layout.unknowns[node if node < 0 else node - 1, -1]
+            else:
+                q = stage.unknowns
+                own = draft.add_variables((q.size,), lower=q.lower, upper=q.upper, scale=q.nominal)
+                layout.node_unknowns[node] = own
+                rows = draft.add_rows((1, stage.equations.numel()))
+                interval = 0 if node == 0 else (node if node < 0 else node - 1)
+                bindings = [
+                    (stage.states.symbols, layout.nodes[node][None]),
+                    (stage.unknowns.symbols, own[None]),
+                    (stage.inputs.symbols, layout.inputs[interval][None]),
+                    *self.common_bindings(layout.shares[[node]], np.array([interval])),
+                ]
+                draft.add_block(stage.equations, bindings, rows)
+                labels = self.description.form.equation_labels
+                layout.groups.append(RowGroup("equation", labels, rows, layout.shares[[node]]))
+        return layout.node_unknowns[node]
+
+
+def _layout(stage: ProblemStage, scheme: CollocationPoints, shares: np.ndarray, draft: Draft) -> ProgramLayout:
+    """Variables for everything, in the order of time."""
+    n, d = len(shares) - 1, scheme.degree
+    length, parameters = _globals(stage, draft, n)
+    x, z, u = stage.states, stage.unknowns, stage.inputs
+
+    def variables(shape: tuple[int, ...], q: object) -> np.ndarray:
+        return draft.add_variables(shape, lower=q.lower, upper=q.upper, scale=q.nominal)  # type: ignore[attr-defined]
+
+    nodes = np.zeros((n + 1, x.size), dtype=int)
+    points = np.zeros((n, d, x.size), dtype=int)
+    unknowns = np.zeros((n, d, z.size), dtype=int)
+    inputs = np.zeros((n, u.size), dtype=int)
+    nodes[0] = variables((x.size,), x)
+    for k in range(n):
+        inputs[k] = variables((u.size,), u)
+        own = d - 1 if scheme.ends_on_node else d
+        points[k, :own] = variables((own, x.size), x)
+        unknowns[k] = variables((d, z.size), z)
+        nodes[k + 1] = variables((x.size,), x)
+        if scheme.ends_on_node:
+            points[k, -1] = nodes[k + 1]
+    return ProgramLayout(shares, scheme, nodes, points, unknowns, inputs, length, parameters)
+
+
+def _globals(stage: ProblemStage, draft: Draft, intervals: int) -> tuple[np.ndarray, np.ndarray]:
+    """The duration and the parameters: variables where they are unknown, else parameters of the program."""
+    description = stage.description
+    if isinstance(description.duration, Unknown):
+        open_ = description.duration
+        length = draft.add_variables((1,), lower=open_.lower, upper=open_.upper, scale=max(abs(open_.guess), 1e-3))
+    else:
+        length = draft.add_parameters([description.duration])
+    parameters = draft.add_parameters(description.parameters)
+    for k, wanted in description.free.items():
+        size = max(abs(wanted.guess), 1e-3 * max(1.0, abs(wanted.guess)))
+        parameters[k] = draft.add_variables((), lower=wanted.lower, upper=wanted.upper, scale=size)
+    return np.repeat(length, intervals + 1), np.tile(parameters, (intervals + 1, 1))

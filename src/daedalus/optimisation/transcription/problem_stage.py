@@ -1,0 +1,203 @@
+"""The stage of a problem: its states, unknowns and inputs with what the problem adds to those of the model.
+
+An integral adds a state, an input that moves linearly becomes a state whose slope is chosen, and time is the start plus
+a share σ of the duration T, so that a free duration is a variable like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.transcription.inputs_at_points import moving_formula
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """A vector of the stage: symbols, names, usual sizes and bounds."""
+
+    symbols: ca.SX
+    labels: tuple[str, ...]
+    nominal: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Symbols for the values at one end of the horizon."""
+
+    states: ca.SX
+    unknowns: ca.SX
+    inputs: ca.SX
+    given: ca.SX
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemStage:
+    """x' = rates, 0 = equations of (σ, T, states, unknowns, inputs, given, parameters).
+
+    The first `model_states` states are those of the model, then linear inputs (`linear`: their positions among the
+    model's inputs), then integrals. The inputs are the constant ones (`constant`: their positions), then the slopes.
+    """
+
+    description: Description
+    states: Quantity
+    unknowns: Quantity
+    inputs: Quantity
+    given: ca.SX
+    given_positions: tuple[int, ...]
+    parameters: ca.SX
+    share: ca.SX
+    rates: ca.SX
+    equations: ca.SX
+    model_states: int
+    linear: tuple[int, ...]
+    constant: tuple[int, ...]
+    start: Copies
+    end: Copies
+    moving: tuple[ca.SX, ca.SX]  # given inputs that are formulas of time
+
+    @property
+    def length(self) -> ca.SX:
+        """The symbol of the duration."""
+        return self.description.length
+
+    def expression(self, written: ca.SX) -> ca.SX:
+        """An expression of the user at a point: derivatives put in, time as a share, values of the ends as copies."""
+        found = self._at_point(self.description, written)
+        used = {symbol_key(s) for s in ca.symvar(found)}
+        for stand_in in self.description.stand_ins:
+            if not used & {symbol_key(s) for s in elements(stand_in.symbol)}:
+                continue
+            found = ca.substitute([found], [stand_in.symbol], [self._elsewhere(stand_in.where, stand_in)])[0]
+        return ca.densify(found)
+
+    def _at_point(self, description: Description, written: ca.SX) -> ca.SX:
+        time = description.begin + self.length * self.share
+        found = description.form.applied(written)
+        if self.moving[0].numel():
+            found = ca.substitute([found], [self.moving[0]], [self.moving[1]])[0]
+        return ca.substitute([found], [description.system.symbol("t")], [time])[0]
+
+    def _elsewhere(self, where: str, stand_in: object) -> ca.SX:
+        description = self.description
+        if where == "integral":
+            first = self.model_states + len(self.linear)
+            place = first + integral_places(description)[id(stand_in)]
+            count = stand_in.symbol.numel()  # type: ignore[attr-defined]
+            return self.end.states[place : place + count]
+        copies, share = (self.start, 0.0) if where == "start" else (self.end, 1.0)
+        found = self._at_point(description, stand_in.expression)  # type: ignore[attr-defined]
+        old = [self.states.symbols, self.unknowns.symbols, self.inputs.symbols, self.given, self.share]
+        return ca.substitute([found], old, [copies.states, copies.unknowns, copies.inputs, copies.given, share])[0]
+
+
+def integral_places(description: Description) -> dict[int, int]:
+    """The first place of every integral among the integrals, by the identity of its stand-in."""
+    places, count = {}, 0
+    for stand_in in description.stand_ins:
+        if stand_in.where == "integral":
+            places[id(stand_in)] = count
+            count += stand_in.symbol.numel()
+    return places
+
+
+def stage_of(description: Description) -> ProblemStage:
+    """The stage of a problem."""
+    system, form = description.system, description.form
+    chosen, u = description.chosen, system.symbol("u")
+    linear = tuple(k for k in chosen if _kind(description, k) == "linear")
+    constant = tuple(k for k in chosen if _kind(description, k) != "linear")
+    slopes = ca.vertcat(*(ca.SX.sym(f"slope_{k}") for k in linear)) if linear else ca.SX(0, 1)
+    integrals = [s for s in description.stand_ins if s.where == "integral"]
+    totals = concatenate(ca.SX.sym("total", s.symbol.numel()) for s in integrals)
+    share = ca.SX.sym("share")
+    states = _states(description, linear, totals)
+    moving = _moving(description)
+    moved = {k for positions, _ in moving for k in positions}
+    given = tuple(sorted(k for k in description.given if k not in moved))
+    draft = ProblemStage(
+        description,
+        states,
+        _unknowns(description),
+        _inputs(description, constant, linear, slopes),
+        u[list(given)] if given else ca.SX(0, 1),
+        given,
+        system.symbol("p"),
+        share,
+        ca.SX(0, 1),
+        ca.SX(0, 1),
+        system.sizes["x"],
+        linear,
+        constant,
+        _copies("start", states.size, form.unknowns.numel(), len(chosen), len(given)),
+        _copies("end", states.size, form.unknowns.numel(), len(chosen), len(given)),
+        (concatenate(u[list(positions)] for positions, _ in moving), concatenate(formula for _, formula in moving)),
+    )
+    grown = [draft.expression(form.rates), slopes, *(draft.expression(s.expression) for s in integrals)]
+    return replace(draft, rates=ca.densify(concatenate(grown)), equations=draft.expression(form.equations))
+
+
+def _moving(description: Description) -> list[tuple[tuple[int, ...], ca.SX]]:
+    """Given inputs that have to be formulas of time, because the duration is unknown."""
+    labels = description.system.labels["u"]
+    formulas = [
+        (positions, moving_formula(description, value, labels[positions[0]]))
+        for positions, value in description.given_names
+    ]
+    return [(positions, formula) for positions, formula in formulas if formula is not None]
+
+
+def _kind(description: Description, k: int) -> str:
+    return description.kinds[k].kind if k in description.kinds else "constant"
+
+
+def _bounds(description: Description, symbols: ca.SX) -> tuple[np.ndarray, np.ndarray]:
+    found = [description.bounds.get(symbol_key(s), (-np.inf, np.inf)) for s in elements(symbols)]
+    return np.array([low for low, _ in found], dtype=float), np.array([high for _, high in found], dtype=float)
+
+
+def _quantity(description: Description, symbols: ca.SX, labels: Sequence[str], nominal: np.ndarray) -> Quantity:
+    lower, upper = _bounds(description, symbols)
+    return Quantity(symbols, tuple(labels), np.asarray(nominal, dtype=float), lower, upper)
+
+
+def _states(description: Description, linear: Sequence[int], totals: ca.SX) -> Quantity:
+    system = description.system
+    symbols = concatenate([system.symbol("x"), system.symbol("u")[list(linear)] if linear else ca.SX(0, 1), totals])
+    labels = [*system.labels["x"], *(system.labels["u"][k] for k in linear), *["integral"] * totals.numel()]
+    nominal = np.concatenate([system.nominal["x"], system.nominal["u"][list(linear)], np.ones(totals.numel())])
+    return _quantity(description, symbols, labels, nominal)
+
+
+def _unknowns(description: Description) -> Quantity:
+    system, form = description.system, description.form
+    nominal = np.concatenate([system.nominal["z"], system.nominal["x"][list(form.waiting)]])
+    return _quantity(description, form.unknowns, form.labels, nominal)
+
+
+def _inputs(description: Description, constant: Sequence[int], linear: Sequence[int], slopes: ca.SX) -> Quantity:
+    system = description.system
+    held = system.symbol("u")[list(constant)] if constant else ca.SX(0, 1)
+    labels = [system.labels["u"][k] for k in constant] + [f"slope of {system.labels['u'][k]}" for k in linear]
+    nominal = system.nominal["u"][[*constant, *linear]]
+    found = _quantity(description, concatenate([held, slopes]), labels, nominal)
+    for place, k in enumerate(linear, start=len(constant)):
+        kind = description.kinds[k]
+        found.lower[place], found.upper[place] = kind.slowest, kind.fastest
+    return found
+
+
+def _copies(where: str, states: int, unknowns: int, inputs: int, given: int) -> Copies:
+    return Copies(*(ca.SX.sym(f"{where}_{letter}", n) for letter, n in zip("xzud", (states, unknowns, inputs, given))))

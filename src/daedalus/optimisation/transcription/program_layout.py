@@ -1,0 +1,66 @@
+"""Where the quantities of a problem stand among the variables of its program, and what its rows mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from daedalus.optimisation.transcription.collocation_points import CollocationPoints
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroup:
+    """Rows of one meaning: `names` of the columns, `shares` of the duration of the rows; kind tells what they say.
+
+    kind: "dynamics", "equation", "condition", "start", "end", "periodic", "rate" or "link".
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    rows: np.ndarray  # (places, names)
+    shares: np.ndarray  # (places,)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftGroup:
+    """What is left over of a soft condition: its variables, (places, elements, below and above)."""
+
+    names: tuple[str, ...]
+    variables: np.ndarray
+    shares: np.ndarray
+
+
+@dataclass(eq=False)
+class ProgramLayout:
+    """Numbers of variables (or, negative, of parameters): N intervals with d points, n states.
+
+    nodes (N + 1, n), points (N, d, n), unknowns (N, d, nz), inputs (N, nu), length (N + 1,), parameters (N + 1, np).
+    """
+
+    shares: np.ndarray  # (N + 1,) of the nodes
+    scheme: CollocationPoints
+    nodes: np.ndarray
+    points: np.ndarray
+    unknowns: np.ndarray
+    inputs: np.ndarray
+    length: np.ndarray
+    parameters: np.ndarray
+    node_unknowns: dict[int, np.ndarray] = field(default_factory=dict)
+    groups: list[RowGroup] = field(default_factory=list)
+    soft: list[SoftGroup] = field(default_factory=list)
+
+    @property
+    def intervals(self) -> int:
+        """How many intervals there are."""
+        return len(self.shares) - 1
+
+    @property
+    def widths(self) -> np.ndarray:
+        """The shares of the duration that the intervals take, (N,)."""
+        return np.diff(self.shares)
+
+    @property
+    def point_shares(self) -> np.ndarray:
+        """The shares of the points, (N, d)."""
+        return self.shares[:-1, None] + self.widths[:, None] * self.scheme.tau
