@@ -28,16 +28,21 @@ class Form:
     args: tuple[Any, ...]
     size: int
     mass: Any  # (n, n) as a NumPy array or a sparse matrix in columns, or None
+    vectorized: bool = False  # whether the function takes y, and y', of shape (n, k)
 
     def right_side(self, t: float, y: np.ndarray) -> np.ndarray:
         """f(t, y)."""
-        return self._column(self.function(t, y.copy(), *self.args), "fun(t0, y0)")
+        return self._column(self.function(t, self._given(y), *self.args), "fun(t0, y0)")
 
     def residual(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         """F(t, y, y')."""
         if self.mass is not None:
             return self.mass @ yp - self.right_side(t, y)
-        return self._column(self.function(t, y.copy(), yp.copy(), *self.args), "F(t0, y0, yp0)")
+        return self._column(self.function(t, self._given(y), self._given(yp), *self.args), "F(t0, y0, yp0)")
+
+    def _given(self, values: np.ndarray) -> np.ndarray:
+        """A copy, so that a function may write into it, in the shape that it takes."""
+        return values[:, None].copy() if self.vectorized else values.copy()
 
     def _column(self, value: Any, name: str) -> np.ndarray:
         numbers = np.asarray(value)
@@ -49,22 +54,24 @@ class Form:
                 remedy="real and imaginary parts as equations of their own",
             )
         numbers = np.asarray(numbers, dtype=float)
-        if numbers.shape == (self.size,):
-            return numbers
+        if numbers.shape == (self.size,) or (self.vectorized and numbers.shape == (self.size, 1)):
+            return numbers.reshape(-1)
         raise IvpValueError(
             "`F` returns the wrong number of values.",
             f"y0 has {self.size} components, {name} has shape {numbers.shape}",
             because="a DAE needs one equation for each component of y.",
-            remedy=f"an array of shape ({self.size},)" + (", .ravel() at the end" if numbers.ndim > 1 else ""),
+            remedy=f"an array of shape {self._shape}" + (", .ravel() at the end" if numbers.ndim > 1 else ""),
         )
+
+    @property
+    def _shape(self) -> str:
+        return f"({self.size}, k) for y of that shape" if self.vectorized else f"({self.size},)"
 
 
 def read_dae_settings(method: Any, problem: Problem, options: dict[str, Any]) -> IvpSettings:
     """The method as the core takes it, and tolerances; explicit methods and missing ones are refused."""
     if np.iscomplexobj(problem.y0):
-        raise IvpValueError(
-            "`y0` must be real.", f"got {problem.y0.dtype}", remedy="real and imaginary parts below each other"
-        )
+        raise _complex("y0", problem.y0)
     if problem.y0.size == 0:
         raise IvpValueError("There are no unknowns.", "y0 is empty", remedy="y0=[1.0]")
     if not isinstance(method, str):
@@ -132,12 +139,32 @@ def read_rate(yp0: Any, n: int) -> np.ndarray | None:
     """y'0 as (n,) finite numbers, or None where it is to be computed."""
     if yp0 is None:
         return None
-    rate = np.asarray(yp0, dtype=float)
-    if rate.shape != (n,) or not np.all(np.isfinite(rate)):
+    given = np.asarray(yp0)
+    if np.iscomplexobj(given):
+        raise _complex("yp0", given)
+    rate = given.astype(float)
+    wrong = ""
+    if rate.ndim != 1:
+        wrong = "`yp0` must be 1-dimensional."
+    elif rate.shape != (n,):
+        wrong = "`y0` and `yp0` must be of same shape."
+    elif not np.all(np.isfinite(rate)):
+        wrong = "All components of the initial state `yp0` must be finite."
+    if wrong:
         raise IvpValueError(
-            "`yp0` does not fit y0.", f"got {yp0!r} for {n} components", remedy="yp0=None, which computes it from y0"
+            "`yp0` does not fit y0.",
+            [f"got {yp0!r} for {n} components", wrong],
+            remedy="yp0=None, which computes it from y0",
         )
     return rate
+
+
+def _complex(name: str, values: np.ndarray) -> IvpValueError:
+    # The words of others who solve DAEs, for code that looks for them.
+    words = "`y0` or `yp0` is complex, but the chosen solver does not support integration in a complex domain."
+    return IvpValueError(
+        f"`{name}` must be real.", [f"got {values.dtype}", words], remedy="real and imaginary parts below each other"
+    )
 
 
 def read_mass(mass: Any, n: int) -> Any:
@@ -195,8 +222,25 @@ def read_index(index: Any, n: int) -> np.ndarray | None:
     return np.maximum(np.broadcast_to(numbers, (n,)), 1).astype(int)
 
 
+def is_constant_jacobian(jac: Any, form: Form) -> bool:
+    """Whether the user gave a Jacobian as numbers: the pair (dF/dy, dF/dy'), or df/dy beside a mass matrix."""
+    if form.mass is None:
+        return isinstance(jac, tuple) and len(jac) == 2
+    return is_matrix(jac)
+
+
+def is_matrix(jac: Any) -> bool:
+    """Whether a Jacobian is a matrix of numbers, dense or sparse, and no function."""
+    return isinstance(jac, (np.ndarray, list)) or hasattr(jac, "tocsc")
+
+
 def read_jacobian(jac: Any, form: Form) -> Jacobians | None:
     """The user's Jacobians as (dF/dy, dF/dy') on numbers; None where there are none."""
+    if is_constant_jacobian(jac, form):
+        by_y, by_rate = jac if form.mass is None else (jac, form.mass)
+        sign = 1.0 if form.mass is None else -1.0
+        constant = sign * _matrix(by_y, form.size), _matrix(by_rate, form.size)
+        return lambda t, y, yp: constant
     if jac is None:
         if form.mass is None:
             return None
@@ -207,9 +251,6 @@ def read_jacobian(jac: Any, form: Form) -> Jacobians | None:
             return -forward_differences(lambda moved: form.right_side(t, moved), y, base), mass
 
         return differenced
-    if form.mass is not None and (isinstance(jac, (np.ndarray, list)) or hasattr(jac, "tocsc")):
-        constant = -_matrix(jac, form.size), _dense(form.mass)
-        return lambda t, y, yp: constant
     if not callable(jac):
         raise IvpTypeError(
             "`jac` is not a function.",

@@ -5,48 +5,79 @@ With a mass matrix the formula is f(t, y) and F = M y' - f. A formula keeps its 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from daedalus import _core
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.errors import SingularModelError
 from daedalus.model.model import Model
-from daedalus.reduction.switches import switches_of
+from daedalus.model.system.system import System
 from daedalus.scipy_calls.ivp_function import Formula
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plants import implicit_plant_of
+from daedalus.simulation.plant.variable_index import VariableIndex
 
 
 @dataclass(frozen=True, eq=False)
 class DaeModel:
-    """A model with the state y, the parameters p and the equation F, and its machine code."""
+    """A model with the state y, the parameters p and the equation F; `given` are indices that the user knows."""
 
     model: Model
-    plant: ImplicitPlant
-    structure: Signature
+    given: np.ndarray | None = None
 
-    @property
-    def kinked(self) -> bool:
-        """Whether the equations have conditions."""
-        return switches_of(self.plant.system) is not None
+    @cached_property
+    def system(self) -> System:
+        """The model, frozen."""
+        return self.model.freeze()
+
+    @cached_property
+    def structure(self) -> Signature:
+        """Which derivatives stand in which equation, and what follows from that."""
+        return signature(self.system.residual, [self.system.symbol("x"), self.system.symbol("xdot")])
+
+    @cached_property
+    def plant(self) -> ImplicitPlant:
+        """Its machine code, as implicit methods take it."""
+        own = None
+        if self.given is not None:
+            own = VariableIndex(self.given, equation_levels(self.given, self.structure))
+        return implicit_plant_of(self.system, own)
+
+    @cached_property
+    def constant_jacobians(self) -> bool:
+        """Whether ∂F/∂y and ∂F/∂y' are numbers, which nobody has to evaluate."""
+        return not any(ca.symvar(matrix) for matrix in self.plant.jacobians)
 
     @property
     def size(self) -> int:
         """How many components y has."""
-        return self.plant.system.sizes["x"]
+        return self.system.sizes["x"]
 
 
-def dae_model(formula: Formula, mass: Any = None, explicit: bool = False) -> DaeModel:
-    """The model of F(t, y, y') = 0, of M y' = f(t, y) for a mass matrix, or of y' = f(t, y) where `explicit`."""
-    key = ("explicit" if explicit else "implicit", *_identity(mass))
+def ode_model(formula: Formula) -> DaeModel:
+    """The model of y' = f(t, y)."""
+    return _kept(formula, ("explicit",), lambda: _made(formula, None, explicit=True))
+
+
+def dae_model(formula: Formula, mass: Any = None, given: np.ndarray | None = None) -> DaeModel:
+    """The model of F(t, y, y') = 0, or of M y' = f(t, y) for a mass matrix; `given`: indices of the components."""
+    key = ("implicit", None if given is None else given.tobytes(), *_identity(mass))
+    return _kept(formula, key, lambda: _checked(_made(formula, mass), given))
+
+
+def _kept(formula: Formula, key: tuple[Hashable, ...], make: Callable[[], DaeModel]) -> DaeModel:
     known = formula.kept.get(key)
-    if known is None:
-        known = formula.kept.setdefault(key, _made(formula, mass, explicit))
-    return known
+    return formula.kept.setdefault(key, make()) if known is None else known
+
+
+def _checked(found: DaeModel, given: np.ndarray | None) -> DaeModel:
+    check_regular(found.structure)
+    return found if given is None else DaeModel(found.model, given)
 
 
 def _identity(mass: Any) -> tuple[bytes, ...]:
@@ -57,7 +88,7 @@ def _identity(mass: Any) -> tuple[bytes, ...]:
     return tuple(part.tobytes() for part in parts)
 
 
-def _made(formula: Formula, mass: Any, explicit: bool) -> DaeModel:
+def _made(formula: Formula, mass: Any, explicit: bool = False) -> DaeModel:
     numbers = formula.symbols[3].numel()
     n = formula.expression.numel()
     m = Model("dae")
@@ -70,12 +101,10 @@ def _made(formula: Formula, mass: Any, explicit: bool) -> DaeModel:
         # Zeros of a mass matrix are zeros of the structure.
         weighted = rate if mass is None else ca.mtimes(ca.sparsify(ca.DM(mass)), rate)
         residual = weighted - formula.function(m.time, y, ca.SX(0, 1), p)
-    _check_unknowns(residual)
+    if not explicit:
+        _check_unknowns(residual)
     m.equation(residual, name="F")
-    system = m.freeze()
-    structure = signature(system.residual, [system.symbol("x"), system.symbol("xdot")])
-    check_regular(structure)
-    return DaeModel(m, implicit_plant_of(system), structure)
+    return DaeModel(m)
 
 
 def _check_unknowns(residual: ca.SX) -> None:
@@ -101,18 +130,6 @@ def check_regular(structure: Signature) -> None:
         because="some equations contain the same few components, or say the same.",
         remedy="as many independent equations as components",
     )
-
-
-def core_model(found: DaeModel, index: np.ndarray | None) -> Any:
-    """What the core integrates; `index` are indices of the components given by the user."""
-    plant = found.plant
-    if index is None:
-        return plant.model
-    dot, whole = (matrix.sparsity() for matrix in plant.jacobians)
-    patterns = (list(dot.colind()), list(dot.row()), list(whole.colind()), list(whole.row()))
-    residual, jacobian = (function.core for function in plant.functions)
-    scales = ([], []) if index.max() <= 1 else (index.tolist(), equation_levels(index, found.structure).tolist())
-    return _core.ImplicitModel(residual, jacobian, found.size, found.size, *patterns, *scales)
 
 
 def equation_levels(index: np.ndarray, structure: Signature) -> np.ndarray:

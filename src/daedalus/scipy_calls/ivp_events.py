@@ -12,6 +12,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.compilation import compile_function
+from daedalus.model.variables import Event
 from daedalus.scipy_calls.ivp_arguments import Arguments
 from daedalus.scipy_calls.ivp_errors import IvpTypeError, IvpValueError
 from daedalus.scipy_calls.ivp_function import Formula, find_formula
@@ -124,6 +125,13 @@ class Guards:
             "actions": [2 if event.ends_after else 0 for event in self.events],
             "occurrences": [max(event.ends_after - (i in fired), 1) for i, event in enumerate(self.events)],
         }
+
+    @property
+    def described(self) -> tuple[Event, ...]:
+        """The events as a run names them."""
+        return tuple(
+            Event(f"events[{i}]", event.direction, bool(event.ends_after)) for i, event in enumerate(self.events)
+        )
 
     def found(self, run_events: list[Any], start: tuple[float, np.ndarray], fired: list[int]) -> Found:
         """SciPy's t_events and y_events: for each event function the times (k,) and the values (k, n)."""

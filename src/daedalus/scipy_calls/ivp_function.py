@@ -167,7 +167,7 @@ def _trace(
         if column:
             return t, *pieces, *extra
         states = [traced_column(piece) for piece in pieces]
-        return TracedNumber(t), *(state.reshape(n, 1) if vectorized else state for state in states), *extra
+        return TracedNumber(t), *(state.reshape(-1, 1) if vectorized else state for state in states), *extra
 
     def refuse_writes() -> None:
         if not given[0]():

@@ -13,7 +13,7 @@ class IvpResult(dict[str, Any]):
     Fields
     ------
     t: times (nt,); y: values (n, nt); sol: the continuous solution, or None.
-    t_events, y_events: one array for each event function, or None.
+    t_events, y_events: one array for each event function, or None; of a DAE yp_events too.
     nfev, njev, nlu: calls of the right-hand side and of its Jacobian, factorisations.
     status: 0 reached the end, 1 an event ended it, -1 failed; message: the same in words; success: status >= 0.
     traced: whether the function ran as a compiled formula; reason: why, or why not; method: what ran.
@@ -57,11 +57,16 @@ class IvpResult(dict[str, Any]):
     __str__ = __repr__
 
 
+# A last step that an event cut to less than this part of the one before is too short to be continued beyond the end:
+# rounding errors of its polynomial grow with a power of the distance in lengths of the step.
+CUT = 0.1
+
+
 class DenseSolution:
     """The solution at any time between the steps: `sol(t)` gives (n,), `sol(times)` gives (n, len(times)).
 
     Each step carries its polynomial y(start + θ (end - start)) = Σ_j c_j θ^j; outside the span the first or last one is
-    continued, as SciPy does.
+    continued, as SciPy does, or the one before where an event left only a trace of the last step.
 
     >>> line = DenseSolution(np.array([0.0]), np.array([2.0]), np.array([[[1.0], [4.0]]]))
     >>> line(0.5), line([0.0, 2.0])
@@ -72,6 +77,10 @@ class DenseSolution:
         self._starts, self._ends, self._coefficients = starts, ends, coefficients
         self.n_segments = len(starts)
         self.ts = np.concatenate([starts[:1], ends])
+        self._last = self.n_segments - 1
+        lengths = np.abs(ends - starts)[-2:]
+        if len(lengths) == 2 and lengths[1] < CUT * lengths[0]:
+            self._last -= 1
         self.t_min, self.t_max = float(self.ts.min()), float(self.ts.max())
 
     def __call__(self, t: Any) -> np.ndarray:
@@ -86,6 +95,8 @@ class DenseSolution:
             piece = np.searchsorted(inner, flat, side="right")
         else:
             piece = np.searchsorted(-inner, -flat, side="right")
+        beyond = (flat - self.ts[-1]) * np.sign(self.ts[-1] - self.ts[0]) > 0
+        piece = np.where(beyond, self._last, piece)
         length = self._ends[piece] - self._starts[piece]
         theta = np.divide(flat - self._starts[piece], length, out=np.zeros_like(flat), where=length != 0.0)
         coefficients = self._coefficients[piece]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS, OF_SCIPY, choose_method, is_implicit, takes_momenta
 from daedalus.scipy_calls.ivp_errors import IvpTypeError, IvpValueError
 from daedalus.simulation.run.settings import SMALLEST
+
+if TYPE_CHECKING:
+    from daedalus.integrators.tableaux.tableau import Tableau
 
 # SciPy's methods by the names they have here; implicit ones run in SciPy where that name or a formula is missing.
 EXPLICIT = {name: OF_SCIPY[name] for name in ("RK45", "RK23", "DOP853")}
@@ -104,12 +107,19 @@ class IvpSettings:
     """How to solve it: the method as the core takes it, tolerances and steps."""
 
     name: str
-    core: Any
+    method: str | Tableau  # as a road takes it: a name of ours or a tableau
+    core: Any  # as the core takes it; None where it is not known yet who runs it
     rtol: float
     atol: np.ndarray
     step: float | None
     first_step: float | None
     max_step: float | None
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Those of the steps that were given."""
+        named = {"step": self.step, "first_step": self.first_step, "max_step": self.max_step}
+        return {name: value for name, value in named.items() if value is not None}
 
 
 def read_settings(method: Any, problem: Problem, options: dict[str, Any]) -> IvpSettings:
@@ -129,17 +139,17 @@ def read_settings(method: Any, problem: Problem, options: dict[str, Any]) -> Ivp
         raise IvpValueError("`atol` must be positive.", f"got {atol}", remedy="atol=1e-6")
     _check_steps(step, first_step, max_step, length)
     if isinstance(method, str) and method in IMPLICIT:
-        return IvpSettings(method, None, rtol, atol, step, first_step, max_step)
+        return IvpSettings(method, method, None, rtol, atol, step, first_step, max_step)
     if is_implicit(method):
         rest = {name: value for name, value in rest.items() if name not in ABOUT_JACOBIANS}
     if rest:
         names = ", ".join(f"`{name}`" for name in rest)
         warnings.warn(f"The following arguments have no effect for a chosen solver: {names}.", stacklevel=4)
-    name, core = _core_method(method, rtol, step)
+    asked = EXPLICIT.get(method, method) if isinstance(method, str) else method
+    name, core = _core_method(method, asked, rtol, step)
     largest = None if np.isinf(max_step) else float(max_step)
-    return IvpSettings(
-        name, core, float(rtol), np.maximum(np.broadcast_to(atol, (n,)), SMALLEST), step, first_step, largest
-    )
+    given, taken = np.maximum(np.broadcast_to(atol, (n,)), SMALLEST), name if asked == "auto" else asked
+    return IvpSettings(name, taken, core, float(rtol), given, step, first_step, largest)
 
 
 def _check_steps(step: float | None, first_step: float | None, max_step: float, length: float) -> None:
@@ -154,9 +164,8 @@ def _check_steps(step: float | None, first_step: float | None, max_step: float, 
         )
 
 
-def _core_method(method: Any, rtol: float, step: float | None) -> tuple[str, Any]:
-    """The method by SciPy's name, by ours, or as a tableau."""
-    asked = EXPLICIT.get(method, method) if isinstance(method, str) else method
+def _core_method(method: Any, asked: Any, rtol: float, step: float | None) -> tuple[str, Any]:
+    """The method, by SciPy's name, by ours, or as a tableau, as the core takes it; `asked` is the same in our names."""
     if takes_momenta(asked):
         raise IvpValueError(
             f"The method {asked!r} does not take a function y' = f(t, y).",

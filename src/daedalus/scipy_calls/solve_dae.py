@@ -15,6 +15,7 @@ from daedalus.scipy_calls.dae_arguments import (
     check_finite,
     check_method,
     check_size,
+    is_constant_jacobian,
     read_dae_settings,
     read_index,
     read_jacobian,
@@ -23,14 +24,15 @@ from daedalus.scipy_calls.dae_arguments import (
 )
 from daedalus.scipy_calls.dae_callbacks import CallbackDae, callback_dae
 from daedalus.scipy_calls.dae_index import callback_index, traced_index
-from daedalus.scipy_calls.dae_model import core_model, dae_model
+from daedalus.scipy_calls.dae_model import dae_model
 from daedalus.scipy_calls.dae_start import GivenStart, callback_start, traced_start
 from daedalus.scipy_calls.ivp_arguments import Arguments
 from daedalus.scipy_calls.ivp_events import Guards, read_events
 from daedalus.scipy_calls.ivp_function import Formula, find_formula
 from daedalus.scipy_calls.ivp_result import IvpResult
-from daedalus.scipy_calls.ivp_run import Task, run_in_core
+from daedalus.scipy_calls.ivp_run import run_in_core
 from daedalus.scipy_calls.ivp_settings import Problem, read_problem
+from daedalus.scipy_calls.ivp_task import CoreTask, Task, TracedTask
 from daedalus.simulation.plant.constant_mass import varying_mass
 
 # A formula has sparse Jacobians, a function that is called has dense ones.
@@ -53,6 +55,7 @@ def solve_dae(
     mass: Any = None,
     index: Any = None,
     repair: bool = False,
+    vectorized: bool = False,
     **options: Any,
 ) -> IvpResult:
     """The solution of F(t, y, y') = 0, y(t0) = y0, with index 1, 2 or 3, called and returned as SciPy's `solve_ivp`.
@@ -72,17 +75,19 @@ def solve_dae(
     t_eval, dense_output, args: as in `dd.solve_ivp`.
     events: one function or several: g(t, y, yp, *args) or g(t, y, *args); attributes `terminal` and `direction`.
     rtol, atol: the local error of each component is kept below atol + rtol |y|; atol a number or (n,).
-    jac: jac(t, y, yp, *args) -> (dF/dy, dF/dy'); with `mass` jac(t, y, *args) -> df/dy. A traced F needs none.
+    jac: jac(t, y, yp, *args) -> (dF/dy, dF/dy'); with `mass` jac(t, y, *args) -> df/dy; numbers where it is constant. A
+        traced F needs none.
     mass: a constant matrix (n, n), dense or sparse, usually singular.
     index: found where None. A number, or one for each component as RADAU5 counts them: 1 for differential variables and
         those of index 1, 2, 3 for those determined by one or two further differentiations. Scales Newton and errors.
     repair: whether y0 may move to the nearest consistent values, and yp0 is only a guess.
+    vectorized: whether F takes y and yp of shape (n, k).
     options: first_step, max_step, step (a fixed one).
 
     Returns
     -------
     IvpResult with SciPy's t, y (n, nt), sol, t_events, y_events, nfev, njev, nlu, status, message, success; and yp
-    (n, nt), index (of the system, 0 for an ODE), variable_index (n,), traced, reason, method.
+    (n, nt), yp_events, index (of the system, 0 for an ODE), variable_index (n,), traced, reason, method.
 
     A traced F that loses its hold on y somewhere, as a mechanism does in a dead centre, has that in `reason` where the
     run passes the place smoothly; where it does not, the run ends there.
@@ -105,7 +110,7 @@ def solve_dae(
     problem = read_problem(F, t_span, y0, t_eval, args)
     settings = read_dae_settings(method, problem, {"rtol": rtol, "atol": atol, **options})
     n = problem.y0.size
-    form = Form(F, problem.args, n, read_mass(mass, n))
+    form = Form(F, problem.args, n, read_mass(mass, n), bool(vectorized))
     rate, indices = read_rate(yp0, n), read_index(index, n)
     wanted = GivenStart(problem.span[0], problem.y0, rate, settings.rtol, settings.atol, repair)
     arguments = Arguments(problem.args)
@@ -113,19 +118,17 @@ def solve_dae(
     left = form.residual(problem.span[0], problem.y0, np.zeros(n) if rate is None else rate)
     check_finite(left, form.mass is not None, rate is None)
     formula, reason = _formula(form, problem, rate, arguments)
+    needs_constant_mass = METHODS[settings.name].family == "rosenbrock"
     found = (
-        _traced(formula, form, wanted, indices, arguments, METHODS[settings.name].family == "rosenbrock")
+        _traced(formula, form, wanted, indices, arguments, is_constant_jacobian(jac, form), needs_constant_mass)
         if formula is not None
-        else _called(form, wanted, indices, arguments, problem, read_jacobian(jac, form), reason)
+        else _called(form, wanted, indices, arguments, problem, jac, reason)
     )
     check_method(settings.name, int(found.variable_index.max()))
-    if METHODS[settings.name].family == "rosenbrock":
+    if needs_constant_mass:
         check_constant_mass(settings.name, found.moving)
-    kinked = formula is None or dae_model(formula, form.mass).kinked
-    plant = None if formula is None else dae_model(formula, form.mass).plant
-    task = Task(found.model, found.row, arguments.values, implicit=True, rates=True, kinked=kinked, plant=plant)
-    events_read = read_events(events)
-    guards = None if events_read is None else Guards(events_read, problem, arguments, found.row, form.mass is None)
+    wanted_events, row = read_events(events), found.task.row
+    guards = None if wanted_events is None else Guards(wanted_events, problem, arguments, row, form.mass is None)
     reason = reason if formula is not None else f"called as a Python function: {reason}"
     about = {
         "index": found.index,
@@ -134,15 +137,14 @@ def solve_dae(
         "reason": "; ".join(part for part in (reason, *found.notes) if part),
         "method": settings.name,
     }
-    return run_in_core(task, problem, settings, guards, dense_output, about)
+    return run_in_core(found.task, problem, settings, guards, dense_output, about)
 
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """A DAE ready to run: the core's model, a consistent row (y, y'), its index."""
+    """A DAE ready to run from a consistent row (y, y'), and its index."""
 
-    model: Any
-    row: np.ndarray
+    task: Task
     index: int
     variable_index: np.ndarray
     notes: tuple[str, ...]
@@ -153,37 +155,42 @@ def _formula(form: Form, problem: Problem, rate: np.ndarray | None, arguments: A
     t0, y0 = problem.start
     end, n = problem.span[1], y0.size
     if form.mass is not None:
-        return find_formula(form.function, form.right_side, n, (t0, y0), end, arguments, most=MOST_TRACED)
-    start = np.concatenate([y0, np.zeros(n) if rate is None else rate])
+        start = t0, y0
+        return find_formula(form.function, form.right_side, n, start, end, arguments, form.vectorized, most=MOST_TRACED)
+    start = t0, np.concatenate([y0, np.zeros(n) if rate is None else rate])
     both = lambda t, row: form.residual(t, row[:n], row[n:])  # noqa: E731
-    return find_formula(form.function, both, n, (t0, start), end, arguments, parts=2, most=MOST_TRACED)
+    return find_formula(form.function, both, n, start, end, arguments, form.vectorized, parts=2, most=MOST_TRACED)
 
 
 def _traced(
-    formula: Formula, form: Form, wanted: GivenStart, indices: np.ndarray | None, arguments: Arguments, drift: bool
-) -> _Ready:
+    formula: Formula, form: Form, wanted: GivenStart, indices: np.ndarray | None, arguments: Arguments,
+    given_as_numbers: bool, needs_constant_mass: bool,
+) -> _Ready:  # fmt: skip
     found = dae_model(formula, form.mass)
     row, moved = traced_start(found, wanted, arguments.values)
     of_system, note = traced_index(found, wanted.t, row, arguments.values)
-    if indices is None:
-        own, model = found.plant.index.index, found.plant.model_with_drift if drift else found.plant.model
-    else:
-        own, model = indices, core_model(found, indices)
+    if indices is not None:
+        found = dae_model(formula, form.mass, indices)
         by_equations, of_system = of_system, int(indices.max())
         note = "index as given" + (f"; by the equations it is {by_equations}" if by_equations > of_system else "")
-    labels = varying_mass(found.plant.system) if drift and form.mass is None else []
+    labels = varying_mass(found.system) if needs_constant_mass and form.mass is None else []
     moving = [label.replace("y_dot", "yp") for label in labels]
-    return _Ready(model, row, of_system, own.copy(), (note, moved), moving)
+    constant = given_as_numbers and found.constant_jacobians
+    task = TracedTask(row, arguments.values, implicit=True, rates=True, constant_jacobians=constant, found=found)
+    return _Ready(task, of_system, found.plant.index.index.copy(), (note, moved), moving)
 
 
 def _called(
-    form: Form, wanted: GivenStart, indices: np.ndarray | None, arguments: Arguments, problem: Problem, jacobians: Any,
+    form: Form, wanted: GivenStart, indices: np.ndarray | None, arguments: Arguments, problem: Problem, jac: Any,
     reason: str,
 ) -> _Ready:  # fmt: skip
     rate = np.zeros(wanted.y.size) if wanted.yp is None else wanted.yp
     check_size(wanted.y.size, MOST_CALLED, reason)
+    jacobians = read_jacobian(jac, form)
     found: CallbackDae = callback_dae(form.residual, jacobians, (wanted.t, wanted.y, rate), problem.span[1])
     of_system, own, note = callback_index(found, wanted, indices)
     row, moved = callback_start(found, wanted, own)
     moving = [] if form.mass is not None or found.constant_dot else ["t, y or yp"]
-    return _Ready(found.core(own, arguments.values.size), row, of_system, own, (note, moved), moving)
+    p, constant = arguments.values, is_constant_jacobian(jac, form)
+    task = CoreTask(row, p, implicit=True, rates=True, constant_jacobians=constant, model=found.core(own, p.size))
+    return _Ready(task, of_system, own, (note, moved), moving)

@@ -14,7 +14,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import judged, raise_stopped
 from daedalus.simulation.run.next_piece import next_piece
-from daedalus.simulation.run.pieces import run_in_pieces
+from daedalus.simulation.run.pieces import Piece, run_in_pieces
 from daedalus.simulation.run.progress import ProgressBar, progress_of
 from daedalus.simulation.run.request import Request, Start, check_on_stop, check_step, read_save_at, read_span
 from daedalus.simulation.run.road import Road, find_road
@@ -102,8 +102,12 @@ def simulate(
 
 def travel(road: Road, progress: Any = None, cancel: Any = None) -> Trajectory:
     """The run of a road from the start of its request: a consistent row, piece after piece, the end judged."""
+    return travel_from(road, begin(road, road.request.t0, road.request.start), progress, cancel)
+
+
+def travel_from(road: Road, first: Piece, progress: Any = None, cancel: Any = None) -> Trajectory:
+    """The run of a road from its first piece."""
     request = road.request
-    first = begin(road, request.t0, request.start)
     rules = partial(next_piece, road, first)
     whole = run_in_pieces(first, rules, request.t1, request.save_at, progress, cancel)
     return judged(whole, request, first)

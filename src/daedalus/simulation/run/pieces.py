@@ -185,7 +185,7 @@ def explain(
 ) -> Outcome:
     """What the core reports, as records; `why` this method was taken where it was not asked for."""
     limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
-    stop = stop_of(run, settings.plant.system, *limits)
+    stop = stop_of(run, settings.plant.system, *limits, events=settings.events)
     told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
     if settings.switches is not None:
         changes = settings.changes_in_time(p, span, run.stop_time)

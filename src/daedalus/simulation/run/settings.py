@@ -15,6 +15,7 @@ from daedalus.errors import InputError
 from daedalus.integrators.methods import LOOSE_EXPLICIT, METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.model.variables import Event
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -61,6 +62,8 @@ class Settings:
     core_plant: Plant  # whose functions the core calls: the plant itself, or one with modes
     switches: Switches | None = None
     notes: tuple[Record, ...] = ()
+    # What guards are called, where they are not those of the system.
+    watched: tuple[Event, ...] | None = None
     # Conditions on time that steps end at although the equations keep them as they are.
     stops: ca.Function | None = None
     # Dependent states and the equations in their place, where parameters choose the states.
@@ -70,6 +73,11 @@ class Settings:
     def plan(self) -> _core.Plan:
         """All this as the core takes it: a run adds its span and its numbers."""
         return _core.Plan(self.rhs, self.core_method, **self.call)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the guards of a run are called, in their order."""
+        return self.plant.system.events if self.watched is None else self.watched
 
     @cached_property
     def begins_anywhere(self) -> bool:

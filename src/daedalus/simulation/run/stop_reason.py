@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from daedalus.model.system.system import System
+from daedalus.model.variables import Event
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
 
 # As in the core (step_control.hpp).
@@ -22,15 +24,17 @@ def stop_of(
     time_limit: float | None,
     step: float | None = None,
     culprit: int | None = None,
+    events: Sequence[Event] | None = None,
 ) -> Stop:
     """The record of how a core run ended.
 
     `max_steps`, `time_limit` and `step` are the settings of the run; `step` is None where it was adaptive. `culprit`
-    takes the place of the entry that the core points at.
+    takes the place of the entry that the core points at; `events` are those of the guards, where they are others than
+    the system's own.
     """
     ending, smallest = ENDINGS[run.status], _smallest(run.stop_time)
     variable, equation = _culprit(run, system, run.culprit if culprit is None else culprit)
-    event = _last_event(run, system, ending)
+    event = _last_event(run, system.events if events is None else events, ending)
     places = {
         "t": time_text(run.stop_time), "culprit": variable or equation or NOBODY, "event": event, "steps": run.steps,
         "max_steps": max_steps, "time_limit": time_limit, "smallest": smallest,
@@ -63,11 +67,11 @@ def sliding(t: float, condition: str) -> Stop:
     )
 
 
-def _last_event(run: Any, system: System, ending: Ending) -> str:
+def _last_event(run: Any, known: Sequence[Event], ending: Ending) -> str:
     """The event that ended a run, or the last of those that follow each other without end."""
     if ending not in (Ending.EVENT, Ending.CHATTERING) or not run.events:
         return ""
-    events = [system.events[k] for k, *_ in run.events]
+    events = [known[k] for k, *_ in run.events]
     # Others may have happened at the same time as the one that ends the run.
     terminal = [event.name for event in events if event.terminal] if ending is Ending.EVENT else []
     return (terminal or [events[-1].name])[-1]
