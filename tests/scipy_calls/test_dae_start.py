@@ -82,3 +82,63 @@ def test_the_repaired_start_of_a_called_function_is_near(y0):
     x, h, vx, vy, _ = found.y[:, 0]
     assert abs(x**2 + h**2 - 1) < 1e-6
     assert abs(x * vx + h * vy) < 1e-6
+
+
+def as_text(values):
+    """Numbers taken through text, which nobody can trace."""
+    return np.array([float(str(v)) for v in values])
+
+
+def disguised(seed):
+    """x' = f(t, x) beside w = g(t, x), with its derivative at index 2 and equations mixed; an exact start."""
+    draw = np.random.default_rng(seed)
+    n, index = int(draw.integers(1, 4)), 1 + seed % 2
+    matrix, forced, along = draw.normal(size=(n, n)), draw.normal(size=n), draw.normal(size=n)
+    steep, mixed = 10 ** draw.uniform(-2, 2), draw.normal(size=(n + index, n + index))
+    t0, x0 = 0.3, draw.normal(size=n) * 10 ** draw.uniform(-1, 1)
+
+    def f(t, x):
+        return matrix @ np.sin(x) + forced * np.cos(t)
+
+    def g(t, x):
+        return np.tanh(along @ x) + np.sin(t) * x[0] + steep * x[0] ** 2
+
+    def equations(t, y, yp):
+        y, yp = as_text(y), as_text(yp)
+        moved = [yp[n] - y[n + 1]] if index == 2 else []
+        return mixed @ np.concatenate([yp[:n] - f(t, y[:n]), moved, [y[n] - g(t, y[:n])]])
+
+    rate = f(t0, x0)
+    slope = (1 - np.tanh(along @ x0) ** 2) * (along @ rate) + 2 * steep * x0[0] * rate[0]
+    slope += np.cos(t0) * x0[0] + np.sin(t0) * rate[0]
+    return equations, t0, np.concatenate([x0, [g(t0, x0)], [slope] if index == 2 else []])
+
+
+def swinging(seed):
+    """A pendulum of any length with the force of its rod; an exact start."""
+    draw = np.random.default_rng(seed)
+    length, weight = 10 ** draw.uniform(-1, 1), 10 ** draw.uniform(0, 1.5)
+    angle, speed = draw.uniform(0, 2 * np.pi), 2 * draw.normal()
+
+    def equations(t, y, yp):
+        y, yp = as_text(y), as_text(yp)
+        q, v = y[:2], y[2:4]
+        return np.concatenate([yp[:2] - v, yp[2:4] + y[4] * q + [0, weight], [q @ q - length**2]])
+
+    q = length * np.array([np.cos(angle), np.sin(angle)])
+    v = length * speed * np.array([-np.sin(angle), np.cos(angle)])
+    return equations, 0.0, np.concatenate([q, v, [(v @ v - weight * q[1]) / length**2]])
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-8])
+@pytest.mark.parametrize("make", [disguised, swinging])
+def test_exact_starts_of_functions_that_are_called_are_taken_as_they_are(make, rtol):
+    for seed in (4, 6, 19, 32, 40, 51, 55, 59):
+        function, t0, y0 = make(seed)
+        for repair in (False, True):
+            found = dd.solve_dae(function, (t0, t0 + 0.01), y0, rtol=rtol, atol=1e-2 * rtol, repair=repair)
+            assert not found.traced
+            np.testing.assert_array_equal(found.y[:, 0], y0)
+        off = y0 + np.where(np.arange(len(y0)) == len(y0) - 1, 0, 0.1 * np.maximum(1, np.abs(y0)))
+        with pytest.raises(dd.InconsistentStartError):
+            dd.solve_dae(function, (t0, t0 + 0.01), off, rtol=1e-8, atol=1e-10)

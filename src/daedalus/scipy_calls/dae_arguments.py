@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.integrators.methods import METHODS, is_implicit
-from daedalus.scipy_calls.dae_callbacks import Jacobians, forward_differences
+from daedalus.scipy_calls.dae_callbacks import Differences, Jacobians, forward_differences
 from daedalus.scipy_calls.ivp_errors import IvpTypeError, IvpValueError
 from daedalus.scipy_calls.ivp_settings import EXPLICIT, IvpSettings, Problem, read_settings
 
@@ -234,8 +234,11 @@ def is_matrix(jac: Any) -> bool:
     return isinstance(jac, (np.ndarray, list)) or hasattr(jac, "tocsc")
 
 
-def read_jacobian(jac: Any, form: Form) -> Jacobians | None:
-    """The user's Jacobians as (dF/dy, dF/dy') on numbers; None where there are none."""
+def read_jacobian(jac: Any, form: Form, by: Differences = forward_differences) -> Jacobians | None:
+    """The user's Jacobians as (dF/dy, dF/dy') on numbers; None where there are none.
+
+    Beside a mass matrix df/dy is found by differences where it was not given.
+    """
     if is_constant_jacobian(jac, form):
         by_y, by_rate = jac if form.mass is None else (jac, form.mass)
         sign = 1.0 if form.mass is None else -1.0
@@ -248,7 +251,7 @@ def read_jacobian(jac: Any, form: Form) -> Jacobians | None:
 
         def differenced(t: float, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             base = form.right_side(t, y)
-            return -forward_differences(lambda moved: form.right_side(t, moved), y, base), mass
+            return -by(lambda moved: form.right_side(t, moved), y, base), mass
 
         return differenced
     if not callable(jac):

@@ -1,7 +1,8 @@
 """A function F(t, y, y') that cannot be traced, as an implicit model of the core: Python callbacks and differences.
 
-Jacobians are the user's or forward differences with steps √ε of a component's size. Which derivatives occur in which
-equation, and so the structural index, is read off the Jacobians at the start and at points nearby.
+Jacobians are the user's or forward differences with steps √ε of a component's size; a start is judged by central ones.
+Which derivatives occur in which equation, and so the structural index, is read off the Jacobians at the start and at
+points nearby.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from daedalus.tracing.trace import nearby
 
 Residual = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 Jacobians = Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-_ROOT = np.sqrt(np.finfo(float).eps)
+Differences = Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray, np.ndarray], np.ndarray]
+_ROOT, _CUBE_ROOT = np.sqrt(np.finfo(float).eps), np.cbrt(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +34,15 @@ class CallbackDae:
     dot: np.ndarray  # (n, n) whether y'_j occurs in F_i
     whole: np.ndarray  # (n, n) whether y_j does
     structure: Signature
-    constant_dot: bool = (
-        True  # whether ∂F/∂y' is the same at the points that were looked at, to the accuracy of differences
-    )
+    # Whether ∂F/∂y' is the same at the points that were looked at, to the accuracy of differences.
+    constant_dot: bool = True
+    # The Jacobians as exactly as they can be had, for the start: central differences where a run takes forward ones.
+    at_start: Jacobians | None = None
+
+    @property
+    def sharp(self) -> Jacobians:
+        """The Jacobians that a start is judged by."""
+        return self.at_start or self.jacobians
 
     @property
     def size(self) -> int:
@@ -63,21 +71,26 @@ class CallbackDae:
 
 
 def callback_dae(
-    residual: Residual, jacobians: Jacobians | None, start: tuple[float, np.ndarray, np.ndarray], end: float
+    residual: Residual,
+    jacobians: Jacobians | None,
+    start: tuple[float, np.ndarray, np.ndarray],
+    end: float,
+    at_start: Jacobians | None = None,
 ) -> CallbackDae:
     """The description of a function on numbers, its structure probed at the start and nearby."""
-    exact = jacobians or differences(residual)
-    dot, whole, constant_dot = _occurrences(exact, start, end)
-    return CallbackDae(residual, exact, dot, whole, _structure(dot, whole), constant_dot)
+    if jacobians is None:
+        at_start = differences(residual, central_differences)
+    taken = jacobians or differences(residual, forward_differences)
+    dot, whole, constant_dot = _occurrences(taken, start, end)
+    return CallbackDae(residual, taken, dot, whole, _structure(dot, whole), constant_dot, at_start)
 
 
-def differences(residual: Residual) -> Jacobians:
-    """∂F/∂y and ∂F/∂y' by forward differences."""
+def differences(residual: Residual, by: Differences) -> Jacobians:
+    """∂F/∂y and ∂F/∂y' by differences."""
 
     def jacobians(t: float, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         base = residual(t, y, yp)
-        whole = forward_differences(lambda moved: residual(t, moved, yp), y, base)
-        return whole, forward_differences(lambda moved: residual(t, y, moved), yp, base)
+        return by(lambda moved: residual(t, moved, yp), y, base), by(lambda moved: residual(t, y, moved), yp, base)
 
     return jacobians
 
@@ -90,6 +103,18 @@ def forward_differences(function: Callable[[np.ndarray], np.ndarray], at: np.nda
         # A step that is exactly a difference of two numbers.
         moved[j] += _ROOT * max(abs(at[j]), 1e-3)
         found[:, j] = (function(moved) - base) / (moved[j] - at[j])
+    return found
+
+
+def central_differences(function: Callable[[np.ndarray], np.ndarray], at: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """The same by values on both sides, a thousand times nearer for twice the calls."""
+    found = np.empty((base.size, at.size))
+    for j in range(at.size):
+        ahead, behind = at.copy(), at.copy()
+        step = _CUBE_ROOT * max(abs(at[j]), 0.1)
+        ahead[j] += step
+        behind[j] -= step
+        found[:, j] = (function(ahead) - function(behind)) / (ahead[j] - behind[j])
     return found
 
 

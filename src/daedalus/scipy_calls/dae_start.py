@@ -23,6 +23,7 @@ from daedalus.simulation.start.implicit_start import ATOL, RTOL, UNMOVED, first_
 # Directions of ∂F/∂y' below this share of the largest are zero; differences are exact to about 1e-8.
 RANK = 1e-6
 MOST_CORRECTIONS = 25
+_CUBE_ROOT = np.cbrt(np.finfo(float).eps)
 # y' moves this much more easily than y, which it follows from.
 EASE = 100.0
 
@@ -135,13 +136,13 @@ def callback_start(found: CallbackDae, wanted: GivenStart, index: np.ndarray) ->
     allowed = wanted.allowed_by_index(index, np.asarray(found.dot.any(axis=0)))
     n = len(y)
     if wanted.yp is not None and not wanted.repair:
-        whole, dot = found.jacobians(t, y, wanted.yp)
+        whole, dot = found.sharp(t, y, wanted.yp)
         residual = found.residual(t, y, wanted.yp)
         _check_rate(residual, whole, dot, wanted, lambda: _solved(found, wanted, allowed, False)[0])
         return np.concatenate([y, wanted.yp]), ""
     row, left = _solved(found, wanted, allowed, False)
     if left <= 1.0:
-        return row, ""
+        return np.concatenate([y, row[n:]]), ""
     near, left = _solved(found, wanted, allowed, True)
     if left > 1.0:
         raise InconsistentStartError(
@@ -158,21 +159,23 @@ def _solved(found: CallbackDae, wanted: GivenStart, allowed: np.ndarray, moves: 
     """A row by Gauss and Newton with the shortest corrections, and what is left in units of what is allowed."""
     t, n = wanted.t, len(wanted.y)
     row = np.concatenate([wanted.y, np.zeros(n) if wanted.yp is None else wanted.yp])
-    size = np.concatenate([wanted.size, np.full(n, EASE)])
+    size, unit = (np.concatenate([wanted.size, np.full(n, ease)]) for ease in (EASE, 1.0))
     left = np.inf
     for _ in range(MOST_CORRECTIONS):
         y, yp = row[:n], row[n:]
         base = found.residual(t, y, yp)
-        whole, dot = found.jacobians(t, y, yp)
+        whole, dot = found.sharp(t, y, yp)
         kernel = _left_kernel(dot)
-        step = 1e-7 * max(1.0, abs(t))
-        drift = (found.residual(t + step, y, yp) - base) / step
+        step = _CUBE_ROOT * max(1.0, abs(t))
+        drift = (found.residual(t + step, y, yp) - found.residual(t - step, y, yp)) / (2 * step)
         values = np.concatenate([base, kernel.T @ (drift + whole @ yp)])
         by_rate = np.vstack([dot, kernel.T @ whole])
         bent = kernel.T @ _change_along(found, t, y, yp) if moves else np.zeros((kernel.shape[1], n))
         by_y = np.vstack([whole if moves else np.zeros((n, n)), bent])
         matrix = np.hstack([by_y, by_rate])
-        slack = np.abs(np.vstack([whole, kernel.T @ whole])) @ allowed + UNMOVED * (1 + np.abs(by_rate) @ np.abs(yp))
+        # Terms of a hidden constraint are as exact as the differences that they come from, however they cancel.
+        terms = np.abs(dot) @ np.abs(yp), np.abs(kernel.T) @ (np.abs(drift) + np.abs(whole) @ np.abs(yp))
+        slack = np.abs(np.vstack([whole, kernel.T @ whole])) @ allowed + UNMOVED * (1 + np.concatenate(terms))
         left = float(np.max(np.abs(values) / slack))
         # Equations in their own sizes, so that ranks do not depend on units.
         rows = np.max(np.abs(matrix * size), axis=1)
@@ -181,7 +184,7 @@ def _solved(found: CallbackDae, wanted: GivenStart, allowed: np.ndarray, moves: 
         if not np.all(np.isfinite(change)):
             break
         row = row - change
-        if np.all(np.abs(change) <= 1e-9 * (size + np.abs(row))):
+        if np.all(np.abs(change) <= 1e-9 * (unit + np.abs(row))):
             break
     return row, left
 
@@ -189,7 +192,7 @@ def _solved(found: CallbackDae, wanted: GivenStart, allowed: np.ndarray, moves: 
 def _change_along(found: CallbackDae, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
     """How ∂F/∂y changes along the motion: the derivative by y of ∂F/∂t + ∂F/∂y y', by a central difference."""
     reach = 1e-4 * min(1.0, np.max(np.maximum(1.0, np.abs(y))) / max(1.0, np.max(np.abs(yp))))
-    ahead, behind = (found.jacobians(t + way, y + way * yp, yp)[0] for way in (reach, -reach))
+    ahead, behind = (found.sharp(t + way, y + way * yp, yp)[0] for way in (reach, -reach))
     return (ahead - behind) / (2 * reach)
 
 

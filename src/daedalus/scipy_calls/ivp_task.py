@@ -117,7 +117,9 @@ class CoreTask(Task):
     def _run(self, ask: Ask, save_at: np.ndarray | None, more: dict[str, Any]) -> Any:
         settings = ask.settings
         atol = np.concatenate([settings.atol, np.ones(self.size)]) if self.implicit else settings.atol
-        call = {"rtol": settings.rtol, "atol": atol, **settings.limits, **({"kinked": True} if self.implicit else {})}
+        call: dict[str, Any] = {"rtol": settings.rtol, "atol": atol, **settings.limits}
+        if self.implicit:
+            call["kinked"] = True
         plan = _core.Plan(self.model, settings.core, **call, **more)
         return plan.run(ask.t0, ask.t1, self.row, NOTHING, self.p, save_at, None, None, None)
 

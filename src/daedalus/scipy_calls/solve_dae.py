@@ -22,7 +22,7 @@ from daedalus.scipy_calls.dae_arguments import (
     read_mass,
     read_rate,
 )
-from daedalus.scipy_calls.dae_callbacks import CallbackDae, callback_dae
+from daedalus.scipy_calls.dae_callbacks import CallbackDae, callback_dae, central_differences, forward_differences
 from daedalus.scipy_calls.dae_index import callback_index, traced_index
 from daedalus.scipy_calls.dae_model import dae_model
 from daedalus.scipy_calls.dae_start import GivenStart, callback_start, traced_start
@@ -186,8 +186,9 @@ def _called(
 ) -> _Ready:  # fmt: skip
     rate = np.zeros(wanted.y.size) if wanted.yp is None else wanted.yp
     check_size(wanted.y.size, MOST_CALLED, reason)
-    jacobians = read_jacobian(jac, form)
-    found: CallbackDae = callback_dae(form.residual, jacobians, (wanted.t, wanted.y, rate), problem.span[1])
+    jacobians, at_start = (read_jacobian(jac, form, by) for by in (forward_differences, central_differences))
+    start = (wanted.t, wanted.y, rate)
+    found: CallbackDae = callback_dae(form.residual, jacobians, start, problem.span[1], at_start)
     of_system, own, note = callback_index(found, wanted, indices)
     row, moved = callback_start(found, wanted, own)
     moving = [] if form.mass is not None or found.constant_dot else ["t, y or yp"]
