@@ -81,7 +81,7 @@ _PLACES = {
     "integrators.tableaux.best_order": "best_order",
 }
 # Modules that are public themselves: dd.units.convert, dd.inertia.box, dd.catalogue.load.
-_MODULES = {"units": "model.units", "inertia": "geometry.inertia", "catalogue": "catalogue"}
+_MODULES = {"units": "model.units", "inertia": "geometry.inertia", "catalogue": "catalogue", "components": "components"}
 
 _HOME = {name: place for place, names in _PLACES.items() for name in names.split()}
 

@@ -1,6 +1,7 @@
 """The public names, for type checkers: the same as in `__init__.py`."""
 
 from daedalus import catalogue as catalogue
+from daedalus import components as components
 from daedalus.analysis.analyse import analyse as analyse
 from daedalus.analysis.linear.descriptor import DescriptorSystem as DescriptorSystem
 from daedalus.analysis.linear.linearise import linearise as linearise

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.doors.drawing import DrawingDoor
+from daedalus.model.assembly.flat_model import flattened
 from daedalus.model.doors.equations import EquationDoor
+from daedalus.model.doors.inner_parts import PartDoor
 from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.expressions import elements
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
-from daedalus.model.names import check_name, did_you_mean
-from daedalus.model.notebook import Equation, WrittenEvent, size_text
+from daedalus.model.notebook import Equation, WrittenEvent
 from daedalus.model.printing import expression_text
 from daedalus.model.switching.events import EventDoor
 from daedalus.model.system.formulas import expressions_of, formulas_of
@@ -25,7 +24,7 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 
-class Model(EquationDoor, EventDoor, DrawingDoor):
+class Model(EquationDoor, EventDoor, PartDoor):
     """A dynamic system 0 = F(t, x', x, z, u, p), written down piece by piece.
 
     Example
@@ -44,6 +43,11 @@ class Model(EquationDoor, EventDoor, DrawingDoor):
 
     def __init__(self, name: str = "model") -> None:
         super().__init__(name)
+        self._flattened: Model | None = None
+
+    def _changed(self) -> None:
+        super()._changed()
+        self._flattened = None
 
     # -- what is written ---------------------------------------------------------------------------------------
 
@@ -101,7 +105,7 @@ class Model(EquationDoor, EventDoor, DrawingDoor):
         True
         """
         if self._frozen is None:
-            self._frozen = freeze(self)
+            self._frozen = freeze(self._flat())
         return self._frozen
 
     def mechanics(self) -> MotionFunctions:
@@ -121,7 +125,8 @@ class Model(EquationDoor, EventDoor, DrawingDoor):
 
     def _parts(self) -> tuple[object, ...]:
         book = self._drawn_book()
-        return (*super()._parts(), Mechanics(book if self._mechanics.positions else None), Drawing(book))
+        ledger = () if self._ledger is None else (self._ledger,)
+        return (*super()._parts(), Mechanics(book if self._mechanics.positions else None), Drawing(book), *ledger)
 
     def _drawn_book(self) -> Model | None:
         """A copy to draw results from; None where nothing moves and no shape was written."""
@@ -157,108 +162,21 @@ class Model(EquationDoor, EventDoor, DrawingDoor):
         twin._choices = self._choices
         twin._mechanics = self._mechanics.copy()
         twin._sketch = self._sketch.copy()
+        twin._assembly = self._assembly.copy()
+        twin._aliases, twin._ledger = dict(self._aliases), self._ledger
         return twin
 
-    def include(
-        self,
-        prefix: str,
-        other: Model,
-        *,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Mapping[str, object] | None = None,
-    ) -> None:
-        """Put a model inside this one; its names get the prefix, its symbols are new: `m["left.x"]`.
+    def _blank(self, name: str) -> Model:
+        return Model(name)
 
-        Parameters
-        ----------
-        inputs: expressions of this model, by input name, that take the place of inputs of `other`.
-        parameters: expressions or numbers that take the place of its parameters.
-
-        Example
-        -------
-        >>> import daedalus as dd
-        >>> tank = dd.Model("tank")
-        >>> h = tank.state("h", start=1.0); q = tank.input("q")
-        >>> tank.equation(tank.der(h), q - h)
-        >>> m = dd.Model("two tanks")
-        >>> m.include("upper", tank, inputs={"q": 0.0})
-        >>> m.include("lower", tank, inputs={"q": m["upper.h"]})
-        >>> list(m.variables)
-        ['upper.h', 'lower.h']
-        """
-        check_name(prefix, "part")
-        if not isinstance(other, Model):
-            raise ModelError(
-                "include takes a Model.",
-                f"got {type(other).__name__}",
-                because="only a model brings names and equations along.",
-                remedy='m.include("part", model)',
-            )
-        bound = self._bindings(other, inputs or {}, "input") | self._bindings(other, parameters or {}, "parameter")
-        for name in (*other._variables, *other._outputs, *other._events):
-            if name not in bound:
-                self._check_free(f"{prefix}.{name}", "part")
-        for name in other._equations:
-            if f"{prefix}.{name}" in self._equations:
-                raise ModelError(
-                    f"The equation name {f'{prefix}.{name}'!r} is taken.",
-                    f"the model {self.name!r} has an equation of that name",
-                    because="errors and results speak of an equation by its name.",
-                    remedy="another name for the part",
-                )
-        declared = [name for name in other._variables if name not in bound]
-        try:
-            self._write_part(other, prefix, bound)
-        except ModelError:
-            for name in declared:
-                self._forget(f"{prefix}.{name}")
-            raise
-
-    def _write_part(self, other: Model, prefix: str, bound: Mapping[str, ca.SX]) -> None:
-        """Declare the variables of a part, then write its equations, outputs and events in the new symbols."""
-        old, new = [other._time], [self._time]
-        for name, variable in list(other._variables.items()):
-            old.append(other._symbols[name])
-            new.append(bound[name] if name in bound else self._declare(variable.renamed(f"{prefix}.{name}")))
-            for order, symbol in enumerate(other._derivatives.get(name, []), 1):
-                old.append(symbol)
-                new.append(self._derivative_symbol(f"{prefix}.{name}", order))
-        layout = other._translated(old, new)
-        for (name, *_), residual in zip(layout["equations"], layout["expressions"]):
-            self._check_residuals(elements(residual), f"{prefix}.{name}")
-        self._write_expressions(layout, prefix + ".")
-
-    def _bindings(self, other: Model, given: Mapping[str, object], kind: str) -> dict[str, ca.SX]:
-        bound = {}
-        for name, value in given.items():
-            variable = other._variables.get(name)
-            known = [v.name for v in other._variables.values() if v.kind == kind]
-            if variable is None or variable.kind != kind:
-                raise ModelError(
-                    f"The model {other.name!r} has no {kind} {name!r}.",
-                    f"it has {', '.join(known[:8])}" if known else f"it has no {kind}s",
-                    because=f"{kind}s= binds the {kind}s of the part.",
-                    remedy=did_you_mean(name, known),
-                )
-            where = f"The {kind} {name!r} of {other.name!r}"
-            expression, symbol = self._expression(value, where), other._symbols[name]
-            if expression.is_scalar() and expression.is_constant():
-                expression = ca.repmat(expression, *symbol.shape)
-            if expression.shape != symbol.shape:
-                raise ModelError(
-                    f"{where} has the wrong shape.",
-                    f"{size_text(symbol)} expected, {size_text(expression)} given",
-                    because="every element takes one value.",
-                    remedy="an expression of that shape, or one number",
-                )
-            bound[name] = expression
-        return bound
-
-    def _translated(self, old: list[ca.SX], new: list[ca.SX]) -> dict[str, Any]:
-        """Everything written in this notebook, in other symbols."""
-        layout = self._layout()
-        function = ca.Function("notebook", old, layout["expressions"])
-        return {**layout, "expressions": [ca.densify(e) for e in function.call(new)]}
+    def _flat(self) -> Model:
+        """The model that its parts and connections come to, made once; itself where there are none."""
+        if self._assembly.is_empty:
+            return self
+        if self._flattened is None:
+            self._flattened = cast(Model, flattened(self))
+        assert self._flattened is not None
+        return self._flattened
 
     def _layout(self) -> dict[str, Any]:
         """Names in order plus the flat list of expressions that belongs to them."""
@@ -271,6 +189,7 @@ class Model(EquationDoor, EventDoor, DrawingDoor):
             "choices": self._choices,
             "mechanics": self._mechanics.outline(),
             "sketch": self._sketch.outline(),
+            "assembly": self._assembly.outline(),
             "expressions": [
                 *(e.residual for e in self._equations.values()),
                 *self._outputs.values(),
@@ -278,6 +197,7 @@ class Model(EquationDoor, EventDoor, DrawingDoor):
                 *(kept.residual for kept in self._invariants.values()),
                 *self._mechanics.expressions(),
                 *self._sketch.expressions(),
+                *self._assembly.expressions(),
             ],
         }
 
@@ -301,6 +221,7 @@ class Model(EquationDoor, EventDoor, DrawingDoor):
         self._mechanics.add(layout["mechanics"], rest, prefix)
         if "sketch" in layout:
             self._sketch.add(layout["sketch"], rest, prefix)
+        self._assembly.add(layout["assembly"], rest, prefix)
 
     # -- pickling: expressions travel as plain formulas --------------------------------------------------------
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
+from daedalus.model.assembly.ledger import Ledger
+from daedalus.model.assembly.written_assembly import WrittenAssembly
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import (
     EXPRESSION_REMEDY,
@@ -110,6 +113,10 @@ class Notebook:
         self._events: dict[str, WrittenEvent] = {}
         self._invariants: dict[str, Equation] = {}
         self._choices: tuple[StateChoice, ...] = ()
+        self._assembly = WrittenAssembly()
+        self._aliases: dict[str, str] = {}  # further names of variables and of their derivatives
+        self._ledger: Ledger | None = None
+        self._translation: tuple[int, ca.Function, dict[str, Any]] | None = None  # for parts, until the next change
         self._reset_labels()
 
     def _reset_labels(self) -> None:
@@ -125,6 +132,7 @@ class Notebook:
         """Called before every change of the notebook."""
         self._frozen = None
         self._motion = None
+        self._translation = None
 
     def _check_free(self, name: str, what: str) -> None:
         for kind, names in (("output", self._outputs), ("event", self._events), ("variable", self._variables)):
@@ -229,6 +237,11 @@ class Notebook:
         if name in ("t", "time"):
             return self._time
         stem, index = split_index(str(name))
+        if stem in self._assembly.names:
+            variable, order = self._assembly.names[stem]
+            return self._derivative_symbol(variable, order) if order else self._symbols[variable]
+        if stem in self._aliases:
+            return self._lookup(self._aliases[stem])
         if stem in self._symbols:
             symbol, shape = self._symbols[stem], self._variables[stem].shape
         elif stem in self._outputs:
@@ -252,7 +265,7 @@ class Notebook:
         return column(symbol)[position]
 
     def _unknown(self, name: str) -> ModelError:
-        known = [*self._variables, *self._outputs]
+        known = [*self._variables, *self._outputs, *self._assembly.names]
         fact = f"it has {', '.join(known[:8])}{', …' if len(known) > 8 else ''}" if known else "it has no variables yet"
         origin, order = split_derivative(split_index(name)[0])
         if order and origin in self._variables:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.model.assembly.ledger import Ledger
 from daedalus.model.expressions import column, elements
 from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.model import Model, as_system
@@ -77,6 +78,7 @@ def _written_again(system: System) -> Model:
     book._invariants = _kept(system.invariants, system.invariant_rows)
     book._seen = _kept(system.watched, system.watched_rows)
     book._choices = system.choices
+    book._aliases, book._ledger = dict(system.aliases), system.part(Ledger)
     return book
 
 

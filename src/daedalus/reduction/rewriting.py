@@ -97,6 +97,7 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
     `variables` gives new descriptions by name; None leaves a variable out. States share the chain of their derivatives,
     so that expressions of either model are valid in both.
     """
+    model = model._flat()
     twin = ReducedModel(model.name)
     twin._time = model._time
     twin._reset_labels()
@@ -115,6 +116,7 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
     twin._choices = model._choices
     twin._mechanics = WrittenMechanics()
     twin._seen = model._drawn_book()
+    twin._aliases, twin._ledger = model._aliases, model._ledger
     twin._kept = dict(model._kept if isinstance(model, ReducedModel) else model._watched())
     return twin
 
@@ -142,7 +144,7 @@ def substituted(book: Model, old: ca.SX, new: ca.SX) -> None:
 def written_out(model: Model) -> ReducedModel:
     """A copy in which the equations of all doors are written out."""
     twin = rewritten(model, {})
-    twin._equations = dict(model._all_equations())
+    twin._equations = dict(model._flat()._all_equations())
     return twin
 
 

@@ -64,6 +64,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         [row for kept in book._invariants.values() for row in kept.rows],
         [row for kept in watched.values() for row in kept.rows],
         book._parts(),
+        book._aliases,
     )
 
 

@@ -96,6 +96,7 @@ class System:
         invariant_rows: Sequence[EquationRow] = (),
         watched_rows: Sequence[EquationRow] = (),
         parts: Sequence[object] = (),
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.variables = tuple(variables)
@@ -103,6 +104,7 @@ class System:
         self.rows = tuple(rows)  # where each equation comes from
         self.equation_labels = tuple(row.label for row in self.rows)
         self.events = tuple(events)
+        self.aliases = dict(aliases or {})  # further names of variables and of their derivatives
         self.choices = tuple(choices)  # of states, where parameters say which of them are integrated
         self._symbols = dict(symbols)
         self._residual = residual
@@ -188,6 +190,7 @@ class System:
             "residual": self._residual, "rows": self.rows, "outputs": self._outputs, "events": self.events,
             "guards": self._guards, "resets": self._resets, "invariants": self._invariants, "watched": self._watched,
             "choices": self.choices, "invariant_rows": self.invariant_rows, "watched_rows": self.watched_rows,
+            "aliases": self.aliases,
         }  # fmt: skip
         return System(**{**own, **changes})
 
@@ -249,6 +252,9 @@ class System:
         if known is not None:
             return known
         stem, index = split_index(name)
+        origin, order = split_derivative(stem)
+        if stem in self.aliases or origin in self.aliases:
+            return self.place(self._target(stem, origin, order))
         known = self.places.get(stem)
         if index is None or (known is None and stem not in self._partial):
             raise self.unknown_name(name)
@@ -269,6 +275,13 @@ class System:
                 return Place(label, (), (letter,), np.array([self.labels[letter].index(label)]))
         raise self.unknown_name(label)
 
+    def _target(self, stem: str, origin: str, order: int) -> str:
+        """The name behind a further name, or behind the derivative of one."""
+        if stem in self.aliases:
+            return self.aliases[stem]
+        own, before = split_derivative(self.aliases[origin])
+        return derivative_name(own, before + order)
+
     @cached_property
     def _partial(self) -> dict[str, Shape]:
         """Derivatives that only some elements of a state have, with the shape of the state."""
@@ -280,7 +293,7 @@ class System:
 
     def unknown_name(self, name: str) -> InputError:
         """The error for a name that the model does not have."""
-        names = [*self.places, *self._outputs]
+        names = [*self.places, *self.aliases, *self._outputs]
         origin, order = split_derivative(split_index(name)[0])
         facts = f"it has {', '.join(names[:10])}{', …' if len(names) > 10 else ''}" if names else "it has no variables"
         if order and origin in self.orders:
@@ -369,6 +382,7 @@ class System:
             "watched_rows": [row.to_record() for row in self.watched_rows],
             "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
             **_purposes(self.events),
+            **({"aliases": self.aliases} if self.aliases else {}),
             **({"choices": [choice.to_record() for choice in self.choices]} if self.choices else {}),
         }
 

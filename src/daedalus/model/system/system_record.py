@@ -24,7 +24,7 @@ VERSION = 1
 LETTERS = ("xdot", "x", "z", "u", "p")
 FIELDS = (
     "version", "name", "variables", "orders", "symbols", "equations", "outputs", "invariants", "watched",
-    "invariant_rows", "watched_rows", "events", "event_purposes", "choices", "formulas",
+    "invariant_rows", "watched_rows", "events", "event_purposes", "aliases", "choices", "formulas",
 )  # fmt: skip
 PURPOSES = tuple(purpose.value for purpose in EventPurpose)
 _LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p"}
@@ -62,6 +62,7 @@ def system_arguments(
         "symbols": symbols,
         **_named_expressions(record, formulas, symbols["x"].numel()),
         "choices": _read_choices(record, variables),
+        "aliases": _read_aliases(record),
     }
 
 
@@ -148,3 +149,14 @@ def _read_choices(record: PlainRecord, variables: Sequence[Variable]) -> list[St
         return []
     states, parameters = ({v.name: v.size for v in variables if v.kind == kind} for kind in ("state", "parameter"))
     return [StateChoice.from_record(choice, states, parameters) for choice in record.parts("choices")]
+
+
+def _read_aliases(record: PlainRecord) -> dict[str, str]:
+    """Further names; each leads to a name, not to another of them."""
+    if "aliases" not in record:
+        return {}
+    own = record.part("aliases")
+    found = {name: own.text(name) for name in own.names()}
+    if found.keys() & set(found.values()):
+        raise record.misfit("aliases", "names of variables", sorted(found.keys() & set(found.values()))[0])
+    return found

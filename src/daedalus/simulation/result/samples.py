@@ -51,7 +51,7 @@ class Samples:
 
     def keys(self) -> list[str]:
         """All names: states, derivatives, algebraic variables, inputs, outputs, parameters."""
-        return [*self._plant.system.places, *self._plant.output_slices]
+        return [*self._plant.system.places, *self._plant.system.aliases, *self._plant.output_slices]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())

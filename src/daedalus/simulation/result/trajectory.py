@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
+    from daedalus.simulation.result.power import EnergyBalance
+
 
 class Trajectory(RecordedRun):
     """What `dd.simulate` returns: `tr["x"]` by name, `tr.at(t)` between the steps, `tr.plot()` to look at it.
@@ -177,6 +179,52 @@ class Trajectory(RecordedRun):
         from daedalus.display.motion.animation import animate
 
         return animate(self, path, speed, compare, curves, labels, frames, title)
+    # -- power and energy --------------------------------------------------------------------------------------
+
+    def power(self, depth: int | None = 1) -> xarray.Dataset:
+        """What each part supplies, stores and loses over time, in W; also what it receives at its ports.
+
+        Parameters
+        ----------
+        depth: 1 counts whole parts of the model, 2 the parts in them, None every innermost part.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> C = dd.components.electrical
+        >>> m = dd.Model("lamp")
+        >>> battery, lamp = m.add(C.VoltageSource("battery", voltage=12.0)), m.add(C.Resistor("lamp", resistance=6.0))
+        >>> choke, ground = m.add(C.Inductor("choke", inductance=0.1)), m.add(C.Ground("ground"))
+        >>> m.connect(battery.plus, lamp.plus); m.connect(lamp.minus, choke.plus)
+        >>> m.connect(choke.minus, battery.minus, ground.pin)
+        >>> power = dd.simulate(m, 1.0).power()
+        >>> round(float(power["lost"].sel(component="lamp")[-1]), 3)
+        24.0
+        """
+        from daedalus.simulation.result.power import power
+
+        return power(self, depth)
+
+    def energy_balance(self, depth: int | None = 1) -> EnergyBalance:
+        """Energies over the run in J: `.supplied .stored .lost`, and `.error`, what numerics made or destroyed.
+
+        `.components` has them by part, `print` lists them, `.plot()` draws them.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> C = dd.components.translational
+        >>> m = dd.Model("braked mass")
+        >>> mass, brake = m.add(C.Mass("mass", mass=2.0)), m.add(C.Damper("brake", damping=1.0))
+        >>> wall = m.add(C.Ground("wall"))
+        >>> m.connect(mass.flange, brake.flange_a); m.connect(brake.flange_b, wall.flange)
+        >>> balance = dd.simulate(m, 100.0, start={"mass.velocity": 3.0}).energy_balance()
+        >>> round(balance.lost, 5), round(balance.stored, 5), abs(balance.error) < 1e-5
+        (9.0, -9.0, True)
+        """
+        from daedalus.simulation.result.power import energy_balance
+
+        return energy_balance(self, self.pieces, depth)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         dense = self.dense

@@ -1,0 +1,25 @@
+"""Ready parts with ports, by domain: `dd.components.electrical.Resistor("r1", resistance=100.0)`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from daedalus.components import electrical, hydraulic, machines, rotational, signals, thermal, translational
+
+_DOMAINS = ("electrical", "rotational", "translational", "hydraulic", "thermal", "signals", "machines")
+
+__all__ = [
+    "electrical", "hydraulic", "machines", "rotational", "signals", "thermal", "translational",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DOMAINS:
+        return import_module(f"daedalus.components.{name}")
+    raise AttributeError(f"module 'daedalus.components' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

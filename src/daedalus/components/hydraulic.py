@@ -1,0 +1,317 @@
+"""Hydraulic parts: ports share a pressure, volume flows (m³/s) balance. Two-pole parts have `pressure_drop` (a − b) and
+`flow` (into a). Pressures are measured against that of the air.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import casadi as ca
+
+from daedalus.components.orifice import EDGES, OIL_VISCOSITY, restricted_flow, turbulent_flow
+from daedalus.components.poles import gauge, losses, meter, two_pole
+from daedalus.errors import ModelError
+from daedalus.model.assembly.component import Component, Keyword
+
+__all__ = [
+    "Cylinder", "FlowSensor", "FlowSource", "Line", "PressureSensor", "PressureSource", "Pump", "ReliefValve",
+    "Resistance", "Restriction", "ServoValve", "Tank", "Valve", "Volume",
+]  # fmt: skip
+
+_DENSITY = Keyword("kg/m^3", 870.0, "positive")
+_HEAT = Keyword(default=False, option=True)
+_BULK = Keyword("Pa", 1.4e9, "positive")
+
+
+class _Hydraulic(Component):
+    domain: ClassVar[str] = "hydraulic"
+
+
+class PressureSource(_Hydraulic):
+    """Holds a pressure at its port `a`; `pressure=0.0` is the open air."""
+
+    ideal = True
+    keywords = {"pressure": Keyword("Pa")}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        port = m.port("a", "hydraulic")
+        m.equation(port.pressure, q.pressure, name="fixed")
+        m._also("flow", "a.flow")
+
+
+class FlowSource(_Hydraulic):
+    """Delivers a flow out of its port `a`."""
+
+    ideal = True
+    keywords = {"flow": Keyword("m^3/s")}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        m.equation(m.port("a", "hydraulic").flow + q.flow, 0, name="flow")
+        m._also("pressure", "a.pressure")
+
+
+class Resistance(_Hydraulic):
+    """A laminar resistance: flow = pressure_drop / resistance."""
+
+    keywords = {"resistance": Keyword("Pa*s/m^3", needs="positive"), "heat": _HEAT}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        drop, _, flow = two_pole(m, "hydraulic")
+        m.equation(flow, drop / q.resistance, name="law")
+        losses(m, drop * flow, q.heat)
+
+
+class Restriction(_Hydraulic):
+    """An orifice: turbulent, laminar and between (see `orifice`), in both directions.
+
+    `discharge` is C_d; without it `edge` gives it: "sharp" 0.61, "rounded" 0.85, "ideal" 1. Without `diameter` the
+    opening is round. Output `reynolds` is D flow / (A ν).
+    """
+
+    keywords = {
+        "area": Keyword("m^2", needs="positive"),
+        "discharge": Keyword(default=None, needs="positive"),
+        "edge": Keyword(default="sharp", option=True),
+        "diameter": Keyword("m", None, "positive"),
+        "density": _DENSITY,
+        "viscosity": Keyword("m^2/s", OIL_VISCOSITY, "positive"),
+        "heat": _HEAT,
+    }
+
+    def _check(self) -> None:
+        if self.options["edge"] not in EDGES:
+            raise ModelError(
+                f"edge={self.options['edge']!r} of {self.name} means nothing.",
+                f"there are {', '.join(EDGES)}",
+                because="the kind of edge gives the discharge coefficient.",
+                remedy='edge="sharp"',
+            )
+        if self.values["discharge"] is None:
+            self.values["discharge"] = EDGES[self.options["edge"]]
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        drop, _, flow = two_pole(m, "hydraulic")
+        diameter = ca.sqrt(4 * q.area / ca.pi) if q.diameter is None else q.diameter
+        m.equation(
+            flow, restricted_flow(drop, q.discharge, q.area, diameter, q.density, q.viscosity), name="law"
+        )  # fmt: skip
+        m.output("reynolds", diameter * flow / (q.area * q.viscosity))
+        losses(m, drop * flow, q.heat)
+
+
+class Valve(_Hydraulic):
+    """A turbulent valve: flow = discharge · opening · area √(2 Δp / density), in both directions.
+
+    The signal input `opening` is 1 where nothing is joined to it, and counts between 0 and 1. Below a drop of 1 Pa the
+    root gives way to a straight line.
+    """
+
+    keywords = {
+        "discharge": Keyword(default=0.61, needs="positive"),
+        "area": Keyword("m^2", needs="positive"),
+        "density": _DENSITY,
+        "heat": _HEAT,
+    }
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        opening = m.signal_input("opening", default=1.0)
+        drop, _, flow = two_pole(m, "hydraulic")
+        m.equation(flow, opening * turbulent_flow(drop, q.discharge, q.area, q.density), name="law")
+        losses(m, drop * flow, q.heat)
+
+
+class ServoValve(_Hydraulic):
+    """A four-way valve: the signal `opening` from −1 to 1 leads supply to a and b to tank, or the other way round.
+
+    Ports supply, tank, a, b. Four sharp edges that open with the signal, no overlap.
+    """
+
+    keywords = {
+        "discharge": Keyword(default=0.61, needs="positive"),
+        "area": Keyword("m^2", needs="positive"),
+        "density": _DENSITY,
+    }
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        opening = m.signal_input("opening")
+        ports = {name: m.port(name, "hydraulic") for name in ("supply", "tank", "a", "b")}
+        forward, back = ca.fmax(opening, 0), ca.fmax(-opening, 0)
+
+        def edge(name: str, start: str, end: str, share: ca.SX) -> ca.SX:
+            flow = m.algebraic(name, unit="m^3/s", nominal=1e-3)
+            drop = ports[start].pressure - ports[end].pressure
+            m.equation(flow, share * turbulent_flow(drop, q.discharge, q.area, q.density), name=name)
+            return flow
+
+        supply_a, supply_b = edge("supply_to_a", "supply", "a", forward), edge("supply_to_b", "supply", "b", back)
+        a_tank, b_tank = edge("a_to_tank", "a", "tank", back), edge("b_to_tank", "b", "tank", forward)
+        m.equation(ports["supply"].flow, supply_a + supply_b, name="at supply")
+        m.equation(ports["tank"].flow, -a_tank - b_tank, name="at tank")
+        m.equation(ports["a"].flow, a_tank - supply_a, name="at a")
+        m.equation(ports["b"].flow, b_tank - supply_b, name="at b")
+        m.lost(ca.sum1(ca.vertcat(*(port.pressure * port.flow for port in ports.values()))))
+
+
+class Pump(_Hydraulic):
+    """A displacement pump or motor between a (inlet) and b (outlet), driven by its shaft.
+
+    flow through = displacement · speed − leakage · (p_b − p_a), torque = displacement (p_b − p_a) + damping · speed;
+    displacement in m³ per rad.
+    """
+
+    keywords = {
+        "displacement": Keyword("m^3/rad", needs="positive"),
+        "leakage": Keyword("m^3/(s*Pa)", 0.0, "not negative"),
+        "damping": Keyword("N*m*s/rad", 0.0, "not negative"),
+    }
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        inlet, outlet = m.port("a", "hydraulic"), m.port("b", "hydraulic")
+        shaft = m.port("shaft", "rotational")
+        rise = outlet.pressure - inlet.pressure
+        flow = m.algebraic("flow", unit="m^3/s", nominal=1e-3)
+        m.equation(flow, q.displacement * shaft.speed - q.leakage * rise, name="displaced")
+        m.equation(flow, inlet.flow, name="flow in")
+        m.equation(flow + outlet.flow, 0, name="flow out")
+        m.equation(shaft.torque, q.displacement * rise + q.damping * shaft.speed, name="torque")
+        m.lost(q.leakage * rise**2 + q.damping * shaft.speed**2)
+
+
+class ReliefValve(_Hydraulic):
+    """Opens above a pressure drop: flow = conductance · (pressure_drop − pressure) there, zero below."""
+
+    keywords = {
+        "pressure": Keyword("Pa", needs="positive"),
+        "conductance": Keyword("m^3/(s*Pa)", 1e-8, "positive"),
+    }
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        drop, _, flow = two_pole(m, "hydraulic")
+        m.equation(flow, q.conductance * ca.fmax(drop - q.pressure, 0), name="law")
+        m.lost(drop * flow)
+
+
+class Tank(_Hydraulic):
+    """An open tank: area · level' = flow in, pressure = density · gravity · level. Port `outlet`; state `level`."""
+
+    keywords = {
+        "area": Keyword("m^2", needs="positive"),
+        "density": Keyword("kg/m^3", 1000.0, "positive"),
+        "gravity": Keyword("m/s^2", 9.80665, "positive"),
+    }
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        level = m.state("level", unit="m")
+        outlet = m.port("outlet", "hydraulic")
+        m.equation(outlet.flow, q.area * m.der(level), name="balance")
+        m.equation(outlet.pressure, q.density * q.gravity * level, name="pressure")
+        m._also("flow", "outlet.flow")
+        m.stored(0.5 * q.density * q.gravity * q.area * level**2)
+
+
+class Volume(_Hydraulic):
+    """A closed volume of compressible fluid: volume / bulk_modulus · pressure' = flow. Port `a`; state `pressure`."""
+
+    keywords = {"volume": Keyword("m^3", needs="positive"), "bulk_modulus": _BULK}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        pressure = m.state("pressure", unit="Pa", nominal=1e5)
+        port = m.port("a", "hydraulic")
+        m.equation(pressure, port.pressure, name="pressure")
+        m.equation(port.flow, q.volume / q.bulk_modulus * m.der(pressure), name="compression")
+        m.stored(0.5 * q.volume / q.bulk_modulus * pressure**2)
+
+
+class Line(_Hydraulic):
+    """A line with inertance density · length / area: inertance · flow' = pressure_drop − resistance · flow.
+
+    The state is `flow`. The inertance is the blank cell of document 002's table of effort and flow.
+    """
+
+    keywords = {
+        "length": Keyword("m", needs="positive"),
+        "area": Keyword("m^2", needs="positive"),
+        "density": _DENSITY,
+        "resistance": Keyword("Pa*s/m^3", 0.0, "not negative"),
+    }
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        drop, _, flow = two_pole(m, "hydraulic", through="state")
+        inertance = q.density * q.length / q.area
+        m.equation(inertance * m.der(flow), drop - q.resistance * flow, name="momentum")
+        m.stored(0.5 * inertance * flow**2)
+        m.lost(q.resistance * flow**2)
+
+
+class Cylinder(_Hydraulic):
+    """A cylinder with compressible fluid on both sides of its piston; the housing stands still.
+
+    Ports a and b, and `flange` of the rod. Fluid into a moves the rod in the positive direction:
+    V_a / bulk_modulus · p_a' = q_a − area_a · velocity, likewise for b, and force = area_a p_a − area_b p_b on the rod.
+    V_a = dead_volume + area_a · position, V_b = dead_volume + area_b (stroke − position). States pressure_a, _b.
+    The compression energy that the fluid carries along, p² area velocity / (2 bulk_modulus), counts as lost.
+    """
+
+    keywords = {
+        "area_a": Keyword("m^2", needs="positive"),
+        "area_b": Keyword("m^2", None, "positive"),
+        "stroke": Keyword("m", needs="positive"),
+        "dead_volume": Keyword("m^3", 1e-5, "positive"),
+        "bulk_modulus": _BULK,
+        "damping": Keyword("N*s/m", 0.0, "not negative"),
+        "leakage": Keyword("m^3/(s*Pa)", 0.0, "not negative"),
+    }
+
+    def _check(self) -> None:
+        if self.values["area_b"] is None:
+            self.values["area_b"] = self.values["area_a"]
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        flange = m.port("flange", "translational")
+        position, velocity = flange.position, flange.velocity
+        m._also("position", "flange.position")
+        m._also("velocity", "flange.position", 1)
+        force = q.damping * velocity
+        pressures = [m.state(f"pressure_{side}", unit="Pa", nominal=1e5) for side in "ab"]
+        leak = q.leakage * (pressures[0] - pressures[1])
+        volumes = (q.dead_volume + q.area_a * position, q.dead_volume + q.area_b * (q.stroke - position))
+        for side, pressure, area, way, volume in zip("ab", pressures, (q.area_a, q.area_b), (1, -1), volumes):
+            port = m.port(side, "hydraulic")
+            compressed = volume / q.bulk_modulus
+            m.equation(pressure, port.pressure, name=f"pressure {side}")
+            m.equation(
+                port.flow, compressed * m.der(pressure) + way * (area * velocity + leak), name=f"chamber {side}"
+            )  # fmt: skip
+            force = force - way * area * pressure
+            m.stored(0.5 * compressed * pressure**2)
+            m.lost(-way * area * velocity * pressure**2 / (2 * q.bulk_modulus))
+        m.equation(flange.force, force, name="force")
+        m.lost(q.damping * velocity**2 + leak * (pressures[0] - pressures[1]))
+
+
+class PressureSensor(_Hydraulic):
+    """Measures a pressure at its port `a`; signal `output`."""
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        gauge(m, "hydraulic", "a", "pressure")
+
+
+class FlowSensor(_Hydraulic):
+    """Measures the flow from a to b; signal `output`."""
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        meter(m, "hydraulic")

@@ -1,0 +1,93 @@
+"""What parts with two ports have in common: the relative quantity a − b, and the through quantity into a."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from daedalus.model.assembly.domains import DOMAINS
+
+# Names of the two ports and of the relative quantity, by domain.
+PORTS = {
+    "electrical": ("plus", "minus"),
+    "rotational": ("shaft_a", "shaft_b"),
+    "translational": ("flange_a", "flange_b"),
+    "hydraulic": ("a", "b"),
+    "thermal": ("heat_a", "heat_b"),
+}
+RELATIVE = {"hydraulic": "pressure_drop"}
+
+
+class TwoPole(NamedTuple):
+    """The relative quantity of a part with two ports, its rate where it is a position, and the through quantity."""
+
+    relative: ca.SX
+    rate: Any  # a symbol, None where the quantity is no position
+    through: ca.SX
+
+
+def two_pole(m: Any, domain: str, *, relative: str = "algebraic", through: str = "algebraic") -> TwoPole:
+    """Declare both ports and both quantities; `relative` and `through` say whether one of them is a state."""
+    kind = DOMAINS[domain]
+    a, b = (m.port(name, domain) for name in PORTS[domain])
+    shared, balanced = kind.shared, kind.balanced
+    name = RELATIVE.get(domain, shared.name)
+    across = getattr(m, relative)(name, unit=shared.unit, nominal=shared.nominal)
+    flow = getattr(m, through)(balanced.name, unit=balanced.unit, nominal=balanced.nominal)
+    m.equation(across, getattr(a, shared.name) - getattr(b, shared.name), name=name)
+    m.equation(flow, getattr(a, balanced.name), name=f"{balanced.name} in")
+    m.equation(flow + getattr(b, balanced.name), 0, name=f"{balanced.name} out")
+    rate = None
+    if kind.rate:
+        rate = m.algebraic(kind.rate, unit=f"{shared.unit}/s")
+        m.equation(rate, getattr(a, kind.rate) - getattr(b, kind.rate), name=kind.rate)
+    return TwoPole(across, rate, flow)
+
+
+class OnePole(NamedTuple):
+    """The quantities of a part with one mechanical port: position, rate, acceleration, and the force or torque in."""
+
+    position: ca.SX
+    rate: ca.SX
+    acceleration: ca.SX
+    effort: ca.SX
+
+
+def one_pole(m: Any, domain: str, port: str) -> OnePole:
+    """Declare the one port of a mechanical part, whose position is a state of the part: `load.angle`, `load.speed`."""
+    kind = DOMAINS[domain]
+    position = m.state(kind.shared.name, unit=kind.shared.unit)
+    own = m.port(port, domain)
+    m.equation(position, getattr(own, kind.shared.name), name=kind.shared.name)
+    m._also(kind.rate, kind.shared.name, 1)
+    m._also(kind.balanced.name, f"{port}.{kind.balanced.name}")
+    rate = m.der(position)
+    return OnePole(position, rate, m.der(rate), getattr(own, kind.balanced.name))
+
+
+def gauge(m: Any, domain: str, port: str, quantity: str) -> None:
+    """A sensor of what ports share: nothing flows into it; signal `output`."""
+    own = m.port(port, domain)
+    m.equation(getattr(own, DOMAINS[domain].balanced.name), 0, name="free")
+    m.output("output", getattr(own, quantity))
+
+
+def meter(m: Any, domain: str) -> None:
+    """A sensor of what flows from the first port to the second, which it holds together; signal `output`."""
+    kind = DOMAINS[domain]
+    a, b = (m.port(name, domain) for name in PORTS[domain])
+    m.equation(getattr(a, kind.shared.name) - getattr(b, kind.shared.name), 0, name="together")
+    through = m.algebraic(kind.balanced.name, unit=kind.balanced.unit)
+    m.equation(through, getattr(a, kind.balanced.name), name="in")
+    m.equation(through + getattr(b, kind.balanced.name), 0, name="out")
+    m.output("output", through)
+
+
+def losses(m: Any, power: ca.SX, heat: bool) -> None:
+    """Lose a power, or hand it on at a heat port."""
+    if heat:
+        port = m.port("heat", "thermal")
+        m.equation(port.heat, -power, name="heat")
+    else:
+        m.lost(power)

@@ -1,0 +1,239 @@
+"""Rotational parts: ports share an angle, torques balance. Two-pole parts have `angle`, `speed` (a − b) and `torque`
+(into a), so that torque · speed is the power in.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import casadi as ca
+
+from daedalus.components.mechanical_laws import beyond, dry_friction
+from daedalus.components.poles import gauge, losses, meter, one_pole, two_pole
+from daedalus.errors import ModelError
+from daedalus.model.assembly.component import Component, Keyword
+
+__all__ = [
+    "AngleSensor", "Backlash", "Brake", "Clutch", "Damper", "Friction", "Gear", "Ground", "Inertia", "SpeedSensor",
+    "SpeedSource", "Spring", "TorqueSensor", "TorqueSource",
+]  # fmt: skip
+
+_HEAT = Keyword(default=False, option=True)
+_WIDTH = Keyword("rad/s", 1e-3, "positive")
+
+
+class _Rotational(Component):
+    domain: ClassVar[str] = "rotational"
+
+
+class Ground(_Rotational):
+    """Holds a shaft at the angle zero; port `shaft`."""
+
+    ideal = True
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        m.equation(m.port("shaft", "rotational").angle, 0, name="zero")
+        m._also("torque", "shaft.torque")
+
+
+class Inertia(_Rotational):
+    """inertia · angle'' = torque. Port `shaft`; the states are `angle` and `speed`."""
+
+    keywords = {"inertia": Keyword("kg*m^2", needs="positive")}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        _, speed, acceleration, torque = one_pole(m, "rotational", "shaft")
+        m.equation(torque, q.inertia * acceleration, name="motion")
+        m.stored(0.5 * q.inertia * speed**2)
+
+
+class Spring(_Rotational):
+    """torque = stiffness (angle − rest)."""
+
+    keywords = {"stiffness": Keyword("N*m/rad", needs="positive"), "rest": Keyword("rad", 0.0)}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        angle, _, torque = two_pole(m, "rotational")
+        m.equation(torque, q.stiffness * (angle - q.rest), name="law")
+        m.stored(0.5 * q.stiffness * (angle - q.rest) ** 2)
+
+
+class Damper(_Rotational):
+    """torque = damping · speed. With `heat=True` the loss leaves at the port `heat`."""
+
+    keywords = {"damping": Keyword("N*m*s/rad", needs="not negative"), "heat": _HEAT}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        _, speed, torque = two_pole(m, "rotational")
+        m.equation(torque, q.damping * speed, name="law")
+        losses(m, torque * speed, q.heat)
+
+
+class Friction(_Rotational):
+    """Dry friction between two shafts: slides at `kinetic`, sticks up to `static`, with `viscous` damping on top.
+
+    Regularised: where it would stick it creeps by less than about `width` (see `mechanical_laws`).
+    """
+
+    keywords = {
+        "kinetic": Keyword("N*m", needs="not negative"),
+        "static": Keyword("N*m", None, "not negative"),
+        "viscous": Keyword("N*m*s/rad", 0.0, "not negative"),
+        "width": _WIDTH,
+        "heat": _HEAT,
+    }
+
+    def _check(self) -> None:
+        if self.values["static"] is None:
+            self.values["static"] = self.values["kinetic"]
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        _, speed, torque = two_pole(m, "rotational")
+        m.equation(torque, dry_friction(speed, q.kinetic, q.static, q.width) + q.viscous * speed, name="law")
+        losses(m, torque * speed, q.heat)
+
+
+class Gear(_Rotational):
+    """shaft_b turns `speed_ratio` times shaft_a: document 002's n, ω_out = n ω_in, T_out = T_in / n.
+
+    `reduction=50` is speed_ratio = 1/50. With an `efficiency` below one, torque is lost on the side that is driven,
+    whichever it is. Modelica's `ratio` is the reduction: flange_a.phi = ratio · flange_b.phi.
+    """
+
+    keywords = {
+        "speed_ratio": Keyword(default=None, needs="not zero"),
+        "reduction": Keyword(default=None, needs="not zero"),
+        "efficiency": Keyword(default=None, needs="positive"),
+    }
+
+    def _check(self) -> None:
+        check_ratio(self)
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        a, b = m.port("shaft_a", "rotational"), m.port("shaft_b", "rotational")
+        ratio = q.speed_ratio if q.reduction is None else 1 / q.reduction
+        m.equation(b.angle, ratio * a.angle, name="angles")
+        if q.efficiency is None:
+            m.equation(a.torque, -ratio * b.torque, name="torques")
+            return
+        # Power goes in where torque and speed have one sign; the other side gets its share of it.
+        forward = a.torque * a.speed >= 0
+        m.equation(a.torque * ca.if_else(forward, q.efficiency, 1 / q.efficiency), -ratio * b.torque, name="torques")
+        m.lost(a.torque * a.speed + b.torque * b.speed)
+
+
+def check_ratio(part: Component) -> None:
+    """Refuse a gear with no ratio or two."""
+    if (part.values["speed_ratio"] is None) == (part.values["reduction"] is None):
+        raise ModelError(
+            f"{type(part).__name__} {part.name!r} needs one ratio.",
+            "speed_ratio=n means that the output turns n times the input, reduction=1/n is the same",
+            because="either of them fixes the other.",
+            remedy="reduction=50.0, or speed_ratio=0.02",
+        )
+
+
+class Clutch(_Rotational):
+    """A friction clutch between two shafts: carries up to `engaged` · capacity, the signal `engaged` from 0 to 1.
+
+    Regularised as Friction is: an engaged clutch creeps by less than about `width`, and keeps the index of the whole.
+    """
+
+    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": _HEAT}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        engaged = m.signal_input("engaged", default=1.0)
+        _, speed, torque = two_pole(m, "rotational")
+        m.equation(torque, engaged * dry_friction(speed, q.capacity, q.capacity, q.width), name="law")
+        losses(m, torque * speed, q.heat)
+
+
+class Brake(_Rotational):
+    """Brakes its shaft against the housing with up to `pressed` · capacity, the signal `pressed` from 0 to 1."""
+
+    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": _HEAT}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        pressed = m.signal_input("pressed", default=1.0)
+        shaft = m.port("shaft", "rotational")
+        m._also("torque", "shaft.torque")
+        m.equation(shaft.torque, pressed * dry_friction(shaft.speed, q.capacity, q.capacity, q.width), name="law")
+        losses(m, shaft.torque * shaft.speed, q.heat)
+
+
+class Backlash(_Rotational):
+    """A play of `gap` (rad, in all) between two shafts, with a stiff spring and damper behind it."""
+
+    keywords = {
+        "gap": Keyword("rad", needs="not negative"),
+        "stiffness": Keyword("N*m/rad", needs="positive"),
+        "damping": Keyword("N*m*s/rad", 0.0, "not negative"),
+    }
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        angle, speed, torque = two_pole(m, "rotational")
+        bent = beyond(angle, q.gap / 2)
+        damped = ca.if_else(ca.fabs(angle) > q.gap / 2, q.damping * speed, 0)
+        m.equation(torque, q.stiffness * bent + damped, name="law")
+        m.stored(0.5 * q.stiffness * bent**2)
+        m.lost(damped * speed)
+
+
+class TorqueSource(_Rotational):
+    """Drives its shaft with a torque, positive in the direction of the angle."""
+
+    ideal = True
+    keywords = {"torque": Keyword("N*m")}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        shaft = m.port("shaft", "rotational")
+        m._also("speed", "shaft.angle", 1)
+        m.equation(shaft.torque + q.torque, 0, name="torque")
+
+
+class SpeedSource(_Rotational):
+    """Turns its shaft at a speed, whatever torque that takes."""
+
+    ideal = True
+    keywords = {"speed": Keyword("rad/s")}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        shaft = m.port("shaft", "rotational")
+        m._also("angle", "shaft.angle")
+        m._also("torque", "shaft.torque")
+        m.equation(shaft.speed, q.speed, name="speed")
+
+
+class AngleSensor(_Rotational):
+    """Measures the angle of its shaft; signal `output`."""
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        gauge(m, "rotational", "shaft", "angle")
+
+
+class SpeedSensor(_Rotational):
+    """Measures the speed of its shaft; signal `output`."""
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        gauge(m, "rotational", "shaft", "speed")
+
+
+class TorqueSensor(_Rotational):
+    """Measures the torque from shaft_a to shaft_b, which it joins rigidly; signal `output`."""
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        meter(m, "rotational")

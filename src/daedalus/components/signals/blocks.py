@@ -1,0 +1,124 @@
+"""Plain blocks: gains, sums, bounds, lags and tables."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import casadi as ca
+import numpy as np
+
+from daedalus.components.tables import check_table, interpolated, interpolated_2d
+from daedalus.errors import ModelError
+from daedalus.model.assembly.component import Component, Keyword
+
+
+class SignalBlock(Component):
+    """A block with inputs and an output."""
+
+    domain: ClassVar[str] = "signals"
+
+
+def give(m: Any, value: ca.SX) -> None:
+    """The signal that the block gives."""
+    output = m.algebraic("output")
+    m.equation(output, value, name="output")
+
+
+class Gain(SignalBlock):
+    """output = gain · input."""
+
+    keywords = {"gain": Keyword()}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        give(m, q.gain * m.signal_input("input"))
+
+
+class Sum(SignalBlock):
+    """output = ± input_1 ± input_2 ...; `signs="+-"` is a difference."""
+
+    keywords = {"signs": Keyword(default="++", option=True)}
+
+    def _check(self) -> None:
+        signs = self.options["signs"]
+        if not isinstance(signs, str) or not signs or set(signs) - {"+", "-"}:
+            raise ModelError(
+                f"signs={signs!r} of {self.name} are no signs.",
+                because="every input has a + or a -.",
+                remedy='signs="+-" for input_1 - input_2',
+            )
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        parts = [m.signal_input(f"input_{k}") for k in range(1, len(q.signs) + 1)]
+        give(m, sum((part if sign == "+" else -part for sign, part in zip(q.signs, parts)), ca.SX(0)))
+
+
+class Limiter(SignalBlock):
+    """output = input between lower and upper."""
+
+    keywords = {"lower": Keyword(), "upper": Keyword()}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        give(m, ca.fmin(ca.fmax(m.signal_input("input"), q.lower), q.upper))
+
+
+class RateLimiter(SignalBlock):
+    """output follows input no faster than `rate`: output' = (input − output) / time_constant between ± rate."""
+
+    keywords = {"rate": Keyword("1/s", needs="positive"), "time_constant": Keyword("s", 1e-3, "positive")}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        value, output = m.signal_input("input"), m.state("output")
+        m.equation(m.der(output), ca.fmin(ca.fmax((value - output) / q.time_constant, -q.rate), q.rate), name="follow")
+
+
+class Lag(SignalBlock):
+    """time_constant · output' = gain · input − output."""
+
+    keywords = {"time_constant": Keyword("s", needs="positive"), "gain": Keyword(default=1.0)}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        value, output = m.signal_input("input"), m.state("output")
+        m.equation(q.time_constant * m.der(output), q.gain * value - output, name="lag")
+
+
+class Integrator(SignalBlock):
+    """output' = gain · input."""
+
+    keywords = {"gain": Keyword(default=1.0)}
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        value, output = m.signal_input("input"), m.state("output")
+        m.equation(m.der(output), q.gain * value, name="integral")
+
+
+class Lookup(SignalBlock):
+    """A table between whose points the output is linear, and beyond which it goes on so.
+
+    One input: `Lookup("curve", x=[...], values=[...])`, input `input`. Two: `x=, y=` and a matrix of values, one row
+    an x; inputs `input_1` and `input_2`, bilinear.
+    """
+
+    keywords = {
+        "x": Keyword(option=True),
+        "values": Keyword(option=True),
+        "y": Keyword(default=None, option=True),
+    }
+
+    def _check(self) -> None:
+        for word in ("x", "y", "values"):
+            if self.options[word] is not None:
+                self.options[word] = np.array(self.options[word], dtype=float)
+        check_table(self.name, self.options["x"], self.options["y"], self.options["values"])
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        if q.y is None:
+            give(m, interpolated(m.signal_input("input"), q.x, q.values))
+        else:
+            give(m, interpolated_2d(m.signal_input("input_1"), m.signal_input("input_2"), q.x, q.y, q.values))

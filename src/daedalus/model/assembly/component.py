@@ -1,0 +1,161 @@
+"""A ready part: its keywords with units, and the model that it writes, made once and used for all parts of its kind."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import casadi as ca
+
+from daedalus.errors import ModelError
+from daedalus.model.names import did_you_mean
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "..."
+
+
+REQUIRED: Any = _Required()
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """A parameter of a ready part: unit, default, and which values make sense.
+
+    needs: "any", "positive", "not negative" or "not zero". option: whether it shapes the equations (True, False, a
+    word, a list of numbers) instead of being a number that may change between runs.
+    """
+
+    unit: str = ""
+    default: Any = REQUIRED
+    needs: str = "any"
+    option: bool = False
+    symbol: str = ""  # what the parameter is called in the part, where that is not the keyword
+
+
+_CHECKS: dict[str, Callable[[float], bool]] = {
+    "any": lambda value: True,
+    "positive": lambda value: value > 0,
+    "not negative": lambda value: value >= 0,
+    "not zero": lambda value: value != 0,
+}
+
+
+class Component:
+    """A ready part, made with a name and keywords, and joined to others after `m.add`.
+
+    A kind of part is a subclass with `keywords` and `_write(m, q)`, which writes the equations into the model `m` in
+    the symbols `q.resistance`, ... of its parameters. A keyword takes a number, which stays a parameter of the part,
+    or an expression in symbols of the model that the part is added to.
+    """
+
+    keywords: ClassVar[dict[str, Keyword]] = {}
+    domain: ClassVar[str] = ""
+    ideal: ClassVar[bool] = False  # fixes a quantity whatever is joined to it: sources and grounds
+    _templates: ClassVar[dict[Any, Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        parameters = [inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        for word, keyword in cls.keywords.items():
+            default = inspect.Parameter.empty if keyword.default is REQUIRED else keyword.default
+            parameters.append(inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=default))
+        cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        cls._templates = {}
+
+    def __init__(self, name: str, **values: Any) -> None:
+        self.name = name
+        for word in values:
+            if word not in self.keywords:
+                raise ModelError(
+                    f"{type(self).__name__} {name!r} takes no {word!r}.",
+                    f"it takes {', '.join(self.keywords) or 'a name only'}",
+                    because="every part has keywords of its own, in SI units.",
+                    remedy=did_you_mean(word, self.keywords),
+                )
+        self.options: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
+        for word, keyword in self.keywords.items():
+            value = values.get(word, keyword.default)
+            if value is REQUIRED:
+                self._refuse_missing(word)
+            (self.options if keyword.option else self.values)[word] = value
+        self._check()
+        self._check_values()
+
+    def _check(self) -> None:
+        """Refuse or complete combinations of keywords; nothing by default."""
+
+    @staticmethod
+    def _write(m: Any, q: Any) -> None:
+        """Write ports and equations into the model `m` in the symbols of `q`."""
+        raise NotImplementedError
+
+    @classmethod
+    def title(cls) -> str:
+        """What the part is, with its domain: `electrical.Resistor`."""
+        return f"{cls.domain}.{cls.__name__}" if cls.domain else cls.__name__
+
+    @classmethod
+    def symbol(cls, word: str) -> str:
+        """What the parameter of a keyword is called in the part."""
+        return cls.keywords[word].symbol or word
+
+    def _check_values(self) -> None:
+        for word, value in self.values.items():
+            if not isinstance(value, (int, float)) or isinstance(value, bool):
+                continue
+            finite, needs = math.isfinite(value), self.keywords[word].needs
+            if not finite or not _CHECKS[needs](value):
+                raise ModelError(
+                    f"The {word.replace('_', ' ')} of {self.name} is {value:g}.",
+                    f"{self.title()}({self.name!r}, {word}={value:g})",
+                    because=f"it is {needs if finite else 'finite'} in every such part.",
+                    remedy=f"{word}=1.0",
+                )
+
+    def _refuse_missing(self, word: str) -> None:
+        unit = self.keywords[word].unit
+        raise ModelError(
+            f"{type(self).__name__} {self.name!r} has no {word.replace('_', ' ')}.",
+            f"{self.title()}({self.name!r}, {', '.join(f'{k}=...' for k in self.keywords)})",
+            because=f"{word}= has no default.",
+            remedy=f"{word}=1.0" + (f" in {unit}" if unit else ""),
+        )
+
+    def template(self, blank: Callable[[str], Any]) -> Any:
+        """The model of this kind of part with these options, made on first use; parameters have no values in it."""
+        given = tuple(word for word, value in self.values.items() if value is not None)
+        key = (given, tuple((word, _hashable(value)) for word, value in self.options.items()))
+        made = self._templates.get(key)
+        if made is None:
+            made = blank(type(self).__name__)
+            symbols: dict[str, Any] = dict.fromkeys(self.values)
+            for word in given:
+                symbols[word] = made.parameter(self.symbol(word), unit=self.keywords[word].unit)
+            self._write(made, SimpleNamespace(**symbols, **self.options))
+            self._templates[key] = made
+        return made
+
+    def __repr__(self) -> str:
+        words = {**self.values, **self.options}
+        shown = ", ".join(f"{word}={_shown(value)}" for word, value in words.items() if value is not None)
+        return f"{type(self).__name__}({self.name!r}{', ' + shown if shown else ''})"
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value) if isinstance(value, ca.SX) else repr(value)
+
+
+def _hashable(value: Any) -> Any:
+    """A keyword in a form that dictionaries take: arrays by their bytes."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_hashable(entry) for entry in value)
+    if hasattr(value, "tobytes"):
+        return value.shape, value.tobytes()
+    return value

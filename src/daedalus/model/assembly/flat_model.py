@@ -1,0 +1,199 @@
+"""The model that connections come to: equal unknowns are one, what follows from others is an output of its old name.
+
+Joined potentials become one unknown, balances and differences are solved exactly (`relations`), laws that give a
+current, torque or signal are put in where it stands. What is left is a plain model of a few unknowns, with the same
+symbols, that every later stage takes as if it had been written so. States keep their names, so that start values find
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import casadi as ca
+
+from daedalus.errors import ModelError
+from daedalus.model.assembly.flattening import Flattening, ScalarRow
+from daedalus.model.assembly.ledger import Entry, Ledger
+from daedalus.model.assembly.ledger_entries import ledger_entries
+from daedalus.model.assembly.put_in_laws import chosen_laws, law_values, replaced
+from daedalus.model.assembly.wrong_networks import check_sources, check_structure, check_sums, check_voltages
+from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.mechanics.written_mechanics import WrittenMechanics
+from daedalus.model.names import derivative_name
+from daedalus.model.notebook import Equation, WrittenEvent
+from daedalus.model.system.equation_row import EquationRow
+
+if TYPE_CHECKING:
+    from daedalus.model.doors.inner_parts import PartDoor
+
+
+def flattened(book: PartDoor) -> PartDoor:
+    """The flat model of one with parts; its ledger and the names of what is gone travel with it."""
+    check_sources(book)
+    entries = ledger_entries(book)
+    work = Flattening(book)
+    work.collect()
+    work.solve_sums()
+    check_sums(work)
+    old, new = work.mapped()
+    laws = chosen_laws(work, old, new)
+    used = {place for place, _, _ in laws}
+    values = law_values(work, laws)
+    gone, put = _all_replaced(work, old, new, values)
+    rest = [
+        *work.left_sums(),
+        *((work.rows[k], work.rows[k].residual) for n, k in enumerate(work.laws) if n not in used),
+    ]
+    return _Writer(work, gone, put, rest, entries).written()
+
+
+def _all_replaced(
+    work: Flattening, old: list[ca.SX], new: list[ca.SX], values: dict[int, ca.SX]
+) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Every symbol that is gone, and its expression in what is left."""
+    book, written = work.book, work.book._assembly
+    first = [work.unknowns.symbols[x] for x in values]
+    second = list(values.values())
+    places, positions = [], []
+    for name, position in written.anchors.items():
+        shared = written.ports[name].shared
+        places.append(book._symbols[shared])
+        positions.append(position)
+        for symbol in book._derivatives.get(shared, ()):
+            position = book.der(position)  # type: ignore[attr-defined]
+            places.append(symbol)
+            positions.append(position)
+    second = replaced(second, places, positions)
+    new = replaced(new, [*first, *places], [*second, *positions])
+    return [*old, *first, *places], [*new, *second, *positions]
+
+
+class _Writer:
+    """Writes the flat model."""
+
+    def __init__(
+        self,
+        work: Flattening,
+        gone: list[ca.SX],
+        put: list[ca.SX],
+        rest: list[tuple[ScalarRow, ca.SX | None]],
+        entries: list[Entry],
+    ) -> None:
+        self.work, self.book = work, work.book
+        self.rest = rest
+        self.values = {symbol_key(symbol): value for symbol, value in zip(gone, put)}
+        self.entries = entries
+        book = self.book
+        events = list(book._events.values())
+        expressions = [
+            *(residual for _, residual in rest),
+            *book._outputs.values(),
+            *(x for e in events for x in (e.guard, *e.resets.values())),
+            *(kept.residual for kept in book._invariants.values()),
+            *book._mechanics.expressions(),
+            *book._sketch.expressions(),
+            *(x for entry in self.entries for x in entry[1:]),
+        ]
+        self.expressions: Iterator[ca.SX] = iter(replaced(expressions, gone, put))  # type: ignore[arg-type]
+
+    def written(self) -> PartDoor:
+        """The flat model."""
+        book = self.book
+        flat = book._blank(book.name)
+        flat._time = book._time
+        flat._reset_labels()
+        self._declare(flat)
+        self._write_equations(flat)
+        flat._outputs = {name: next(self.expressions) for name in book._outputs}
+        for event in book._events.values():
+            guard = next(self.expressions)
+            resets = dict(self._target(event.name, name, next(self.expressions)) for name in event.resets)
+            flat._events[event.name] = WrittenEvent(event.name, guard, event.direction, resets, event.terminal, event.purpose)
+        for name, kept in book._invariants.items():
+            flat._invariants[name] = replace(kept, residual=next(self.expressions))
+        flat._choices = book._choices
+        flat._mechanics = WrittenMechanics()
+        flat._mechanics.add(book._mechanics.outline(), self.expressions, "")
+        flat._sketch.add(book._sketch.outline(), self.expressions, "")
+        flat._ledger = Ledger(
+            tuple((path, *(next(self.expressions) for _ in rest)) for path, *rest in self.entries)  # type: ignore[misc]
+        )
+        self._name(flat)
+        check_voltages(self.work, flat)
+        check_structure(self.work, flat)
+        return flat
+
+    def _declare(self, flat: PartDoor) -> None:
+        """The variables that are left; joined inputs are unknowns of the model."""
+        book = self.book
+        joined = {*book._assembly.sources, *book._assembly.defaults}
+        for name, variable in book._variables.items():
+            if symbol_key(elements(book._symbols[name])[0]) in self.values:
+                continue
+            if name in joined:
+                empty = (None,) * variable.size
+                variable = replace(variable, kind="algebraic", start=empty, rate=empty)
+            flat._adopt(variable, book._symbols[name])
+            if variable.kind == "state":
+                flat._derivatives[name] = book._derivatives.setdefault(name, [])
+                flat._register_chain(name)
+
+    def _write_equations(self, flat: PartDoor) -> None:
+        """What is left of every written equation under its name, and balances under the names of their ports."""
+        grouped: dict[str, list[tuple[ScalarRow, ca.SX]]] = {}
+        for row, _ in self.rest:
+            label = row.equation
+            if row.ports:
+                ports = ", ".join(row.ports[:4]) + (", …" if len(row.ports) > 4 else "")
+                label = f"{row.equation or 'equal'} at {ports}"
+                self.work.ports_of[label] = row.ports
+            grouped.setdefault(label, []).append((row, next(self.expressions)))
+        for name, own in grouped.items():
+            written = self.book._equations.get(name)
+            origins: tuple[EquationRow, ...] = ()
+            if written is not None and len(own) < written.residual.numel():
+                origins = tuple(written.rows[row.element] for row, _ in own)
+            elif written is not None:
+                origins = written.origins
+            flat._equations[name] = Equation(name, ca.vertcat(*(r for _, r in own)), origins)
+
+    def _target(self, event: str, name: str, value: ca.SX) -> tuple[str, ca.SX]:
+        """What a reset sets, under the name that it has now."""
+        if name not in self.work.unknowns.by_name:
+            return name, value
+        root, sign = self.work.sums.root(self.work.unknowns.by_name[name])
+        if root in self.work.value or not self.work.unknowns.states[root]:
+            raise ModelError(
+                f"Event {event!r} resets {name}, which the connections determine.",
+                f"{name} follows from what its part is joined to",
+                because="only states keep the value that an event gives them.",
+                remedy="reset a state of the part",
+            )
+        return self.work.unknowns.names[root], value if sign > 0 else -value
+
+    def _name(self, flat: PartDoor) -> None:
+        """Names of what is gone: another name of a variable where it is equal to one, else an output."""
+        book, unknowns = self.book, self.work.unknowns
+        for k in range(1, len(unknowns.symbols)):
+            name = unknowns.names[k]
+            if name not in flat._variables:
+                root, sign = self.work.sums.root(k)
+                if sign > 0 and unknowns.names[root] in flat._variables:
+                    flat._aliases[name] = unknowns.names[root]
+                else:
+                    flat._outputs[name] = self.values[symbol_key(unknowns.symbols[k])]
+        for name, (variable, order) in book._assembly.names.items():
+            known = flat._aliases.get(variable, variable)
+            if known in flat._variables:
+                if flat._variables[known].kind == "state":
+                    flat._aliases[name] = derivative_name(known, order)
+                elif not order:
+                    flat._aliases[name] = known
+            elif not order and variable in flat._outputs:
+                flat._outputs[name] = flat._outputs[variable]
+            elif order and len(book._derivatives.get(variable, ())) >= order:
+                symbol = book._derivatives[variable][order - 1]
+                flat._outputs[name] = self.values.get(symbol_key(symbol), symbol)

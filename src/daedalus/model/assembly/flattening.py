@@ -1,0 +1,173 @@
+"""All scalar equations of a model with parts: signed sums among them are solved, laws are left as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import casadi as ca
+
+from daedalus.model.assembly.joined_ports import PortSide, joined_sets
+from daedalus.model.assembly.relations import ZERO, SignedSums
+from daedalus.model.assembly.signed_terms import signed_terms
+from daedalus.model.assembly.unknowns import MOVING, SHARED, Unknowns, unknowns_of
+from daedalus.model.expressions import column, concatenate, elements
+
+if TYPE_CHECKING:
+    from daedalus.model.doors.inner_parts import PartDoor
+
+
+@dataclass(frozen=True)
+class ScalarRow:
+    """A scalar equation: which written one it is an element of, or the ports of a balance."""
+
+    equation: str
+    element: int
+    residual: ca.SX | None
+    ports: tuple[str, ...] = ()
+
+
+class Flattening:
+    """One model on its way to the flat one."""
+
+    def __init__(self, book: PartDoor) -> None:
+        self.book = book
+        self.unknowns: Unknowns = unknowns_of(book)
+        self.sums = SignedSums(self.unknowns.rank, self.unknowns.merges)
+        self.rows: list[ScalarRow] = []
+        self.of_sum: list[int] = []  # the row of each signed sum
+        self.laws: list[int] = []  # the rows that are more than signed sums
+        self.value: dict[int, ca.SX] = {}  # of unknowns that follow from sums
+        self.ports_of: dict[str, tuple[str, ...]] = {}  # of equations that connections write, by name
+        self.flows: set[int] = set()
+        self.sets = joined_sets(book._assembly)
+
+    # -- rows --------------------------------------------------------------------------------------------------
+
+    def collect(self) -> None:
+        """All scalar equations; signed sums among them are told from laws."""
+        ports = self.book._assembly.ports
+        for sides in self.sets:
+            self._join(sides)
+        for equation in self.book._equations.values():
+            for k, residual in enumerate(elements(equation.residual)):
+                self._take(ScalarRow(equation.name, k, residual))
+        for name in {**self.book._assembly.sources, **self.book._assembly.defaults}:
+            source = self.book._assembly.sources.get(name)
+            if source is None:
+                source = ca.SX(self.book._assembly.defaults[name])
+            pairs = zip(elements(self.book._symbols[name]), elements(column(source)))
+            for k, (own, value) in enumerate(pairs):
+                self._take(ScalarRow(f"signal to {name}", k, own - value))
+        self.flows = {self.unknowns.by_name[port.balanced] for port in ports.values()}
+
+    def _join(self, sides: list[PortSide]) -> None:
+        """Equal potentials and one balance."""
+        ports, number = self.book._assembly.ports, self.unknowns.by_name
+        notes = [ports[side.port] for side in sides]
+        for note in notes[1:]:
+            self._sum(ScalarRow("", 0, None, (notes[0].name, note.name)),
+                      [(number[notes[0].shared], 1), (number[note.shared], -1)])  # fmt: skip
+        terms = [(number[note.balanced], -1 if side.inside else 1) for note, side in zip(notes, sides)]
+        self._sum(ScalarRow("balance", 0, None, tuple(note.name for note in notes)), terms)
+
+    def _sum(self, row: ScalarRow, terms: list[tuple[int, int]]) -> None:
+        self.rows.append(row)
+        self.of_sum.append(len(self.rows) - 1)
+        self.sums.add(terms)
+
+    def _take(self, row: ScalarRow) -> None:
+        assert row.residual is not None
+        terms = signed_terms(row.residual, self.unknowns.number)
+        if terms is not None:
+            self._sum(row, terms)
+        else:
+            self.rows.append(row)
+            self.laws.append(len(self.rows) - 1)
+
+    # -- signed sums -------------------------------------------------------------------------------------------
+
+    def solve_sums(self) -> None:
+        """Equal unknowns, then potentials along what stores, differences, and flows that no law gives."""
+        sums, rank = self.sums, self.unknowns.rank
+        sums.equate()
+        for _ in range(4):
+            if not sum(self._along_states(number) for number in range(len(sums.rows))):
+                break
+            sums.equate()
+        lawful = self._lawful()
+        flows = {sums.root(flow)[0] for flow in self.flows}
+        for number in range(len(sums.rows)):
+            own = [x for x in sums.rows[number] or () if rank[x] < MOVING and x not in flows and rank[x] != SHARED]
+            if own:
+                sums.solve_for(min(own, key=lambda x: len(sums.at[x])), number)
+        sums.equate()
+        free = [x for x in {sums.root(f)[0] for f in self.flows} if rank[x] < MOVING and x not in lawful and x != ZERO]
+        for x in sorted(free, key=lambda x: (len(sums.at[x]), x)):
+            held = [k for k in sums.at[x] if sums.rows[k] is not None]
+            if held:
+                sums.solve_for(x, min(held, key=lambda k: (len(sums.rows[k] or ()), k)))
+        sums.equate()
+
+    def _along_states(self, number: int) -> bool:
+        """Let a sum of potentials and of what is integrated or known give one potential."""
+        row, rank = self.sums.rows[number], self.unknowns.rank
+        if not row:
+            return False
+        potentials = [x for x in row if rank[x] == SHARED]
+        if not potentials or any(rank[x] < MOVING for x in row if rank[x] != SHARED):
+            return False
+        return self.sums.solve_for(min(potentials, key=lambda x: len(self.sums.at[x])), number)
+
+    def _lawful(self) -> set[int]:
+        """The unknowns that stand in laws, energies or forces: they cannot be told from the balances alone."""
+        used = [residual for k in self.laws if (residual := self.rows[k].residual) is not None]
+        number = self.unknowns.number
+        keys = [int(s.element_hash()) for s in ca.symvar(concatenate([*used, *self.book._mechanics.expressions()]))]
+        return {self.sums.root(number[key])[0] for key in keys if key in number}
+
+    def mapped(self) -> tuple[list[ca.SX], list[ca.SX]]:
+        """Symbols that the sums replace, derivatives too, and what stands for them."""
+        self._evaluate_sums()
+        old, new = [], []
+        for k in range(1, len(self.unknowns.symbols)):
+            root, sign = self.sums.root(k)
+            if root == k and k not in self.value:
+                continue
+            value = self.value[root] if root in self.value else self.unknowns.symbols[root]
+            old.append(self.unknowns.symbols[k])
+            new.append(value if sign > 0 else -value)
+            name = self.unknowns.names[k]
+            for order, symbol in enumerate(self.book._derivatives.get(name, ()), 1):
+                old.append(symbol)
+                if self.unknowns.steady[root] or root == ZERO:
+                    new.append(ca.SX(0))
+                else:
+                    rate = self.book._derivative_symbol(self.unknowns.names[root], order)
+                    new.append(rate if sign > 0 else -rate)
+        return old, new
+
+    def _evaluate_sums(self) -> None:
+        """Expressions of what follows from sums; what was found last stands in what was found before it."""
+        for x in reversed(list(self.sums.given)):
+            total = ca.SX(0)
+            for y, factor in self.sums.given[x].items():
+                root, sign = self.sums.root(y)
+                term = self.value.get(root, self.unknowns.symbols[root])
+                factor *= sign
+                total = total + term if factor == 1 else total - term if factor == -1 else total + factor * term
+            self.value[x] = total
+
+    # -- what is left ------------------------------------------------------------------------------------------
+
+    def left_sums(self) -> list[tuple[ScalarRow, ca.SX]]:
+        """The signed sums that remain as equations."""
+        found = []
+        for number, row in enumerate(self.sums.rows):
+            if row:
+                total = ca.SX(0)
+                for x, factor in row.items():
+                    root, sign = self.sums.root(x)
+                    total = total + sign * factor * self.unknowns.symbols[root]
+                found.append((self.rows[self.of_sum[number]], total))
+        return found

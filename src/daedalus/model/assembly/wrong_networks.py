@@ -1,0 +1,210 @@
+"""What is wrong with how parts are joined, in the words of parts: missing sources and grounds, sources in conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.errors import ModelError, SingularModelError
+from daedalus.model.assembly.domains import DOMAINS
+from daedalus.model.assembly.flattening import Flattening
+from daedalus.model.assembly.unknowns import KNOWN
+from daedalus.model.expressions import concatenate
+from daedalus.model.variables import Variable
+
+if TYPE_CHECKING:
+    from daedalus.model.doors.inner_parts import PartDoor
+
+# A row sums up to zero where it leaves less than this share of its entries.
+NOTHING = 1e-9
+
+
+def listed(names: Iterable[str], most: int = 6) -> str:
+    """Names in a sentence, cut off where there are many."""
+    known = list(dict.fromkeys(names))
+    return ", ".join(known[:most]) + (", …" if len(known) > most else "")
+
+
+def part_of(book: PartDoor, name: str) -> str:
+    """The innermost part that a variable, port or equation belongs to; its own name where it is the model's."""
+    path = name
+    while path and path not in book._assembly.parts:
+        path = path.rpartition(".")[0]
+    return path or name
+
+
+def check_sources(book: PartDoor) -> None:
+    """Every input of an added part has a source or a default."""
+    written = book._assembly
+    missing = [
+        v.name
+        for v in book._variables.values()
+        if v.kind == "input"
+        and v.name not in written.sources
+        and v.name not in written.defaults
+        and (note := written.parts.get(part_of(book, v.name))) is not None
+        and note.strict
+    ]
+    if missing:
+        raise ModelError(
+            f"The signal input {missing[0]} has no source.",
+            f"also without one: {listed(missing[1:])}" if len(missing) > 1 else "nothing is joined to it",
+            because="the equations of the part need its value.",
+            remedy=f'm.connect(controller.output, {missing[0]}), or u = m.input("u") and m.connect(u, {missing[0]})',
+        )
+
+
+def check_sums(work: Flattening) -> None:
+    """No balance or loop consists of fixed quantities alone."""
+    book, rank = work.book, work.unknowns.rank
+    for number, row in enumerate(work.sums.rows):
+        if row and all(rank[x] == KNOWN for x in row):
+            names = [work.unknowns.names[x] for x in row]
+            parts = [part_of(book, name) for name in names]
+            own = work.rows[work.of_sum[number]]
+            where = part_of(book, own.equation) if own.equation in book._equations else ""
+            raise SingularModelError(
+                f"Ideal sources are in conflict: {listed([*parts, *([where] if where else [])])}.",
+                f"joined so, the parts ask for {_sum_text(names, list(row.values()))}",
+                because="each of them fixes the same quantity, whatever the others do."
+                if len(row) > 1
+                else "the source is joined to itself, so that what it fixes is zero.",
+                remedy="a resistance, spring or other part between them, or one source less",
+            )
+
+
+def _sum_text(names: list[str], factors: list[int]) -> str:
+    signs = ["+" if factor > 0 else "-" for factor in factors]
+    text = " ".join(f"{sign} {name}" for sign, name in zip(signs, names))
+    return f"{text.removeprefix('+ ')} = 0"
+
+
+# -- potentials that nothing fixes -------------------------------------------------------------------------------------
+
+
+def check_voltages(work: Flattening, flat: PartDoor) -> None:
+    """Refuse networks whose potentials may all be shifted together: nothing is joined to a ground."""
+    ports = [port for port in work.book._assembly.ports.values() if not DOMAINS[port.domain].is_mechanical]
+    number = work.unknowns.by_name
+    roots: dict[int, list[str]] = {}
+    for port in ports:
+        root = work.sums.root(number[port.shared])[0]
+        if (
+            work.unknowns.names[root] in flat._variables
+            and flat._variables[work.unknowns.names[root]].kind == "algebraic"
+        ):
+            roots.setdefault(root, []).append(port.name)
+    shared = {port.shared for port in ports}
+    free = [root for root in roots if work.unknowns.names[root] in shared]
+    if not free:
+        return
+    floating = _shifted(flat, [work.unknowns.symbols[root] for root in free])
+    if not floating:
+        return
+    names = [name for k in floating for name in roots[free[k]]]
+    domain = DOMAINS[work.book._assembly.ports[names[0]].domain]
+    parts = listed(part_of(work.book, name) for name in names)
+    raise SingularModelError(
+        f"The {domain.name} network of {parts} has no reference.",
+        f"every {domain.shared.name} in it may be shifted by the same amount: {listed(names)}",
+        because="only differences of it enter the equations of the parts.",
+        remedy=f"ground = m.add({domain.reference}) and m.connect(..., ground.{_reference_port(domain.name)})",
+    )
+
+
+def _reference_port(domain: str) -> str:
+    return {"electrical": "pin", "hydraulic": "a", "thermal": "heat"}[domain]
+
+
+def _shifted(flat: PartDoor, potentials: list[ca.SX]) -> list[int]:
+    """Potentials of the first network that can be shifted as a whole without a change of any equation."""
+    import scipy.sparse as sparse
+    from scipy.sparse.csgraph import connected_components
+
+    residual = concatenate(e.residual for e in flat._all_equations().values())
+    slopes = ca.jacobian(residual, concatenate(potentials))
+    symbols = concatenate(ca.symvar(slopes))
+    draw = np.random.default_rng(1958).uniform(0.5, 1.5, symbols.numel())
+    values = ca.Function("slopes", [symbols], [slopes])(draw)
+    rows, columns = values.sparsity().get_triplet()
+    matrix = sparse.csc_matrix((np.array(values.nonzeros()), (rows, columns)), shape=values.shape)
+    matrix.data[~np.isfinite(matrix.data)] = 0.0
+    count, label = connected_components(abs(matrix.T) @ abs(matrix))
+    indicator = sparse.csc_matrix((np.ones(len(label)), (range(len(label)), label)), shape=(len(label), count))
+    left = abs(matrix @ indicator).max(axis=0).toarray().ravel()
+    size = (abs(matrix) @ indicator).max(axis=0).toarray().ravel()
+    loose = np.flatnonzero(left <= NOTHING * size)
+    return np.flatnonzero(label == loose[0]).tolist() if len(loose) else []
+
+
+# -- structure ---------------------------------------------------------------------------------------------------------
+
+
+def check_structure(work: Flattening, flat: PartDoor) -> None:
+    """Refuse connections that determine some quantities twice and others not at all, naming the parts."""
+    book = work.book
+    equations = list(flat._all_equations().values())
+    unknowns = [v for v in flat._variables.values() if v.kind in ("state", "algebraic")]
+    residual = concatenate(e.residual for e in equations)
+    size = sum(v.size for v in unknowns)
+    if residual.numel() == size and _rank(flat, residual, unknowns)[0] == size:
+        return
+    _, over, under = _rank(flat, residual, unknowns)
+    names = [e.name for e in equations for _ in range(e.residual.numel())]
+    twice = [part_of(book, source) for k in over for source in work.ports_of.get(names[k], (names[k],))]
+    loose = [label for k, label in enumerate(v.label(i) for v in unknowns for i in range(v.size)) if k in set(under)]
+    parts = [name for name in dict.fromkeys(twice) if name in book._assembly.parts]
+    facts = [f"{size} unknowns, {residual.numel()} equations are left after joining"]
+    if loose:
+        facts.append(f"undetermined: {listed(loose)}")
+    if parts:
+        facts.append(f"determined twice among: {listed(parts)}")
+    fixed = [name for name in parts if book._assembly.parts[name].ideal]
+    raise SingularModelError(
+        f"The parts {listed(fixed or parts)} determine the same quantity." if over and parts
+        else f"Nothing determines {listed(loose)}.",
+        facts,
+        because="two parts fix what joined ports share, or two fix what balances." if over and parts
+        else "too few equations contain it.",
+        remedy="one source or ground less, or a spring, damper, resistance or inertia between them" if over and parts
+        else "m.equation(...), m.connect(...), or a part that determines it",
+    )  # fmt: skip
+
+
+def _rank(flat: PartDoor, residual: ca.SX, unknowns: list[Variable]) -> tuple[int, list[int], list[int]]:
+    """The structural rank, and the equations and unknowns that a maximum matching leaves over, with their company."""
+    column_of: dict[int, int] = {}
+    count, symbols = 0, []
+    for v in unknowns:
+        for k in range(v.size):
+            for order in range(len(flat._derivatives.get(v.name, ())) + 1):
+                scalar = flat._derivative_scalar(v.name, k, order) if v.kind == "state" else flat._scalars[v.name, 0][k]
+                symbols.append(scalar)
+                column_of[len(symbols) - 1] = count
+            count += 1
+    pattern = ca.jacobian_sparsity(residual, ca.vertcat(*symbols))
+    rows, columns = pattern.get_triplet()
+    rows_, columns_ = np.array(rows, dtype=int), np.array([column_of[c] for c in columns], dtype=int)
+    partner = _core.maximum_matching(residual.numel(), count, rows_, columns_).columns
+    matched = partner[partner >= 0]
+    loose_rows = np.flatnonzero(partner < 0).tolist()
+    loose_columns = sorted(set(range(count)) - set(matched.tolist()))
+    if not loose_rows and not loose_columns:
+        return len(matched), [], []
+    # From a left-over equation alternating paths reach all equations that compete for the same unknowns.
+    by_row: list[list[int]] = [[] for _ in range(residual.numel())]
+    for r, c in zip(rows_.tolist(), columns_.tolist()):
+        by_row[r].append(c)
+    row_of = {int(c): r for r, c in enumerate(partner.tolist()) if c >= 0}
+    reached, waiting = set(loose_rows), list(loose_rows)
+    while waiting:
+        for c in by_row[waiting.pop()]:
+            other = row_of.get(c)
+            if other is not None and other not in reached:
+                reached.add(other)
+                waiting.append(other)
+    return len(matched), sorted(reached), loose_columns

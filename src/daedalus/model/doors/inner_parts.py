@@ -1,0 +1,285 @@
+"""Door 4, second half: parts inside a model, `m.add` and `m.include`, and what joins them, `m.connect`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+
+from daedalus.errors import ModelError
+from daedalus.model.assembly.component import Component
+from daedalus.model.assembly.connecting import check_ports, check_signals, parts_text
+from daedalus.model.assembly.handle import Handle
+from daedalus.model.assembly.port import Port
+from daedalus.model.assembly.written_assembly import Connection, PartNote
+from daedalus.model.doors.ports import PortDoor
+from daedalus.model.expressions import elements
+from daedalus.model.names import check_name, did_you_mean
+from daedalus.model.notebook import size_text
+from daedalus.model.variables import Variable, make_variable
+
+
+class PartDoor(PortDoor):
+    """Put parts into a model and join them."""
+
+    def include(
+        self,
+        prefix: str,
+        other: Any,
+        *,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> Handle:
+        """Put a model inside this one; its names get the prefix, its symbols are new: `m["left.x"]`.
+
+        Returns a handle: `left.x`, `left.port`. Inputs that nothing is joined to stay inputs, `left.u`.
+
+        Parameters
+        ----------
+        inputs: expressions of this model, by input name, that take the place of inputs of `other`; `m.connect` joins
+            them later, so that two parts can feed each other.
+        parameters: expressions or numbers that take the place of its parameters.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> tank = dd.Model("tank")
+        >>> h = tank.state("h", start=1.0); q = tank.input("q")
+        >>> tank.equation(tank.der(h), q - h)
+        >>> m = dd.Model("two tanks")
+        >>> upper = m.include("upper", tank, inputs={"q": 0.0})
+        >>> lower = m.include("lower", tank)
+        >>> m.connect(upper.h, lower.q)
+        >>> list(m.variables)
+        ['upper.h', 'lower.h', 'lower.q']
+        """
+        check_name(prefix, "part")
+        if not isinstance(other, PartDoor):
+            raise ModelError(
+                "include takes a Model.",
+                f"got {type(other).__name__}",
+                because="only a model brings names and equations along.",
+                remedy='m.include("part", model)',
+            )
+        bound = self._bindings(other, inputs or {}, "input") | self._bindings(other, parameters or {}, "parameter")
+        self._put_in(prefix, other, bound, {}, PartNote(other.name, strict=False))
+        return Handle(self, prefix)
+
+    def add(self, part: Any, name: str | None = None) -> Handle:
+        """Put a part into the model: a ready one of `dd.components`, or a model with ports of one's own.
+
+        Returns a handle with its ports, variables and inner parts. Expressions in keywords of a ready part are in the
+        symbols of this model.
+
+        Parameters
+        ----------
+        part: `dd.components.electrical.Resistor("r1", resistance=100.0)`, a Model, or a function that makes one.
+        name: what it is called here, by default the name that it has.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> C = dd.components
+        >>> m = dd.Model("RC")
+        >>> source = m.add(C.electrical.VoltageSource("source", voltage=1.0))
+        >>> r = m.add(C.electrical.Resistor("r", resistance=1.0))
+        >>> c = m.add(C.electrical.Capacitor("c", capacitance=1.0))
+        >>> ground = m.add(C.electrical.Ground("ground"))
+        >>> m.connect(source.plus, r.plus); m.connect(r.minus, c.plus)
+        >>> m.connect(source.minus, c.minus, ground.pin)
+        >>> round(float(dd.simulate(m, 1.0)["c.voltage"][-1]), 4)
+        0.6321
+        """
+        if callable(part) and not isinstance(part, (PartDoor, Component)):
+            part = part()
+        if isinstance(part, Component):
+            path = part.name if name is None else name
+            check_name(path, "part")
+            template = part.template(self._blank)
+            bound, values = self._read_keywords(path, part, template)
+            self._put_in(path, template, bound, values, PartNote(part.title(), ideal=part.ideal))
+            for word, expression in bound.items():
+                self._outputs[f"{path}.{word}"] = expression
+            return Handle(self, path)
+        if not isinstance(part, PartDoor):
+            raise ModelError(
+                "add takes a part.",
+                f"got {type(part).__name__}",
+                because="a part is one of dd.components, or a Model with ports.",
+                remedy='m.add(dd.components.electrical.Ground("ground"))',
+            )
+        path = part.name if name is None else name
+        check_name(path, "part")
+        self._put_in(path, part, {}, {}, PartNote(part.name if path != part.name else ""))
+        return Handle(self, path)
+
+    def connect(self, *ends: Any) -> None:
+        """Join ports of one domain, or lead one signal to inputs of parts.
+
+        Joined ports share their voltage, position, pressure or temperature; their currents, forces, flows or heat flows
+        add up to zero. For signals one end is the source, an output, a variable or any expression; the others are
+        inputs of parts.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> C = dd.components
+        >>> m = dd.Model("two springs in a row")
+        >>> wall = m.add(C.translational.Ground("wall"))
+        >>> a = m.add(C.translational.Spring("a", stiffness=2.0))
+        >>> mass = m.add(C.translational.Mass("mass", mass=1.0))
+        >>> m.connect(wall.flange, a.flange_a); m.connect(a.flange_b, mass.flange)
+        >>> round(float(dd.simulate(m, 1.0, start={"mass.position": 1.0})["mass.position"][-1]), 4)
+        0.1559
+        """
+        ports = [end for end in ends if isinstance(end, Port)]
+        if len(ports) == len(ends) and ends:
+            check_ports(self, ports)
+            self._changed()
+            self._assembly.connections.append(Connection("", tuple(port._note.name for port in ports)))
+            return
+        source, targets = check_signals(self, ends)
+        self._changed()
+        for name in targets:
+            self._assembly.sources[name] = source
+
+    # -- writing a part ----------------------------------------------------------------------------------------
+
+    def _blank(self, name: str) -> Any:
+        """An empty model, for the templates of ready parts and for what connections come to."""
+        raise NotImplementedError
+
+    def _layout(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _write_expressions(self, layout: dict[str, Any], prefix: str = "") -> None:
+        raise NotImplementedError
+
+    def _read_keywords(
+        self, path: str, part: Component, template: PartDoor
+    ) -> tuple[dict[str, ca.SX], dict[str, Variable]]:
+        """Expressions that take the place of parameters, and descriptions of the others with their values."""
+        bound: dict[str, ca.SX] = {}
+        values: dict[str, Variable] = {}
+        for word, value in part.values.items():
+            if value is None:
+                continue
+            word = part.symbol(word)
+            if isinstance(value, ca.SX) and not value.is_constant():
+                where = f"{word}= of {path}"
+                expression = self._expression(value, where)
+                if not expression.is_scalar():
+                    raise ModelError(
+                        f"{where} is not a scalar.",
+                        f"it is {size_text(expression)}",
+                        because="a part has one such quantity.",
+                        remedy="one component of it",
+                    )
+                bound[word] = expression
+                continue
+            number = ca.DM(value) if isinstance(value, ca.SX) else value
+            described = template._variables[word]
+            if type(number) is float:
+                values[word] = replace(described, start=(number,))
+            else:
+                unit = described.unit
+                values[word] = make_variable(f"{path}.{word}", "parameter", (), start=number, unit=unit)
+        return bound, values
+
+    def _put_in(
+        self, prefix: str, other: PartDoor, bound: Mapping[str, ca.SX], values: Mapping[str, Variable], note: PartNote
+    ) -> None:
+        """Take in the variables, equations and everything else of a part, all of it or nothing."""
+        for name in (*other._variables, *other._outputs, *other._events):
+            if name not in bound:
+                self._check_free(f"{prefix}.{name}", "part")
+        for name in other._equations:
+            if f"{prefix}.{name}" in self._equations:
+                raise ModelError(
+                    f"The equation name {f'{prefix}.{name}'!r} is taken.",
+                    f"the model {self.name!r} has an equation of that name",
+                    because="errors and results speak of an equation by its name.",
+                    remedy="another name for the part",
+                )
+        if prefix in self._assembly.parts:
+            raise ModelError(
+                f"The name {prefix!r} is taken.",
+                f"it is already a part of the model {self.name!r}{parts_text(self._assembly.parts[prefix])}",
+                because="everything in a model is found by name.",
+                remedy=f"another name, such as {prefix + '_2'!r}",
+            )
+        try:
+            self._write_part(other, prefix, bound, values)
+        except ModelError:
+            for name in other._variables:
+                if name not in bound:
+                    self._forget(f"{prefix}.{name}")
+            raise
+        written = self._assembly
+        written.parts[prefix] = note
+        if note.strict:
+            unknowns = [v for v in other._variables.values() if v.kind in ("state", "algebraic") and v.shape == ()]
+            written.fluid.update(f"{prefix}.{v.name}" for v in unknowns)
+
+    def _write_part(
+        self, other: PartDoor, prefix: str, bound: Mapping[str, ca.SX], values: Mapping[str, Variable]
+    ) -> None:
+        """Declare the variables of a part, then write everything else of it in the new symbols."""
+        translated = other._translator()
+        new, chains = [self._time], {name: len(chain) for name, chain in other._derivatives.items()}
+        for name, variable in list(other._variables.items()):
+            if name in bound:
+                new.append(bound[name])
+            else:
+                own = values.get(name, variable)
+                new.append(self._declare(replace(own, name=f"{prefix}.{name}")))
+            for order in range(1, chains.get(name, 0) + 1):
+                new.append(self._derivative_symbol(f"{prefix}.{name}", order))
+        layout = translated(new)
+        if bound:
+            for (name, *_), residual in zip(layout["equations"], layout["expressions"]):
+                self._check_residuals(elements(residual), f"{prefix}.{name}")  # type: ignore[attr-defined]
+        self._write_expressions(layout, prefix + ".")
+
+    def _translator(self) -> Callable[[list[ca.SX]], dict[str, Any]]:
+        """Gives all that is written now in other symbols: of time, then of each variable and its derivatives.
+
+        The function behind it is kept until the notebook changes: a ready part is put in many times.
+        """
+        chains = sum(map(len, self._derivatives.values()))
+        if self._translation is None or self._translation[0] != chains:
+            old = [self._time]
+            for name, symbol in self._symbols.items():
+                old += [symbol, *self._derivatives.get(name, ())]
+            layout = self._layout()
+            self._translation = chains, ca.Function("notebook", old, layout["expressions"]), layout
+        _, function, layout = self._translation
+        return lambda new: {**layout, "expressions": [ca.densify(e) for e in function.call(new)]}
+
+    def _bindings(self, other: PartDoor, given: Mapping[str, object], kind: str) -> dict[str, ca.SX]:
+        bound = {}
+        for name, value in given.items():
+            variable = other._variables.get(name)
+            known = [v.name for v in other._variables.values() if v.kind == kind]
+            if variable is None or variable.kind != kind:
+                raise ModelError(
+                    f"The model {other.name!r} has no {kind} {name!r}.",
+                    f"it has {', '.join(known[:8])}" if known else f"it has no {kind}s",
+                    because=f"{kind}s= binds the {kind}s of the part.",
+                    remedy=did_you_mean(name, known),
+                )
+            where = f"The {kind} {name!r} of {other.name!r}"
+            expression, symbol = self._expression(value, where), other._symbols[name]
+            if expression.is_scalar() and expression.is_constant():
+                expression = ca.repmat(expression, *symbol.shape)
+            if expression.shape != symbol.shape:
+                raise ModelError(
+                    f"{where} has the wrong shape.",
+                    f"{size_text(symbol)} expected, {size_text(expression)} given",
+                    because="every element takes one value.",
+                    remedy="an expression of that shape, or one number",
+                )
+            bound[name] = expression
+        return bound

@@ -1,0 +1,144 @@
+"""Door 4, first half: a model as a part for others, with ports, signal inputs, and what the ledger counts."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from daedalus.errors import ModelError
+from daedalus.model.assembly.domains import domain_of
+from daedalus.model.assembly.port import Port
+from daedalus.model.assembly.written_assembly import PortNote
+from daedalus.model.doors.drawing import DrawingDoor
+from daedalus.model.names import check_name
+from daedalus.model.notebook import size_text
+from daedalus.model.variables import make_variable
+
+
+class PortDoor(DrawingDoor):
+    """Declare ports and signal inputs, and say what is stored and lost."""
+
+    def port(self, name: str, domain: str, *, of: object = None) -> Port:
+        """Declare a port: joined ports share one quantity and balance the other, positive into the part.
+
+        Electrical: voltage, current; rotational: angle (its derivative speed), torque; translational: position
+        (velocity), force; hydraulic: pressure, flow; thermal: temperature, heat. Where nothing is joined to a port its
+        balanced quantity is zero.
+
+        Parameters
+        ----------
+        of: for mechanical ports of a model with coordinates or bodies: the angle or position that the port has, an
+            expression of coordinates and positions of bodies. What is joined then acts there by virtual work.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> part = dd.Model("resistor")
+        >>> plus, minus = part.port("plus", "electrical"), part.port("minus", "electrical")
+        >>> part.equation(plus.current, (plus.voltage - minus.voltage) / 100.0)
+        >>> part.equation(plus.current + minus.current, 0.0)
+        >>> part.lost((plus.voltage - minus.voltage) * plus.current)
+        """
+        check_name(name, "port")
+        kind = domain_of(domain)
+        self._check_free(name, "port")
+        if name in self._assembly.ports:
+            raise ModelError(
+                f"The name {name!r} is taken.",
+                f"it is already a port of the model {self.name!r}",
+                because="ports are found by name.",
+                remedy="another name for the port",
+            )
+        position = None if of is None else self._anchor(name, domain, of)
+        shared, balanced = f"{name}.{kind.shared.name}", f"{name}.{kind.balanced.name}"
+        what = "state" if kind.is_mechanical else "algebraic"
+        for variable, q, sort in ((shared, kind.shared, what), (balanced, kind.balanced, "algebraic")):
+            self._declare(make_variable(variable, sort, (), unit=q.unit, nominal=q.nominal))
+        note = PortNote(name, domain, shared, balanced)
+        self._assembly.ports[name] = note
+        self._assembly.fluid |= {shared, balanced}
+        if kind.rate:
+            self._assembly.names[f"{name}.{kind.rate}"] = (shared, 1)
+        if position is not None:
+            self._assembly.anchors[name] = position
+            self.force(self._symbols[balanced], at=position)
+        return Port(self, note)
+
+    def _anchor(self, name: str, domain: str, of: object) -> ca.SX:
+        """The position that a port of the model's mechanics has."""
+        position = self._expression(of, f"of= of the port {name!r}")
+        moved = {n for n, _, _ in self._check_positions(position, f"of= of the port {name!r}")}
+        if not domain_of(domain).is_mechanical or not moved & set(self._mechanics.positions):
+            raise ModelError(
+                f"The port {name!r} cannot lie there.",
+                f"it is {domain}, and of= contains {', '.join(sorted(moved)) or 'nothing that moves'}",
+                because="of= is the angle or position of a mechanical port, an expression of coordinates or bodies.",
+                remedy='m.port("shaft", "rotational", of=q) with q = m.coordinate("q")',
+            )
+        if not position.is_scalar():
+            raise ModelError(
+                f"of= of the port {name!r} is not a scalar.",
+                f"it is {size_text(position)}",
+                because="a port moves along one direction or about one axis.",
+                remedy="one coordinate, or one component of a position",
+            )
+        return position
+
+    def signal_input(self, name: str, *, default: float | None = None, unit: str = "") -> ca.SX:
+        """Declare an input that a signal is joined to; `default` holds where nothing is joined.
+
+        An input of `m.input` is one too: it must be joined once the model is a part.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> part = dd.Model("valve")
+        >>> opening = part.signal_input("opening", default=1.0)
+        """
+        symbol: ca.SX = self.input(name, unit=unit)  # type: ignore[attr-defined]
+        if default is not None:
+            self._assembly.defaults[name] = float(default)
+        return symbol
+
+    def stored(self, energy: object) -> None:
+        """Say what energy the part stores, in J; the ledger `tr.power()` counts it. Calls add up.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> part = dd.Model("flywheel")
+        >>> shaft = part.port("shaft", "rotational")
+        >>> part.equation(2.0 * part.der(shaft.speed), shaft.torque)
+        >>> part.stored(0.5 * 2.0 * shaft.speed**2)
+        """
+        self._changed()
+        self._assembly.stored.append(("", self._scalar(energy, "The stored energy")))
+
+    def lost(self, power: object) -> None:
+        """Say what power the part loses, in W; the ledger `tr.power()` counts it. Calls add up.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> part = dd.Model("damper")
+        >>> shaft = part.port("shaft", "rotational")
+        >>> part.equation(shaft.torque, 0.1 * shaft.speed)
+        >>> part.lost(0.1 * shaft.speed**2)
+        """
+        self._changed()
+        self._assembly.lost.append(("", self._scalar(power, "The lost power")))
+
+    def _scalar(self, value: object, where: str) -> ca.SX:
+        expression = self._expression(value, where)
+        if not expression.is_scalar():
+            raise ModelError(
+                f"{where} is not a scalar.",
+                f"it is {size_text(expression)}",
+                because="an energy and a power are one number.",
+                remedy="casadi.sum1(...) of its parts",
+            )
+        return expression
+
+    def _also(self, name: str, variable: str, order: int = 0) -> None:
+        """A further name of a variable or of its derivative."""
+        self._check_free(name, "further name")
+        self._assembly.names[name] = (variable, order)
