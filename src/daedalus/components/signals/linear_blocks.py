@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.components.signals.blocks import SignalBlock, give
+from daedalus.components.signals.plain_blocks import SignalBlock, give
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Keyword
 

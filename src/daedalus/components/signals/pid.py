@@ -6,7 +6,7 @@ from typing import Any
 
 import casadi as ca
 
-from daedalus.components.signals.blocks import SignalBlock, give
+from daedalus.components.signals.plain_blocks import SignalBlock, give
 from daedalus.model.assembly.component import Keyword
 
 

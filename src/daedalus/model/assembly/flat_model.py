@@ -23,7 +23,7 @@ from daedalus.model.assembly.wrong_networks import check_sources, check_structur
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.names import derivative_name
-from daedalus.model.notebook import Equation, WrittenEvent
+from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import EquationRow
 
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ class _Writer:
         for event in book._events.values():
             guard = next(self.expressions)
             resets = dict(self._target(event.name, name, next(self.expressions)) for name in event.resets)
-            flat._events[event.name] = WrittenEvent(event.name, guard, event.direction, resets, event.terminal, event.purpose)
+            flat._events[event.name] = WrittenEvent(
+                event.name, guard, event.direction, resets, event.terminal, event.purpose
+            )
         for name, kept in book._invariants.items():
             flat._invariants[name] = replace(kept, residual=next(self.expressions))
         flat._choices = book._choices

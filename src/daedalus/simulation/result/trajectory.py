@@ -179,6 +179,7 @@ class Trajectory(RecordedRun):
         from daedalus.display.motion.animation import animate
 
         return animate(self, path, speed, compare, curves, labels, frames, title)
+
     # -- power and energy --------------------------------------------------------------------------------------
 
     def power(self, depth: int | None = 1) -> xarray.Dataset:
