@@ -111,9 +111,7 @@ class _Writer:
         for event in book._events.values():
             guard = next(self.expressions)
             resets = dict(self._target(event.name, name, next(self.expressions)) for name in event.resets)
-            flat._events[event.name] = WrittenEvent(
-                event.name, guard, event.direction, resets, event.terminal, event.purpose
-            )
+            flat._events[event.name] = replace(event, guard=guard, resets=resets)
         for name, kept in book._invariants.items():
             flat._invariants[name] = replace(kept, residual=next(self.expressions))
         flat._choices = book._choices
