@@ -2,8 +2,8 @@
 
 `if_else(x < k, 1, 3)` and sign(v) move the solution on with another slope from the moment τ at which the condition
 changes; τ moves with what is varied, so that S⁺ = S + (f⁻ - f⁺) dτ/dθ as at an event without reset. fabs, fmax and
-branches that meet have a corner but no jump, f⁻ = f⁺, and need nothing but steps that end there. Which of them jump is found by trying: points
-on a condition, with its mode on and off.
+branches that meet have a corner but no jump, f⁻ = f⁺, and need nothing but steps that end there. Which of them jump is
+found by trying: points on a condition, with its mode on and off.
 """
 
 from __future__ import annotations
