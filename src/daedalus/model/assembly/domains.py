@@ -12,7 +12,7 @@ from daedalus.model.names import did_you_mean
 
 
 @dataclass(frozen=True)
-class Quantity:
+class PortQuantity:
     """A quantity of a port: its name, unit and usual size."""
 
     name: str
@@ -29,8 +29,8 @@ class Domain:
     """
 
     name: str
-    shared: Quantity
-    balanced: Quantity
+    shared: PortQuantity
+    balanced: PortQuantity
     rate: str = ""
     colour: str = "#555555"
     reference: str = ""  # the part that fixes the shared quantity
@@ -49,13 +49,13 @@ class Domain:
 DOMAINS = {
     domain.name: domain
     for domain in (
-        Domain("electrical", Quantity("voltage", "V"), Quantity("current", "A"), "", "#1f5fa8",
+        Domain("electrical", PortQuantity("voltage", "V"), PortQuantity("current", "A"), "", "#1f5fa8",
                'C.electrical.Ground("ground")'),
-        Domain("rotational", Quantity("angle", "rad"), Quantity("torque", "N*m"), "speed", "#2f7d4f"),
-        Domain("translational", Quantity("position", "m"), Quantity("force", "N"), "velocity", "#7a8b1e"),
-        Domain("hydraulic", Quantity("pressure", "Pa", 1e5), Quantity("flow", "m^3/s", 1e-3), "", "#b3261e",
+        Domain("rotational", PortQuantity("angle", "rad"), PortQuantity("torque", "N*m"), "speed", "#2f7d4f"),
+        Domain("translational", PortQuantity("position", "m"), PortQuantity("force", "N"), "velocity", "#7a8b1e"),
+        Domain("hydraulic", PortQuantity("pressure", "Pa", 1e5), PortQuantity("flow", "m^3/s", 1e-3), "", "#b3261e",
                'C.hydraulic.PressureSource("supply", pressure=0.0)'),
-        Domain("thermal", Quantity("temperature", "K", 100.0), Quantity("heat", "W"), "", "#c77700",
+        Domain("thermal", PortQuantity("temperature", "K", 100.0), PortQuantity("heat", "W"), "", "#c77700",
                'C.thermal.TemperatureSource("ambient", temperature=293.15)'),
     )
 }  # fmt: skip
