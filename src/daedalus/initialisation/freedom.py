@@ -38,22 +38,22 @@ def freedom(search: Search, values: np.ndarray, given: np.ndarray) -> Freedom:
     matrix = search.jacobian(values)
     states = np.array([order == 0 and j < n for j, order in eq.unknowns], dtype=bool)
     visible = np.array([order == 0 or (order == 1 and j < n) for j, order in eq.unknowns], dtype=bool)
-    basis = _null(matrix, ~given)
-    beside = np.linalg.norm(_null(matrix, ~given & ~states), axis=1) > STILL
+    basis = null_over(matrix, ~given)
+    beside = np.linalg.norm(null_over(matrix, ~given & ~states), axis=1) > STILL
     movable = np.where(states, np.linalg.norm(basis, axis=1) > STILL, beside)
     # States come first, so that directions are told by the states that may be chosen.
     order = [*np.flatnonzero(visible & states & ~given), *np.flatnonzero(visible & ~states & ~given)]
     sizes = np.maximum(search.sizes, np.abs(values))
     directions = [
         {eq.label(order[k]): float(row[k]) for k in np.flatnonzero(np.abs(row) > STILL)}
-        for row in _reduced(basis[order].T) * sizes[order]
+        for row in row_reduced(basis[order].T) * sizes[order]
     ]
     scaled = [_led_by_one(direction) for direction in directions]
     undetermined = tuple(dict.fromkeys(eq.label(int(k)) for k in np.flatnonzero(beside & visible)))
     return Freedom(tuple(scaled), movable, undetermined)
 
 
-def _null(matrix: Any, columns: np.ndarray) -> np.ndarray:
+def null_over(matrix: Any, columns: np.ndarray) -> np.ndarray:
     """The null space over some columns, with zero rows for the others."""
     chosen = np.flatnonzero(columns)
     part = matrix.tocsc()[:, chosen].tocsr()
@@ -85,7 +85,7 @@ def _led_by_one(direction: dict[str, float]) -> dict[str, float]:
     return {name: value / lead for name, value in direction.items()}
 
 
-def _reduced(rows: np.ndarray) -> np.ndarray:
+def row_reduced(rows: np.ndarray) -> np.ndarray:
     """The row-reduced form with pivoting among rows; rows that vanish are left out."""
     rows, rank = rows.copy(), 0
     for column in range(rows.shape[1]):

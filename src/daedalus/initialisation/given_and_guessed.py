@@ -97,12 +97,12 @@ def _pass_on(system: System, wanted: Wanted, passed: list[Place]) -> None:
     """A derivative that a state made in a reduction stands for, q_dot for q_rate, gives that state its value."""
     own = _elements(passed)
     for _, k in sorted(entry for entry in own if entry[0] == "xdot" and wanted.given["xdot"][entry[1]]):
-        other = _standing_for(system, k)
+        other = standing_for(system, k)
         if other is not None and ("x", other) not in own:
             wanted.values["x"][other], wanted.given["x"][other] = wanted.values["xdot"][k], True
 
 
-def _standing_for(system: System, k: int) -> int | None:
+def standing_for(system: System, k: int) -> int | None:
     """The state that stands for the derivative of state k, where the one equation with that derivative says so."""
     residual, rate = system.residual, system.symbol("xdot")[k]
     rows = ca.jacobian_sparsity(residual, rate).row()

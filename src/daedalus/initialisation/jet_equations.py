@@ -51,6 +51,7 @@ class JetEquations:
     """The stack as a function of the jet, with names for its rows and unknowns.
 
     unknowns: (position in y = (x, z), order) of every unknown, where q' is the state q_dot itself if that is one.
+    symbols: time, parameters, the inputs with their derivatives, and the unknowns, which the stack is written in.
     offsets: of the equations, where these are in doubt; a start must then be checked with equations differentiated more
     often, which are `deeper`, unless the doubt is removed.
     """
@@ -117,6 +118,7 @@ class JetEquations:
         array = self.array
         jet = ca.vertcat(*(array.unknowns(k)[j] for j, k in self.unknowns)) if self.unknowns else ca.SX(0, 1)
         u = ca.vertcat(*(array.inputs(k) for k in range(self.input_order + 1)))
+        self.symbols = (array.time, array.parameters, u, jet)
         slopes = ca.jacobian(self.stack, jet)
         self._function = ca.Function("start", [array.time, array.parameters, u, jet], [self.stack, slopes])
         rows, columns = slopes.sparsity().get_triplet()

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 
 from daedalus.initialisation.jet_equations import JetEquations
+from daedalus.initialisation.written_states import first_written
+from daedalus.model.expressions import concatenate, elements
 from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+
+if TYPE_CHECKING:
+    from daedalus.initialisation.search import Search
 
 # Larger mass matrices would fill the sparse linear algebra: sizes are used there.
 LARGEST = 400
@@ -49,8 +56,7 @@ def mass_metric(equations: JetEquations, vectors: Mapping[str, np.ndarray]) -> M
     system = equations.system
     if system.sizes["x"] > LARGEST:
         return MassMetric()
-    # A loop that was closed for this start has other inputs than the model, and no mechanics of its own.
-    found = mass_blocks(motion_or_none(system), system, vectors)
+    found = mass_blocks(motion_or_none(system) or motion_or_none(first_written(system)), system, vectors)
     blocks = [(np.array([equations.position("x", int(k)) for k in positions]), matrix) for positions, matrix in found]
     return MassMetric(tuple(blocks))
 
@@ -72,14 +78,16 @@ def _of_motion(
     motion: MotionFunctions, system: System, vectors: Mapping[str, np.ndarray]
 ) -> list[tuple[np.ndarray, np.ndarray]] | None:
     position = {label: k for k, label in enumerate(system.labels["x"])}
-    if motion.other_labels and not all(label in position for label in motion.other_labels):
+    if not all(label in position for label in (*motion.positions, *motion.velocities, *motion.other_labels)):
         return None
     q, v, other = (
         np.array([position[label] for label in labels], dtype=int)
         for labels in (motion.positions, motion.velocities, motion.other_labels)
     )
     x = vectors["x"]
-    arguments = [vectors["t"], x[q], x[v], vectors["u"], vectors["p"], x[other]]
+    # A system that was reduced, or whose loops were closed, may have other inputs and parameters than its mechanics.
+    u, p = (_by_label(motion.system, system, letter, vectors[letter]) for letter in "up")
+    arguments = [vectors["t"], x[q], x[v], u, p, x[other]]
     mass, rates = motion.M(*arguments).full(), motion.N(*arguments).full()
     if not (np.all(np.isfinite(mass)) and np.all(np.isfinite(rates))):
         return None
@@ -89,8 +97,62 @@ def _of_motion(
     return [(q, back.T @ mass @ back + np.mean(np.diag(mass)) * beside), (v, mass)]
 
 
-def _of_second_order(system: System, vectors: Mapping[str, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """∂F/∂q'' of equations of second order, where it is symmetric: written in the order of the coordinates."""
+def _by_label(wanted: System, system: System, letter: str, values: np.ndarray) -> np.ndarray:
+    """Values in the order of another system; zero for what this one does not have."""
+    if wanted.labels[letter] == system.labels[letter]:
+        return values
+    own = dict(zip(system.labels[letter], values.tolist()))
+    return np.array([own.get(label, 0.0) for label in wanted.labels[letter]])
+
+
+@dataclass(frozen=True, eq=False)
+class VelocityMass:
+    """The mass matrix of velocities as an expression of a system's symbols; places: the velocities in x."""
+
+    system: System
+    places: np.ndarray
+    expression: ca.SX
+
+    def at(
+        self, search: Search, values: np.ndarray, pick: list[int], change: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """M of some velocities at a jet, and ∂(M change)/∂jet with the change held."""
+        eq = search.equations
+        t, p, u, jet = eq.symbols
+        part = self.expression[pick, pick]
+        function = ca.Function(
+            "mass", [t, p, u, jet], [ca.densify(part), ca.jacobian(ca.mtimes(part, ca.DM(change)), jet)]
+        )
+        mass, bends = function(search.time, search.p, search.u, values)
+        return mass.full(), bends.full()
+
+
+def velocity_mass(system: System) -> VelocityMass | None:
+    """The mass matrix of a system's mechanics, None where it has none."""
+    return once(system, _velocity_mass)
+
+
+def _velocity_mass(system: System) -> VelocityMass | None:
+    motion = motion_or_none(system) or motion_or_none(first_written(system))
+    if motion is None:
+        found = _second_order_mass(system)
+        return None if found is None else VelocityMass(system, np.array(found[1]), found[2])
+    position = {label: k for k, label in enumerate(system.labels["x"])}
+    labels = (motion.positions, motion.velocities, motion.other_labels)
+    if not all(label in position for own in labels for label in own):
+        return None
+    x = system.symbol("x")
+    q, v, other = (x[[position[label] for label in own]] if own else ca.SX(0, 1) for own in labels)
+    given = {letter: dict(zip(system.labels[letter], elements(system.symbol(letter)))) for letter in "up"}
+    u, p = (
+        concatenate(given[letter].get(label, ca.SX(0)) for label in motion.system.labels[letter]) for letter in "up"
+    )
+    expression = motion.M(system.symbol("t"), q, v, u, p, other)
+    return VelocityMass(system, np.array([position[label] for label in motion.velocities]), ca.SX(expression))
+
+
+def _second_order_mass(system: System) -> tuple[list[int], list[int], ca.SX] | None:
+    """Coordinates and velocities of equations of second order, and ∂F/∂q''."""
     entries = [(name, k, order) for name, k, order in system._entries]
     q = [j for j, (name, k, order) in enumerate(entries) if order == 0 and system.orders[name][k] == 2]
     if not q:
@@ -98,10 +160,17 @@ def _of_second_order(system: System, vectors: Mapping[str, np.ndarray]) -> list[
     v = [entries.index((entries[j][0], entries[j][1], 1)) for j in q]
     slopes = ca.jacobian(system.residual, system.symbol("xdot")[v])
     rows = sorted(set(slopes.sparsity().row()))
-    if len(rows) != len(q):
+    return (q, v, ca.densify(slopes[rows, :])) if len(rows) == len(q) else None
+
+
+def _of_second_order(system: System, vectors: Mapping[str, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """∂F/∂q'' of equations of second order, where it is symmetric: written in the order of the coordinates."""
+    found = _second_order_mass(system)
+    if found is None:
         return None
+    q, v, expression = found
     arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
-    function = ca.Function("mass", arguments, [ca.densify(slopes[rows, :])])
+    function = ca.Function("mass", arguments, [expression])
     mass = function(*(vectors[letter] for letter in ("t", "xdot", "x", "z", "u", "p"))).full()
     if not np.all(np.isfinite(mass)) or np.abs(mass - mass.T).max() > 1e-9 * np.abs(mass).max():
         return None

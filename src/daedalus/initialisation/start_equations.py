@@ -161,11 +161,13 @@ def _uniform(array: DerivativeArray, structure: Structure) -> JetEquations:
 
 
 def _invariants(array: DerivativeArray, stage_of: dict[tuple[int, int], int]) -> list[tuple[Row, ca.SX]]:
-    """What solutions keep at zero, each at the stage at which its unknowns are solved for."""
+    """What solutions keep at zero, held to it or not, each at the stage at which its unknowns are solved for."""
     own = {symbol_key(s): (j, k) for k, level in enumerate(array.y) for j, s in enumerate(elements(level))}
     pieces = []
-    kept = [entry for value in array.system.invariants.values() for entry in elements(column(value))]
-    for row, entry in zip(array.system.invariant_rows, kept, strict=True):
+    system = array.system
+    rows = (*system.invariant_rows, *system.watched_rows)
+    kept = [*system.invariants.values(), *system.watched.values()]
+    for row, entry in zip(rows, (e for value in kept for e in elements(column(value))), strict=True):
         stages = [stage_of.get(own[symbol_key(s)], 0) for s in ca.symvar(entry) if symbol_key(s) in own]
         pieces.append((Row(row, 0, max(stages, default=0)), entry))
     return pieces

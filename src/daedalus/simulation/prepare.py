@@ -186,7 +186,7 @@ class PreparedRun:
         parameters = self._p if p is None else p
         if plant.is_implicit or len(x0) != self.system.sizes["x"]:
             return False
-        if self.system.has_invariants and is_off(plant, drive, request.t0, x0, parameters, request.rtol):
+        if self.system.constrains_start and is_off(plant, drive, request.t0, x0, parameters, request.rtol):
             return False
         return vanishing_divisor(request.model, plant, drive, request.t0, x0, parameters) is None
 

@@ -84,27 +84,33 @@ inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexc
     return size <= rounding_enough ? size : failed;
 }
 
-inline bool ask_restart(Integration& s, ImplicitState& m, double* y) noexcept {
+// Asks the model for what lies behind an event, whose row before it is given; false where it has no answer.
+inline bool ask_restart(Integration& s, long long guard, const double* before, double* y) noexcept {
+    Guards& guards = s.guards;
     s.stage_time = s.t;
     if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
-    m.restart.arg[1] = y, m.restart.res[0] = m.spare_row;
-    const int failed = evaluate(m.restart);
+    guards.event = static_cast<double>(guard);
+    guards.restart.arg[1] = before, guards.restart.res[0] = guards.reset_rows;
+    const int failed = evaluate(guards.restart);
     s.abort_called |= failed == aborted;
     long long component = 0;
-    if (failed || first_not_finite(m.spare_row, s.n, component)) return false;
-    copy(m.spare_row, s.n, y);
+    if (failed || first_not_finite(guards.reset_rows, s.n, component)) {
+        s.culprit = {guard, Culprit::What::event};
+        return false;
+    }
+    copy(guards.reset_rows, s.n, y);
     return true;
 }
 
 // Makes the row y consistent; false where no values were found, and y is as before then. Where only an input jumped,
-// the states of a model of higher index stay, and the first step finds z.
+// the states of a model of higher index stay, and the first step finds z. What the model gave behind a reset stays.
 inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
     ImplicitState& m = implicit_of(s);
     m.restarted = true;
     m.singular_restart = false;
     m.stale_time = std::numeric_limits<double>::quiet_NaN();
     if (m.settle) return m.settle(s, y);
-    if (m.has_restart && moved) return ask_restart(s, m, y);
+    if (s.guards.has_restart && moved) return true;
     if (m.model.higher_index) {
         m.stale_time = s.t;
         return true;

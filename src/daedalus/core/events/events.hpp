@@ -350,14 +350,18 @@ inline Status fire(Integration& s) noexcept {
             }
             if (seen_moving && !std::equal(row, row + s.n, s.x)) note_heading(guards, guards.roots[r]);
             copy(row, s.n, s.x);
-            // The impulse of the constraints: positions first, then velocities.
-            if (s.linear.keeps_constraints)
-                if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
             if (s.implicit) {
                 guards_at(s, s.t, s.x, guards.now);
                 guards.written[guard] = guards.now[guard];
-                if (!solve_restart(s, s.x, true)) return restart_failure(s);
             }
+            if (guards.has_restart && !ask_restart(s, guard, s.stage, s.x)) {
+                copy(s.stage, s.n, s.x);  // the run ends before the event
+                return s.abort_called ? Status::aborted : Status::inconsistent;
+            }
+            // The impulse of the constraints: positions first, then velocities.
+            if (s.linear.keeps_constraints)
+                if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
+            if (s.implicit && !solve_restart(s, s.x, true)) return restart_failure(s);
             moved = true;
         }
         push_event(s.recorder.events, guard, s.t, s.stage, s.x, s.n);

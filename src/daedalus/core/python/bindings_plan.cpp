@@ -185,9 +185,11 @@ void add_projection(nb::handle projection, Plan& plan) {
 
 void add_restart(nb::handle restart, Plan& plan) {
     if (restart.is_none()) return;
-    if (!plan.request.implicit) refuse("only implicit models take a restart");
+    if (!plan.request.resets) refuse("a restart needs resets");
     const Function& function = model_function(restart, "restart");
-    check_model_function(function, plan, plan.row_size, "restart");
+    const std::vector<long long> expected{1, plan.row_size, plan.input_count, plan.parameter_count, 1};
+    if (function.size_in != expected || function.size_out != std::vector<long long>{plan.row_size})
+        refuse("restart must map (t, row, u, p, event) to a row");
     plan.restart = nb::borrow(restart);
     plan.request.restart = &function;
 }

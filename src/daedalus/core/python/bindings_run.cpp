@@ -33,6 +33,7 @@ const char* culprit_stage(const PythonRun& self) {
     switch (self.record->culprit.what) {
         case Culprit::What::state: return "state";
         case Culprit::What::derivative: return "derivative";
+        case Culprit::What::event: return "event";
         default: return "";
     }
 }

@@ -178,7 +178,8 @@ private:
         if (record_.status == Status::not_finite && s.linear.singular) record_.status = Status::singular;
         const bool blames = record_.status == Status::not_finite || record_.status == Status::step_too_small ||
                             record_.status == Status::newton_failed || record_.status == Status::singular ||
-                            record_.status == Status::rounding;
+                            record_.status == Status::rounding ||
+                            (record_.status == Status::inconsistent && s.culprit.what == Culprit::What::event);
         if (blames) record_.culprit = s.culprit;
         record_.mode_count = s.recorder.modes.count;
         record_.turns = s.guards.turns, record_.last_turned = s.guards.last_turned;

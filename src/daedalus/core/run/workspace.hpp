@@ -186,8 +186,6 @@ private:
         ImplicitCalls calls;
         calls.residual = connect_implicit(own(rhs_, *request.implicit->residual, request), request);
         calls.jacobian = connect_implicit(own(jacobian_caller_, *request.implicit->jacobian, request), request);
-        calls.has_restart = request.restart != nullptr;
-        if (request.restart) calls.restart = connect(own(restart_caller_, *request.restart, request), request);
         calls.has_drift = request.implicit->drift != nullptr;
         if (calls.has_drift) {
             calls.drift = connect_implicit(own(drift_caller_, *request.implicit->drift, request), request);
@@ -222,6 +220,11 @@ private:
         guards.values = connect(own(guard_caller_, *request.guards, request), request);
         if (request.resets) guards.resets = connect(own(reset_caller_, *request.resets, request), request);
         guards.has_resets = request.resets != nullptr;
+        guards.has_restart = request.restart != nullptr;
+        if (request.restart) {
+            guards.restart = connect(own(restart_caller_, *request.restart, request), request);
+            guards.restart.arg[4] = &guards.event;
+        }
         guards.count = count;
         guards.directions = request.directions.data();
         guards.actions = request.actions.data();

@@ -36,10 +36,10 @@ enum class Status {
     aborted,        // a callback asked to stop
 };
 
-// What stopped a run: a component and what of it was not finite.
+// What stopped a run: a component and what of it was not finite, or the event that nothing consistent lies behind.
 struct Culprit {
     long long component = -1;
-    enum class What { nothing, state, derivative } what = What::nothing;
+    enum class What { nothing, state, derivative, event } what = What::nothing;
 };
 
 struct Root {
@@ -50,9 +50,11 @@ struct Root {
 
 // Guard functions and what is known about their signs.
 struct Guards {
-    Call values, resets;
+    Call values, resets, restart;
     long long count = 0;
     bool has_resets = false;
+    bool has_restart = false;  // what lies behind a reset is asked of the model: (t, row before, u, p, event) -> row
+    double event = 0;          // the last argument of it
     // Functions of x' and z too, which a linear model solves for first.
     bool values_after_solve = false, resets_after_solve = false;
     const long long* directions = nullptr;   // -1 falling, +1 rising, 0 both, along the run
@@ -90,8 +92,8 @@ struct Guards {
 
 // The functions of an implicit model, connected to a run.
 struct ImplicitCalls {
-    Call residual, jacobian, restart, drift, below;
-    bool has_restart = false, has_drift = false;
+    Call residual, jacobian, drift, below;
+    bool has_drift = false;
 };
 
 // A linear model in a run: its matrix gives x' and z, keeps the constraints, or both; else another matrix keeps them.

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.events.restarted_state import restarted_state
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.errors import SolverError
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.start.restart import restarts
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,11 @@ class ResidualEvents:
         n, p = self.system.sizes["x"], case.p
         time = self.moves(guard, t, row, u, p)
         new, slope, _ = self.resets[guard].at(t, row, u, p)
-        behind = consistent_row(self.plant, t, np.concatenate([new, row[n:]]), u, p)
+        guess = np.concatenate([new, row[n:]])
+        if restarts(self.system):
+            found, slope = restarted_state(case, guard, t, row, u, slope)
+            guess = found.row
+        behind = consistent_row(self.plant, t, guess, u, p)
         if behind is None:
             raise SolverError(
                 f"Behind the event {self.system.events[guard].name!r} no values are consistent.",

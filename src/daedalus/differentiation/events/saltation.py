@@ -31,6 +31,13 @@ def event_times(v: Variational) -> ca.SX:
     return ca.vertcat(*(-ca.densify(change[e, :]) / rates[e] for e in range(guards.numel())))
 
 
+def written(v: Variational) -> ca.SX:
+    """y with what resets write into x and nothing else, one event after the other."""
+    after = v.form.applied(v.system, v.system.resets)
+    rest = v.y[v.x.numel() :]
+    return ca.vertcat(*(ca.vertcat(v.on_state(after[e, :].T), rest) for e in range(after.size1())))
+
+
 def resets(v: Variational) -> ca.SX:
     """y behind each event, one event after the other, as an expression of the arguments.
 

@@ -17,13 +17,14 @@ import numpy as np
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case, interval_of
+from daedalus.differentiation.events.formula_events import formula_events_of
 from daedalus.differentiation.events.residual_events import events_of
 from daedalus.differentiation.steps.discrete import nominal_settings, nominal_tables, states_again
 from daedalus.differentiation.steps.frozen_steps import pieces
 from daedalus.differentiation.steps.implicit_adjoint import implicit_pullback_of
 from daedalus.differentiation.steps.rosenbrock_adjoint import rosenbrock_pullback_of
 from daedalus.differentiation.steps.stepwise import family_of
-from daedalus.differentiation.variational.error_controlled import check_finished
+from daedalus.differentiation.variational.finished import check_finished
 from daedalus.integrators.methods import is_implicit
 from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.integrators.tableaux.tableau import Tableau
@@ -33,6 +34,7 @@ from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.projection import projection
 from daedalus.simulation.result.ending import ENDINGS, Ending
+from daedalus.simulation.start.restart import restarts
 
 # Steps of the first segment; each later one has as many more.
 SEGMENT = 16
@@ -73,7 +75,7 @@ class Pullbacks:
 
     def _event(self, k: int) -> Compiled | None:
         """Transposed saltation: r_vᵀ κ - g_vᵀ (r_x f⁻ + r_t - f⁺)ᵀ κ / (g_t + g_x f⁻)."""
-        if not self.system.events[k].resets:
+        if not self.system.events[k].resets or restarts(self.system):
             return None
         t, x = self._point[:2]
         guard = self.form.applied(self.system, self.system.guards[k])
@@ -175,7 +177,9 @@ def _event(case: Case, guard: int, t: float, before: np.ndarray, weights: np.nda
         pulled = weights @ events_of(plant).jump(case, guard, t, before, case.u_at(t)).slopes
         return pulled[:n], pulled[n : n + nu], pulled[n + nu :]
     event = pullbacks_of(plant).events[guard]
-    assert event is not None
+    if event is None:  # a reset that is followed by a search
+        pulled = weights @ formula_events_of(plant).jump(case, guard, t, before[:n], case.u_at(t)).slopes
+        return pulled[:n], pulled[n : n + nu], pulled[n + nu :]
     return event.core(np.array([t]), before[:n], case.u_at(t), case.p, weights)
 
 

@@ -22,7 +22,8 @@ from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.steps.frozen_steps import breakpoints, pieces, run_on_steps
 from daedalus.differentiation.steps.stepwise import family_of
 from daedalus.differentiation.variational.augmented import AnyAugmented, Augmented
-from daedalus.differentiation.variational.error_controlled import check_finished, refuse_second_order_events
+from daedalus.differentiation.variational.error_controlled import refuse_second_order_events
+from daedalus.differentiation.variational.finished import check_finished
 from daedalus.differentiation.variational.recorded import PassedEvent, Recorded, joined
 from daedalus.integrators.methods import choose_method, is_implicit
 from daedalus.integrators.tableaux.core_tableau import core_tableau

@@ -12,16 +12,19 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events import saltation
+from daedalus.differentiation.events.formula_events import formula_events_of
 from daedalus.differentiation.variational import kept_invariants
 from daedalus.differentiation.variational.core_rows import CoreRows
 from daedalus.differentiation.variational.formula_rows import FormulaRows
 from daedalus.differentiation.variational.residual_augmented import ResidualAugmented, inputs_with_weights
+from daedalus.differentiation.variational.restart_function import restart_function
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.start.restart import restarts
 
 
 class Augmented:
@@ -60,8 +63,18 @@ class Augmented:
 
     @cached_property
     def resets(self) -> Compiled:
-        """y behind each event."""
-        return self._compiled("saltation", saltation.resets(self.variational))
+        """y behind each event; only what is written into x where a search follows, see `restart`."""
+        expression = saltation.written if self.restarts else saltation.resets
+        return self._compiled("saltation", expression(self.variational))
+
+    @property
+    def restarts(self) -> bool:
+        """Whether what lies behind a reset follows from a search."""
+        return restarts(self.plant.system)
+
+    def restart(self, case: Case) -> Any:
+        """What lies behind an event, for the core."""
+        return restart_function(case, self.variational.arguments[2].numel(), self.layout.size, self.behind)
 
     @cached_property
     def event_times(self) -> ca.Function:
@@ -93,8 +106,13 @@ class Augmented:
 
     def behind(self, case: Case, guard: int, t: float, y: np.ndarray) -> np.ndarray:
         """y behind an event."""
-        if self.variational.order == 2:
+        if self.variational.order == 2 or not self.plant.system.events[guard].resets:
             return y
+        if self.restarts:
+            S = self.layout.sensitivities(y[None])[0]
+            varied = np.concatenate([S, case.given_slopes(self.variational.directions, t)])
+            jump = formula_events_of(self.plant).jump(case, guard, t, y[: self.layout.n], case.u_at(t))
+            return self.layout.packed(jump.row, jump.slopes @ varied, np.zeros((self.layout.n, 0)))
         u = inputs_with_weights(case, t, case.interval_at(t))
         rows = self.resets.core(np.array([t]), y, u, case.p)[0]
         return rows.reshape(-1, len(y))[guard]

@@ -1,7 +1,7 @@
 """Variational equations with error control: state and sensitivities are one system in one error test.
 
 The absolute tolerance of ∂x_i/∂θ_j is that of x_i divided by the size of θ_j. Events carry the sensitivities across by
-saltation, inside the core; at second order an event that resets anything ends the run with an error.
+saltation, inside the core where resets are formulas; at second order an event that resets anything is an error.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from daedalus import _core
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.variational.augmented import AnyAugmented, Augmented
+from daedalus.differentiation.variational.finished import check_finished
 from daedalus.differentiation.variational.recorded import PassedEvent, Recorded
 from daedalus.errors import SolverError
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.recorded_run import Dense, Work
-from daedalus.simulation.run.stop_reason import stop_of
 
 
 def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded | None:
@@ -28,29 +28,33 @@ def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) ->
     call = {**settings.call, "atol": augmented.tolerances(settings.call["atol"], sizes)}
     if "projection" in call:
         call["projection"] = (augmented.exact if moves_far(case) else augmented.tangential).core
-    if system.events:
-        call.update(event_call(augmented), guards=augmented.guards.core)
-        call["resets"] = augmented.resets.core if augmented.variational.order == 1 else None
     u, tables = core_inputs(case)
     if tables:
         call["tables"] = tables
+    for name in ("guards", "directions", "actions", "occurrences", "resets", "restart"):
+        call.pop(name, None)
+    if system.events:
+        call.update(event_call(augmented), guards=augmented.guards.core)
+        if augmented.variational.order == 1:
+            call["resets"] = augmented.resets.core
+            call["restart"] = augmented.restart(case) if augmented.restarts else None
     run = _core.integrate(augmented.rhs.core, settings.core_method, case.t0, case.t1, y0, u, case.p, **call)
     if run.status == Ending.STIFF:
         return None
-    events = tuple(PassedEvent(guard, t, before, after) for guard, t, before, after in run.events)
+    passed = tuple(PassedEvent(guard, t, before, after) for guard, t, before, after in run.events)
     if augmented.variational.order == 2:
-        refuse_second_order_events(case, [event.guard for event in events])
+        refuse_second_order_events(case, [event.guard for event in passed])
     check_finished(case, run, run.culprit, augmented.layout.width)
     work = Work(steps=run.steps, rejected=run.rejected, rhs=run.rhs_calls, seconds=run.seconds)
-    return Recorded(run.t, run.x, lambda: Dense(*run.dense()), ENDINGS[run.status], work, events)
+    return Recorded(run.t, run.x, lambda: Dense(*run.dense()), ENDINGS[run.status], work, passed)
 
 
 def moves_far(case: Case) -> bool:
     """Whether a step may be moved onto the invariants by more than a tolerance; then the move is differentiated itself.
 
-    Behind a reset, and at fixed step, where the variational equations so become the derivative of the steps.
+    So it is at fixed step, where the variational equations become the derivative of the steps.
     """
-    return bool(case.system.events) or case.limits.get("step") is not None
+    return case.limits.get("step") is not None
 
 
 def event_call(augmented: AnyAugmented) -> dict[str, Any]:
@@ -74,22 +78,4 @@ def refuse_second_order_events(case: Case, guards: list[int]) -> None:
         f"{', '.join(acting)} resets the state within the span",
         because="the second derivative of the time of the event enters, with derivatives of f on both sides.",
         remedy="order=1, or a span that ends before the event",
-    )
-
-
-def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 0) -> None:
-    """Raise a SolverError where the run did not get to its end; a bad choice of redundant constraints ends a part only.
-
-    entry: where what stopped a run with derivatives stands in y, whose first `width` entries are the states.
-    """
-    ending = ENDINGS[run.status]
-    if ending.success or (case.redundancy is not None and ending.may_be_bad_constraints and len(run.t) > 1):
-        return
-    limits, sensitive = case.settings, entry is not None and entry >= width
-    stop = stop_of(run, case.system, limits.max_steps, limits.time_limit, culprit=-1 if sensitive else entry)
-    facts = [stop.sentence]
-    if sensitive:
-        facts.append("it is a sensitivity that stopped the run; the states alone may go on")
-    raise SolverError(
-        f"The run of {case.system.name!r} with its derivatives stopped early.", facts, remedy=ending.remedy
     )

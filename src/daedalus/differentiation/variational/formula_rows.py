@@ -21,6 +21,7 @@ from daedalus.differentiation.variational.core_rows import CoreRows
 from daedalus.differentiation.variational.residual_augmented import inputs_with_weights
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.start.restart import restarts
 
 
 class FormulaRows(CoreRows):
@@ -125,6 +126,9 @@ class FormulaRows(CoreRows):
 
     @cached_property
     def resets(self) -> Compiled | None:
-        """The rows behind each event, by saltation."""
+        """The rows behind each event, by saltation; only what is written into x where a search follows."""
         v = self._variational
-        return self._of_rows("resets", saltation.resets(v), True) if v.system.events and v.order == 1 else None
+        if not v.system.events or v.order == 2:
+            return None
+        expression = saltation.written if restarts(v.system) else saltation.resets
+        return self._of_rows("resets", expression(v), True)

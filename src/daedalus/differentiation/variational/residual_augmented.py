@@ -20,6 +20,7 @@ from daedalus.differentiation.variational.residual_variational import ResidualVa
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.start.restart import restarts
 
 
 class ResidualAugmented(CoreRows):
@@ -148,9 +149,19 @@ class ResidualAugmented(CoreRows):
         return compile_function(ca.Function("guards", [v.t, row, s["u"], v.p], [guards]))
 
     @cached_property
-    def resets(self) -> None:
-        """What lies behind an event is solved for outside the core."""
-        return None
+    def resets(self) -> Compiled | None:
+        """What is written into x where a search follows; else what lies behind an event is solved for elsewhere."""
+        v, s = self.variational, self._symbols
+        if not restarts(v.system) or v.order == 2:
+            return None
+        row = ca.SX.sym("row", 2 * s["X"].numel() + s["Z"].numel())
+        own, n = row[v.places[: self.layout.width].tolist()], self.layout.n
+        rows = []
+        for e in range(len(v.system.events)):
+            after, places = ca.SX(row), v.places[:n].tolist()
+            after[places] = ca.substitute(v.system.resets[e, :].T, v.row, own)
+            rows.append(after)
+        return compile_function(ca.Function("resets", [v.t, row, s["u"], v.p], [ca.densify(ca.vertcat(*rows))]))
 
     def guard_values(self, case: Case, t: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and rates of all guards at rows, (times, events) each."""

@@ -165,6 +165,11 @@ class System:
         """What solutions keep at zero but nothing holds them to, by name: constraints of a reduction that may drift."""
         return {name: ca.SX(value) for name, value in self._watched.items()}
 
+    @property
+    def constrains_start(self) -> bool:
+        """Whether a start has to obey more than the equations as they stand: what is kept, and what is watched only."""
+        return bool(self._invariants) or bool(self._watched)
+
     @cached_property
     def function(self) -> ca.Function:
         """F(t, xdot, x, z, u, p) as a CasADi function."""

@@ -15,7 +15,6 @@ from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.projection import projection
-from daedalus.simulation.plant.sparse_projection import projection_by_solves
 from daedalus.simulation.result.records_of_models import InvariantsNotKept
 
 
@@ -51,12 +50,7 @@ class ExplicitPlant(Plant):
     @cached_property
     def projection(self) -> Any:
         """The state moved onto the invariants; None where there are none, or too many to be kept so."""
-        # A reset may lead far off the constraints: the way back is the impulse that the matrix of the model gives.
         try:
-            if self.system.invariants and any(event.resets for event in self.system.events):
-                by_solves = projection_by_solves(self.system)
-                if by_solves is not None:
-                    return by_solves
             return self._shortest_way()
         except SolverError as error:
             self.notes += (InvariantsNotKept(tuple(error.facts)),)

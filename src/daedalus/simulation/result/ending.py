@@ -164,6 +164,7 @@ class Obstacle(StrEnum):
     CONFLICT = "constraints in conflict"
     OTHER_RANK = "another number of independent constraints"
     STANDSTILL = "no step"
+    REFUSED_RESET = "a reset that is refused"
 
 
 @dataclass(frozen=True)

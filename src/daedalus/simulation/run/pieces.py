@@ -33,7 +33,7 @@ from daedalus.simulation.result.records_on_the_way import SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.settings import Settings
-from daedalus.simulation.run.stop_reason import sliding, stop_of
+from daedalus.simulation.run.stop_reason import refused_reset, sliding, stop_of
 from daedalus.simulation.start.vanishing_divisor import passages
 
 # So many pieces in a row without a step lead nowhere.
@@ -175,6 +175,15 @@ def _standstill(t: float) -> Stop:
     return Stop(Ending.STUCK, t, what, obstacle=Obstacle.STANDSTILL)
 
 
+def _refused(run: Any, settings: Settings, drive: Drive, p: np.ndarray) -> Stop | None:
+    """The end at an event whose reset is refused."""
+    if run.culprit_stage != "event" or settings.restart is None:
+        return None
+    t, event = float(run.stop_time), int(run.culprit)
+    error = settings.restart.refusal(t, np.array(run.end), drive.at_time(t), p, event)
+    return None if error is None else refused_reset(t, settings.plant.system.events[event].name, error)
+
+
 def explain(
     run: Any,
     settings: Settings,
@@ -185,7 +194,7 @@ def explain(
 ) -> Outcome:
     """What the core reports, as records; `why` this method was taken where it was not asked for."""
     limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
-    stop = stop_of(run, settings.plant.system, *limits, events=settings.events)
+    stop = _refused(run, settings, drive, p) or stop_of(run, settings.plant.system, *limits, events=settings.events)
     told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
     if settings.switches is not None:
         changes = settings.changes_in_time(p, span, run.stop_time)

@@ -27,15 +27,12 @@ from daedalus.simulation.inputs.input_elements import gathered_inputs
 from daedalus.simulation.inputs.jumps_differentiated import jumps_differentiated
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.inputs.tables_in_constraints import check_tables
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Request, checked_numbers
 from daedalus.simulation.run.settings import Settings, settings_of
-from daedalus.simulation.start.restart import with_restart
 
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
@@ -101,16 +98,7 @@ def road_through(
         momentum_form(closed)
     tolerances, locate = (request.rtol, request.atol), request.locate_switches
     settings = settings_of(closed, method, *tolerances, *request.limits, locate_switches=locate)
-    if _restarts(settings.plant):
-        settings = with_restart(settings, request.model)
-    return Road(request, system, closed, method, settings, drive, left, why)
-
-
-def _restarts(plant: Plant) -> bool:
-    """Whether dependent states are solved for again behind a reset."""
-    if not isinstance(plant, ImplicitPlant) or not any(event.resets for event in plant.system.events):
-        return False
-    return plant.index.largest > 1
+    return Road(request, system, closed, method, settings.with_moving_inputs(left), drive, left, why)
 
 
 def implicit_road(request: Request, reason: str) -> Road:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from daedalus.simulation.result.records_of_methods import (
 )
 from daedalus.simulation.run.fitting_method import caveats, check_fits
 from daedalus.simulation.run.request import checked_numbers
+from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.condition_times import condition_times
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class Settings:
     stops: ca.Function | None = None
     # Dependent states and the equations in their place, where parameters choose the states.
     choice: tuple[Sequence[int], Sequence[int]] = ((), ())
+    # What lies behind resets where states depend on each other.
+    restart: Restart | None = None
 
     @cached_property
     def plan(self) -> _core.Plan:
@@ -83,9 +86,16 @@ class Settings:
     def begins_anywhere(self) -> bool:
         """Whether every state is a start: nothing constrains it, and no formula divides by what may vanish."""
         plant = self.plant
-        if plant.is_implicit or plant.system.has_invariants:
+        if plant.is_implicit or plant.system.constrains_start:
             return False
         return not isinstance(plant, ExplicitPlant) or not plant.form.divisors
+
+    def with_moving_inputs(self, inputs: Mapping[str, object]) -> Settings:
+        """The same for inputs that are more than numbers, whose derivatives matter behind a reset."""
+        if self.restart is None:
+            return self
+        restart = self.restart.driven_by(inputs)
+        return replace(self, call={**self.call, "restart": restart.function(self.core_plant.system)}, restart=restart)
 
     def core_parameters(self, p: np.ndarray) -> np.ndarray:
         """p as the core takes it: the modes of switches follow, which it finds itself."""
@@ -150,6 +160,9 @@ def _checked(
         call["watch_stiffness"] = True
     if system.events or (switches is not None and switches.count):
         call.update(_events(core_plant, 0 if switches is None else switches.count))
+    restart = Restart(plant, rtol) if restarts(system) else None
+    if restart is not None:
+        call["restart"] = restart.function(core_plant.system)
     if isinstance(plant, ImplicitPlant):
         notes += caveats(plant, method)
         if switches_of(system) is not None:
@@ -161,7 +174,7 @@ def _checked(
     chosen = (core_method, choice.name, reason_of(method, choice.name, rtol, numbers["step"]))
     core = _core_model(core_plant, choice.name)
     ends = numbers["max_steps"], numbers["time_limit"]
-    return Settings(plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes)
+    return Settings(plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart)
 
 
 def _core_model(plant: Plant, method: str) -> Any:

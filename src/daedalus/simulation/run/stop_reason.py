@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.initialisation.reset_refusals import RefusedReset
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
@@ -49,6 +50,15 @@ def stop_of(
     return Stop(
         ending, float(run.stop_time), what, tuple(facts), _remedy(run, ending, places["culprit"]),
         (variable,) if variable else (), (equation,) if equation else (), event,
+    )  # fmt: skip
+
+
+def refused_reset(t: float, event: str, error: RefusedReset) -> Stop:
+    """The end of a run at an event whose reset contradicts the equations or leaves a choice."""
+    what = f"{error.what[:1].lower()}{error.what[1:].rstrip('.')} at {time_text(t)}"
+    return Stop(
+        Ending.INCONSISTENT, t, what, tuple(error.facts), error.remedy, error.candidates, event=event,
+        obstacle=Obstacle.REFUSED_RESET,
     )  # fmt: skip
 
 

@@ -7,54 +7,63 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+import casadi as ca
 import numpy as np
 
-from daedalus.errors import DaedalusError, InconsistentStartError
+from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.initialise import initialise
-from daedalus.model.model import Model, as_system
-from daedalus.model.system.closed_loop import opened
+from daedalus.initialisation.start import Start as ConsistentStart
+from daedalus.model.expressions import concatenate
+from daedalus.model.model import as_system
+from daedalus.model.names import split_index
 from daedalus.model.system.system import System
+from daedalus.model.values import given_start
 from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plant import Plant, labels_of
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_models import StartCompleted, StartMoved
+from daedalus.simulation.run.request import Request
+from daedalus.simulation.start.allowed_share import allowed_share
 
 
 def consistent_start(
-    model: Model | System,
-    plant: Plant,
-    drive: Drive,
-    t0: float,
-    x0: np.ndarray,
-    p: np.ndarray,
-    rtol: float,
-    given: tuple[object, Mapping[str, object] | None, Mapping[str, object] | None],
-) -> tuple[np.ndarray, tuple[Record, ...]]:
-    """The states at the start and what was done about them; `given` is start, inputs and parameters as they came."""
-    off = _off_by(plant, drive, t0, x0, p, rtol)
+    request: Request, left: Mapping[str, object], plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray,
+    start: Any,
+) -> tuple[np.ndarray, tuple[Record, ...]]:  # fmt: skip
+    """The states at the start and what was done about them; `left` are the inputs that the run's system takes."""
+    off = _off_by(plant, drive, t0, x0, p, request.rtol)
     if not off:
         return x0, ()
-    start, inputs, parameters = given
     try:
-        # A reduction may add variables, or derivatives of algebraic ones as states.
-        own = as_system(model).labels
-        known = {*own["x"], *own["xdot"], *own["z"]}
-        added = [label for label in plant.system.labels["x"] if label not in known]
-        whole = opened(plant.system) if added else model
-        found = initialise(whole, start, inputs=inputs, parameters=parameters, time=t0)
-        moved = np.array([found[label] for label in plant.system.labels["x"]], dtype=float)
+        found, labels = _initialised(request, left, plant.system, t0, p, start), plant.system.labels["x"]
     except InconsistentStartError as error:
+        if _may_drift(plant, drive, t0, x0, p, request.rtol, start):
+            return x0, ()
         raise in_terms_of_start(error, off) from None
-    except DaedalusError:  # a start that only the reduced system has names for
-        raise _off(off) from None
-    if _off_by(plant, drive, t0, moved, p, rtol):
+    moved = np.array([found[label] for label in labels], dtype=float)
+    if _off_by(plant, drive, t0, moved, p, request.rtol):
         raise _off(off)
-    labels = plant.system.labels["x"]
     if found.moved is not None:
         return moved, (StartMoved(found.moved.names, found.moved.share),)
     changed = [(label, float(moved[k])) for k, label in enumerate(labels) if abs(moved[k] - x0[k]) > 1e-9]
     return moved, (StartCompleted(tuple(changed)),)
+
+
+def _initialised(
+    request: Request, left: Mapping[str, object], system: System, t0: float, p: np.ndarray, start: Any
+) -> ConsistentStart:
+    """The start of the model as it is written where that has all states of the run, else of the system that is run."""
+    own = as_system(request.model).labels
+    known = {*own["x"], *own["xdot"], *own["z"]}
+    if all(label in known for label in system.labels["x"]):
+        given = {"inputs": request.inputs, "parameters": request.parameters}
+        return initialise(request.model, start, **given, time=t0)
+    # A reduction made further states: derivatives of algebraic variables, or combinations of others.
+    inputs = {name: value for name, value in left.items() if split_index(name)[0] in system.places}
+    parameters = dict(zip(system.labels["p"], p.tolist()))
+    return initialise(system, start, inputs=inputs, parameters=parameters, time=t0)
 
 
 def is_off(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> bool:
@@ -64,24 +73,37 @@ def is_off(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray,
 
 def check_on_invariants(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> None:
     """Refuse a start that violates what the model keeps."""
-    off = _off_by(plant, drive, t0, x0, p, rtol)
+    off = _off_by(plant, drive, t0, x0, p, rtol, watched=False)
     if off:
         raise _off(off)
 
 
-def allowed_share(rtol: float) -> float:
-    """By which share of their size given states may be off what the model keeps, for the tolerance of a run."""
-    return max(1e-8, 10 * rtol)
+def _may_drift(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float, start: Any) -> bool:
+    """Whether a start is off only what nothing holds a run to, in states that are given: an error that is meant."""
+    if _off_by(plant, drive, t0, x0, p, rtol, watched=False):
+        return False
+    system = plant.system
+    given = ~np.isnan(given_start(system, start)["x"]) if start is None or isinstance(start, Mapping) else None
+    watched = ca.jacobian_sparsity(concatenate(system.watched.values()), system.symbol("x"))
+    return given is None or bool(np.all(given[sorted(set(watched.get_triplet()[1]))]))
 
 
-def _off_by(plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float) -> list[str]:
+def _off_by(
+    plant: Plant, drive: Drive, t0: float, x0: np.ndarray, p: np.ndarray, rtol: float, watched: bool = True
+) -> list[str]:
     """What the start violates, the worst first; nothing where it is on all that the model keeps."""
-    values = plant.invariants.core(np.array([t0]), x0, drive.at_time(t0), p)[0]
-    largest, small = np.abs(values).max(), allowed_share(rtol)
+    values = _left(plant, watched, np.array([t0]), x0, drive.at_time(t0), p)
+    largest, small = np.abs(values).max(initial=0.0), allowed_share(rtol)
     if largest <= small or largest <= small * np.abs(x0).max(initial=0.0):
         return []
-    names = plant.invariant_labels
+    names = [*plant.invariant_labels, *labels_of(plant.system.watched)]
     return [f"{names[k]} is off by {abs(values[k]):.3g}" for k in np.argsort(-np.abs(values))[:3] if values[k] != 0]
+
+
+def _left(plant: Plant, watched: bool, *point: np.ndarray) -> np.ndarray:
+    """What is left of what a run is held to, and of what is only watched if asked for."""
+    kept = plant.invariants.core(*point)[0] if plant.system.has_invariants else np.zeros(0)
+    return np.concatenate([kept, plant.watched.core(*point)[0]]) if watched and plant.system.watched else kept
 
 
 def in_terms_of_start(error: InconsistentStartError, off: list[str]) -> InconsistentStartError:

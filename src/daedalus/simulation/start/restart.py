@@ -1,46 +1,121 @@
-"""After a reset in a model of index 2 or 3 dependent states are solved for again, not only z and x'.
+"""Behind a reset of states that depend on each other the core asks for a consistent row: the rule is `ResetRule`.
 
-What a reset wrote is where the search begins: positions move onto the constraints first, then velocities by the
-smallest impulse, both in the mass metric for mechanics (`dd.initialise` with every state free).
+Explicit and implicit runs ask for the same, with rows x and (x, z, x').
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from daedalus import _core
-from daedalus.errors import InconsistentStartError
-from daedalus.initialisation.initialise import initialise
-from daedalus.model.model import Model, as_system
+from daedalus.errors import SingularModelError
+from daedalus.initialisation.behind_reset import Behind, reset_rule
+from daedalus.initialisation.input_values import input_jet
+from daedalus.initialisation.reset_refusals import RefusedReset
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.simulation.run.settings import Settings
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.variable_index import variable_index
+from daedalus.simulation.start.allowed_share import allowed_share
 
 
-def with_restart(settings: Settings, model: Model | System) -> Settings:
-    """The settings with the function that the core asks for a consistent row behind a reset."""
-    system = settings.plant.system
-    source = model if as_system(model) is system else system
-    sizes, width = system.sizes, 2 * system.sizes["x"] + system.sizes["z"]
-    of_p = settings.core_plant.system.sizes["p"]
-    function = _core.Function("restart", [1, width, sizes["u"], of_p], [width])
-    states = [variable.name for variable in system.of_kind("state")]
-    rates = [name for name, place in system.places.items() if place.letter == "x" and name not in states]
+def restarts(system: System) -> bool:
+    """Whether a reset of one state may move another: something is reset, and states depend on each other."""
+    return once(system, _depend)
 
-    def restart(t: np.ndarray, row: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
-        values = dict(zip(system.labels["x"], row[: sizes["x"]].tolist()))
-        inputs = dict(zip(system.labels["u"], u.tolist()))
-        parameters = dict(zip(system.labels["p"], p.tolist()))
+
+def _depend(system: System) -> bool:
+    if not any(event.resets for event in system.events):
+        return False
+    if system.has_invariants or system.watched or system.choices:
+        return True
+    try:
+        return variable_index(system).largest > 1
+    except SingularModelError:
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class Restart:
+    """What lies behind the events of a run. inputs: those that are more than numbers, by name."""
+
+    plant: Plant
+    rtol: float
+    inputs: Mapping[str, object] = field(default_factory=dict)
+
+    def driven_by(self, inputs: Mapping[str, object]) -> Restart:
+        """The same with inputs, of which those that are numbers do not matter."""
+        places = self.plant.system.places
+        moving = {name: value for name, value in inputs.items() if name in places and not _is_number(value)}
+        return replace(self, inputs=moving)
+
+    def behind(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> Behind:
+        """The values behind an event at a row; a RefusedReset where there are none."""
+        system = self.plant.system
+        jet = _jet_of(system, self.inputs, t, u)
+        before = self._before(t, row, u, p)
+        return reset_rule(system).behind(event, t, before, jet, p, allowed_share(self.rtol))
+
+    def row(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> np.ndarray:
+        """The row behind an event; not a number where it is refused."""
+        if not self.plant.system.events[event].resets:
+            return row
         try:
-            found = initialise(
-                source, values, free=[*states, *rates], inputs=inputs, parameters=parameters, time=float(t[0])
-            )
-        except InconsistentStartError:
-            return np.full(width, np.nan)
-        return np.concatenate([found.vectors[letter] for letter in ("x", "z", "xdot")])
+            found = self.behind(t, row, u, p, event)
+        except RefusedReset:
+            return np.full(len(row), np.nan)
+        return found.row if self.plant.is_implicit else found.vector("x")
 
-    function.set_python(restart)
-    call: dict[str, Any] = {**settings.call, "restart": function}
-    return replace(settings, call=call)
+    def refusal(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> RefusedReset | None:
+        """Why nothing lies behind an event."""
+        try:
+            self.behind(t, row, u, p, event)
+        except RefusedReset as error:
+            return error
+        return None
+
+    def _before(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray) -> dict[str, np.ndarray]:
+        plant, n, nz = self.plant, self.plant.system.sizes["x"], self.plant.system.sizes["z"]
+        if plant.is_implicit:
+            return {"x": row[:n], "z": row[n : n + nz], "xdot": row[n + nz :]}
+        point = (np.array([[t]]), row[None, :], u[None, :], p)
+        z = plant.readout.core.evaluate_many(*point)[0][0][:nz]
+        return {"x": row, "z": z, "xdot": plant.rhs.core.evaluate_many(*point)[0][0][:n]}
+
+    def function(self, twin: System) -> Any:
+        """The same for the core, whose system may have modes behind its inputs and parameters."""
+        sizes, width = self.plant.system.sizes, _width(self.plant)
+        function = _core.Function("restart", [1, width, twin.sizes["u"], twin.sizes["p"], 1], [width])
+
+        def restart(t: np.ndarray, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: np.ndarray) -> np.ndarray:
+            given = u[: sizes["u"]].copy(), p[: sizes["p"]].copy()
+            return self.row(float(t[0]), row.copy(), *given, int(event[0]))
+
+        function.set_python(restart)
+        return function
+
+
+def _width(plant: Plant) -> int:
+    sizes = plant.system.sizes
+    return 2 * sizes["x"] + sizes["z"] if plant.is_implicit else sizes["x"]
+
+
+def _jet_of(system: System, inputs: Mapping[str, object], t: float, u: np.ndarray) -> Callable[[int], np.ndarray]:
+    """u and its derivatives at a time: numbers are constant, all else is differentiated."""
+
+    def jet(order: int) -> np.ndarray:
+        found = np.zeros((order + 1, len(u)))
+        if order and inputs:
+            found = input_jet(system, inputs, t, order, [])
+        found[0] = u
+        return found
+
+    return jet
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number)) or (isinstance(value, np.ndarray) and value.dtype.kind in "fiu")

@@ -19,7 +19,8 @@ from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.request import Request, Start
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings
-from daedalus.simulation.start.consistent_start import allowed_share, check_on_invariants, consistent_start, is_off
+from daedalus.simulation.start.allowed_share import allowed_share
+from daedalus.simulation.start.consistent_start import check_on_invariants, consistent_start, is_off
 from daedalus.simulation.start.implicit_start import first_row
 
 
@@ -30,9 +31,8 @@ def start_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> tupl
     if plant.is_implicit:
         return _implicit_row(road, t0, p, start), drive
     row = system.default_start if start is None else read_start(plant, drive, start, t0, p, settings)
-    if system.has_invariants:
-        given = (start, request.inputs, request.parameters)
-        row, done = consistent_start(request.model, plant, drive, t0, row, p, request.rtol, given)
+    if system.constrains_start:
+        row, done = consistent_start(request, road.inputs, plant, drive, t0, row, p, start)
         drive = drive._replace(notes=(*drive.notes, *done)) if done else drive
     return row, drive
 
@@ -42,7 +42,7 @@ def _implicit_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> 
     plant, drive, rtol = road.settings.plant, road.drive, road.request.rtol
     assert isinstance(plant, ImplicitPlant)
     row = first_row(road.request.model, plant, drive, start, road.inputs, t0, p, allowed=allowed_share(rtol))
-    if not plant.system.has_invariants or not is_off(plant, drive, t0, row, p, rtol):
+    if not plant.system.constrains_start or not is_off(plant, drive, t0, row, p, rtol):
         return row
     if _has_open_states(road.request, plant.system, start):
         whole = first_row(road.request.model, plant, drive, start, road.request.inputs or {}, t0, p, at_once=False)

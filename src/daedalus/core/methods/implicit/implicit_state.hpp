@@ -18,8 +18,8 @@ inline namespace DAEDALUS_ISA {
 struct ImplicitState {
     const ImplicitModel& model;
     const long long states, unknowns;
-    Call residual, jacobian, restart, drift, below;
-    bool has_restart = false, has_drift = false;
+    Call residual, jacobian, drift, below;
+    bool has_drift = false;
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
     bool singular_restart = false;  // behind a jump the equations do not determine z and x'
     // Behind a jump at this time z is still that of before: the first step finds it.
@@ -53,10 +53,8 @@ struct ImplicitState {
           unknowns(m.unknowns),
           residual(calls.residual),
           jacobian(calls.jacobian),
-          restart(calls.restart),
           drift(calls.drift),
           below(calls.below),
-          has_restart(calls.has_restart),
           has_drift(calls.has_drift),
           memory(static_cast<long long>(m.dot_place.size() + m.all_place.size()) + 8 * padded(m.unknowns) +
                  room_for_columns(m) + extra),

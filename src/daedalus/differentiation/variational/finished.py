@@ -1,0 +1,28 @@
+"""Refuse to differentiate a run that did not get to its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daedalus.differentiation.case import Case
+from daedalus.errors import SolverError
+from daedalus.simulation.result.ending import ENDINGS
+from daedalus.simulation.run.stop_reason import stop_of
+
+
+def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 0) -> None:
+    """Raise a SolverError where the run did not get to its end; a bad choice of redundant constraints ends a part only.
+
+    entry: where what stopped a run with derivatives stands in y, whose first `width` entries are the states.
+    """
+    ending = ENDINGS[run.status]
+    if ending.success or (case.redundancy is not None and ending.may_be_bad_constraints and len(run.t) > 1):
+        return
+    limits, sensitive = case.settings, entry is not None and entry >= width
+    stop = stop_of(run, case.system, limits.max_steps, limits.time_limit, culprit=-1 if sensitive else entry)
+    facts = [stop.sentence]
+    if sensitive:
+        facts.append("it is a sensitivity that stopped the run; the states alone may go on")
+    raise SolverError(
+        f"The run of {case.system.name!r} with its derivatives stopped early.", facts, remedy=ending.remedy
+    )

@@ -1,0 +1,253 @@
+"""What lies behind a reset: assigned names are given, the rest keep their values where the equations let them.
+
+What the equations and the assigned names determine is solved for, and so are all variables that nobody wrote as states.
+If a state that could stay has to move, there are as many ways as such states: that is refused, with the candidates. In
+mechanics positions stay and velocities move by the smallest impulse, in the metric of the masses; what a reset writes
+against the constraints of a mechanism is met by their impulse in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.structure.numeric_index import STILL
+from daedalus.errors import InconsistentStartError
+from daedalus.initialisation.conflicts import explain
+from daedalus.initialisation.freedom import LARGEST, null_over, row_reduced
+from daedalus.initialisation.jet_equations import JetEquations
+from daedalus.initialisation.mass_metric import MassMetric, mass_metric
+from daedalus.initialisation.reset_refusals import RefusedReset, contradicts, leaves_choice
+from daedalus.initialisation.search import Search, SearchOutcome
+from daedalus.initialisation.start_equations import start_equations
+from daedalus.initialisation.written_states import written_states
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.reduction.selection.selected_states import without_choice
+
+LETTERS = ("x", "z", "xdot")
+# Values of a run that leave no more than this of an equation, as a share of its terms, lie on it.
+ON_EQUATIONS = 1e-11
+
+Inputs = Callable[[int], np.ndarray]  # u and its derivatives up to an order, (order + 1, nu)
+
+
+@dataclass(frozen=True, eq=False)
+class Behind:
+    """Values behind a reset as a jet, and how they follow: what was held of it, and what moved in the mass metric."""
+
+    search: Search
+    values: np.ndarray
+    held: np.ndarray
+    by_mass: np.ndarray
+
+    def vector(self, letter: str) -> np.ndarray:
+        """x, z or xdot."""
+        eq = self.search.equations
+        size = eq.system.sizes["z" if letter == "z" else "x"]
+        return self.values[[eq.position(letter, k) for k in range(size)]]
+
+    @property
+    def row(self) -> np.ndarray:
+        """(x, z, x')."""
+        return np.concatenate([self.vector(letter) for letter in LETTERS])
+
+
+class ResetRule:
+    """The resets of a system; `reset_rule(system)` makes it once."""
+
+    def __init__(self, system: System) -> None:
+        self.system = without_choice(system)
+        self.kept = written_states(system)
+        places = [[system.place(name) for name in event.resets] for event in system.events]
+        self.assigned = [sorted({int(k) for place in own for k in place.positions}) for own in places]
+
+    @cached_property
+    def _written(self) -> ca.Function:
+        letters = ("t", "xdot", "x", "z", "u", "p")
+        return ca.Function("resets", [self.system.symbol(letter) for letter in letters], [self.system.resets])
+
+    def names(self, event: int) -> list[str]:
+        """What an event assigns, element by element."""
+        return [self.system.labels["x"][k] for k in self.assigned[event]]
+
+    def behind(
+        self, event: int, t: float, before: Mapping[str, np.ndarray], inputs: Inputs, p: np.ndarray, allowed: float
+    ) -> Behind:
+        """The values behind an event; a RefusedReset where there are none, or more than one choice.
+
+        before: x, z and xdot. allowed: by which share of their size assigned states may be off the constraints.
+        """
+        equations = start_equations(self.system, p)
+        try:
+            return self._behind(equations, event, t, before, inputs, p, allowed)
+        except RefusedReset:
+            if equations.deeper is None:
+                raise
+            return self._behind(equations.deeper, event, t, before, inputs, p, allowed)
+
+    def _behind(
+        self, equations: JetEquations, event: int, t: float, before: Mapping[str, np.ndarray], inputs: Inputs,
+        p: np.ndarray, allowed: float,
+    ) -> Behind:  # fmt: skip
+        u = inputs(equations.input_order)
+        search = _search_at(equations, t, p, u, before)
+        search = _with_guess(search, _on_equations(search))
+        point = {
+            letter: search.guess[[equations.position(letter, k) for k in range(len(before[letter]))]]
+            for letter in LETTERS
+        }
+        rows = self._written(t, point["xdot"], point["x"], point["z"], u[0], p).full()
+        guess = search.guess.copy()
+        for k in self.assigned[event]:
+            guess[equations.position("x", k)] = rows[event, k]
+        return _Settling(self, event, _with_guess(search, guess), allowed).found()
+
+
+def reset_rule(system: System) -> ResetRule:
+    """The resets of a system, read once."""
+    return once(system, ResetRule)
+
+
+def _search_at(
+    equations: JetEquations, t: float, p: np.ndarray, u: np.ndarray, values: Mapping[str, np.ndarray]
+) -> Search:
+    guess = np.zeros(len(equations.unknowns))
+    for letter in ("xdot", "x", "z"):
+        for k, value in enumerate(values[letter]):
+            guess[equations.position(letter, k)] = value
+    nominal = np.concatenate([equations.system.nominal["x"], equations.system.nominal["z"]])
+    sizes = np.array([nominal[j] for j, _ in equations.unknowns])
+    return _with_guess(Search(equations, t, p, u.ravel(), guess, sizes, MassMetric()), guess)
+
+
+def _with_guess(search: Search, guess: np.ndarray) -> Search:
+    """The search from another guess, with the masses there."""
+    eq, system = search.equations, search.equations.system
+    vectors = {
+        letter: guess[[eq.position(letter, k) for k in range(system.sizes["z" if letter == "z" else "x"])]]
+        for letter in LETTERS
+    }
+    vectors |= {"t": np.array([search.time]), "u": search.u[: system.sizes["u"]], "p": search.p}
+    return replace(search, guess=guess, metric=mass_metric(eq, vectors))
+
+
+def _on_equations(search: Search) -> np.ndarray:
+    """Values of a run are known to its tolerance: the nearest that obey the equations."""
+    if np.abs(search.residual(search.guess)[1]).max(initial=0.0) <= ON_EQUATIONS:
+        return search.guess
+    found = search.run(np.zeros(len(search.guess), dtype=bool), thorough=False)
+    return found.values if found.solved else search.guess
+
+
+class _Settling:
+    """One reset: the values that it wrote, and the search for all others."""
+
+    def __init__(self, rule: ResetRule, event: int, search: Search, allowed: float) -> None:
+        self.rule, self.event, self.search, self.allowed = rule, event, search, allowed
+        eq, n = search.equations, rule.system.sizes["x"]
+        self.place = np.array([eq.position("x", k) for k in range(n)], dtype=int)
+        self.assigned, self.kept = (np.zeros(len(search.guess), dtype=bool) for _ in range(2))
+        self.assigned[self.place[rule.assigned[event]]] = True
+        self.kept[self.place[rule.kept]] = True
+        self.kept &= ~self.assigned
+        blocks = [block for block, _ in search.metric.blocks]
+        self.positions, self.velocities = (np.zeros(len(search.guess), dtype=bool) for _ in range(2))
+        if len(blocks) == 2:
+            self.positions[blocks[0]], self.velocities[blocks[1]] = True, True
+
+    def found(self) -> Behind:
+        nothing = np.zeros(len(self.search.guess), dtype=bool)
+        everything = self.assigned | self.kept
+        outcome = self.search.run(everything, thorough=False)
+        if outcome.solved:
+            return Behind(self.search, outcome.values, everything, nothing)
+        movable = self._movable()
+        held = self.assigned | (self.kept & movable)
+        outcome = self._run(held)
+        if outcome.solved:
+            return Behind(self.search, outcome.values, held, nothing)
+        return self._by_mass(held, movable) or self._refused(held, movable)
+
+    def _run(self, held: np.ndarray) -> SearchOutcome:
+        return self.search.run(held, thorough=False)
+
+    def _movable(self) -> np.ndarray:
+        """What the equations leave open where nothing is given but what the reset assigns.
+
+        Positions of a mechanism follow from positions alone: no velocity moves them.
+        """
+        if np.count_nonzero(~self.assigned) > LARGEST:
+            return np.ones(len(self.search.guess), dtype=bool)
+        matrix = self.search.jacobian(self.search.guess)
+        movable = np.linalg.norm(null_over(matrix, ~self.assigned), axis=1) > STILL
+        if self.velocities.any():
+            orders = np.array([order for _, order in self.search.equations.unknowns])
+            fast = np.flatnonzero(self.velocities | (orders > 0))
+            slow = np.asarray(np.abs(matrix[:, fast]).sum(axis=1)).ravel() == 0
+            alone = np.linalg.norm(null_over(matrix[slow], ~self.assigned), axis=1) > STILL
+            movable = np.where(self.positions, alone, movable)
+        return movable
+
+    def _feasible(self, held: np.ndarray) -> SearchOutcome:
+        """The search with nothing given but what the reset assigns, and positions of a mechanism that stay."""
+        return self._run(self.assigned | (held & self.positions))
+
+    def _by_mass(self, held: np.ndarray, movable: np.ndarray) -> Behind | None:
+        """Velocities moved in the metric of the masses, then those that were assigned too, then positions."""
+        if not self.velocities.any():
+            return None
+        free = [held & ~(self.velocities & self.kept)]
+        if (self.assigned & (self.velocities | self.positions)).any() and not self._feasible(held).solved:
+            free.append(held & ~self.velocities)
+            if (self.assigned & self.positions).any():
+                free.append(held & ~self.velocities & ~self.positions)
+        for held in free:
+            outcome = self._run(held)
+            if outcome.solved:
+                search = _with_guess(self.search, self.search.guess)
+                at = replace(search, metric=_with_guess(search, outcome.values).metric)
+                last = at.run(held, thorough=False)
+                return Behind(at, last.values if last.solved else outcome.values, held, self.place_of_free(held))
+        return None
+
+    def place_of_free(self, held: np.ndarray) -> np.ndarray:
+        """Positions and velocities that moved in the metric of the masses."""
+        return (self.velocities | (self.positions & self.assigned)) & ~held
+
+    def _refused(self, held: np.ndarray, movable: np.ndarray) -> Behind:
+        rule, event = self.rule, self.rule.system.events[self.event].name
+        names, free = rule.names(self.event), self._feasible(held)
+        if free.solved:
+            candidates, outcome = self._candidates(held, movable), self._run(held)
+            worst = np.argsort(-np.abs(np.nan_to_num(outcome.scaled)))[:2]
+            rows = [self.search.equations.rows[int(k)].name for k in worst if abs(outcome.scaled[k]) > 1e-9]
+            raise leaves_choice(event, names, candidates, rows or ["the equations"])
+        near = self._run(np.zeros_like(held))
+        size = np.maximum(self.search.sizes, np.abs(self.search.guess))
+        change = (np.abs(near.values - self.search.guess) / size)[self.assigned | (self.kept & movable)]
+        if near.solved and change.max(initial=0.0) <= self.allowed:
+            return Behind(self.search, near.values, np.zeros_like(held), np.zeros_like(held))
+        found = explain(self.search, self.assigned, free)
+        raise contradicts(event, names, found if isinstance(found, InconsistentStartError) else None)
+
+    def _candidates(self, held: np.ndarray, movable: np.ndarray) -> list[str]:
+        """States that could move to make the equations hold: together with those that have to move with them."""
+        eq, loose = self.search.equations, np.flatnonzero(self.kept & movable)
+        basis = null_over(self.search.jacobian(self.search.guess), ~self.assigned)[loose]
+        rows = np.abs(row_reduced(basis.T)) > STILL
+        group = np.arange(len(loose))
+        for row in rows:
+            group[np.isin(group, group[row])] = group[row].min(initial=0)
+        found: list[str] = []
+        for own in np.unique(group):
+            members = loose[group == own]
+            free = held.copy()
+            free[members] = False
+            if self._run(free).solved:
+                found += [eq.label(int(k)) for k in members]
+        return found or [eq.label(int(k)) for k in loose]

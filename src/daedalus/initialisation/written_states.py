@@ -1,0 +1,60 @@
+"""Which states of a system somebody wrote: they keep their values, while those that a reduction made are solved for.
+
+A reduction makes states of algebraic variables and of derivatives. What the written equations say of them is an
+equation like any other, so that their values follow; a value that is left of something else is a guess.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.initialisation.given_and_guessed import standing_for
+from daedalus.model.system.closed_loop import opened
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.reduction.reduction_record import Reduction
+
+
+def written_states(system: System) -> np.ndarray:
+    """Which states were written and have a derivative in the written equations, (n,) bool.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("shifted")
+    >>> x, s = m.state("x", start=1.0), m.state("s"); r, f = m.algebraic("r"), m.algebraic("f")
+    >>> m.equation(m.der(x), r); m.equation(r, -2 * x); m.equation(m.der(s), f); m.equation(s, r)
+    >>> n = dd.reduce(m).freeze()
+    >>> dict(zip(n.labels["x"], written_states(n).tolist()))
+    {'x': True, 's': True, 'r': False}
+    """
+    return once(system, _found)
+
+
+def first_written(system: System) -> System:
+    """The system before any reduction of it, and before loops were closed around it; itself where there was none."""
+    while True:
+        system = opened(system)
+        reduction = system.part(Reduction)
+        if reduction is None:
+            return system
+        system = reduction.original
+
+
+def _found(system: System) -> np.ndarray:
+    first = first_written(system)
+    moving = np.diff(np.array(ca.jacobian_sparsity(first.residual, first.symbol("xdot")).colind())) > 0
+    # The derivative of a state may be a state itself.
+    own = set(first.labels["x"])
+    both = zip(first.labels["x"], first.labels["xdot"], moving)
+    names = {label for label, rate, moves in both if moves or rate in own}
+    found = np.array([label in names for label in system.labels["x"]], dtype=bool)
+    # In first order another state stands for a derivative that was a state, q_rate for q_dot.
+    for k, label in enumerate(system.labels["xdot"]):
+        if label in names and label not in system.labels["x"]:
+            other = standing_for(system, k)
+            if other is not None:
+                found[other] = True
+    found.setflags(write=False)
+    return found
