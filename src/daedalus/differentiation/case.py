@@ -14,11 +14,12 @@ from daedalus.differentiation.differentiable_system import differentiable_system
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.variational.implicit_slopes import consistent_row
 from daedalus.errors import InputError, SolverError
+from daedalus.initialisation.written_states import written_states
 from daedalus.integrators.methods import check_known, choose_method, is_implicit, takes_momenta
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.model.system.system import System
-from daedalus.model.values import parameter_values
+from daedalus.model.values import given_start, parameter_values
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
@@ -29,6 +30,7 @@ from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.records import sentences
 from daedalus.simulation.result.records_of_methods import MethodChoice
+from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.request import LIMITS, Request, check_step, read_request
 from daedalus.simulation.run.road import Road, with_whole_inputs
@@ -58,6 +60,15 @@ class Case:
     guess: np.ndarray | None = None  # (x, z, x') near the start of a model without formulas for x' and z
     inputs: Mapping[str, Any] = field(default_factory=dict)  # as they were asked for
     redundancy: Redundancy | None = None
+    request: Request | None = None  # as it was asked for
+
+    @cached_property
+    def given(self) -> np.ndarray:
+        """Which states were given at the start, (n,) bool; the others were guesses, or solved for."""
+        start = None if self.request is None else self.request.start
+        if isinstance(start, Samples):
+            return written_states(self.system)
+        return ~np.isnan(given_start(self.system, start)["x"])
 
     def __reduce__(self) -> tuple[Any, ...]:
         numbers = (self.drive, self.p, self.t0, self.t1, self.x0, self.grid, self.guess)
@@ -216,7 +227,7 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
         model=model, system=road.system, drive=drive, p=p, t0=request.t0, t1=request.t1,
         x0=row[plant.row_parts["x"]].copy(), settings=road.settings, method=road.method,
         grid=read_grid(grid, *request.span), limits=dict(zip(LIMITS, request.limits)), atol=request.atol,
-        guess=None if formulas else row, inputs=road.inputs, redundancy=road.solved.part(Redundancy),
+        guess=None if formulas else row, inputs=road.inputs, redundancy=road.solved.part(Redundancy), request=request,
     )  # fmt: skip
 
 

@@ -7,8 +7,9 @@ inverse B of J that moves as little as possible,
     -B c_p                parameters (and inputs) carry the start along
     -B c''[V_j, V_k]      the second derivative of the start that goes along the tangent and is put back by B
 
-Little is measured in the norm of the mass matrix where the model has one, in nominal values otherwise. Positions move
-first, by their own constraints; then velocities, with positions held. In that norm P is the orthogonal projector onto
+Little is measured in the norm of the mass matrix where the model has one, in nominal values otherwise, and over states
+that were written: those that a reduction made follow. Parameters and inputs move only what was not given at the start
+where the constraints let given values stay, as a start is found. Positions move first, by their own constraints; then velocities, with positions held. In that norm P is the orthogonal projector onto
 the tangent space of each (P.-A. Absil, J. Malick, Projection-like retractions on matrix manifolds, SIAM J. Optim. 22,
 2012, for the second derivative).
 """
@@ -23,6 +24,7 @@ import numpy as np
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.initialisation.mass_metric import MassMetric, mass_blocks
+from daedalus.initialisation.written_states import written_states
 from daedalus.model.expressions import concatenate
 from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
@@ -31,11 +33,15 @@ from daedalus.model.system.system import System
 
 # What may be left of J P, in units of J, where positions first and then the rest gives a right inverse.
 INVERSE = 1e-8
+RANK = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class TangentStart:
-    """S and W at the start, the projector P (n, n), the right inverse B (n, invariants) and the norm in words."""
+    """S and W at the start, the projector P (n, n), the right inverse B (n, invariants) and the norm in words.
+
+    inverse: B of the second derivatives, which moves only what was not given where that is enough.
+    """
 
     S: np.ndarray
     W: np.ndarray
@@ -58,12 +64,18 @@ def tangent_start(case: Case, directions: Directions, order: int) -> TangentStar
     slopes, bends = _derivatives(system, kept, point, order)
     B, metric = _right_inverse(case.model, system, slopes[:, :n], kept, point)
     projector = np.eye(n) - B @ slopes[:, :n]
+    held = _moving_guesses(case, slopes[:, :n])
     V = np.zeros((slopes.shape[1], m))
     first_inputs = slice(d.columns("u").start, d.columns("u").start + len(d.u))
     V[n + np.array(d.u, dtype=int), np.arange(first_inputs.start, first_inputs.stop)] = 1.0
     V[n + len(case.u0) + np.array(d.p, dtype=int), np.arange(d.columns("p").start, d.columns("p").stop)] = 1.0
-    V[:n] = -B @ (slopes @ V)
+    right = slopes @ V
+    V[:n] = -held @ right
+    lost = np.abs(right + slopes[:, :n] @ V[:n]).max(axis=0) > INVERSE * np.abs(right).max(axis=0, initial=0.0)
+    V[:n, lost] = -B @ right[:, lost]
     V[:n, d.columns("x")] = projector[:, list(d.x)]
+    if _is_inverse(slopes[:, :n], held):
+        B = held
     W = np.zeros((n, len(pairs[0])))
     if order == 2:
         W = -B @ np.array([(V.T @ bend @ V)[pairs] for bend in bends]).reshape(len(bends), -1)
@@ -106,10 +118,24 @@ def _right_inverse(
     metric = MassMetric(tuple(blocks))
     words = "mass matrix" if blocks else "nominal values"
     pattern = np.array(ca.DM(ca.jacobian_sparsity(kept, system.symbol("x")), 1).full(), dtype=bool)
-    B = _staged(J, _stages(system, motion, pattern), metric, system.nominal["x"])
-    if np.abs(J - J @ B @ J).max(initial=0.0) > INVERSE * np.abs(J).max(initial=0.0):
-        B = _staged(J, [(np.arange(len(J)), np.arange(len(x0)))], metric, system.nominal["x"])
+    B = _staged(system, J, _stages(system, motion, pattern), metric)
+    if not _is_inverse(J, B):
+        B = _staged(system, J, [(np.arange(len(J)), np.arange(len(x0)))], metric)
     return B, words
+
+
+def _is_inverse(J: np.ndarray, B: np.ndarray) -> bool:
+    return bool(np.abs(J - J @ B @ J).max(initial=0.0) <= INVERSE * np.abs(J).max(initial=0.0))
+
+
+def _moving_guesses(case: Case, J: np.ndarray) -> np.ndarray:
+    """A right inverse that moves only states that were not given, as far as these are enough."""
+    system, open_ = case.system, np.flatnonzero(~case.given)
+    B = np.zeros(J.T.shape)
+    if len(open_):
+        spread = np.diag(system.nominal["x"][open_])
+        B[open_] = _least_inverse(J[:, open_], spread, written_states(system)[open_])
+    return B
 
 
 def _motion(model: Model | System, system: System) -> MotionFunctions | None:
@@ -140,15 +166,30 @@ def _stages(system: System, motion: MotionFunctions | None, pattern: np.ndarray)
 
 
 def _staged(
-    J: np.ndarray, stages: list[tuple[np.ndarray, np.ndarray]], metric: MassMetric, sizes: np.ndarray
+    system: System, J: np.ndarray, stages: list[tuple[np.ndarray, np.ndarray]], metric: MassMetric
 ) -> np.ndarray:
+    sizes, written = system.nominal["x"], written_states(system)
     B = np.zeros((J.shape[1], J.shape[0]))
     for rows, columns in stages:
         if not len(rows) or not len(columns):
             continue
         spread = metric.spread(columns, sizes[columns])
         spread = np.diag(spread) if spread.ndim == 1 else spread
-        own = spread @ np.linalg.pinv(J[np.ix_(rows, columns)] @ spread, rcond=1e-10)
+        own = _least_inverse(J[np.ix_(rows, columns)], spread, written[columns])
         wanted = np.eye(len(J))[rows] - J[rows] @ B
         B[columns] += own @ wanted
     return B
+
+
+def _least_inverse(J: np.ndarray, spread: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """A right inverse with the smallest change of the columns that count; the others follow from them."""
+    if counts.all() or not counts.any():
+        return spread @ np.linalg.pinv(J @ spread, rcond=RANK)
+    other = spread[np.ix_(~counts, ~counts)]
+    follow = other @ np.linalg.pinv(J[:, ~counts] @ other, rcond=RANK)
+    rest = np.eye(len(J)) - J[:, ~counts] @ follow  # what only the columns that count can do
+    own = spread[np.ix_(counts, counts)]
+    first = own @ np.linalg.pinv(rest @ J[:, counts] @ own, rcond=RANK) @ rest
+    found = np.zeros(J.T.shape)
+    found[counts], found[~counts] = first, follow @ (np.eye(len(J)) - J[:, counts] @ first)
+    return found

@@ -198,6 +198,13 @@ def _write(
                 tie = (1 - sum(flag for flag, _ in mine)) * (n._derivative_scalar(*state, 1) - value)
                 rows.append((source, _tie_row(plan, entry, source)))
                 residuals.append(tie + sum(flag * row for flag, row in mine))
+    # Below a derivative with a name each state has its derivative for a neighbour, whether or not it may be dependent.
+    chosen = {entry for group in groups for level in group for entry in level.entries}
+    for j in sorted({j for j, _ in chosen if plan.order(j) > 1}):
+        for entry in [(j, order) for order in range(plan.order(j) - 1) if (j, order) not in chosen]:
+            state = _state(plan, n, entry, stand)
+            rows.append((last, _tie_row(plan, entry, last)))
+            residuals.append(n._derivative_scalar(*state, 1) - _value(plan, entry, values, stand))
     order = sorted(range(len(rows)), key=lambda k: rows[k][0])
     write_rows(n, [rows[k][1] for k in order], [residuals[k] for k in order])
     _put_into_others(plan, n, values, lowered)
