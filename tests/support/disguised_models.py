@@ -288,6 +288,7 @@ def disguised(seed, hybrid=False, driven=False, disguises=None):
         writing.index = 1
     inputs = {"u": ca.substitute(writing.signal, writing.t, writing.m.time)} if driven else {}
     return Disguised(
-        seed, writing.m, writing.truth, (writing.t, writing.x, writing.k), writing.rhs, writing.x0, inputs, guard, reset,
+        seed, writing.m, writing.truth, (writing.t, writing.x, writing.k), writing.rhs, writing.x0, inputs, guard,
+        reset,
         writing.index, writing.story,
     )  # fmt: skip

@@ -8,10 +8,10 @@ inverse B of J that moves as little as possible,
     -B c''[V_j, V_k]      the second derivative of the start that goes along the tangent and is put back by B
 
 Little is measured in the norm of the mass matrix where the model has one, in nominal values otherwise, and over states
-that were written: those that a reduction made follow. Parameters and inputs move only what was not given at the start
-where the constraints let given values stay, as a start is found. Positions move first, by their own constraints; then velocities, with positions held. In that norm P is the orthogonal projector onto
-the tangent space of each (P.-A. Absil, J. Malick, Projection-like retractions on matrix manifolds, SIAM J. Optim. 22,
-2012, for the second derivative).
+that were written: those that a reduction made follow. Positions move first, by their own constraints; then velocities,
+with positions held. In that norm P is the orthogonal projector onto the tangent space of each (P.-A. Absil, J. Malick,
+Projection-like retractions on matrix manifolds, SIAM J. Optim. 22, 2012, for the second derivative). Parameters and
+inputs move only what was not given where the constraints let given values stay, just as a start is found.
 """
 
 from __future__ import annotations

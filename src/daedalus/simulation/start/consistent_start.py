@@ -58,8 +58,7 @@ def _initialised(
     own = as_system(request.model).labels
     known = {*own["x"], *own["xdot"], *own["z"]}
     if all(label in known for label in system.labels["x"]):
-        given = {"inputs": request.inputs, "parameters": request.parameters}
-        return initialise(request.model, start, **given, time=t0)
+        return initialise(request.model, start, inputs=request.inputs, parameters=request.parameters, time=t0)
     # A reduction made further states: derivatives of algebraic variables, or combinations of others.
     inputs = {name: value for name, value in left.items() if split_index(name)[0] in system.places}
     parameters = dict(zip(system.labels["p"], p.tolist()))
