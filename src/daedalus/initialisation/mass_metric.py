@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -20,9 +20,6 @@ from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-
-if TYPE_CHECKING:
-    from daedalus.initialisation.search import Search
 
 # Larger mass matrices would fill the sparse linear algebra: sizes are used there.
 LARGEST = 400
@@ -114,17 +111,13 @@ class VelocityMass:
     expression: ca.SX
 
     def at(
-        self, search: Search, values: np.ndarray, pick: list[int], change: np.ndarray
+        self, symbols: tuple[ca.SX, ...], point: tuple[Any, ...], pick: list[int], change: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """M of some velocities at a jet, and ∂(M change)/∂jet with the change held."""
-        eq = search.equations
-        t, p, u, jet = eq.symbols
+        """M of some velocities at a jet, the last of the symbols, and ∂(M change)/∂jet with the change held."""
         part = self.expression[pick, pick]
-        function = ca.Function(
-            "mass", [t, p, u, jet], [ca.densify(part), ca.jacobian(ca.mtimes(part, ca.DM(change)), jet)]
-        )
-        mass, bends = function(search.time, search.p, search.u, values)
-        return mass.full(), bends.full()
+        turned = ca.jacobian(ca.mtimes(part, ca.DM(change)), symbols[-1])
+        parts = ca.Function("mass", list(symbols), [ca.densify(part), turned]).call(list(point))
+        return parts[0].full(), parts[1].full()
 
 
 def velocity_mass(system: System) -> VelocityMass | None:

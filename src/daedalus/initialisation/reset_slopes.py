@@ -87,7 +87,8 @@ def _least_change(
         )
     pick = [own[int(k)] for k in moved]
     change = behind.values[moved] - search.guess[moved]
-    M, bends = mass.at(search, behind.values, pick, change)
+    point = (search.time, search.p, search.u, behind.values)
+    M, bends = mass.at(eq.symbols, point, pick, change)
     among = np.searchsorted(free, moved)
     pull = np.zeros(len(free))
     pull[among] = M @ change
@@ -97,7 +98,7 @@ def _least_change(
     turned = ca.Function("turned", [t, p, u, jet, weights], [
         ca.jacobian(ca.jtimes(eq.stack, jet, weights, True)[free.tolist()], by) for by in (jet, t, u, p)
     ])  # fmt: skip
-    by_jet, *others = (part.full() for part in turned(search.time, search.p, search.u, behind.values, multipliers))
+    by_jet, *others = (part.full() for part in turned(*point, multipliers))
     n, nu = eq.system.sizes["x"], eq.system.sizes["u"]
     outside = np.hstack([others[0], np.zeros((len(free), n)), others[1][:, :nu], others[2]])
     by_jet[among] += bends
