@@ -24,6 +24,7 @@ from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.result.ending import ENDINGS, Stop
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_methods import MethodAsked
+from daedalus.simulation.result.records_on_the_way import NotDetermined
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece, run_piece
 from daedalus.simulation.run.request import Request
@@ -153,10 +154,19 @@ class TracedTask(Task):
         found = travel_from(road, first)
         work = found.work
         counts = self._counts(work.rhs, work.jacobians, work.factorisations)
-        events, told = list(found.outcome.events), tuple(r for r in found.records if not isinstance(r, MethodAsked))
+        # The method is told beside the records.
+        told = tuple(self._named(record) for record in found.records if not isinstance(record, MethodAsked))
         return Ended(
-            found._times, found._x, events, lambda: _arrays(found), work.steps, counts, self._stop(found), told
-        )
+            found._times, found._x, list(found.outcome.events), lambda: _arrays(found), work.steps, counts,
+            self._stop(found), told,
+        )  # fmt: skip
+
+    def _named(self, record: Record) -> Record:
+        """A record with names as SciPy's users write them."""
+        if not isinstance(record, NotDetermined):
+            return record
+        names = {label: f"yp[{k}]" for k, label in enumerate(self._model.system.labels["xdot"])}
+        return replace(record, unknowns=tuple(names.get(name, name) for name in record.unknowns))
 
     def _road(self, ask: Ask) -> Road:
         settings, model = ask.settings, self._model

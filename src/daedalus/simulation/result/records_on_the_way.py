@@ -129,6 +129,31 @@ class DivisorVanishes(Record):
 
 
 @dataclass(frozen=True)
+class NotDetermined(Record):
+    """Equations that an implicit method solved where they do not determine their unknowns, from when to when.
+
+    >>> print(NotDetermined(("valve",), ("x_dot",), 0.5, 0.5))
+    valve does not determine x_dot near t = 0.5: the matrix before it is singular there, and solutions may end or go on
+    in several ways; dd.analyse says what the model is there
+    """
+
+    equations: tuple[str, ...]
+    unknowns: tuple[str, ...]
+    begin: float
+    end: float
+
+    def __str__(self) -> str:
+        several, many = len(self.equations) > 1, len(self.unknowns) > 1
+        begin, end = f"{self.begin:.6g}", f"{self.end:.6g}"
+        when = f"near t = {begin}" if begin == end else f"between t = {begin} and {end}"
+        return (
+            f"{listed(self.equations)} {'do' if several else 'does'} not determine {listed(self.unknowns)} {when}: the "
+            f"matrix before {'them' if many else 'it'} is singular there, and solutions may end or go on in several "
+            "ways; dd.analyse says what the model is there"
+        )
+
+
+@dataclass(frozen=True)
 class DeadCentresPassed(Record):
     """Singular configurations that a run passed, and when; without times where it was led over them.
 

@@ -34,6 +34,7 @@ from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.stop_reason import refused_reset, sliding, stop_of
+from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.start.vanishing_divisor import passages
 
 # So many pieces in a row without a step lead nowhere.
@@ -196,6 +197,7 @@ def explain(
     limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
     stop = _refused(run, settings, drive, p) or stop_of(run, settings.plant.system, *limits, events=settings.events)
     told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
+    told += undetermined_places(settings.plant, drive, p, run)
     if settings.switches is not None:
         changes = settings.changes_in_time(p, span, run.stop_time)
         conditions = (*settings.switches.conditions, *settings.switches.on_time)

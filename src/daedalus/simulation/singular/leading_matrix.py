@@ -1,0 +1,162 @@
+"""Where an implicit run passes a place at which its equations do not determine their highest derivatives.
+
+The matrix of the highest derivatives, ∂F_i/∂w_j^(σ_ij) with d_j - c_i = σ_ij (J. D. Pryce, BIT 41, 2001), falls into
+irreducible blocks. Those that hold differentiated constraints are told of as dead centres (`singular_places`); here are
+the others: ∂F/∂(x', z) of index 1. An implicit method solves for the end of a step and sees nothing of a matrix that
+changes the sign of its determinant on the way, though behind that place solutions may end, or go on in several ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation import Compiled
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plants import implicit_plant_of
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_on_the_way import NotDetermined
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.singular.independence import structure_of, system_jacobian
+
+# Larger systems, larger blocks and longer formulas are not followed, nor more numbers than this along one run.
+MOST, LARGEST, LONGEST, NUMBERS = 400, 24, 3000, 2e6
+# A determinant counts as zero within its rounding error: entries are shares of the sum of the sizes of their terms.
+ROUNDING = 32 * np.finfo(float).eps
+# It passes through zero, and does not jump over it, where halving leads to so little of its largest value on the way.
+PASSES, HALVINGS = 1e-3, 40
+# Whether it is zero everywhere is seen beside the start: so far, in sizes of the variables.
+BESIDE = 1e-3
+# Places in the records of one run.
+MOST_PLACES = 6
+
+
+class LeadingBlock(NamedTuple):
+    """Equations and the highest derivatives that they have to determine together."""
+
+    equations: tuple[str, ...]
+    unknowns: tuple[str, ...]
+    function: Compiled  # entries, then the sizes of their terms, of (t, row, u, p)
+    needs_inputs: bool
+
+    def determinants(self, samples: Samples) -> np.ndarray:
+        """The determinant with rows and columns divided by the sizes of their terms, rounding errors as zero."""
+        drive, n = samples._drive, len(self.equations)
+        u = samples._inputs if self.needs_inputs else drive.constants
+        values = self.function.core.evaluate_many(samples._times[:, None], samples._x, u, samples._parameters)[0]
+        matrix, size = values.reshape(len(values), 2, n, n).transpose(1, 0, 3, 2)
+        rows = size.max(axis=2, keepdims=True)
+        columns = (size / np.where(rows > 0, rows, 1)).max(axis=1, keepdims=True)
+        scales = rows * columns
+        found = np.linalg.det(matrix / np.where(scales > 0, scales, 1))
+        return np.where(np.abs(found) <= n * ROUNDING, 0.0, found)
+
+
+def undetermined_places(plant: Plant, drive: Drive, p: np.ndarray, run: Any) -> tuple[Record, ...]:
+    """Records of the places along a core run at which a block of the leading matrix is singular.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("valve")
+    >>> x = m.state("x", start=1.0)
+    >>> m.equation((1 - m.time) * m.der(x) + x, name="flow")
+    >>> print(dd.simulate(m, 2.0, method="bdf").notes[-1])  # doctest: +ELLIPSIS
+    flow does not determine x_dot near t = 1: the matrix before it is singular there, and solutions may ...
+    """
+    if not isinstance(plant, ImplicitPlant) or not run.steps:
+        return ()
+    blocks = [block for block in once(plant.system, _blocks) if not (block.needs_inputs and drive.callbacks)]
+    if not blocks:
+        return ()
+    from daedalus.simulation.result.trajectory import Trajectory
+
+    steps = Samples(plant, drive, p, *run.at_steps())
+    whole = Trajectory.of_run(plant, drive, p, run, None)
+    found = []
+    for block in blocks:
+        if len(steps._times) * len(block.equations) ** 2 <= NUMBERS:
+            place = _first_place(block, steps, whole.at)
+            found += [] if place is None else [NotDetermined(block.equations, block.unknowns, *place)]
+    return tuple(found[:MOST_PLACES])
+
+
+def _first_place(block: LeadingBlock, steps: Samples, at: Callable[[Any], Samples]) -> tuple[float, float] | None:
+    """From when to when the determinant is zero for the first time: at steps, or between two of them."""
+    times, values = steps._times, block.determinants(steps)
+    zeros = values == 0
+    if zeros[0] and not _is_regular_beside(block, steps):
+        return None  # singular everywhere: the index is another one than the structure shows
+    for k in np.flatnonzero(zeros[:-1] | (values[1:] * values[:-1] < 0)):
+        if zeros[k]:
+            others = np.flatnonzero(~zeros[k:])
+            return float(times[k]), float(times[k + others[0] - 1 if len(others) else -1])
+        t = _passing(block, at, times[k : k + 2], values[k : k + 2], float(np.abs(values).max()))
+        if t is not None:
+            return t, t
+    return (float(times[-1]), float(times[-1])) if zeros[-1] else None
+
+
+def _passing(
+    block: LeadingBlock, at: Callable[[Any], Samples], times: np.ndarray, values: np.ndarray, usual: float
+) -> float | None:
+    """When the determinant passes through zero between two steps; None where it jumps over it."""
+    left, right = (float(t) for t in times)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (left + right)
+        value = float(block.determinants(at([middle]))[0])
+        left, right = (middle, right) if value * values[0] > 0 else (left, middle)
+    return middle if abs(value) <= PASSES * usual else None
+
+
+def _is_regular_beside(block: LeadingBlock, steps: Samples) -> bool:
+    """Whether the determinant is another than zero near the first row."""
+    system = steps._plant.system
+    nominal = np.concatenate([system.nominal["x"], system.nominal["z"], system.nominal["x"]])
+    size = np.maximum(np.abs(steps._x[0]), nominal)
+    moved = steps._x[0] + BESIDE * size * np.random.default_rng(41).uniform(-1, 1, (3, len(size)))
+    beside = Samples(steps._plant, steps._drive, steps._parameters, np.repeat(steps._times[:1], 3), moved)
+    return bool(np.any(block.determinants(beside)))
+
+
+def _blocks(system: System) -> list[LeadingBlock]:
+    """The blocks of a system that may become singular on the way of a run."""
+    if len(system.rows) > MOST or system.choices:
+        return []
+    structure = structure_of(system)
+    if not structure.regular:
+        return []
+    plant, matrix = implicit_plant_of(system), system_jacobian(system, structure)
+    constrains = np.array([row.times > 0 for row in system.rows], dtype=bool) | (structure.c > 0)
+    names = (system.labels["xdot"], [*system.labels["x"], *system.labels["z"]])
+    count, row_order, column_order, row_ends, column_ends, *_ = matrix.sparsity().btf()
+    moving = ca.vertcat(*(system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u")))
+    found = []
+    for k in range(count):
+        rows, columns = row_order[row_ends[k] : row_ends[k + 1]], column_order[column_ends[k] : column_ends[k + 1]]
+        block = matrix[rows, columns]
+        if len(rows) > LARGEST or constrains[rows].any() or not ca.depends_on(block, moving):
+            continue
+        sizes = _sizes(block, ca.vertcat(moving, system.symbol("p")))
+        both = ca.vertcat(ca.vec(ca.densify(block)), ca.vec(ca.densify(sizes)))
+        if ca.Function("length", [moving, system.symbol("p")], [both]).n_instructions() > LONGEST:
+            continue
+        unknowns = tuple(names[0 if structure.d[j] and j < len(names[0]) else 1][j] for j in columns)
+        equations = tuple(system.rows[i].equation for i in rows)
+        needs_inputs = bool(ca.depends_on(block, system.symbol("u")))
+        found.append(LeadingBlock(equations, unknowns, plant._compiled("leading", both), needs_inputs))
+    return found
+
+
+def _sizes(block: ca.SX, arguments: ca.SX) -> ca.SX:
+    """For each entry the sum of the sizes of its terms, |entry| at least."""
+    entries = ca.vertcat(*block.nonzeros()) if block.nnz() else ca.SX(0, 1)
+    terms = ca.mtimes(ca.fabs(ca.jacobian(entries, arguments)), ca.fabs(arguments))
+    return ca.SX(block.sparsity(), ca.fmax(ca.densify(terms), ca.fabs(entries)))
