@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus import _core
 from daedalus.compilation import Compiled
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -76,14 +77,16 @@ def undetermined_places(plant: Plant, drive: Drive, p: np.ndarray, run: Any) -> 
     blocks = [block for block in once(plant.system, _blocks) if not (block.needs_inputs and drive.callbacks)]
     if not blocks:
         return ()
-    from daedalus.simulation.result.trajectory import Trajectory
-
     steps = Samples(plant, drive, p, *run.at_steps())
-    whole = Trajectory.of_run(plant, drive, p, run, None)
+
+    def between(times: Any) -> Samples:
+        at = np.asarray(times, dtype=float)
+        return Samples(plant, drive, p, at, _core.evaluate_dense(*run.dense(), at))
+
     found = []
     for block in blocks:
         if len(steps._times) * len(block.equations) ** 2 <= NUMBERS:
-            place = _first_place(block, steps, whole.at)
+            place = _first_place(block, steps, between)
             found += [] if place is None else [NotDetermined(block.equations, block.unknowns, *place)]
     return tuple(found[:MOST_PLACES])
 
@@ -157,6 +160,6 @@ def _blocks(system: System) -> list[LeadingBlock]:
 
 def _sizes(block: ca.SX, arguments: ca.SX) -> ca.SX:
     """For each entry the sum of the sizes of its terms, |entry| at least."""
-    entries = ca.vertcat(*block.nonzeros()) if block.nnz() else ca.SX(0, 1)
+    entries = ca.SX(block.nz[:])
     terms = ca.mtimes(ca.fabs(ca.jacobian(entries, arguments)), ca.fabs(arguments))
     return ca.SX(block.sparsity(), ca.fmax(ca.densify(terms), ca.fabs(entries)))
