@@ -81,7 +81,8 @@ def undetermined_places(plant: Plant, drive: Drive, p: np.ndarray, run: Any) -> 
 
     def between(times: Any) -> Samples:
         at = np.asarray(times, dtype=float)
-        return Samples(plant, drive, p, at, _core.evaluate_dense(*run.dense(), at))
+        starts, ends, coefficients = run.dense()
+        return Samples(plant, drive, p, at, _core.evaluate_dense(starts, ends, coefficients, at))
 
     found = []
     for block in blocks:
