@@ -3,6 +3,7 @@
 from daedalus import catalogue as catalogue
 from daedalus import components as components
 from daedalus.analysis.analyse import analyse as analyse
+from daedalus.analysis.check_units import check_units as check_units
 from daedalus.analysis.linear.descriptor import DescriptorSystem as DescriptorSystem
 from daedalus.analysis.linear.linearise import linearise as linearise
 from daedalus.analysis.linear.lti import LTI as LTI
@@ -92,6 +93,7 @@ from daedalus.model.doors.joint_kinds import ground as ground
 from daedalus.model.model import Model as Model
 from daedalus.model.signals import signal as signal
 from daedalus.model.system.system import System as System
+from daedalus.model.unit_labels import UnitWarning as UnitWarning
 from daedalus.optimisation.description.unknown import unknown as unknown
 from daedalus.optimisation.optimal_control import OptimalControl as OptimalControl
 from daedalus.optimisation.result.plan import Plan as Plan

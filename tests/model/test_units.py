@@ -81,8 +81,9 @@ def test_known_units():
     assert not any(dd.units.is_known(u) for u in ("furlong_per_blink", "m/", "?"))
 
 
-def test_labels_are_not_checked():
+def test_an_unknown_label_warns_and_stays():
     m = dd.Model()
-    m.state("x", unit="bananas")
+    with pytest.warns(dd.UnitWarning, match="x: 'bananas' is no unit that dd.units knows"):
+        m.state("x", unit="bananas")
     m.parameter("k", 1, unit="°")
     assert [v.unit for v in m.variables.values()] == ["bananas", "°"]

@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.ensembles.sample import Sample
 from daedalus.errors import InputError
 from daedalus.model.names import split_index
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.system import Place, System
 
 _SWEPT = ("p", "x", "u")
@@ -136,9 +137,10 @@ def _axis(system: System, name: str, values: Any, product: bool) -> Axis:
     place = system.place(name)
     if place.letter not in _SWEPT:
         raise InputError(f"{name} cannot be swept.", "only parameters, start values and inputs can")
+    values = without_unit(values, place.unit, name)
     try:
         array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.empty((0, 0))
     size = len(place.positions)
     fits = (array.ndim == 1 and size == 1) or (array.ndim == 2 and not product and array.shape[1] == size)

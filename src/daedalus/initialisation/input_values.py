@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.names import split_derivative, split_index
+from daedalus.model.plain_numbers import plain_result
 from daedalus.model.signals import Signal
 from daedalus.model.system.closed_loop import closed_loop
 from daedalus.model.system.system import Place, System
@@ -105,7 +106,9 @@ def _of_function(
 
     def numbers(t: float) -> np.ndarray:
         try:
-            return np.array(flat_values(place, np.asarray(function(t), dtype=float), "value"), dtype=float)
+            return np.array(
+                flat_values(place, np.asarray(plain_result(function(t), place.name), dtype=float), "value"), dtype=float
+            )
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"The function for input {place.name} cannot be evaluated.",

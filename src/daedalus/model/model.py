@@ -156,7 +156,7 @@ class Model(EquationDoor, EventDoor, PartDoor):
                 twin._derivatives[state.name] = self._derivatives.setdefault(state.name, [])
                 twin._register_chain(state.name)
         twin._equations = dict(self._equations)
-        twin._outputs = dict(self._outputs)
+        twin._outputs, twin._output_units = dict(self._outputs), dict(self._output_units)
         twin._events = dict(self._events)
         twin._invariants = dict(self._invariants)
         twin._choices = self._choices
@@ -184,6 +184,7 @@ class Model(EquationDoor, EventDoor, PartDoor):
         return {
             "equations": [e.outline() for e in self._equations.values()],
             "outputs": list(self._outputs),
+            "output_units": dict(self._output_units),
             "events": [(e.name, e.direction, e.terminal, list(e.resets), e.purpose) for e in events],
             "invariants": [kept.outline() for kept in self._invariants.values()],
             "choices": self._choices,
@@ -210,6 +211,7 @@ class Model(EquationDoor, EventDoor, PartDoor):
             self._equations[equation.name] = equation
         for name in layout["outputs"]:
             self._outputs[prefix + name] = next(rest)
+        self._output_units.update({prefix + name: unit for name, unit in layout.get("output_units", {}).items()})
         for name, direction, terminal, targets, purpose in layout["events"]:
             guard = next(rest)
             resets = {prefix + target: next(rest) for target in targets}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.plain_numbers import is_quantity, plain_array, seconds
 
 KINDS = ("hold", "linear")
 
@@ -45,7 +46,8 @@ def signal(times: object, values: object, kind: str = "hold") -> Signal:
 
     Parameters
     ----------
-    times: (k,) increasing, in the unit of the model's time.
+    times: (k,) increasing, in the unit of the model's time; dates count in seconds from the first, durations and
+        quantities of time in seconds.
     values: (k,) for a scalar input, (k, n) for a column, (k, rows, columns) for a matrix.
     kind: "hold" keeps each value until the next time (the last for ever); "linear" joins them by straight lines and
         is defined between the first and the last time only.
@@ -57,8 +59,15 @@ def signal(times: object, values: object, kind: str = "hold") -> Signal:
     >>> step([0.5, 1.0, 9.0]).tolist()
     [0.0, 5.0, 5.0]
     """
-    grid = np.array(times, dtype=float)
-    table = np.array(values, dtype=float)
+    if is_quantity(values):
+        raise InputError(
+            "A signal takes plain numbers.",
+            f"got values in {values.units}",  # type: ignore[attr-defined]
+            because="it does not know which input it drives, nor the unit of that.",
+            remedy='values.m_as("Pa") with the unit of the input',
+        )
+    grid = np.array(seconds(times, "The times of a signal"))
+    table = np.array(plain_array(values, "The values of a signal"))
     if grid.ndim != 1 or len(grid) == 0:
         raise InputError("The times of a signal are a list of numbers.", f"got an array of shape {grid.shape}")
     if not (np.all(np.isfinite(grid)) and np.all(np.isfinite(table))):

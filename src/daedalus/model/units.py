@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.unit_labels import is_understood, pint_registry
+
+__all__ = ["convert", "is_known"]
 
 
-@cache
-def _registry() -> Any:
-    import pint
-
-    return pint.UnitRegistry()
+def __dir__() -> list[str]:
+    return __all__
 
 
 def convert(value: Any, source: str, target: str) -> Any:
@@ -30,7 +29,7 @@ def convert(value: Any, source: str, target: str) -> Any:
     """
     if type(value).__module__.startswith("casadi"):
         return _convert_symbol(value, source, target)
-    registry = _registry()
+    registry = pint_registry()
     try:
         amount = registry.Quantity(np.asarray(value, dtype=float) if np.ndim(value) else float(value), source)
         return amount.to(target).magnitude
@@ -66,8 +65,4 @@ def is_known(unit: str) -> bool:
     >>> dd.units.is_known("N*m"), dd.units.is_known("furlong_per_blink")
     (True, False)
     """
-    try:
-        _registry().Unit(unit)
-    except Exception:
-        return False
-    return True
+    return is_understood(unit)

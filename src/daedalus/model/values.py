@@ -10,6 +10,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError, ModelError
 from daedalus.model.names import did_you_mean, split_index
+from daedalus.model.plain_numbers import by_name
 from daedalus.model.system.system import Place, System
 from daedalus.model.variables import flatten_values
 
@@ -25,7 +26,7 @@ _ELSEWHERE = {
 def flat_values(place: Place, value: object, what: str, *, allow_none: bool = False) -> tuple[float | None, ...]:
     """Numbers for a place, column-major; an InputError names it when they do not fit."""
     try:
-        return flatten_values(value, place.shape, place.name, what, allow_none=allow_none)
+        return flatten_values(value, place.shape, place.name, what, allow_none=allow_none, unit=place.unit)
     except ModelError as error:
         raise InputError(error.what, error.facts, error.because, error.remedy) from None
 
@@ -41,6 +42,7 @@ def write_plain(target: np.ndarray, system: System, letter: str, values: dict[st
 
 def check_mapping(values: object, argument: str) -> Mapping[str, object]:
     """A mapping from names, or an InputError that shows how to write one."""
+    values = by_name(values)
     if values is None:
         return {}
     if not isinstance(values, Mapping):

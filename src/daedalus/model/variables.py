@@ -14,7 +14,9 @@ import numpy as np
 from daedalus.errors import ModelError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.names import Shape, counted, element_label, shape_text
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.plain_record import PlainRecord
+from daedalus.model.unit_labels import checked_unit, rate_unit
 
 KINDS = ("state", "algebraic", "input", "parameter")
 
@@ -116,16 +118,17 @@ def shape_of_values(values: object, name: str) -> Shape:
 
 
 def flatten_values(
-    values: object, shape: Shape, name: str, what: str, *, allow_none: bool = False, allow_infinite: bool = False
-) -> tuple[float | None, ...]:
-    """Numbers for a variable of this shape, column-major; one number fills every element.
+    values: object, shape: Shape, name: str, what: str, *, allow_none: bool = False, allow_infinite: bool = False,
+    unit: str = "",
+) -> tuple[float | None, ...]:  # fmt: skip
+    """Numbers for a variable of this shape, column-major; one number fills every element, quantities are in `unit`.
 
     Raises a ModelError that names the variable on a wrong shape, on NaN, and on things that are no numbers.
     """
     size = int(np.prod(shape, dtype=int))
     if values is None:
         return (None,) * size
-    entries = _as_array(values, name, what)
+    entries = _as_array(without_unit(values, unit, name), name, what)
     if entries.ndim == 0:
         flat = [entries.item()] * size
     else:
@@ -227,34 +230,36 @@ def make_variable(
 ) -> Variable:
     """Check all that was said of a variable and put it on record."""
     what = "value" if kind == "parameter" else "start value"
-    starts = flatten_values(start, shape, name, what, allow_none=True)
-    rates = flatten_values(rate, shape, name, "rate", allow_none=True)
-    sizes = _filled(flatten_values(nominal, shape, name, "nominal value"), 1.0)
-    low = _filled(flatten_values(lower, shape, name, "lower bound", allow_none=True, allow_infinite=True), -np.inf)
-    high = _filled(flatten_values(upper, shape, name, "upper bound", allow_none=True, allow_infinite=True), np.inf)
+    label = checked_unit(unit, name)
+    starts = flatten_values(start, shape, name, what, allow_none=True, unit=label)
+    rates = flatten_values(rate, shape, name, "rate", allow_none=True, unit=rate_unit(label, 1))
+    sizes = _filled(flatten_values(nominal, shape, name, "nominal value", unit=label), 1.0)
+    bounds = {"allow_none": True, "allow_infinite": True, "unit": label}
+    low = _filled(flatten_values(lower, shape, name, "lower bound", **bounds), -np.inf)  # type: ignore[arg-type]
+    high = _filled(flatten_values(upper, shape, name, "upper bound", **bounds), np.inf)  # type: ignore[arg-type]
     for k, value in enumerate(starts):
-        label = element_label(name, shape, k)
+        element = element_label(name, shape, k)
         if sizes[k] <= 0:
             raise ModelError(
-                f"The nominal value of {label} is {sizes[k]:g}.",
+                f"The nominal value of {element} is {sizes[k]:g}.",
                 because="it is the usual size of the variable and scales its error, so it is positive.",
                 remedy="nominal=1.0",
             )
         if low[k] > high[k]:
             raise ModelError(
-                f"The bounds of {label} are crossed.",
+                f"The bounds of {element} are crossed.",
                 f"lower {low[k]:g}, upper {high[k]:g}",
                 because="no value lies between them.",
                 remedy=f"lower={high[k]:g}, upper={low[k]:g}",
             )
         if value is not None and not low[k] <= value <= high[k]:
             raise ModelError(
-                f"The {what} of {label} lies outside its bounds.",
+                f"The {what} of {element} lies outside its bounds.",
                 f"{value:g} is not between {low[k]:g} and {high[k]:g}",
                 because="the bounds hold from the start on.",
                 remedy="change the value or the bounds",
             )
-    return Variable(name, kind, shape, str(unit or ""), starts, rates, sizes, low, high)
+    return Variable(name, kind, shape, label, starts, rates, sizes, low, high)
 
 
 def _filled(values: Sequence[float | None], default: float) -> tuple[float, ...]:

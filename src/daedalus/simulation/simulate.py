@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.model.model import Model
+from daedalus.model.plain_numbers import by_name
 from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
@@ -16,7 +17,15 @@ from daedalus.simulation.run.judge import judged, raise_stopped
 from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, run_in_pieces
 from daedalus.simulation.run.progress import ProgressBar, progress_of
-from daedalus.simulation.run.request import Request, Start, check_on_stop, check_step, read_save_at, read_span
+from daedalus.simulation.run.request import (
+    Request,
+    Start,
+    check_on_stop,
+    check_step,
+    read_limits,
+    read_save_at,
+    read_span,
+)
 from daedalus.simulation.run.road import Road, find_road
 
 if TYPE_CHECKING:
@@ -84,7 +93,8 @@ def simulate(
     check_on_stop(on_stop)
     t0, t1 = read_span(span)
     times = None if save_at is None else read_save_at(save_at, t0, t1)
-    limits = (step, max_step, first_step, max_steps, time_limit)
+    start, inputs, parameters = by_name(start), by_name(inputs), by_name(parameters)
+    limits = read_limits(step, max_step, first_step, max_steps, time_limit)
     request = Request(model, t0, t1, start, inputs, parameters, times, method, rtol, atol, limits, locate_switches)
     road = find_road(request)
     if step is not None:

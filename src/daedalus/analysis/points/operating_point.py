@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.plain_numbers import by_name
 from daedalus.model.system.system import LETTERS, Place, System
 from daedalus.model.values import check_mapping, flat_values, parameter_values, wrong_kind
 
@@ -130,6 +131,7 @@ def _written_parameters(system: System, p: np.ndarray) -> dict[str, object]:
 
 
 def _read_named(system: System, vectors: dict[str, np.ndarray], at: object, argument: str) -> None:
+    at = by_name(at)
     if isinstance(at, OperatingPoint) and at.system == system:
         for letter, values in at.vectors.items():
             vectors[letter] = np.array(values)
@@ -137,7 +139,7 @@ def _read_named(system: System, vectors: dict[str, np.ndarray], at: object, argu
     if isinstance(at, Mapping) and not isinstance(at, OperatingPoint):
         for name, value in at.items():
             if name in ("t", "time") and name not in system.places:
-                vectors["t"] = np.array(flat_values(Place("t", (), ("t",), np.zeros(1, int)), value, "value"))
+                vectors["t"] = np.array(flat_values(Place("t", (), ("t",), np.zeros(1, int), "s"), value, "value"))
             else:
                 put(vectors, system.place(name), value)
         return

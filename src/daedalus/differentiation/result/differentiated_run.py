@@ -15,6 +15,7 @@ from daedalus.differentiation.result.sensitivity_samples import SensitivitySampl
 from daedalus.differentiation.variational.recorded import Recorded, RunPart, joined_record
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.errors import InputError
+from daedalus.model.plain_numbers import plain_array
 from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import Ending, Stop, reached, time_text
 from daedalus.simulation.result.joined_trajectory import joined
@@ -125,7 +126,7 @@ class DifferentiatedRun(SensitivitySamples):
         >>> dd.sensitivities(m, 1.0, rtol=1e-9).at([0.0, 0.5]).M.round(6).ravel().tolist()
         [1.0, 0.606531]
         """
-        times = np.asarray(t, dtype=float)
+        times = plain_array(t, "The times of at()", unit="s")
         flat = np.ascontiguousarray(times.reshape(-1))
         ends = sorted((float(self._recorded.t[0]), float(self._recorded.t[-1])))
         slack = 1e-12 * max(abs(ends[0]), abs(ends[1]), 1e-300)

@@ -20,6 +20,7 @@ from daedalus.model.expressions import (
 )
 from daedalus.model.names import check_name
 from daedalus.model.notebook import Equation, Notebook, size_text
+from daedalus.model.plain_numbers import without_unit
 from daedalus.model.printing import expression_text
 from daedalus.model.variables import check_shape, make_variable, shape_of_values
 
@@ -139,7 +140,7 @@ class EquationDoor(Notebook):
         (2, 1)
         """
         check_name(name, "parameter")
-        dims = check_shape(shape, name)
+        dims, value = check_shape(shape, name), without_unit(value, str(unit or ""), name)
         if value is not None and dims == ():
             dims = shape_of_values(value, name)
         return self._declare(make_variable(name, "parameter", dims, start=value, unit=unit))

@@ -12,6 +12,7 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import column, described, elements, is_logical, operation, symbol_key
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import Notebook, WrittenEvent, size_text
+from daedalus.model.unit_labels import checked_unit
 
 _GUARD_REMEDY = "a quantity that passes zero, such as h - 1"
 
@@ -19,8 +20,8 @@ _GUARD_REMEDY = "a quantity that passes zero, such as h - 1"
 class EventDoor(Notebook):
     """Write outputs and events."""
 
-    def output(self, name: str, expression: object) -> None:
-        """Name a quantity that is evaluated along every result: `tr[name]`.
+    def output(self, name: str, expression: object, *, unit: str = "") -> None:
+        """Name a quantity that is evaluated along every result: `tr[name]`; `unit` is a label, see `dd.units`.
 
         Example
         -------
@@ -34,9 +35,9 @@ class EventDoor(Notebook):
         """
         check_name(name, "output")
         self._check_free(name, "output")
-        value = self._expression(expression, f"Output {name!r}")
+        value, label = self._expression(expression, f"Output {name!r}"), checked_unit(unit, name)
         self._changed()
-        self._outputs[name] = value
+        self._outputs[name], self._output_units[name] = value, label
 
     def event(
         self,

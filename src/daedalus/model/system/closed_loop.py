@@ -62,6 +62,7 @@ def _closed(system: System, expressions: EqualExpressions, with_addition: bool) 
         invariants={name: closed(value) for name, value in system.invariants.items()},
         watched={name: closed(value) for name, value in system.watched.items()},
         parts=(ClosedLoop(system),),
+        output_units={**system.output_units, **{name: system.places[name].unit for name in driven}},
     )
 
 

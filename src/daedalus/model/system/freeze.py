@@ -65,6 +65,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         [row for kept in watched.values() for row in kept.rows],
         book._parts(),
         book._aliases,
+        book._output_units,
     )
 
 

@@ -30,6 +30,7 @@ from daedalus.model.system.plain_record import PlainRecord, canonical_text, chec
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system_parts import Kind, Parts
 from daedalus.model.system.system_record import LETTERS, VERSION, system_arguments
+from daedalus.model.unit_labels import rate_unit
 from daedalus.model.variables import Event, Variable
 
 
@@ -41,6 +42,7 @@ class Place:
     shape: Shape
     letters: tuple[str, ...]
     positions: np.ndarray
+    unit: str = ""
 
     @cached_property
     def letter(self) -> str | None:
@@ -56,7 +58,9 @@ class Place:
 
     def element(self, k: int) -> Place:
         """The place of one element."""
-        return Place(element_label(self.name, self.shape, k), (), (self.letters[k],), self.positions[k : k + 1])
+        return Place(
+            element_label(self.name, self.shape, k), (), (self.letters[k],), self.positions[k : k + 1], self.unit
+        )
 
 
 class System:
@@ -97,6 +101,7 @@ class System:
         watched_rows: Sequence[EquationRow] = (),
         parts: Sequence[object] = (),
         aliases: Mapping[str, str] | None = None,
+        output_units: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.variables = tuple(variables)
@@ -109,6 +114,7 @@ class System:
         self._symbols = dict(symbols)
         self._residual = residual
         self._outputs = dict(outputs)
+        self.output_units = {name: unit for name, unit in (output_units or {}).items() if unit and name in outputs}
         self._guards = guards
         self._resets = resets
         self._invariants = dict(invariants or {})
@@ -196,6 +202,7 @@ class System:
             "guards": self._guards, "resets": self._resets, "invariants": self._invariants, "watched": self._watched,
             "choices": self.choices, "invariant_rows": self.invariant_rows, "watched_rows": self.watched_rows,
             "aliases": self.aliases,
+            "output_units": self.output_units,
         }  # fmt: skip
         return System(**{**own, **changes})
 
@@ -220,7 +227,8 @@ class System:
         for kind, letter in (("algebraic", "z"), ("input", "u"), ("parameter", "p")):
             offset = 0
             for v in self.of_kind(kind):
-                places[v.name] = Place(v.name, v.shape, (letter,) * v.size, np.arange(offset, offset + v.size))
+                own = np.arange(offset, offset + v.size)
+                places[v.name] = Place(v.name, v.shape, (letter,) * v.size, own, v.unit)
                 offset += v.size
         position = {entry: k for k, entry in enumerate(self._entries)}
         for v in self.of_kind("state"):
@@ -234,7 +242,8 @@ class System:
                 if all(place >= 0 for _, place in entries):
                     name = derivative_name(v.name, order)
                     letters = tuple(letter for letter, _ in entries)
-                    places[name] = Place(name, v.shape, letters, np.array([place for _, place in entries]))
+                    own = np.array([place for _, place in entries])
+                    places[name] = Place(name, v.shape, letters, own, rate_unit(v.unit, order))
         return places
 
     @cached_property
@@ -389,6 +398,7 @@ class System:
             **_purposes(self.events),
             **({"aliases": self.aliases} if self.aliases else {}),
             **({"choices": [choice.to_record() for choice in self.choices]} if self.choices else {}),
+            **({"output_units": dict(self.output_units)} if self.output_units else {}),
         }
 
     def _expressions(self) -> list[ca.SX]:

@@ -24,7 +24,7 @@ VERSION = 1
 LETTERS = ("xdot", "x", "z", "u", "p")
 FIELDS = (
     "version", "name", "variables", "orders", "symbols", "equations", "outputs", "invariants", "watched",
-    "invariant_rows", "watched_rows", "events", "event_purposes", "aliases", "choices", "formulas",
+    "invariant_rows", "watched_rows", "events", "event_purposes", "aliases", "choices", "output_units", "formulas",
 )  # fmt: skip
 PURPOSES = tuple(purpose.value for purpose in EventPurpose)
 _LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p"}
@@ -63,6 +63,7 @@ def system_arguments(
         **_named_expressions(record, formulas, symbols["x"].numel()),
         "choices": _read_choices(record, variables),
         "aliases": _read_aliases(record),
+        "output_units": _read_output_units(record),
     }
 
 
@@ -160,3 +161,10 @@ def _read_aliases(record: PlainRecord) -> dict[str, str]:
     if found.keys() & set(found.values()):
         raise record.misfit("aliases", "names of variables", sorted(found.keys() & set(found.values()))[0])
     return found
+
+
+def _read_output_units(record: PlainRecord) -> dict[str, str]:
+    if "output_units" not in record:
+        return {}
+    units = record.part("output_units").only(record.texts("outputs"))
+    return {name: units.text(name) for name in units.names()}

@@ -13,6 +13,7 @@ from daedalus import _core
 from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.names import did_you_mean, shape_text
+from daedalus.model.plain_numbers import plain_result
 from daedalus.model.signals import Signal, signal
 from daedalus.model.system.closed_loop import MOST_LOOPS, closed_loop
 from daedalus.model.system.once import By, once
@@ -153,6 +154,11 @@ def _traced(
 
     # Checked at the start and at two odd places of the run.
     begin, end = span.value
+    try:
+        first = function.value(begin)
+    except Exception:  # told where it is evaluated
+        first = None
+    plain_result(first, name)
     times = tuple(begin + fraction * (end - begin) for fraction in (0.0, 0.381966, 0.864665))
     return trace_signal(function.value, system.symbol("t"), len(system.place(name).positions), times)
 
@@ -230,7 +236,7 @@ def _check_table(place: Place, table: Signal, span: tuple[float, float]) -> None
 
 def _check_callback(place: Place, function: Callable[..., Any], t0: float) -> None:
     try:
-        value = np.asarray(function(t0), dtype=float)
+        value = np.asarray(plain_result(function(t0), place.name), dtype=float)
     except (TypeError, ValueError, ModelError) as error:
         raise InputError(
             f"The function for input {place.name} cannot be evaluated.",

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from daedalus.model.names import element_label
+from daedalus.model.names import element_label, split_derivative, split_index
 from daedalus.model.system.system import System
+from daedalus.model.unit_labels import rate_unit
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.samples import Samples
 
@@ -26,11 +27,12 @@ def recorded_names(samples: Samples) -> list[str]:
 
 def unit_of(system: System, name: str) -> str:
     """The unit label of a name; that of a derivative gets /s."""
-    units = {v.name: v.unit for v in system.variables}
-    if name in units:
-        return units[name]
-    stem, order = (name.removesuffix("_dot"), 1) if name.endswith("_dot") else (name, 0)
-    return f"{units[stem]}/s" if order and units.get(stem) else ""
+    stem = split_index(name)[0]
+    units = {**{v.name: v.unit for v in system.variables}, **system.output_units}
+    if stem in units:
+        return units[stem]
+    origin, order = split_derivative(stem)
+    return rate_unit(units.get(origin, ""), order)
 
 
 def to_dataset(tr: RecordedRun) -> xarray.Dataset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
+from daedalus.model.plain_numbers import by_name, plain_array, without_unit
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 
@@ -20,6 +22,7 @@ Start = Mapping[str, object] | Samples
 Values = Mapping[str, object] | None
 ON_STOP = ("return", "raise")
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
+NO_LIMITS = (None,) * len(LIMITS)
 # Beyond this many steps the time no longer moves by each of them.
 MOST_FIXED_STEPS = 1e15
 NUMBERS = ("rtol", *LIMITS)
@@ -76,14 +79,22 @@ def read_request(
 ) -> Request:
     """The request of a verb that takes the options of `dd.simulate` by name; others are refused."""
     given = dict(options or {})
-    limits = tuple(given.pop(name, None) for name in LIMITS)
+    limits = read_limits(*(given.pop(name, None) for name in LIMITS))
     way = given.pop("method", "auto"), given.pop("rtol", 1e-6), given.pop("atol", 1e-9), limits
     locate = given.pop("locate_switches", True)
     if given:
         raise InputError(f"{verb} takes no {', '.join(given)}.", remedy="the options of dd.simulate")
     t0, t1 = read_span(span)
     times = read_save_at(save_at, t0, t1)
+    start, inputs, parameters = by_name(start), by_name(inputs), by_name(parameters)
     return Request(model, t0, t1, start, inputs, parameters, times, *way, locate)
+
+
+def read_limits(*limits: Any) -> tuple[Any, ...]:
+    """The limits of a run as LIMITS names them; quantities of time are seconds."""
+    if limits == NO_LIMITS:
+        return NO_LIMITS
+    return tuple(without_unit(value, "s", name) for name, value in zip(LIMITS, limits, strict=True))
 
 
 def read_span(span: object) -> tuple[float, float]:
@@ -91,12 +102,13 @@ def read_span(span: object) -> tuple[float, float]:
     try:
         if type(span) is float and math.isfinite(span):
             return 0.0, span
+        span = without_unit(span, "s", "The span")
         t0, t1 = span if isinstance(span, (tuple, list, np.ndarray)) else (0.0, span)
         t0, t1 = float(t0), float(t1)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         t0 = t1 = math.nan
     if not (math.isfinite(t0) and math.isfinite(t1)):
-        raise InputError("The span is not a time.", f"got {span!r}", remedy="10.0, or (0.0, 10.0)")
+        raise InputError("The span is not a time.", f"got {span!r}"[:80], remedy="10.0, or (0.0, 10.0)")
     return t0, t1
 
 
@@ -105,9 +117,9 @@ def read_save_at(save_at: object, t0: float, t1: float) -> np.ndarray | None:
     if save_at is None:
         return None
     try:
-        times = np.asarray(save_at, dtype=float)
-    except (TypeError, ValueError):
-        raise _not_times(f"got {save_at!r}"[:120]) from None
+        times = plain_array(save_at, "The times of save_at", unit="s")
+    except InputError as error:
+        raise _not_times(error.facts[0]) from None
     if times.ndim == 0:
         times = times.reshape(1)
     low, high = (t0, t1) if t0 <= t1 else (t1, t0)
@@ -151,7 +163,9 @@ def check_step(request: Request) -> None:
 
 def checked_numbers(rtol: object, limits: tuple[Any, ...]) -> dict[str, Any]:
     """rtol and the limits of a run by name; what is no positive number is refused."""
-    numbers = dict(zip(NUMBERS, (rtol, *limits)))
+    numbers: dict[str, Any] = dict(zip(NUMBERS, (rtol, *limits)))
+    # An integer that no double holds is infinite.
+    numbers = {k: math.inf if isinstance(v, int) and v > sys.float_info.max else v for k, v in numbers.items()}
     numbers["max_steps"] = _whole(numbers["max_steps"])
     for name, value in numbers.items():
         if value is None and name != "rtol":
@@ -159,7 +173,7 @@ def checked_numbers(rtol: object, limits: tuple[Any, ...]) -> dict[str, Any]:
         positive = isinstance(value, (int, float, np.integer, np.floating)) and value > 0
         if not positive or (name in FINITE and not math.isfinite(value)):
             usual = "rtol=1e-6" if name == "rtol" else f"{name}=None or a number > 0"
-            raise InputError(f"{name} must be a positive number.", f"got {value!r}", remedy=usual)
+            raise InputError(f"{name} must be a positive number.", f"got {value!r}"[:80], remedy=usual)
     return numbers
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.integrators.methods import LOOSE_EXPLICIT, METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.model.plain_numbers import plain_array, plain_number
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
@@ -204,7 +205,7 @@ def row_tolerance(system: System, atol: object) -> np.ndarray:
     if isinstance(atol, Mapping):
         of_x = {name: value for name, value in atol.items() if system.place(name).letter != "z"}
     elif isinstance(atol, (int, float, np.integer, np.floating)):
-        of_z = float(atol)
+        of_z = plain_number(atol, "atol")
     z = np.maximum(of_z * system.nominal["z"], SMALLEST)
     for name, value in atol.items() if isinstance(atol, Mapping) else ():
         place = system.place(name)
@@ -215,11 +216,11 @@ def row_tolerance(system: System, atol: object) -> np.ndarray:
 
 def _absolute(name: str, value: object, count: int) -> np.ndarray:
     try:
-        entries = np.asarray(value, dtype=float).ravel(order="F")
-    except (TypeError, ValueError):
+        entries = plain_array(value, f"atol of {name}").ravel(order="F")
+    except InputError:
         entries = np.array([np.nan])
     if entries.size not in (1, count) or not np.all(entries >= 0):
-        raise InputError(f"atol of {name} does not fit.", f"got {value!r}", remedy=f'atol={{"{name}": 1e-9}}')
+        raise InputError(f"atol of {name} does not fit.", f"got {value!r}"[:80], remedy=f'atol={{"{name}": 1e-9}}')
     return entries
 
 
@@ -228,7 +229,7 @@ def absolute_tolerance(system: System, atol: object) -> np.ndarray:
     if not isinstance(atol, Mapping):
         if not isinstance(atol, (int, float, np.integer, np.floating)) or not atol >= 0:
             raise InputError("atol must be a number >= 0, or numbers by name.", f"got {atol!r}", remedy="atol=1e-9")
-        vector = float(atol) * system.nominal["x"]
+        vector = plain_number(atol, "atol") * system.nominal["x"]
     else:
         vector = 1e-9 * system.nominal["x"]
         for name, value in atol.items():

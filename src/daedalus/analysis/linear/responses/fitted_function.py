@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError, SolverError
+from daedalus.model.plain_numbers import plain_result
 
 DEGREE = 5
 # Relative to the largest value of the function met so far.
@@ -91,7 +92,7 @@ def _first_intervals(times: np.ndarray) -> list[tuple[float, float]]:
 
 def _value(function: Callable[[float], Any], t: float, size: int, name: str) -> np.ndarray:
     try:
-        value = np.asarray(function(t), dtype=float).ravel(order="F")
+        value = np.asarray(plain_result(function(t), name), dtype=float).ravel(order="F")
     except (TypeError, ValueError) as error:
         raise InputError(
             f"The function for input {name} cannot be evaluated.",

@@ -7,6 +7,7 @@ import numpy as np
 from daedalus.analysis.linear.responses.matrix_exponential import exact_step
 from daedalus.analysis.linear.responses.piecewise_inputs import PiecewiseInputs
 from daedalus.errors import InputError
+from daedalus.model.plain_numbers import plain_array
 
 
 def march(A: np.ndarray, B: np.ndarray, inputs: PiecewiseInputs, start: np.ndarray) -> np.ndarray:
@@ -45,8 +46,8 @@ def _equal_steps(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def check_times(times: object) -> np.ndarray:
     """The times of a response as an array, (nt,), increasing."""
     try:
-        values = np.array(times, dtype=float)
-    except (TypeError, ValueError):
+        values = np.array(plain_array(times, "The times", unit="s"))
+    except InputError:
         values = np.full(1, np.nan)
     if values.ndim != 1 or len(values) == 0 or not np.all(np.isfinite(values)):
         raise InputError(
