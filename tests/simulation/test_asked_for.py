@@ -21,7 +21,7 @@ WRONG = [
     ({"method": "Radau5"}, "There is no method 'Radau5'.", "'radau5'"),
     ({"method": "RK45"}, "There is no method 'RK45'.", 'method="dopri5"'),
     ({"method": "Radau"}, "There is no method 'Radau'.", 'method="radau5"'),
-    ({"method": "sdirk2"}, "There is no method 'sdirk2'.", 'method=dd.tableau("sdirk2")'),
+    ({"method": "sdirk2"}, "The method 'sdirk2' needs a step.", 'an adaptive method such as "radau5"'),
     ({"method": "gauss7"}, "There is no method 'gauss7'.", 'method=dd.tableau("gauss7")'),
     ({"method": None}, "method= is a name or a Tableau.", 'method="tsit5"'),
     ({"method": "gauss2"}, "The method 'gauss2' needs a step.", 'an adaptive method such as "radau5"'),

@@ -23,7 +23,7 @@ def record():
 
 
 def test_every_field_is_listed():
-    assert set(record()) | {"event_purposes", "choices", "aliases"} == set(FIELDS)
+    assert set(record()) | {"event_purposes", "choices", "aliases", "output_units"} == set(FIELDS)
 
 
 def test_models_with_choices_of_states_come_back():

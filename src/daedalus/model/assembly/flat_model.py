@@ -177,6 +177,7 @@ class _Writer:
     def _name(self, flat: PartDoor) -> None:
         """Names of what is gone: another name of a variable where it is equal to one, else an output."""
         book, unknowns = self.book, self.work.unknowns
+        flat._output_units = {**{v.name: v.unit for v in book._variables.values()}, **book._output_units}
         for k in range(1, len(unknowns.symbols)):
             name = unknowns.names[k]
             if name not in flat._variables:
