@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +13,9 @@ from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name
 from daedalus.model.variables import Variable
+
+if TYPE_CHECKING:
+    from daedalus.optimisation.optimal_control import OptimalControl
 
 Value = float | np.ndarray
 
@@ -31,6 +36,8 @@ class KnownSystem:
     start: given start values by name; those written in the model unless others are given.
     conserved: outputs that stay constant along every solution with these inputs.
     stiff: whether it is too stiff for explicit methods.
+    control: describes the problem of optimal control that is known for it; `k.problem` is that problem.
+    optimum: the least cost of the problem.
 
     Example
     -------
@@ -54,6 +61,8 @@ class KnownSystem:
     start: dict[str, Value] = field(default_factory=dict)
     conserved: tuple[str, ...] = ()
     stiff: bool = False
+    control: Callable[[Model], OptimalControl] | None = None
+    optimum: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", _own(self.start or written_start(self.model)))
@@ -63,6 +72,19 @@ class KnownSystem:
     def parameters(self) -> dict[str, Value]:
         """The values of the parameters by name."""
         return {name: _shaped(v, v.start) for name, v in self.model.parameters.items()}
+
+    @cached_property
+    def problem(self) -> OptimalControl | None:
+        """The problem of optimal control that is known for the system, or None.
+
+        Example
+        -------
+        >>> from daedalus import catalogue
+        >>> k = catalogue.load("double_integrator")
+        >>> round(k.problem.solve().objective - k.optimum, 6)
+        0.0
+        """
+        return None if self.control is None else self.control(self.model)
 
     def copy(self) -> KnownSystem:
         """The same system with a Model of its own."""

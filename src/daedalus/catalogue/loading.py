@@ -55,6 +55,11 @@ FIELDS = {
     "wheelset": "mechanics",
     "emep": "chemistry",
     "two_bit_adder": "electronics",
+    "double_integrator": "textbook",
+    "brachistochrone": "textbook",
+    "bryson_denham": "textbook",
+    "hanging_chain": "textbook",
+    "goddard_rocket": "mechanics",
 }
 SYSTEMS = tuple(FIELDS)
 

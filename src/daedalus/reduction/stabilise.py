@@ -21,7 +21,7 @@ from daedalus.model.system.system import System
 LARGEST = 400
 
 
-def damped(levels: Mapping[int, ca.SX], times: int, alpha: float) -> ca.SX:
+def damped(levels: Mapping[int, ca.SX], times: int, alpha: float | ca.SX) -> ca.SX:
     """(d/dt + α)^times f from f and its derivatives.
 
     Example

@@ -11,9 +11,14 @@ and m g p_3 inside the sum of the Lagrangian. The long arms have no mass. While 
 T + V − Σ torque_k α_k is conserved.
 
 Reference: the position of the nacelle as the only coordinates, with α_k(p) in closed form.
+
+Problem: pick and place, from rest to rest in half a second with torques of at most 1.4 N m, for the least
+∫ |torque|² dt with 60 held torques; all twelve states are fixed at both ends, although six are independent.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -21,6 +26,9 @@ import numpy as np
 from daedalus.catalogue.known_system import KnownSystem
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
+
+if TYPE_CHECKING:
+    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build() -> KnownSystem:
@@ -74,8 +82,24 @@ def build() -> KnownSystem:
         index=3,
         conserved=("energy",),
         reference=Reference(0.5, REFERENCE, 12, "coordinates of the nacelle alone, order 8 at a tolerance of 1e-13"),
+        control=pick_and_place,
+        optimum=2.04499215,
         source="Numerical Optimal Control with DAEs, lecture 10: DAE models (2016), delta robot, potential corrected",
     )
+
+
+def pick_and_place(m: Model) -> OptimalControl:
+    """From one pose to another, at rest in both."""
+    from daedalus.optimisation.optimal_control import OptimalControl
+
+    ocp = OptimalControl(m, duration=0.5, intervals=60)
+    pick, place = np.array([0.3, 0.5, 0.4]), np.array([0.6, 0.2, 0.3])
+    rest = {"position_dot": np.zeros(3), "angle_dot": np.zeros(3)}
+    ocp.start({"position": nacelle(pick), "angle": pick, **rest})
+    ocp.finish({"position": nacelle(place), "angle": place, **rest})
+    ocp.bound("torque", -1.4, 1.4)
+    ocp.minimise(running=ca.sumsqr(m["torque"]))
+    return ocp
 
 
 # A usual table robot, in metres.

@@ -13,9 +13,14 @@ Mass, moments of inertia and arm are those of T. Luukkonen, Modelling and contro
 
 Reference: rotation matrix and angular momentum in the world frame instead of quaternion and angular velocity, an
 independent form, integrated by extrapolation with 40 digits.
+
+Problem: from hovering to hovering one metre along each axis in one second with thrusts between 0 and 2.5 N, for the
+least ∫ |thrust - hover|² dt with 60 held thrusts; all thirteen states are fixed at both ends, although twelve are independent.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -25,6 +30,9 @@ from daedalus.catalogue.reference import Reference
 from daedalus.errors import InputError
 from daedalus.geometry.quaternions import quaternion_rate, rotation_from_quaternion
 from daedalus.model.model import Model
+
+if TYPE_CHECKING:
+    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build(form: str = "ode") -> KnownSystem:
@@ -88,6 +96,8 @@ def build(form: str = "ode") -> KnownSystem:
         index=0 if form == "ode" else 2,
         conserved=("quaternion_norm",),
         reference=Reference(10.0, REFERENCE, 15, "rotation-matrix form, extrapolation with 40 digits"),
+        control=flight,
+        optimum=1.2787645,
         source="T. Luukkonen, Modelling and control of quadcopter, Aalto University (2011), with a unit quaternion",
     )
 
@@ -103,6 +113,19 @@ def _draw(m: Model, position: ca.SX, rotation: ca.SX, arm: ca.SX, thrust: ca.SX)
                name=f"rotor {k + 1}")  # fmt: skip
         m.draw("arrow", rotor, vector=thrust[k] * rotation[:, 2], scale=0.25, name=f"thrust {k + 1}")
     m.draw("trace", position, name="flight")
+
+
+def flight(m: Model) -> OptimalControl:
+    """From hovering to hovering."""
+    from daedalus.optimisation.optimal_control import OptimalControl
+
+    ocp = OptimalControl(m, duration=1.0, intervals=60)
+    rest = {"velocity": np.zeros(3), "quaternion": [1.0, 0.0, 0.0, 0.0], "angular_velocity": np.zeros(3)}
+    ocp.start({"position": [0.0, 0.0, 0.0], **rest})
+    ocp.finish({"position": [1.0, 1.0, 1.0], **rest})
+    ocp.bound("thrust", 0.0, 2.5)
+    ocp.minimise(running=ca.sumsqr(m["thrust"] - m["mass"] * m["gravity"] / 4))
+    return ocp
 
 
 REFERENCE = {

@@ -4,9 +4,14 @@ Small mu: nearly a harmonic oscillator; large mu: slow drift and sudden jumps, t
 
 References: for mu = 1, Liénard's form x' = mu (x - x³/3 - y), y' = x/mu integrated by extrapolation with 40 digits; for
 mu = 1000 the published one (problem vdpol, there in the time t/mu, with mu x' as second variable). Other mu have none.
+
+Problem: a force beside it, x'' = mu (1 - x²) x' - x + u, from (1, 0) for two units of time at the least cost
+½ ∫ x² + x'² + u² dt; the optimum for mu = 1 is 1.0478069.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +19,9 @@ from daedalus.catalogue.known_system import KnownSystem
 from daedalus.catalogue.reference import Reference
 from daedalus.errors import InputError
 from daedalus.model.model import Model
+
+if TYPE_CHECKING:
+    from daedalus.optimisation.optimal_control import OptimalControl
 
 
 def build(mu: float = 1.0) -> KnownSystem:
@@ -45,8 +53,24 @@ def build(mu: float = 1.0) -> KnownSystem:
         span=(0.0, end),
         reference=reference,
         stiff=mu > 30.0,
+        control=pushed if mu == 1.0 else None,
+        optimum=1.0478069 if mu == 1.0 else None,
         source="E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, 2nd ed. (1996), IV.1, IV.10",
     )
+
+
+def pushed(m: Model) -> OptimalControl:
+    """The oscillator with a force, as a model of its own."""
+    from daedalus.optimisation.optimal_control import OptimalControl
+
+    m = Model("van_der_pol_with_force")
+    x, u = m.state("x", start=1.0, rate=0.0), m.input("u")
+    m.equation(m.der(m.der(x)), (1 - x**2) * m.der(x) - x + u, name="oscillator")
+    ocp = OptimalControl(m, duration=2.0, intervals=60)
+    ocp.start()
+    ocp.input("u", kind="linear")
+    ocp.minimise(running=0.5 * (x**2 + m.der(x) ** 2 + u**2))
+    return ocp
 
 
 # End values, trusted digits and origin by mu.

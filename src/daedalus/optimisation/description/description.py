@@ -13,6 +13,9 @@ from daedalus.optimisation.description.conditions import Condition
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.stage_form import StageForm
 
+# Errors off the constraints decay by this power of e over the duration, where intervals are short enough.
+QUICK = 30.0
+
 
 @dataclass(frozen=True, eq=False)
 class StandIn:
@@ -78,6 +81,11 @@ class Description:
     guesses: dict[str, object] = field(default_factory=dict)
     trajectory: object = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def damping(self) -> float:
+        """The rate at which a search returns to the constraints, per duration: slow against a single interval."""
+        return min(QUICK, 0.5 * self.intervals)
 
     @property
     def chosen(self) -> list[int]:

@@ -12,6 +12,7 @@ from daedalus.model.signals import Signal
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.search.consistent_states import projected
+from daedalus.optimisation.search.smooth_path import smooth_path
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
@@ -73,7 +74,8 @@ class _GuessedMotion:
         """States of the stage, (shares, states)."""
         stage = self.stage
         found = np.zeros((len(shares), stage.states.size))
-        between = self.ends.start + shares[:, None] * (self.ends.end - self.ends.start)
+        system = self.description.system
+        between = smooth_path(system, self.ends.start, self.ends.end, self.length, shares)
         found[:, : stage.model_states] = projected(self.description, self.kept, between)
         self._overwrite(found, stage.states.labels, shares)
         return found
@@ -85,7 +87,7 @@ class _GuessedMotion:
         _middle_of_bounds(u, stage.inputs.lower, stage.inputs.upper)
         x = self.states(shares)
         step = 1e-3
-        ahead, behind = self.states(np.minimum(shares + step, 1.0)), self.states(np.maximum(shares - step, 0.0))
+        ahead, behind = self.states(shares + step), self.states(shares - step)
         wanted = (ahead - behind) / (2 * step * self.length)
         found_u, found_z = self.functions.inverse_dynamics(wanted, x, z, u, *self._rest(shares))
         good = np.isfinite(found_u).all() and np.isfinite(found_z).all()

@@ -86,6 +86,7 @@ class ProblemStage:
     def _at_point(self, description: Description, written: ca.SX) -> ca.SX:
         time = description.begin + self.length * self.share
         found = description.form.applied(written)
+        found = ca.substitute([found], [description.form.damping], [description.damping / self.length])[0]
         if self.moving[0].numel():
             found = ca.substitute([found], [self.moving[0]], [self.moving[1]])[0]
         return ca.substitute([found], [description.system.symbol("t")], [time])[0]
