@@ -72,6 +72,7 @@ _PLACES = {
     "differentiation.result.sensitivity_result": "Sensitivities",
     "optimisation.optimal_control": "OptimalControl",
     "optimisation.description.unknown": "unknown",
+    "optimisation.phases": "phases",
     "optimisation.result.plan": "Plan",
     "display.comparison_plot": "compare",
     "display.motion.animation": "Animation",

@@ -1,4 +1,4 @@
-"""Results read back from files, whatever they are: runs, ensembles. Nothing in a file is executed."""
+"""Results read back from files, whatever they are: runs, ensembles, plans. Nothing in a file is executed."""
 
 from __future__ import annotations
 
@@ -21,12 +21,19 @@ def _ensemble_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Ens
     return Ensemble(dataset_of(description, arrays))
 
 
+def _plan_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Any:
+    # Imported when a plan is read: runs and ensembles need nothing of it.
+    from daedalus.optimisation.result.loaded_plan import plan_of
+
+    return plan_of(description, arrays)
+
+
 # How the record of each kind of result is read; a record without a kind is that of a run.
-READERS: dict[str, Callable[[PlainRecord, dict[str, np.ndarray]], Any]] = {ENSEMBLE: _ensemble_of}
+READERS: dict[str, Callable[[PlainRecord, dict[str, np.ndarray]], Any]] = {ENSEMBLE: _ensemble_of, "plan": _plan_of}
 
 
 def load(path: str | Path, trusted: bool = False) -> Any:
-    """Read what `save` wrote: a trajectory, whose `at`, `plot` and `drift` work as before, or an ensemble.
+    """Read what `save` wrote: a trajectory, whose `at`, `plot` and `drift` work as before, an ensemble, or a plan.
 
     Nothing in a file is executed: it holds names, numbers and formulas as plain data, checked against a closed list of
     operations and bound to a checksum. A file that was damaged or changed, or that never was a saved run, raises an

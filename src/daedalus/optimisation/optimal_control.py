@@ -257,6 +257,7 @@ class OptimalControl:
         *,
         points: str = "radau",
         most_iterations: int = 3000,
+        mesh_tolerance: float | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Plan:
         """Find the plan.
@@ -270,22 +271,16 @@ class OptimalControl:
         tolerance: to which the conditions of optimality are met, 1e-8 by default.
         time_limit: in seconds; the best iterate until then is returned. So it is by Ctrl-C.
         progress: True for a line that tells of the iterations, or a function (iteration, objective, violation).
+        mesh_tolerance: halve intervals, and solve again, until the mesh error is below this everywhere and jumps of
+            inputs lie between short intervals.
         options: passed on to the solver.
 
         A plan comes back in any case; `plan.success` says whether it is a solution, `plan.explain()` what is wrong.
         """
         settings = SolveSettings(
-            method,
-            solver,
-            degree,
-            points,
-            hessian,
-            tolerance,
-            time_limit,
-            progress,
-            most_iterations,
+            method, solver, degree, points, hessian, tolerance, time_limit, progress, most_iterations, mesh_tolerance,
             dict(options or {}),
-        )
+        )  # fmt: skip
         if self._solving is None or not self._solving.fits(settings):
             self._solving = Solving(self.model, self._description, settings)
         return self._solving.plan(settings)

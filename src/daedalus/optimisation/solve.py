@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from daedalus.model.model import Model
@@ -12,43 +14,80 @@ from daedalus.optimisation.program.ipopt import solve_with_ipopt
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
-from daedalus.optimisation.transcription.collocated import transcribe
+from daedalus.optimisation.search.iteration_line import IterationLine, listener_of
+from daedalus.optimisation.search.refinement import refined_shares
+from daedalus.optimisation.transcription.collocated import Transcription, transcribe
 from daedalus.optimisation.transcription.collocation_points import collocation_points
 from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
-from daedalus.optimisation.transcription.problem_stage import stage_of
+from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds, first_guess, fixed_states
+
+# Meshes are refined at most so often.
+MOST_MESHES = 12
 
 
 class Solving:
     """A transcribed problem; searches may be repeated."""
 
-    def __init__(self, model: Model | System, description: Description, settings: SolveSettings) -> None:
+    def __init__(
+        self, model: Model | System, description: Description, settings: SolveSettings, shares: np.ndarray | None = None
+    ) -> None:
         self.model, self.description, self.structure = model, description, settings.structure
         self.stage = stage_of(description)
         self.kept = kept_quantities(description)
         self.ends = reference_ends(description, self.kept)
-        scheme = collocation_points(settings.points, settings.degree)
-        self.transcription = transcribe(self.stage, scheme, mesh_shares(description), self.ends, self.kept)
+        self.scheme = collocation_points(settings.points, settings.degree)
+        self.shares = mesh_shares(description) if shares is None else shares
+        self.transcription = self.transcribed(self.stage)
         self.begin = initial_guess(
             self.stage, self.transcription.layout, self.ends, self.kept, self.transcription.program.shape[0]
         )
+
+    def transcribed(self, stage: ProblemStage) -> Transcription:
+        """A stage on the mesh of this problem."""
+        return transcribe(stage, self.scheme, self.shares, self.ends, self.kept)
+
+    def again(self, description: Description) -> Transcription:
+        """A changed problem on the same mesh."""
+        return self.transcribed(stage_of(description))
 
     def fits(self, settings: SolveSettings) -> bool:
         """Whether the program is the one that these settings need."""
         return self.structure == settings.structure
 
     def plan(self, settings: SolveSettings) -> Plan:
-        """Search, and make a plan of what was found."""
+        """Search, refine the mesh where that is asked for, and make a plan of what was found."""
+        plan = self._search(settings)
+        solving = self
+        for _ in range(MOST_MESHES):
+            if settings.mesh_tolerance is None or not plan.success:
+                break
+            shares = refined_shares(solving.transcription, plan.outcome.w, plan.mesh_error, settings.mesh_tolerance)
+            if shares is None:
+                break
+            nearer = copy(self.description)
+            nearer.trajectory = plan
+            solving = Solving(self.model, nearer, settings, shares)
+            plan = solving._search(settings)
+        return plan
+
+    def _search(self, settings: SolveSettings) -> Plan:
         program = self.transcription.program
-        outcome = solve_with_ipopt(
-            program,
-            self.begin,
-            tolerance=settings.accuracy,
-            most_iterations=settings.most_iterations,
-            time_limit=settings.time_limit,
-            options=settings.options,
-        )
-        return Plan(self.model, self.transcription, outcome, program.parameters)
+        listener = listener_of(settings.progress, self.description.system.name)
+        try:
+            outcome = solve_with_ipopt(
+                program,
+                self.begin,
+                tolerance=settings.accuracy,
+                most_iterations=settings.most_iterations,
+                time_limit=settings.time_limit,
+                listener=listener,
+                options=settings.options,
+            )
+        finally:
+            if isinstance(listener, IterationLine):
+                listener.close()
+        return Plan(self.model, self.transcription, outcome, program.parameters, self.begin, self.again)
 
 
 def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceEnds:

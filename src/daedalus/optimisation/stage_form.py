@@ -106,7 +106,8 @@ def _damped_residual(system: System, damping: ca.SX) -> ca.SX:
     rows = elements(system.residual)
     for k, row in enumerate(system.rows):
         if row.times and row.role is Role.WRITTEN:
-            lower = {times: levels.get(replace(row, times=times).level) for times in range(row.times)}
-            if all(level is not None for level in lower.values()):
-                rows[k] = damped({**lower, row.times: rows[k]}, row.times, damping)  # type: ignore[arg-type]
+            below = [levels.get(replace(row, times=times).level) for times in range(row.times)]
+            lower = {times: level for times, level in enumerate(below) if level is not None}
+            if len(lower) == row.times:
+                rows[k] = damped({**lower, row.times: rows[k]}, row.times, damping)
     return concatenate(rows)

@@ -14,8 +14,8 @@ Mass, moments of inertia and arm are those of T. Luukkonen, Modelling and contro
 Reference: rotation matrix and angular momentum in the world frame instead of quaternion and angular velocity, an
 independent form, integrated by extrapolation with 40 digits.
 
-Problem: from hovering to hovering one metre along each axis in one second with thrusts between 0 and 2.5 N, for the
-least ∫ |thrust - hover|² dt with 60 held thrusts; all thirteen states are fixed at both ends, although twelve are independent.
+Problem: from hovering to hovering one metre along each axis in one second, with thrusts between 0 and 2.5 N, for the
+least ∫ |thrust - hover|² dt with 60 held thrusts; all thirteen states are fixed at both ends, twelve are independent.
 """
 
 from __future__ import annotations

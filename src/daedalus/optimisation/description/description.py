@@ -80,6 +80,7 @@ class Description:
     parameters: np.ndarray = field(default_factory=lambda: np.zeros(0))
     guesses: dict[str, object] = field(default_factory=dict)
     trajectory: object = None
+    linked: bool = False  # begins where another phase ends
     notes: list[str] = field(default_factory=list)
 
     @property

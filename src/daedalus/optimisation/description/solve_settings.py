@@ -30,6 +30,7 @@ class SolveSettings:
     time_limit: float | None = None
     progress: Any = None
     most_iterations: int = 3000
+    mesh_tolerance: float | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -38,7 +39,7 @@ class SolveSettings:
                 raise InputError(
                     f"{name}={getattr(self, name)!r} is not known.", remedy=" or ".join(f'{name}="{w}"' for w in words)
                 )
-        for name in ("tolerance", "time_limit"):
+        for name in ("tolerance", "time_limit", "mesh_tolerance"):
             value = getattr(self, name)
             number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
             if value is not None and not (number and 0 < value < math.inf):

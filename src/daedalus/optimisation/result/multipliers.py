@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.names import did_you_mean
+from daedalus.model.names import did_you_mean, split_index
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.transcription.collocated import Transcription
 
@@ -55,7 +55,7 @@ class Multipliers(Mapping[str, np.ndarray]):
     def __getitem__(self, name: str) -> np.ndarray:
         if name in self._found:
             return self._found[name].values
-        parts = [key for key in self._found if key.startswith(f"{name}[")]
+        parts = [key for key in self._found if split_index(key)[0] == name]
         if parts:
             return np.stack([self._found[key].values for key in parts], axis=1)
         raise InputError(
@@ -66,7 +66,7 @@ class Multipliers(Mapping[str, np.ndarray]):
 
     def shares(self, name: str) -> np.ndarray:
         """Where the multipliers of a name belong, as shares of the duration."""
-        key = name if name in self._found else next((k for k in self._found if k.startswith(f"{name}[")), name)
+        key = name if name in self._found else next((k for k in self._found if split_index(k)[0] == name), name)
         self[name]
         return self._found[key].shares
 

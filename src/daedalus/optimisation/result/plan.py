@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,13 @@ from daedalus.model.names import counted
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.result.explanation import Explanation, explained
 from daedalus.optimisation.result.interpolant import Interpolant
 from daedalus.optimisation.result.moment import Moment
 from daedalus.optimisation.result.multipliers import Multipliers
+from daedalus.optimisation.result.plan_sensitivity import PlanSensitivity, plan_sensitivity
 from daedalus.optimisation.result.replayed import Replay
+from daedalus.optimisation.result.saved_plan import save_plan
 from daedalus.optimisation.transcription.collocated import Transcription
 
 
@@ -40,8 +45,15 @@ class Plan:
     """
 
     def __init__(
-        self, model: Model | System, transcription: Transcription, outcome: ProgramOutcome, parameters: np.ndarray
+        self,
+        model: Model | System,
+        transcription: Transcription,
+        outcome: ProgramOutcome,
+        parameters: np.ndarray,
+        begin: np.ndarray,
+        again: Callable[..., Transcription],
     ) -> None:
+        self._begin, self._again = begin, again
         self.model, self.transcription, self.outcome = model, transcription, outcome
         self._values = parameters
         self.success, self.objective = outcome.success, outcome.objective
@@ -167,7 +179,7 @@ class Plan:
         run = simulate(
             self.model,
             span,
-            start=self._replay_start(),
+            start=self.start,
             inputs=self.inputs,
             parameters=self.parameters,
             **chosen,
@@ -181,8 +193,50 @@ class Plan:
             size[label] = float(np.abs(own[:, k]).max() + self.system.nominal["x"][k])
         return Replay(run, difference, self._mesh, size)
 
-    def _replay_start(self) -> Any:
-        return self.start
+    def explain(self) -> Explanation:
+        """What cannot hold together, by name and time with the least relaxation; of a solution, which bounds hold it.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("cart")
+        >>> x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u", unit="N")
+        >>> m.equation([m.der(x), m.der(v)], [v, u])
+        >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+        >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0}); ocp.bound(u, -3.0, 3.0); ocp.minimise(running=u**2)
+        >>> print(ocp.solve().explain())
+        These cannot hold together with the start and the duration of 1 s:
+          x >= 1 at 1 s: 0.25 short
+        """
+        return explained(self.transcription, self.outcome, self._begin)
+
+    def sensitivity(self, name: str) -> PlanSensitivity:
+        """How the cost and the plan change with a parameter, per unit of it.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("cart")
+        >>> x, v, u, mass = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u"), m.parameter("mass", 2.0)
+        >>> m.equation([m.der(x), m.der(v)], [v, u / mass])
+        >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+        >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0}); ocp.minimise(running=u**2)
+        >>> plan = ocp.solve()
+        >>> s = plan.sensitivity("mass")
+        >>> round(s.objective / plan.objective, 6), s["u"].shape
+        (1.0, (11,))
+        """
+        return plan_sensitivity(self.transcription, self.outcome, name, self._again)
+
+    def plot(self, names: str | Sequence[str] | None = None, ax: Any = None) -> Any:
+        """Draw states and inputs over time, with their bounds, and marks where these press."""
+        from daedalus.display.plan_plot import plot_plan
+
+        return plot_plan(self, names, ax)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a NetCDF file as plain data; `dd.load` reads it back."""
+        save_plan(self, Path(path))
 
     def __str__(self) -> str:
         head = f"Plan for {self.system.name!r}: {self.status} ({self.solver}, {counted(self.iterations, 'iteration')})"

@@ -34,6 +34,7 @@ class Transcription:
     stage: ProblemStage
     layout: ProgramLayout
     program: Program
+    draft: Draft
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -50,7 +51,7 @@ def transcribe(
     made = ProblemDraft(stage, scheme, shares, draft, ends, kept)
     add_collocation(made)
     program = assembled(draft)
-    return Transcription(stage, made.layout, program, made.notes)
+    return Transcription(stage, made.layout, program, draft, made.notes)
 
 
 def add_collocation(made: ProblemDraft) -> None:

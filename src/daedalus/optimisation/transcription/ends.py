@@ -12,6 +12,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.errors import InputError
 from daedalus.optimisation.description.conditions import Condition
 from daedalus.optimisation.description.description import FixedValue
 from daedalus.optimisation.program.draft import Draft
@@ -28,9 +29,25 @@ INDEPENDENT = 1e-6
 def add_ends(made: ProblemDraft) -> None:
     """Fix what is given at the start and at the end."""
     kept = made.kept
+    _check_inside(made, "start", fixed_states(made.description.starts))
+    _check_inside(made, "end", fixed_states(made.description.ends))
     _add_start(made, kept)
     _add_end(made, kept)
     _fix_integrals(made)
+
+
+def _check_inside(made: ProblemDraft, where: str, given: dict[int, float]) -> None:
+    """Refuse values at the ends that lie outside the bounds of their states."""
+    states = made.stage.states
+    for k, value in given.items():
+        low, high = states.lower[k], states.upper[k]
+        if not low <= value <= high:
+            raise InputError(
+                f"The {where} of {states.labels[k]} lies outside its bounds.",
+                f"{states.labels[k]} = {value:g}, bounds {low:g} and {high:g}",
+                because="a fixed value cannot be moved into them.",
+                remedy=f"another {where}, or wider bounds",
+            )
 
 
 def _fix_integrals(made: ProblemDraft) -> None:
@@ -64,7 +81,7 @@ def _add_start(made: ProblemDraft, kept: KeptQuantities) -> None:
     description, layout, stage = made.description, made.layout, made.stage
     given = fixed_states(description.starts)
     _others(made, description.starts or [], "start")
-    if len(given) == stage.model_states or not kept.held.numel():
+    if len(given) == stage.model_states or not kept.held.numel() or description.linked:
         for state, value in given.items():
             fix_variable(made.draft, layout.nodes[0, state], value)
         _note_free_start(made, given)
@@ -86,7 +103,7 @@ def _note_free_start(made: ProblemDraft, given: dict[int, float]) -> None:
         for k in range(stage.model_states)
         if k not in given and np.isinf(stage.states.lower[k]) and np.isinf(stage.states.upper[k])
     ]
-    if open_ and len(given) + len(open_) > 0 and not made.description.periodic:
+    if open_ and not made.description.periodic and not made.description.linked:
         shown = ", ".join(open_[:6]) + (", …" if len(open_) > 6 else "")
         made.notes.append(f"the start of {shown} is free and unbounded")
 
@@ -105,6 +122,7 @@ def _add_end(made: ProblemDraft, kept: KeptQuantities) -> None:
         for state, value in given.items():
             fix_variable(made.draft, layout.nodes[-1, state], value)
         return
+    _check_conserved(made, kept, pinned, given)
     left_out = _independent_rows(made, -1, given, reference, slopes, "end")
     if left_out:
         names = kept.names_of(pinned)
@@ -112,6 +130,22 @@ def _add_end(made: ProblemDraft, kept: KeptQuantities) -> None:
             f"of {len(given)} end values {len(given) - left_out} are independent: the rest is kept by {names}"
         )
         _keep_branch(made, kept, reference, pinned, slopes)
+
+
+def _check_conserved(made: ProblemDraft, kept: KeptQuantities, pinned: ca.SX, given: dict[int, float]) -> None:
+    """Refuse an end at which a conserved quantity would have another value than at the start."""
+    if len(given) < made.stage.model_states:
+        return
+    start, end = (kept.values(x, pinned) for x in (made.ends.start, made.ends.end))
+    changed = np.abs(end - start) > 1e-6 * np.maximum(1.0, np.abs(start))
+    if changed.any():
+        k = int(np.argmax(changed))
+        raise InputError(
+            f"The end cannot be reached: {kept.names_of(pinned[k])} keeps a quantity that would have to change.",
+            f"it is {start[k]:g} at the start and would be {end[k]:g} at the end, whatever the inputs do",
+            because="no input changes it, as none changes the length of a unit quaternion.",
+            remedy="an end with the same value",
+        )
 
 
 def _independent_rows(

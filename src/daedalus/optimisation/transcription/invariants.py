@@ -59,6 +59,10 @@ class KeptQuantities:
     def _x(self) -> ca.SX:
         return self.description.system.symbol("x")
 
+    def values(self, x: np.ndarray, quantities: ca.SX) -> np.ndarray:
+        """What they are at x."""
+        return self._evaluated(quantities, x).ravel()
+
     def slopes(self, x: np.ndarray, quantities: ca.SX) -> np.ndarray:
         """Their derivatives by the states at x."""
         if not quantities.numel():

@@ -1,0 +1,211 @@
+"""dd.phases: several problems in sequence, each with its own model, joined at their ends and solved as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.initialisation.wording import number
+from daedalus.model.names import counted, split_index
+from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.description.unknown import Unknown
+from daedalus.optimisation.optimal_control import OptimalControl
+from daedalus.optimisation.program.draft import Draft
+from daedalus.optimisation.program.ipopt import solve_with_ipopt
+from daedalus.optimisation.program.program import assembled
+from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.search.initial_guess import initial_guess
+from daedalus.optimisation.search.iteration_line import IterationLine, listener_of
+from daedalus.optimisation.solve import mesh_shares, reference_ends
+from daedalus.optimisation.transcription.collocated import Transcription, add_collocation
+from daedalus.optimisation.transcription.collocation_points import collocation_points
+from daedalus.optimisation.transcription.invariants import kept_quantities
+from daedalus.optimisation.transcription.problem_draft import ProblemDraft
+from daedalus.optimisation.transcription.problem_stage import stage_of
+from daedalus.optimisation.transcription.program_layout import RowGroup
+
+
+class PhasedPlan:
+    """What `dd.phases(...).solve()` returns: one plan a phase, whose costs and durations add up.
+
+    phases: the plans; success, status, iterations: of the search; objective: the sum of all costs; duration: of all.
+    """
+
+    def __init__(self, phases: list[Plan]) -> None:
+        self.phases = tuple(phases)
+        self.outcome = phases[0].outcome
+        self.success, self.status = phases[0].success, phases[0].status
+        self.objective, self.iterations = self.outcome.objective, self.outcome.iterations
+
+    @property
+    def duration(self) -> float:
+        """How long all phases take together."""
+        return float(sum(plan.duration for plan in self.phases))
+
+    @property
+    def time(self) -> np.ndarray:
+        """The times of all nodes; where phases join, both have one."""
+        begin, parts = 0.0, []
+        for plan in self.phases:
+            parts.append(plan.time - plan.time[0] + begin)
+            begin += plan.duration
+        return np.concatenate(parts) + self.phases[0].time[0]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A name that all phases have, over `time`."""
+        return np.concatenate([plan[name] for plan in self.phases])
+
+    def __str__(self) -> str:
+        head = f"Plan of {counted(len(self.phases), 'phase')}: {self.status} ({counted(self.iterations, 'iteration')})"
+        total = f"  objective {number(self.objective, 8)}, duration {number(self.duration)}"
+        return "\n".join([head, total, *(f"  {plan.system.name}: {number(plan.duration)}" for plan in self.phases)])
+
+    __repr__ = __str__
+
+
+class Phases:
+    """Problems in sequence; `dd.phases` makes it, `solve` finds the plan."""
+
+    def __init__(self, problems: tuple[OptimalControl, ...], link: Mapping[str, str | None]) -> None:
+        self.problems, self.link = problems, dict(link)
+
+    def solve(
+        self,
+        degree: int = 3,
+        tolerance: float | None = None,
+        time_limit: float | None = None,
+        progress: bool | Callable[..., object] | None = None,
+        *,
+        points: str = "radau",
+        most_iterations: int = 3000,
+        options: Mapping[str, Any] | None = None,
+    ) -> PhasedPlan:
+        """Find the plan; arguments as those of `OptimalControl.solve`."""
+        settings = SolveSettings(
+            degree=degree, points=points, tolerance=tolerance, time_limit=time_limit, progress=progress,
+            most_iterations=most_iterations, options=dict(options or {}),
+        )  # fmt: skip
+        draft = Draft()
+        made = [self._written(problem._description, settings, draft) for problem in self.problems]
+        for before, after in pairwise(made):
+            _join(draft, before, after, self.link)
+        program = assembled(draft)
+        begin = np.zeros(program.shape[0])
+        for part in made:
+            begin += initial_guess(part.stage, part.layout, part.ends, part.kept, program.shape[0])
+        listener = listener_of(settings.progress, "phases")
+        outcome = solve_with_ipopt(
+            program, begin, tolerance=settings.accuracy, most_iterations=settings.most_iterations,
+            time_limit=settings.time_limit, listener=listener, options=settings.options,
+        )  # fmt: skip
+        if isinstance(listener, IterationLine):
+            listener.close()
+        plans = []
+        for problem, part in zip(self.problems, made):
+            transcription = Transcription(part.stage, part.layout, program, draft, part.notes)
+            plans.append(Plan(problem.model, transcription, outcome, program.parameters, begin, _alone))
+        return PhasedPlan(plans)
+
+    def _written(self, description: Description, settings: SolveSettings, draft: Draft) -> ProblemDraft:
+        kept = kept_quantities(description)
+        ends = reference_ends(description, kept)
+        scheme = collocation_points(settings.points, settings.degree)
+        made = ProblemDraft(stage_of(description), scheme, mesh_shares(description), draft, ends, kept)
+        add_collocation(made)
+        return made
+
+
+def _alone(*_: object) -> Transcription:
+    raise InputError(
+        "The sensitivity of one phase of several is not known.", remedy="a free parameter: ocp.free(name, ...)"
+    )
+
+
+def _join(draft: Draft, before: ProblemDraft, after: ProblemDraft, link: Mapping[str, str | None]) -> None:
+    """Ask for equal states where one phase ends and the next begins."""
+    ending, beginning = before.stage.states.labels, after.stage.states.labels
+    stop, begin = before.stage.model_states, after.stage.model_states
+    names = {**{label: label for label in ending[:stop] if label in beginning[:begin]}, **_by_element(link, ending)}
+    pairs = [(ending.index(one), beginning.index(two)) for one, two in names.items() if two is not None]
+    if not pairs:
+        raise InputError(
+            f"Nothing joins {before.description.system.name!r} to {after.description.system.name!r}.",
+            f"states of the first: {', '.join(ending[:6])}; of the second: {', '.join(beginning[:6])}",
+            because="phases are joined by states of the same name.",
+            remedy='link={"name in the first": "name in the second"}',
+        )
+    rows = draft.add_rows((1, len(pairs)))
+    draft.add_linear(rows[0], before.layout.nodes[-1, [one for one, _ in pairs]], 1.0)
+    draft.add_linear(rows[0], after.layout.nodes[0, [two for _, two in pairs]], -1.0)
+    labels = tuple(f"link of {ending[one]}" for one, _ in pairs)
+    before.layout.groups.append(RowGroup("link", labels, rows, np.ones(1)))
+
+
+def _by_element(link: Mapping[str, str | None], known: tuple[str, ...]) -> dict[str, str | None]:
+    """Links by element: a vector's name stands for all its elements."""
+    found: dict[str, str | None] = {}
+    for one, two in link.items():
+        own = [one] if one in known else [label for label in known if split_index(label)[0] == one]
+        if not own:
+            raise InputError(f"There is no state {one!r} to link.", f"states: {', '.join(known[:8])}")
+        for label in own:
+            found[label] = None if two is None else two + label[len(one) :]
+    return found
+
+
+def phases(*problems: OptimalControl, link: Mapping[str, str | None] | None = None) -> Phases:
+    """Problems in sequence: each begins where the one before ended, and their costs add up.
+
+    Parameters
+    ----------
+    problems: in their order; those after the first leave their start free, or fix what does not come from before.
+    link: which state of a phase goes on as which of the next, by name; by default states of the same name do. `None`
+        breaks the link of one.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("cart")
+    >>> x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    >>> m.equation([m.der(x), m.der(v)], [v, u])
+    >>> one, two = (dd.OptimalControl(m, duration=0.5, intervals=10) for _ in range(2))
+    >>> one.start(); two.finish(x=1.0, v=0.0)
+    >>> for part in (one, two): part.minimise(running=u**2)
+    >>> plan = dd.phases(one, two).solve()
+    >>> round(plan.objective, 3), plan["x"].shape
+    (12.03, (22,))
+    """
+    if len(problems) < 2:
+        raise InputError("Phases are at least two problems.", f"got {len(problems)}", remedy="dd.phases(first, second)")
+    wrong = [p for p in problems if not isinstance(p, OptimalControl)]
+    if wrong:
+        raise InputError("A phase is a dd.OptimalControl.", f"got {type(wrong[0]).__name__}")
+    begin: float | None = problems[0]._description.begin
+    for problem in problems:
+        description = problem._description
+        if begin is not None:
+            description.begin = begin
+        elif _depends_on_time(description):
+            raise InputError(
+                f"{description.system.name!r} depends on time, and begins at an unknown one.",
+                because="an earlier phase has an unknown duration.",
+                remedy="a state for time: m.equation(m.der(clock), 1)",
+            )
+        duration = description.duration
+        begin = None if begin is None or isinstance(duration, Unknown) else begin + duration
+        problem._changed()
+    for problem in problems[1:]:
+        problem._description.linked = True
+    return Phases(problems, link or {})
+
+
+def _depends_on_time(description: Description) -> bool:
+    import casadi as ca
+
+    form = description.form
+    return bool(ca.depends_on(ca.vertcat(form.rates, form.equations), description.system.symbol("t")))

@@ -1,0 +1,155 @@
+"""Why a plan failed, or what holds it: conditions that cannot hold together, or bounds that press, by name and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from daedalus.initialisation.wording import number
+from daedalus.model.names import split_derivative, split_index
+from daedalus.model.system.system import System
+from daedalus.optimisation.result.elastic import Relaxed, least_relaxation
+from daedalus.optimisation.transcription.collocated import Transcription
+
+if TYPE_CHECKING:
+    from daedalus.optimisation.program.program_outcome import ProgramOutcome
+
+# Conditions that give way by less than this share of their size hold.
+HOLDS = 1e-5
+# Multipliers below this share of the largest belong to bounds that do not press.
+PRESSES = 1e-4
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A condition or bound over a stretch of time: by how much it is missed (`short`), or what it costs (`price`)."""
+
+    name: str
+    side: str  # "upper" or "lower"
+    bound: float
+    begin: float
+    end: float
+    short: float
+    price: float = 0.0
+    unit: str = ""
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        when = f"at {number(self.begin, 4)} s" if self.begin == self.end else (
+            f"between {number(self.begin, 4)} s and {number(self.end, 4)} s"
+        )  # fmt: skip
+        what = f"{self.name} {'<=' if self.side == 'upper' else '>='} {number(self.bound, 6)}{unit} {when}"
+        if self.short:
+            return f"{what}: {number(self.short, 3)}{unit} short"
+        return f"{what}: worth {number(self.price, 3)} a unit"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `plan.explain()` returns; printing it tells the story.
+
+    success: whether the plan is a solution. conflicts: of a plan that is none, what cannot hold together, with the
+    least relaxation. tight: of a solution, the bounds and conditions that press. headline: the verdict in a sentence.
+    """
+
+    success: bool
+    headline: str
+    conflicts: tuple[Shortfall, ...] = ()
+    tight: tuple[Shortfall, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *(f"  {part}" for part in (*self.conflicts, *self.tight))])
+
+    __repr__ = __str__
+
+
+def explained(transcription: Transcription, outcome: ProgramOutcome, begin: np.ndarray) -> Explanation:
+    """The explanation of how a search ended."""
+    if outcome.success:
+        return _tightness(transcription, outcome)
+    point = least_relaxation(transcription, begin)
+    conflicts = [
+        conflict for part, slack in point.parts for conflict in _missed(transcription, part, slack, point.duration)
+    ]
+    length = f"the duration of {number(point.duration, 4)} s"
+    if conflicts:
+        headline = f"These cannot hold together with the start and {length}:"
+        return Explanation(False, headline, tuple(_largest(conflicts)))
+    if point.found:
+        return Explanation(
+            False, f"All conditions can hold together with {length}, but the search failed: {outcome.ending.value}. "
+            "Try: a better guess, ocp.guess(trajectory=...), or bounds on what runs away.",
+        )  # fmt: skip
+    return Explanation(False, f"No relaxation was found either: {outcome.ending.value}. Try: a better guess.")
+
+
+def _largest(conflicts: list[Shortfall], most: int = 8) -> list[Shortfall]:
+    return sorted(conflicts, key=lambda c: -c.short / max(1.0, abs(c.bound)))[:most]
+
+
+def _missed(transcription: Transcription, part: Relaxed, slack: np.ndarray, duration: float) -> Iterable[Shortfall]:
+    begin = transcription.description.begin
+    times = begin + duration * part.shares
+    for column, side, bounds in ((0, "lower", part.lower), (1, "upper", part.upper)):
+        short = slack[:, column] - np.minimum(slack[:, 0], slack[:, 1])
+        size = np.maximum(1.0, np.abs(np.where(np.isfinite(bounds), bounds, 0.0)))
+        for stretch in _stretches(short > HOLDS * size):
+            worst = stretch[int(np.argmax(short[stretch]))]
+            yield Shortfall(
+                part.name, side, float(bounds[worst]), float(times[stretch[0]]), float(times[stretch[-1]]),
+                float(short[worst]), unit=unit_of(transcription.description.system, part.name),
+            )  # fmt: skip
+
+
+def _stretches(use: np.ndarray) -> list[np.ndarray]:
+    """Runs of neighbours that are true."""
+    marked = np.flatnonzero(use)
+    return [run for run in np.split(marked, np.flatnonzero(np.diff(marked) > 1) + 1) if len(run)]
+
+
+def _tightness(transcription: Transcription, outcome: ProgramOutcome) -> Explanation:
+    """Bounds and conditions that press, the dearest first."""
+    layout, stage, program = transcription.layout, transcription.stage, transcription.program
+    length = layout.length[0]
+    duration = float(outcome.w[length] if length >= 0 else program.parameters[-1 - length])
+    parts: list[tuple[str, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+    for group in layout.groups:
+        if group.kind in ("condition", "rate"):
+            for k, name in enumerate(group.names):
+                rows = group.rows[:, k]
+                parts.append(
+                    (name, group.shares, outcome.multipliers[rows], program.row_lower[rows], program.row_upper[rows])
+                )
+    held = ((stage.inputs, layout.inputs, layout.shares[:-1]), (stage.states, layout.nodes[1:-1], layout.shares[1:-1]))
+    for quantity, variables, shares in held:
+        for k, name in enumerate(quantity.labels):
+            own = variables[:, k]
+            parts.append((name, shares, outcome.bound_multipliers[own], program.lower[own], program.upper[own]))
+    highest = max((float(np.abs(price).max(initial=0.0)) for _, _, price, _, _ in parts), default=0.0)
+    tight = []
+    for name, shares, price, low, high in parts:
+        times = transcription.description.begin + duration * shares
+        for side, pressing, bounds in (("upper", price, high), ("lower", -price, low)):
+            use = (pressing > PRESSES * highest) & (pressing > 1e-8) & (low < high) & np.isfinite(bounds)
+            for stretch in _stretches(use):
+                worst = stretch[int(np.argmax(pressing[stretch]))]
+                tight.append(
+                    Shortfall(
+                        name, side, float(bounds[worst]), float(times[stretch[0]]), float(times[stretch[-1]]), 0.0,
+                        float(pressing[stretch].sum()), unit_of(transcription.description.system, name),
+                    )
+                )  # fmt: skip
+    tight.sort(key=lambda c: -c.price)
+    headline = "Solved; these bounds and conditions hold it:" if tight else "Solved; no bound or condition presses."
+    return Explanation(True, headline, tight=tuple(tight[:12]))
+
+
+def unit_of(system: System, name: str) -> str:
+    """The unit a variable was declared with, empty for what has none."""
+    stem = split_derivative(split_index(name)[0])
+    if stem[1]:
+        return ""
+    return next((v.unit for v in system.variables if v.name == stem[0]), "")

@@ -1,0 +1,102 @@
+"""A saved plan read back: `at`, `inputs`, `replay`, `multipliers` and `plot` work as before. Nothing is executed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.signals import Signal
+from daedalus.model.system.plain_record import PlainRecord
+from daedalus.model.system.system import System
+from daedalus.optimisation.description.description import Description, InputKind, StandIn
+from daedalus.optimisation.program.program import Program
+from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.result.saved_plan import OF_LAYOUT, OF_PROGRAM
+from daedalus.optimisation.stage_form import stage_form
+from daedalus.optimisation.transcription.collocated import Transcription
+from daedalus.optimisation.transcription.collocation_points import collocation_points
+from daedalus.optimisation.transcription.problem_stage import stage_of
+from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
+
+ENTRIES = (
+    "kind", "system", "begin", "duration", "points", "degree", "linear", "integrals", "groups", "given", "notes",
+    "solver", "ending", "iterations", "objective", "seconds",
+)  # fmt: skip
+
+Arrays = dict[str, np.ndarray]
+
+
+def plan_of(record: PlainRecord, arrays: Arrays) -> Plan:
+    """The plan that a record describes."""
+    record.only(ENTRIES)
+    system = System.from_record(record.entry("system"))
+    description = _description(record, arrays, system)
+    stage = stage_of(description)
+    layout = _layout(record, arrays)
+    outcome = ProgramOutcome(
+        record.text("solver"),
+        ProgramEnding[record.word("ending", [ending.name for ending in ProgramEnding])],
+        record.integer("iterations", 0, 2**31),
+        arrays["outcome/w"],
+        record.number("objective"),
+        arrays["outcome/multipliers"],
+        arrays["outcome/bound_multipliers"],
+        record.number("seconds"),
+    )
+    transcription = Transcription(stage, layout, _program(arrays), None, record.texts("notes"))  # type: ignore[arg-type]
+    plan = Plan(system, transcription, outcome, arrays["values"], outcome.w, _not_again)
+    plan.interpolant.vectors(layout.shares[:1])
+    return plan
+
+
+def _description(record: PlainRecord, arrays: Arrays, system: System) -> Description:
+    description = Description(
+        system, system, stage_form(system), record.number("begin"), record.number("duration"),
+        len(arrays["layout/shares"]) - 1, ca.SX.sym("duration"),
+    )  # fmt: skip
+    description.kinds = {int(k): InputKind("linear") for k in record.integers("linear", below=system.sizes["u"])}
+    for k, part in enumerate(record.parts("given")):
+        positions = tuple(part.integers("positions", below=system.sizes["u"]).tolist())
+        shape = tuple(part.integers("shape").tolist())
+        table = Signal(
+            arrays[f"given_{k}/times"], arrays[f"given_{k}/values"], part.word("kind", ("hold", "linear")), shape
+        )
+        description.given_names.append((positions, table))
+        description.given.update(dict.fromkeys(positions, table))
+    description.parameters = np.nan_to_num(system.start["p"])
+    integrals = record.integer("integrals", 0, 10_000)
+    if integrals:
+        # Only their number matters here: what was integrated is not needed any more.
+        symbol = ca.SX.sym("integral", integrals)
+        description.stand_ins.append(StandIn(symbol, "integral", ca.SX.zeros(integrals, 1)))
+    return description
+
+
+def _layout(record: PlainRecord, arrays: Arrays) -> ProgramLayout:
+    parts: dict[str, Any] = {name: arrays[f"layout/{name}"].astype(int) for name in OF_LAYOUT[1:]}
+    scheme = collocation_points(record.word("points", ("radau", "legendre")), record.integer("degree", 1, 100))
+    layout = ProgramLayout(arrays["layout/shares"], scheme, **parts)
+    for k, part in enumerate(record.parts("groups")):
+        names = tuple(part.texts("names"))
+        rows = arrays[f"group_{k}/rows"].astype(int)
+        layout.groups.append(RowGroup(part.text("kind"), names, rows, arrays[f"group_{k}/shares"]))
+    return layout
+
+
+def _program(arrays: Arrays) -> Program:
+    own = {name: arrays[f"program/{name}"] for name in OF_PROGRAM}
+    patterns = ("jacobian_row", "jacobian_column", "hessian_row", "hessian_column", "stage", "row_stage")
+    empty = dict.fromkeys(patterns, np.zeros(0, dtype=int))
+    return Program(guess=arrays["outcome/w"], core=None, **own, **empty)  # type: ignore[arg-type]
+
+
+def _not_again(*_: object) -> Transcription:
+    raise InputError(
+        "A plan from a file holds no problem.",
+        because="conditions and costs are not saved, only what came of them.",
+        remedy="solve the problem again, and ask that plan",
+    )

@@ -1,0 +1,103 @@
+"""A plan in a file: its values as NetCDF for any tool, behind its end all that it consists of as plain data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.model.signals import Signal
+from daedalus.optimisation.transcription.inputs_at_points import given_values
+from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.simulation.result.sealed_record import append_record
+
+if TYPE_CHECKING:
+    import xarray
+
+KIND = "plan"
+# Numbers of variables and values, each an array of the file.
+OF_LAYOUT = ("shares", "nodes", "points", "unknowns", "inputs", "length", "parameters")
+OF_PROGRAM = ("lower", "upper", "scale", "row_lower", "row_upper", "parameters")
+OF_OUTCOME = ("w", "multipliers", "bound_multipliers")
+
+
+def save_plan(plan: Any, path: Path) -> None:
+    """Write a plan; an existing file is replaced only when the new one is complete."""
+    if path.suffix not in (".nc", ".nc4", ".h5"):
+        raise InputError(
+            "A plan is saved as NetCDF.", f"got the file name {path.name!r}", remedy='plan.save("plan.nc")'
+        )
+    if not path.parent.exists():
+        raise InputError("The folder does not exist.", str(path.parent), remedy="make it first")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    description, arrays = _described(plan)
+    try:
+        _dataset(plan).to_netcdf(partial, engine="h5netcdf")
+        append_record(partial, description, arrays)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _dataset(plan: Any) -> xarray.Dataset:
+    """The plan at its nodes, labelled."""
+    import xarray
+
+    system = plan.system
+    variables = {}
+    for name in [*(v.name for v in system.variables if v.kind != "parameter"), *system.outputs]:
+        values = plan[name]
+        axes = {2: [f"{name}_index"], 3: [f"{name}_row", f"{name}_column"]}.get(values.ndim, [])
+        unit = unit_of(system, name)
+        variables[name] = (["time", *axes], values, {"units": unit} if unit else {})
+    attributes = {"title": system.name, "objective": plan.objective, "status": plan.status}
+    return xarray.Dataset(variables, coords={"time": ("time", plan.time)}, attrs=attributes)
+
+
+def _described(plan: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    made, outcome = plan.transcription, plan.outcome
+    layout, description = made.layout, made.description
+    arrays = {f"layout/{name}": np.asarray(getattr(layout, name), dtype=float) for name in OF_LAYOUT}
+    arrays |= {f"program/{name}": getattr(made.program, name) for name in OF_PROGRAM}
+    arrays |= {f"outcome/{name}": getattr(outcome, name) for name in OF_OUTCOME}
+    arrays["values"] = np.asarray(plan._values)
+    for k, group in enumerate(layout.groups):
+        arrays[f"group_{k}/rows"], arrays[f"group_{k}/shares"] = group.rows.astype(float), group.shares
+    given = []
+    for k, (positions, value) in enumerate(description.given_names):
+        table = _table(plan, positions, value)
+        arrays[f"given_{k}/times"], arrays[f"given_{k}/values"] = table.times, table.values
+        given.append({"positions": list(positions), "kind": table.kind, "shape": list(table.shape)})
+    record = {
+        "kind": KIND,
+        "system": description.system.to_record(),
+        "begin": description.begin,
+        "duration": plan.duration,
+        "points": layout.scheme.family,
+        "degree": layout.scheme.degree,
+        "linear": sorted(made.stage.linear),
+        "integrals": made.stage.states.size - made.stage.model_states - len(made.stage.linear),
+        "groups": [{"kind": group.kind, "names": list(group.names)} for group in layout.groups],
+        "given": given,
+        "notes": list(plan.notes),
+        "solver": outcome.solver,
+        "ending": outcome.ending.name,
+        "iterations": outcome.iterations,
+        "objective": outcome.objective,
+        "seconds": outcome.seconds,
+    }
+    return record, arrays
+
+
+def _table(plan: Any, positions: tuple[int, ...], value: object) -> Signal:
+    """A given input as a table: as it is, or at all points of the plan."""
+    if isinstance(value, Signal):
+        return value
+    layout, description = plan.transcription.layout, plan.transcription.description
+    shares = np.unique(np.concatenate([layout.shares, layout.point_shares.ravel()]))
+    times = description.begin + plan.duration * shares
+    shape = () if len(positions) == 1 else (len(positions),)
+    return Signal(times, given_values(description, positions, times), "linear", shape)

@@ -1,0 +1,153 @@
+"""What can be asked of a plan: explanations, sensitivities, files, pictures, finer meshes, phases."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+
+
+def cart(limit: float | None = None, duration: object = 1.0, intervals: int = 20, mass: float = 1.0):
+    m = dd.Model("cart")
+    x = m.state("x", start=0.0, unit="m")
+    v, u = m.state("v", start=0.0), m.input("u", unit="N")
+    weight = m.parameter("mass", mass, unit="kg")
+    m.equation([m.der(x), m.der(v)], [v, u / weight])
+    ocp = dd.OptimalControl(m, duration=duration, intervals=intervals)
+    ocp.start()
+    ocp.finish({"x": 1.0, "v": 0.0})
+    if limit is not None:
+        ocp.bound(u, -limit, limit)
+    ocp.minimise(running=u**2)
+    return m, ocp
+
+
+def test_bounds_that_press_are_told_with_their_times():
+    _, ocp = cart(limit=5.0)
+    found = ocp.solve().explain()
+    assert found.success
+    assert str(found).startswith("Solved; these bounds and conditions hold it:\n  u <= 5 N between 0 s and ")
+    assert {part.side for part in found.tight} == {"upper", "lower"}
+
+
+def test_a_plan_without_active_bounds_says_so():
+    _, ocp = cart(limit=50.0)
+    assert str(ocp.solve().explain()) == "Solved; no bound or condition presses."
+
+
+def test_sensitivity_agrees_with_differences():
+    plans = {mass: cart(limit=10.0, mass=mass)[1].solve(tolerance=1e-10) for mass in (2.0 - 1e-4, 2.0, 2.0 + 1e-4)}
+    low, middle, high = plans.values()
+    s = middle.sensitivity("mass")
+    assert s.objective == pytest.approx((high.objective - low.objective) / 2e-4, rel=1e-4)
+    assert s["x"] == pytest.approx((high["x"] - low["x"]) / 2e-4, abs=1e-3)
+    assert s["u"] == pytest.approx((high["u"] - low["u"]) / 2e-4, abs=1e-2)
+
+
+def test_sensitivity_of_a_constrained_mechanism():
+    known = catalogue.load("pendulum_3d")
+    s = known.problem.solve().sensitivity("gravity")
+    costs = []
+    for gravity in (9.81 - 1e-4, 9.81 + 1e-4):
+        ocp = dd.OptimalControl(known.model, duration=2.0, intervals=60, parameters={"gravity": gravity})
+        ocp.start(position=[0.6, 0.0, -0.8], position_dot=[0.0, 0.0, 0.0])
+        ocp.finish(position=[0.0, 0.6, -0.8], position_dot=[0.0, 0.0, 0.0])
+        ocp.minimise(running=ca.sumsqr(known.model["force"]))
+        costs.append(ocp.solve(tolerance=1e-10).objective)
+    assert s.objective == pytest.approx((costs[1] - costs[0]) / 2e-4, rel=1e-4)
+
+
+def test_a_saved_plan_comes_back(tmp_path):
+    _, ocp = cart(limit=5.0)
+    ocp.input("u", kind="linear")
+    plan = ocp.solve()
+    plan.save(tmp_path / "plan.nc")
+    again = dd.load(tmp_path / "plan.nc")
+    assert isinstance(again, dd.Plan)
+    assert (again.success, again.objective, again.iterations) == (plan.success, plan.objective, plan.iterations)
+    for name in ("x", "v", "u", "x_dot"):
+        assert again[name] == pytest.approx(plan[name], abs=1e-14)
+    assert again.at(0.37)["x"] == pytest.approx(plan.at(0.37)["x"])
+    assert again.multipliers["u"] == pytest.approx(plan.multipliers["u"])
+    assert again.replay().largest < 1e-6
+    assert str(again.explain()) == str(plan.explain())
+    with pytest.raises(dd.InputError, match="A plan from a file holds no problem"):
+        again.sensitivity("mass")
+
+
+def test_a_saved_plan_of_a_mechanism_with_given_inputs(tmp_path):
+    m = dd.Model("boat")
+    x, u, w = m.state("x", start=0.0), m.input("u"), m.input("wind")
+    m.equation(m.der(x), u + w)
+    ocp = dd.OptimalControl(m, duration=1.0, intervals=5)
+    ocp.given("wind", lambda t: np.sin(t))
+    total = ocp.integral(u**2)
+    ocp.start()
+    ocp.finish({"x": 1.0})
+    ocp.minimise(final=total)
+    plan = ocp.solve()
+    plan.save(tmp_path / "plan.nc")
+    assert dd.load(tmp_path / "plan.nc")["x"] == pytest.approx(plan["x"])
+
+
+def test_a_picture_marks_active_bounds():
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    _, ocp = cart(limit=5.0)
+    figure = ocp.solve().plot()
+    assert len(figure.axes) == 3
+    assert any(line.get_linestyle() == "--" for line in figure.axes[2].lines)
+
+
+def test_finer_meshes_find_the_switch():
+    _, ocp = cart(limit=1.0, duration=dd.unknown(3.0, 0.5, 10.0), intervals=7)
+    ocp._description.running = ca.SX(0)
+    ocp.minimise(final=ocp.duration)
+    coarse, fine = ocp.solve(), ocp.solve(mesh_tolerance=1e-6)
+    assert abs(fine.duration - 2.0) < 1e-5 < abs(coarse.duration - 2.0)
+    assert np.diff(fine.transcription.layout.shares).min() < 1e-3
+
+
+def test_finer_meshes_reach_a_tolerance():
+    known = catalogue.load("cart_pendulum")
+    plan = known.problem.solve(mesh_tolerance=1e-7)
+    assert plan.mesh_error.max() <= 1e-7
+    assert plan.replay().largest < 1e-5
+
+
+def test_phases_of_different_models():
+    flight, glide = dd.Model("flight"), dd.Model("glide")
+    h, s, push = flight.state("h", start=0.0), flight.state("s", start=0.0), flight.input("push")
+    flight.equation([flight.der(h), flight.der(s)], [s, push - 1.0])
+    height, speed = glide.state("height"), glide.state("s")
+    glide.equation([glide.der(height), glide.der(speed)], [speed, -1.0])
+    one = dd.OptimalControl(flight, duration=1.0, intervals=10)
+    one.start()
+    one.bound(push, 0.0, 3.0)
+    two = dd.OptimalControl(glide, duration=dd.unknown(1.0, 0.1, 10.0), intervals=10)
+    two.minimise(final=-height)
+    two.finish({"s": 0.0})
+    plan = dd.phases(one, two, link={"h": "height"}).solve()
+    # Two units of acceleration for one of time, then free flight to the top.
+    assert plan.success
+    assert plan.objective == pytest.approx(-3.0, abs=1e-6)
+    assert plan.duration == pytest.approx(3.0, abs=1e-6)
+    assert plan["s"].shape == (22,)
+
+
+def test_iterations_are_told_and_may_be_stopped():
+    told = []
+    known = catalogue.load("cart_pendulum")
+    plan = known.problem.solve(progress=lambda *news: told.append(news) or len(told) < 4)
+    assert len(told) == 4
+    assert not plan.success
+    assert plan.status == "stopped from outside"
+    assert np.isfinite(plan["angle"]).all()
+
+
+def test_a_time_limit_brings_back_the_best_iterate():
+    plan = catalogue.load("cart_pendulum").problem.solve(time_limit=1e-3)
+    assert plan.status == "the time limit was reached"
+    assert plan["angle"].shape == (61,)
