@@ -127,6 +127,11 @@ class Report:
 
         return incidence_plot(self, ax)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.result_cards import report_card
+
+        return report_card(self)
+
     def __str__(self) -> str:
         lines = [f"{self.system.name}: {self.verdict}", *self._counts()]
         lines += _section("cannot all hold", self.overdetermined)

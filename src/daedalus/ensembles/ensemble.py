@@ -128,6 +128,14 @@ class Ensemble:
 
         return plot_ensemble(self, name, ax, bands)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.result_cards import ensemble_card
+
+        return ensemble_card(self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [str(name) for name in self.data.data_vars]
+
     def __repr__(self) -> str:
         if self.is_summary:
             labels = ", ".join(str(label) for label in self.data["summary"].values)

@@ -115,6 +115,14 @@ class Start(OperatingPoint):
             raise AttributeError("a Start is frozen: dd.initialise makes another")
         super().__setattr__(name, value)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.result_cards import start_card
+
+        return start_card(self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.system.places)
+
     @cached_property
     def row(self) -> np.ndarray:
         """(x, z, x') as one vector, which implicit methods begin with."""

@@ -16,7 +16,7 @@ from daedalus.model.expressions import elements
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.notebook import Equation, WrittenEvent
-from daedalus.model.printing import expression_text
+from daedalus.model.printing import WHOLE, expression_text
 from daedalus.model.switching.events import EventDoor
 from daedalus.model.system.formulas import expressions_of, formulas_of
 from daedalus.model.system.freeze import freeze
@@ -75,7 +75,7 @@ class Model(EquationDoor, EventDoor, PartDoor):
     def equations(self) -> dict[str, list[str]]:
         """The equations as text in the model's names."""
         return {
-            name: [f"{expression_text(r, self._labels())} = 0" for r in elements(equation.residual)]
+            name: [f"{expression_text(r, self._labels(), WHOLE)} = 0" for r in elements(equation.residual)]
             for name, equation in self._all_equations().items()
         }
 

@@ -31,6 +31,8 @@ _FUNCTIONS = {
     )
 }
 _ATOM = 9
+# The length of a text that is meant to be whole; shared parts could make it endless.
+WHOLE = 60_000
 # a + (-b) is written a - b, and a - (-b) is written a + b.
 _OPPOSITE = {ca.OP_ADD: ca.OP_SUB, ca.OP_SUB: ca.OP_ADD}
 

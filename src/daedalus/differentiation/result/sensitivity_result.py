@@ -141,6 +141,11 @@ class Sensitivities(DifferentiatedRun):
 
         return plot_sensitivities(self, of, wrt, ax)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.result_cards import sensitivities_card
+
+        return sensitivities_card(self)
+
     def __repr__(self) -> str:
         t0, t1 = self._recorded.t[0], self._recorded.t[-1]
         size = f"{self._augmented.layout.n} states by {self._directions.count} quantities"

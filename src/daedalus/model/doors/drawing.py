@@ -1,4 +1,4 @@
-"""What a model looks like: shapes at bodies and places, to be seen in every animation of a run."""
+"""What a model looks like: as equations, and as shapes that every animation of a run shows."""
 
 from __future__ import annotations
 
@@ -47,6 +47,40 @@ _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 class DrawingDoor(JointDoor):
     """Say what is to be seen of a model."""
+
+    def __str__(self) -> str:
+        from daedalus.display.cards.model_card import model_text
+
+        return model_text(self)  # type: ignore[arg-type]
+
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.model_card import model_card
+
+        return model_card(self)  # type: ignore[arg-type]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self._variables, *self._outputs]
+
+    def to_latex(self) -> str:
+        """All equations in LaTeX, whole and in the model's names, as an `aligned` block for a display formula.
+
+        Equal terms are taken together, what is differentiated stands on the left where the equation was derived;
+        `q_ddot` is a q with two dots, `omega` the Greek letter, `arm.q[0]` has its owner and its place as an index.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("oscillator")
+        >>> x = m.state("x", start=1.0); omega = m.parameter("omega_0", 2.0)
+        >>> m.equation(m.der(m.der(x)), -omega**2 * x)
+        >>> print(m.to_latex())
+        \\begin{aligned}
+        \\ddot{x} &= - {\\omega_{0}}^{2} \\, x
+        \\end{aligned}
+        """
+        from daedalus.display.formulas.model_equations import Equations
+
+        return Equations(self).latex()  # type: ignore[arg-type]
 
     def draw(
         self,

@@ -53,6 +53,9 @@ class Samples:
         """All names: states, derivatives, algebraic variables, inputs, outputs, parameters."""
         return [*self._plant.system.places, *self._plant.system.aliases, *self._plant.output_slices]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.keys()
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 

@@ -227,6 +227,11 @@ class Trajectory(RecordedRun):
 
         return energy_balance(self, self.pieces, depth)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.result_cards import trajectory_card
+
+        return trajectory_card(self)
+
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         dense = self.dense
         drive = self._drive.sampled(np.concatenate([dense.starts, dense.ends, self._times]))

@@ -25,10 +25,8 @@ class ProgressBar:
         if self._bar is None:
             if time.monotonic() < self._begin:
                 return
-            from tqdm import tqdm
-
             layout = "{desc}: {percentage:3.0f}%|{bar}| t = {n:.4g} of {total:.4g} [{elapsed}<{remaining}]"
-            self._bar = tqdm(total=abs(self._t1 - self._t0), desc=self._title, bar_format=layout, leave=False)
+            self._bar = bar_maker()(total=abs(self._t1 - self._t0), desc=self._title, bar_format=layout, leave=False)
         self._bar.n = abs(t - self._t0)
         self._bar.refresh()
 
@@ -38,9 +36,29 @@ class ProgressBar:
             self._bar.close()
 
 
+def in_notebook() -> bool:
+    """Whether a notebook runs this process."""
+    return "ipykernel" in sys.modules
+
+
+def bar_maker() -> Any:
+    """tqdm for a terminal, or that of notebooks where one runs and has widgets."""
+    if in_notebook():
+        try:
+            import ipywidgets  # noqa: F401
+            from tqdm.notebook import tqdm as notebook_bar
+        except ImportError:
+            pass
+        else:
+            return notebook_bar
+    from tqdm import tqdm
+
+    return tqdm
+
+
 def wants_progress(progress: bool | Callable[[float], None] | None) -> bool:
-    """Whether a bar is to be shown: as asked, or when standard error is a terminal."""
-    return _is_terminal(sys.stderr) if progress is None else bool(progress)
+    """Whether a bar is to be shown: as asked, or when standard error is a terminal or belongs to a notebook."""
+    return (_is_terminal(sys.stderr) or in_notebook()) if progress is None else bool(progress)
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,73 @@
+"""A model as text and as a card: what it is made of, its equations in full, in the user's names."""
+
+from __future__ import annotations
+
+from daedalus.display.cards.card import card, paragraph, section, table, values_text
+from daedalus.display.formulas.model_equations import Equations
+from daedalus.model.model import Model
+from daedalus.model.names import counted
+from daedalus.model.variables import Variable
+
+KINDS = {"state": "states", "algebraic": "algebraic variables", "discrete": "discrete variables", "input": "inputs",
+         "parameter": "parameters"}  # fmt: skip
+# More equations than these are counted in a card; print(m) and m.to_latex() have all of them.
+MOST_EQUATIONS = 40
+
+
+def model_text(model: Model) -> str:
+    """What `print(m)` shows: the variables by kind with their values, then every equation.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=1.0, unit="m"); k = m.parameter("k", 2.0)
+    >>> m.equation(m.der(x), -k * x)
+    >>> print(model_text(m))
+    decay
+      states: x [m] = 1
+      parameters: k = 2
+      equations:
+        x_dot = -k*x
+    """
+    lines = [model.name]
+    for kind, heading in KINDS.items():
+        own = [v for v in model.variables.values() if v.kind == kind]
+        if own:
+            lines.append(f"  {heading}: {', '.join(_described(v) for v in own)}")
+    equations = Equations(model).text()
+    if equations:
+        lines += ["  equations:", *(f"    {line}" for line in equations.splitlines())]
+    if model.outputs:
+        lines.append(f"  outputs: {', '.join(model.outputs)}")
+    return "\n".join(lines)
+
+
+def _described(variable: Variable) -> str:
+    size = "" if variable.shape == () else f"[{' × '.join(map(str, variable.shape))}]"
+    unit = f" [{variable.unit}]" if variable.unit else ""
+    return f"{variable.name}{size}{unit}{_start(variable)}"
+
+
+def _start(variable: Variable) -> str:
+    known = [value for value in variable.start if value is not None]
+    if not known or len(known) < variable.size or variable.size > 6:
+        return ""
+    return f" = {values_text(known[0] if variable.shape == () else known)}"
+
+
+def model_card(model: Model) -> str:
+    """The model with its equations typeset, its variables and their values."""
+    equations = Equations(model)
+    rows = [
+        (v.name, v.kind, "" if v.shape == () else " × ".join(map(str, v.shape)), v.unit, _start(v).removeprefix(" = "))
+        for v in model.variables.values()
+    ]
+    outputs = [equations.named(name, expression) for name, expression in list(model.outputs.items())[:8]]
+    return card(
+        model.name,
+        paragraph(f"{counted(len(equations.lines), 'equation')}, {counted(len(rows), 'variable')}"),
+        section("equations", equations.mathml(MOST_EQUATIONS) if equations.lines else ""),
+        section("outputs", *outputs),
+        section("variables", table(("name", "kind", "size", "unit", "start or value"), rows)),
+    )

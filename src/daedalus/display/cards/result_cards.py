@@ -1,0 +1,142 @@
+"""Reports, starts, runs, sensitivities and sweeps as cards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from daedalus.analysis.report import Report
+from daedalus.differentiation.result.sensitivity_result import Sensitivities
+from daedalus.display.cards.card import card, listing, paragraph, section, small_curves, table, values_text
+from daedalus.display.formulas.model_equations import broken
+from daedalus.display.formulas.normal_form import Ordered
+from daedalus.display.formulas.styles import MathML
+from daedalus.display.formulas.writing import Writer
+from daedalus.ensembles.ensemble import Ensemble
+from daedalus.initialisation.start import Start
+from daedalus.model.names import counted
+from daedalus.simulation.result.labelled_samples import recorded_names, unit_of
+from daedalus.simulation.result.trajectory import Trajectory
+
+# Points of a small curve, and the most curves of a card.
+POINTS, MOST_ROWS = 160, 16
+
+
+def report_card(report: Report) -> str:
+    """The verdict, the counts and the hidden constraints, typeset."""
+    bad = bool(report.overdetermined or report.undetermined or report.index is None)
+    rows = [
+        ("kind", report.kind),
+        ("index", "singular" if report.index is None else str(report.index)),
+        ("structural index", str(report.structural_index)),
+        ("start values to choose", str(report.degrees_of_freedom)),
+        ("differential", ", ".join(report.differential[:12])),
+        ("algebraic", ", ".join(report.algebraic[:12])),
+    ]
+    return card(
+        report.system.name,
+        paragraph(report.verdict, bad),
+        table(("", ""), rows),
+        section("hidden constraints", *(_constraint(report, expression) for _, expression in _first(report))),
+        section("cannot all hold", listing(report.overdetermined)),
+        section("determined by nothing", listing(report.undetermined)),
+        section("warnings", listing(report.warnings)),
+    )
+
+
+def _first(report: Report) -> list[tuple[str, Any]]:
+    return list(report.hidden_constraints)[:6]
+
+
+def _constraint(report: Report, expression: Any) -> str:
+    from daedalus.model.expressions import elements, symbol_key
+
+    system = report.system
+    labels = {
+        symbol_key(symbol): label
+        for letter in ("xdot", "x", "z", "u", "p")
+        for symbol, label in zip(elements(system.symbol(letter)), system.labels[letter])
+    }
+    ordered = Ordered(labels)
+    writer = Writer(ordered, MathML())
+    rows = [[*writer.terms(ordered.value(row)), "<mo>=</mo>", "<mn>0</mn>"] for row in elements(expression)[:6]]
+    return "".join(broken(row, "") for row in rows)
+
+
+def start_card(start: Start) -> str:
+    """Consistent values with where each came from."""
+    rows = [
+        (name, values_text(start[name]), ", ".join(dict.fromkeys(np.ravel(start.origin[name]).tolist())))
+        for name in start.origin
+    ]
+    left = max((abs(value) for value in start.residual.values()), default=0.0)
+    words = paragraph(f"equations and hidden constraints hold within {left:.1e}")
+    return card(f"{start.system.name}: start", words, table(("name", "value", "origin"), rows, most=40))
+
+
+def trajectory_card(tr: Trajectory) -> str:
+    """How a run went, with a small curve of every quantity."""
+    work = tr.work
+    drift = tr.drift()
+    worst = f"; constraints kept within {max(drift.values()):.1e}" if drift else ""
+    times = np.linspace(float(tr.time[0]), float(tr.time[-1]), POINTS)
+    samples = tr.at(times) if len(tr.dense_spans[0]) else tr
+    rows = []
+    for name in recorded_names(tr)[:MOST_ROWS]:
+        values = np.asarray(samples[name]).reshape(len(samples.time), -1)
+        last = np.asarray(tr[name][-1])
+        unit = unit_of(tr.system, name)
+        rows.append((name, unit, small_curves(np.asarray(samples.time), values), values_text(last)))
+    events = [f"{event.name} at t = {event.time:.6g}" for event in tr.events[:8]]
+    more = len(recorded_names(tr)) - len(rows)
+    return card(
+        tr.system.name,
+        paragraph(tr.stop_reason, bad=not tr.success),
+        paragraph(f"{tr.method}, {work.steps} steps, {1e3 * work.seconds:.3g} ms{worst}"),
+        table(("name", "unit", f"t = {times[0]:g} to {times[-1]:g}", "at the end"), rows),
+        paragraph(f"… and {counted(more, 'name')} more" if more > 0 else ""),
+        section("events", listing(events, 8)),
+        section("notes", listing(tr.notes, 6)),
+    )
+
+
+def sensitivities_card(sens: Sensitivities) -> str:
+    """The derivatives of the end state by what has the most influence."""
+    columns = list(sens.labels)[:8]
+    names = [v.name for v in sens.system.of_kind("state")][:12]
+    rows = []
+    for name in names:
+        slopes = []
+        for column in columns:
+            slopes.append(values_text(np.asarray(sens.d(name, column)).squeeze(), 4))
+        rows.append((name, *slopes))
+    shape = f"{len(sens.labels)} directions"
+    return card(
+        f"{sens.system.name}: how it changes",
+        paragraph(f"derivatives at the end; {shape}, {'first and second' if sens.order == 2 else 'first'} order"),
+        table(("∂ of / by", *columns), rows),
+    )
+
+
+def ensemble_card(en: Ensemble) -> str:
+    """How the cases of a sweep ended, with all curves of every scalar."""
+    rows = []
+    for name in [str(n) for n in en.data.data_vars if en.data[n].dims[-1:] == ("time",)][:MOST_ROWS]:
+        values = en.data[name].values
+        if values.dtype.kind != "f":
+            continue
+        cases = values.reshape(-1, values.shape[-1])
+        times = np.asarray(en.data["time"].values, dtype=float)
+        thin = slice(None, None, max(1, len(times) // POINTS))
+        picture = small_curves(
+            times[thin], cases[np.linspace(0, len(cases) - 1, min(8, len(cases))).astype(int)].T[thin]
+        )
+        rows.append((name, picture, values_text(np.nanmin(cases)), values_text(np.nanmax(cases))))
+    failed = [f"{', '.join(f'{k} = {v:g}' for k, v in values.items())}: {why}" for values, why in en.failed[:6]]
+    return card(
+        str(en.data.attrs.get("title", "")) or "Sweep",
+        paragraph(repr(en)),
+        table(("name", "some cases", "least", "most"), rows),
+        section("failed", listing(failed, 6)),
+    )

@@ -1,0 +1,121 @@
+"""The equations of a model as they are read: what is differentiated on the left, in the user's names, whole."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+import casadi as ca
+
+from daedalus.display.formulas.normal_form import Ordered, Value
+from daedalus.display.formulas.styles import Latex, MathML, Text
+from daedalus.display.formulas.writing import Writer
+from daedalus.model.expressions import elements
+from daedalus.model.model import Model
+from daedalus.model.names import derivative_name, element_label
+
+
+@dataclass(frozen=True)
+class EquationLine:
+    """One equation: its label and its two sides."""
+
+    label: str
+    left: Value
+    right: Value
+
+
+class Equations:
+    """All equations of a model and what else is written in it, ready to be written in a style.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("oscillator")
+    >>> x = m.state("x", start=1.0); v = m.state("v", start=0.0); k = m.parameter("k", 4.0)
+    >>> m.equation(m.der(x), v); m.equation(m.der(v), -k * x)
+    >>> print(Equations(m).text())
+    x_dot = v
+    v_dot = -k*x
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.table = Ordered(model._labels())
+        self._rates = [self._derivatives(highest=True), self._derivatives(highest=False)]
+        self.lines = [line for name, e in model._all_equations().items() for line in self._lines(name, e.residual)]
+
+    def _derivatives(self, highest: bool) -> set[str]:
+        """The labels of all derivatives, or of the highest of every state."""
+        model = self.model
+        return {
+            element_label(derivative_name(name, order), model._variables[name].shape, k)
+            for name, chain in model._derivatives.items()
+            for order in ([len(chain)] if highest else range(1, len(chain) + 1))
+            for k in range(model._variables[name].size)
+        }
+
+    def _lines(self, name: str, residual: ca.SX) -> list[EquationLine]:
+        rows = elements(residual)
+        written = name in self.model._equations
+        shape = () if len(rows) == 1 else (len(rows),)
+        return [EquationLine(element_label(name, shape, k), *self._sides(row, written)) for k, row in enumerate(rows)]
+
+    def _sides(self, row: ca.SX, written: bool) -> tuple[Value, Value]:
+        """As it was written where that can be seen, else what is differentiated = the rest."""
+        table = self.table
+        if written and not row.is_constant() and not row.is_symbolic() and row.op() == ca.OP_SUB:
+            left, right = table.value(row.dep(0)), table.value(row.dep(1))
+            return (right, left) if left[1] == table.one and right[1] != table.one else (left, right)
+        value = table.value(row)
+        for rates in self._rates:
+            known: dict[int, bool] = {}
+            moving = [term for term in table.terms(value) if table.depends_on(term[1], rates, known)]
+            if moving:
+                break
+        else:
+            return value, (0.0, table.one)
+        rest = [term for term in table.terms(value) if term not in moving]
+        if all(factor < 0 for factor, _ in moving):
+            return table.sum([(-f, p) for f, p in moving]), table.sum(rest)
+        return table.sum(moving), table.sum([(-f, p) for f, p in rest])
+
+    # -- in three styles ---------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """Plain text, a line an equation."""
+        writer = Writer(self.table, Text())
+        return "\n".join(f"{writer.write(line.left)} = {writer.write(line.right)}" for line in self.lines)
+
+    def latex(self) -> str:
+        """An aligned block, to be put between dollar signs."""
+        writer = Writer(self.table, Latex())
+        rows = [f"{writer.write(line.left)} &= {writer.write(line.right)}" for line in self.lines]
+        return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+    def mathml(self, most: int | None = None) -> str:
+        """A paragraph an equation, each broken between its terms; `most` leaves the rest out and says so."""
+        writer = Writer(self.table, MathML())
+        shown = self.lines if most is None else self.lines[:most]
+        rows = [
+            broken([*writer.terms(line.left), "<mo>=</mo>", *writer.terms(line.right)], line.label) for line in shown
+        ]
+        if len(shown) < len(self.lines):
+            rows.append(f"<p>… and {len(self.lines) - len(shown)} more</p>")
+        return "".join(rows)
+
+    def named(self, label: str, expression: ca.SX) -> str:
+        """One expression under its name, in MathML."""
+        writer = Writer(self.table, MathML())
+        rows = elements(expression)
+        shape = () if len(rows) == 1 else (len(rows),)
+        names = [element_label(label, shape, k) for k in range(len(rows))]
+        return "".join(
+            broken([MathML().name(name), "<mo>=</mo>", *writer.terms(self.table.value(row))], name)
+            for name, row in zip(names, rows)
+        )
+
+
+def broken(pieces: list[str], label: str) -> str:
+    """A formula as a paragraph of pieces, between which a browser may begin a new line."""
+    inside = " ".join(f'<math displaystyle="true"><mrow>{piece}</mrow></math>' for piece in pieces)
+    return f'<p class="dd-formula" title="{html.escape(label, quote=True)}">{inside}</p>'

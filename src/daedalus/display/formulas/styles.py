@@ -1,0 +1,269 @@
+"""The three styles of formulas: plain text for print, LaTeX for papers, MathML for pages that open offline."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+
+from daedalus.model.names import split_derivative, split_index
+
+_GREEK = [
+    *(
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "iota",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+    ),
+    *("pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega"),
+    *("Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega"),
+]
+_LETTERS = {
+    name: unicodedata.lookup(f"GREEK {'SMALL' if name[0].islower() else 'CAPITAL'} LETTER "
+                             f"{'LAMDA' if name.lower() == 'lambda' else name.upper()}")
+    for name in _GREEK
+}  # fmt: skip
+_FROM_LETTER = {letter: f"\\{name}" for name, letter in _LETTERS.items()}
+_ACCENTS = ("", "\\dot", "\\ddot", "\\dddot", "\\ddddot")
+_FUNCTIONS = {
+    "sin": "\\sin", "cos": "\\cos", "tan": "\\tan", "exp": "\\exp", "log": "\\ln", "sinh": "\\sinh", "cosh": "\\cosh",
+    "tanh": "\\tanh", "asin": "\\arcsin", "acos": "\\arccos", "atan": "\\arctan", "fmin": "\\min", "fmax": "\\max",
+}  # fmt: skip
+_WORDS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "fmin": "min", "fmax": "max", "log": "ln"}
+
+
+def number_text(value: float, digits: int = 12) -> str:
+    """A number as one writes it: no trailing zeros, and no more digits than it has."""
+    return f"{value:.{digits}g}"
+
+
+def name_pieces(label: str) -> tuple[str, list[str], int]:
+    """The letter or word of a name, what is written below it, and how often it is differentiated.
+
+    Example
+    -------
+    >>> name_pieces("left.L_0[1]"), name_pieces("omega_dot"), name_pieces("cart_mass")
+    (('L', ['0', 'left', '1'], 0), ('omega', [], 1), ('cart_mass', [], 0))
+    """
+    stem, index = split_index(label)
+    name, order = split_derivative(stem)
+    *owners, own = name.split(".")
+    below = []
+    head, _, tail = own.partition("_")
+    if tail and (len(head) == 1 or head in _LETTERS):
+        own, below = head, [tail]
+    below += [".".join(owners)] if owners else []
+    below += [",".join(map(str, index))] if index is not None else []
+    return own, below, order
+
+
+class Text:
+    """Plain text, as Python is read: `m*v_dot = F - k*x`."""
+
+    def name(self, label: str) -> str:
+        """The name itself."""
+        return label
+
+    def number(self, value: float) -> str:
+        """The number."""
+        return number_text(value)
+
+    def brackets(self, text: str) -> str:
+        """In brackets."""
+        return f"({text})"
+
+    def product(self, factors: list[str]) -> str:
+        """With stars between."""
+        return "*".join(factors)
+
+    def fraction(self, above: str, below: str) -> str:
+        """With a stroke between."""
+        return f"{_tight(above, ' +-')}/{_tight(below, ' +-*/')}"
+
+    def power(self, base: str, exponent: str) -> str:
+        """With a hat."""
+        return f"{base}^{_tight(exponent, ' +-*/')}"
+
+    def root(self, text: str) -> str:
+        """sqrt."""
+        return f"sqrt({text})"
+
+    def call(self, function: str, arguments: list[str]) -> str:
+        """A function."""
+        return f"{function}({', '.join(arguments)})"
+
+    def sign(self, sign: str) -> str:
+        """With spaces around; a leading minus is put right by `together`."""
+        return f" {sign} "
+
+    def cases(self, cases: list[tuple[str, str]]) -> str:
+        """As Python's conditional expression."""
+        (value, condition), (other, _) = cases
+        return f"({value} if {condition} else {other})"
+
+    def together(self, parts: list[str]) -> str:
+        """In a row; a minus in front stands close."""
+        text = "".join(parts)
+        return "-" + text[3:] if text.startswith(" - ") else text
+
+
+def _tight(text: str, breaking: str) -> str:
+    """In brackets where one of some signs stands outside of brackets."""
+    depth = 0
+    for letter in text:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
+        if depth == 0 and letter in breaking:
+            return f"({text})"
+    return text
+
+
+class Latex:
+    """LaTeX without packages beyond amsmath."""
+
+    def name(self, label: str) -> str:
+        """A letter, a Greek letter or a word, with dots above and what belongs to it below."""
+        if label == "…":
+            return "\\dots"
+        own, below, order = name_pieces(label)
+        if own in _LETTERS:
+            text = f"\\{own}"
+        elif own in _FROM_LETTER:
+            text = _FROM_LETTER[own]
+        else:
+            text = own if len(own) == 1 else f"\\mathrm{{{_escaped(own)}}}"
+        text = (
+            f"{_ACCENTS[order]}{{{text}}}" if 0 < order < len(_ACCENTS) else f"{text}^{{({order})}}" if order else text
+        )
+        words = [word if word.replace(",", "").isdigit() or len(word) == 1 else f"\\mathrm{{{_escaped(word)}}}"
+                 for word in below]  # fmt: skip
+        return f"{text}_{{{','.join(words)}}}" if words else text
+
+    def number(self, value: float) -> str:
+        """With a power of ten where it is needed."""
+        digits, _, exponent = number_text(value).partition("e")
+        return f"{digits} \\cdot 10^{{{int(exponent)}}}" if exponent else digits
+
+    def brackets(self, text: str) -> str:
+        """Brackets that grow."""
+        return f"\\left({text}\\right)"
+
+    def product(self, factors: list[str]) -> str:
+        """A thin gap between; a dot between numbers."""
+        parts = factors[:1]
+        for factor in factors[1:]:
+            parts.append(f"\\cdot {factor}" if factor[0].isdigit() else f"\\, {factor}")
+        return " ".join(parts)
+
+    def fraction(self, above: str, below: str) -> str:
+        """One over the other."""
+        return f"\\frac{{{above}}}{{{below}}}"
+
+    def power(self, base: str, exponent: str) -> str:
+        """Raised; braces keep an index and an exponent apart."""
+        return f"{{{base}}}^{{{exponent}}}"
+
+    def root(self, text: str) -> str:
+        """The root sign."""
+        return f"\\sqrt{{{text}}}"
+
+    def call(self, function: str, arguments: list[str]) -> str:
+        """Upright names of functions."""
+        if function == "fabs":
+            return f"\\left|{arguments[0]}\\right|"
+        name = _FUNCTIONS.get(function, f"\\operatorname{{{function}}}")
+        return f"{name}\\left({', '.join(arguments)}\\right)"
+
+    def sign(self, sign: str) -> str:
+        """The sign."""
+        return {"≤": " \\le ", "≠": " \\ne ", "and": " \\land ", "or": " \\lor "}.get(sign, f" {sign} ")
+
+    def cases(self, cases: list[tuple[str, str]]) -> str:
+        """The cases environment."""
+        otherwise = "\\text{otherwise}"
+        rows = " \\\\ ".join(f"{value} & {condition or otherwise}" for value, condition in cases)
+        return f"\\begin{{cases}} {rows} \\end{{cases}}"
+
+    def together(self, parts: list[str]) -> str:
+        """In a row."""
+        return "".join(parts).strip()
+
+
+def _escaped(word: str) -> str:
+    return word.replace("_", "\\_")
+
+
+class MathML:
+    """MathML, which browsers typeset without any script."""
+
+    def name(self, label: str) -> str:
+        """A letter or a word, with dots above and what belongs to it below."""
+        own, below, order = name_pieces(label)
+        letter = html.escape(_LETTERS.get(own, own))
+        text = f"<mi>{letter}</mi>" if len(letter) == 1 else f'<mi mathvariant="normal">{letter}</mi>'
+        if order:
+            dots = "˙" if order == 1 else "¨" if order == 2 else "." * order
+            text = f'<mover accent="true">{text}<mo>{dots}</mo></mover>'
+        words = "".join(f"<mtext>{'' if k == 0 else ','}{html.escape(word)}</mtext>" for k, word in enumerate(below))
+        return f"<msub>{text}<mrow>{words}</mrow></msub>" if words else text
+
+    def number(self, value: float) -> str:
+        """With a power of ten where it is needed."""
+        digits, _, exponent = number_text(value, 6).partition("e")
+        if not exponent:
+            return f"<mn>{digits}</mn>"
+        return f"<mrow><mn>{digits}</mn><mo>·</mo><msup><mn>10</mn><mn>{int(exponent)}</mn></msup></mrow>"
+
+    def brackets(self, text: str) -> str:
+        """Brackets that grow."""
+        return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
+
+    def product(self, factors: list[str]) -> str:
+        """A thin gap between; a dot before numbers."""
+        parts = factors[:1]
+        for factor in factors[1:]:
+            parts += ["<mo>·</mo>" if factor.startswith("<mn") else '<mspace width="0.17em"/>', factor]
+        return f"<mrow>{''.join(parts)}</mrow>"
+
+    def fraction(self, above: str, below: str) -> str:
+        """One over the other."""
+        return f"<mfrac><mrow>{above}</mrow><mrow>{below}</mrow></mfrac>"
+
+    def power(self, base: str, exponent: str) -> str:
+        """Raised."""
+        return f"<msup><mrow>{base}</mrow><mrow>{exponent}</mrow></msup>"
+
+    def root(self, text: str) -> str:
+        """The root sign."""
+        return f"<msqrt>{text}</msqrt>"
+
+    def call(self, function: str, arguments: list[str]) -> str:
+        """Upright names of functions."""
+        inside = "<mo>,</mo>".join(arguments)
+        if function == "fabs":
+            return f"<mrow><mo>|</mo>{inside}<mo>|</mo></mrow>"
+        return f"<mrow><mi>{html.escape(_WORDS.get(function, function))}</mi><mo>(</mo>{inside}<mo>)</mo></mrow>"
+
+    def sign(self, sign: str) -> str:
+        """The operator."""
+        return f"<mo>{html.escape({'-': '−'}.get(sign, sign))}</mo>"
+
+    def cases(self, cases: list[tuple[str, str]]) -> str:
+        """A table behind a brace."""
+        rows = "".join(
+            f"<mtr><mtd>{value}</mtd><mtd><mtext>{'if ' if condition else 'otherwise'}</mtext>{condition}</mtd></mtr>"
+            for value, condition in cases
+        )
+        return f'<mrow><mo>{{</mo><mtable columnalign="left left">{rows}</mtable></mrow>'
+
+    def together(self, parts: list[str]) -> str:
+        """In a row."""
+        return f"<mrow>{''.join(parts)}</mrow>"

@@ -1,0 +1,178 @@
+"""Writing what is in normal form: one way through it, in the style of text, LaTeX or MathML."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from daedalus.display.formulas.normal_form import Ordered, Value
+
+# How tightly a text binds: sums least, then products, then what needs no brackets.
+SUM, PRODUCT, ATOM = 1, 2, 3
+# Beyond this many characters an expression is cut: nobody reads on, and shared parts multiply.
+LONGEST = 60_000
+# One part in so many is written as a fraction; tenths and fifths stay decimal.
+DIVISORS = (2, 3, 4, 6, 8, 12)
+
+
+class FormulaStyle(Protocol):
+    """How the pieces of a formula are written."""
+
+    def name(self, label: str) -> str:
+        """A variable."""
+
+    def number(self, value: float) -> str:
+        """A number that is not negative."""
+
+    def brackets(self, text: str) -> str:
+        """In round brackets."""
+
+    def product(self, factors: list[str]) -> str:
+        """One beside the other."""
+
+    def fraction(self, above: str, below: str) -> str:
+        """One over the other."""
+
+    def power(self, base: str, exponent: str) -> str:
+        """Raised."""
+
+    def root(self, text: str) -> str:
+        """The square root."""
+
+    def call(self, function: str, arguments: list[str]) -> str:
+        """A function of arguments."""
+
+    def sign(self, sign: str) -> str:
+        """An operator between two texts: + − = < ≤ ≠ and or."""
+
+    def cases(self, cases: list[tuple[str, str]]) -> str:
+        """Texts with their conditions; the last condition may be empty, for all else."""
+
+    def together(self, parts: list[str]) -> str:
+        """A row of pieces as one."""
+
+
+class Writer:
+    """Writes values of one table in one style."""
+
+    def __init__(self, table: Ordered, style: FormulaStyle) -> None:
+        self.table, self.style, self._left = table, style, LONGEST
+
+    def write(self, value: Value) -> str:
+        """A value as text; cut with … where it is longer than anyone reads."""
+        self._left = LONGEST
+        return self._value(value)[0]
+
+    def terms(self, value: Value) -> list[str]:
+        """A value as the texts of its terms, each with its sign, so that a long one can be broken between them."""
+        self._left = LONGEST
+        terms = self.table.terms(value)
+        if len(terms) < 2:
+            return [self._value(value)[0]]
+        return ["".join(part) for part in self._signed(terms)]
+
+    def _value(self, value: Value) -> tuple[str, int]:
+        """The text of a value and how tightly it binds."""
+        factor, place = value
+        entry = self.table[place]
+        if self._left <= 0:
+            return self.style.name("…"), ATOM
+        if entry[0] == "sum" and abs(factor) == 1.0:
+            return self._sum([(factor * own, term) for own, term in entry[1]]), SUM
+        if factor < 0:
+            text, _ = self._term(-factor, place)
+            return self.style.together([self.style.sign("-"), text]), SUM
+        return self._term(factor, place)
+
+    def _sum(self, terms: list[Value]) -> str:
+        return self.style.together([piece for part in self._signed(terms) for piece in part])
+
+    def _signed(self, terms: list[Value]) -> list[list[str]]:
+        """Every term with its sign before it."""
+        style = self.style
+        # What is added reads best first; complementary conditions become cases.
+        ordered = sorted(self._joined_cases(terms), key=lambda term: isinstance(term, tuple) and term[0] < 0)
+        parts: list[list[str]] = []
+        for term in ordered:
+            if isinstance(term, str):
+                parts.append([style.sign("+"), term] if parts else [term])
+                continue
+            factor, place = term
+            signs = [style.sign("-" if factor < 0 else "+")] if parts or factor < 0 else []
+            parts.append([*signs, self._term(abs(factor), place)[0]])
+        return parts
+
+    def _joined_cases(self, terms: list[Value]) -> list[Value | str]:
+        """Terms as they are; `a if c` plus `b if not c` as one text."""
+        found: list[Value | str] = []
+        open_cases = {}
+        for factor, place in terms:
+            entry = self.table[place]
+            if entry[0] != "if":
+                found.append((factor, place))
+                continue
+            condition, value = entry[1], (factor * entry[2][0], entry[2][1])
+            negated = self.table[condition[1]]
+            plain = negated[1] if negated[0] == "not" else condition
+            open_cases.setdefault(plain, {})[negated[0] == "not"] = value
+        for condition, branches in open_cases.items():
+            cases = [(self._value(branches.get(False, (0.0, self.table.one)))[0], self._value(condition)[0])]
+            cases.append((self._value(branches.get(True, (0.0, self.table.one)))[0], ""))
+            found.append(self.style.cases(cases))
+        return found
+
+    def _term(self, factor: float, place: int) -> tuple[str, int]:
+        """A positive number times an entry."""
+        style, entry = self.style, self.table[place]
+        factors = entry[1] if entry[0] == "product" else ((place, 1.0),)
+        above = [(base, exponent) for base, exponent in factors if exponent > 0]
+        below = [(base, -exponent) for base, exponent in factors if exponent < 0]
+        lower = []
+        if 0 < factor < 1 and abs(round(1 / factor) * factor - 1) < 1e-14 and round(1 / factor) in DIVISORS:
+            # One half of something is written over two.
+            lower, factor = [style.number(round(1 / factor))], 1.0
+        texts = [self._factor(base, exponent, len(above) + (factor != 1.0)) for base, exponent in above]
+        if factor != 1.0 or not texts:
+            texts.insert(0, style.number(factor))
+        lower += [self._factor(base, exponent, len(below) + len(lower)) for base, exponent in below]
+        self._left -= 2
+        if lower:
+            return style.fraction(style.product(texts), style.product(lower)), PRODUCT
+        if len(texts) > 1:
+            return style.product(texts), PRODUCT
+        entry = self.table[above[0][0]] if above else entry
+        alone = above and entry[0] in ("sum", "relation", "if") and above[0][1] == 1.0
+        return texts[0], SUM if alone else ATOM
+
+    def _factor(self, base: int, exponent: float, beside: int) -> str:
+        """A power of an entry that stands beside others."""
+        style, entry = self.style, self.table[base]
+        text, binding = self._entry(base)
+        if exponent == 0.5:
+            return style.root(text)
+        if exponent != 1.0:
+            plain = entry[0] == "name"
+            return style.power(text if plain else style.brackets(text), style.number(exponent))
+        return style.brackets(text) if binding == SUM and beside > 1 else text
+
+    def _entry(self, place: int) -> tuple[str, int]:
+        style, entry = self.style, self.table[place]
+        kind = entry[0]
+        if self._left <= 0:
+            return style.name("…"), ATOM
+        if kind == "name":
+            self._left -= len(entry[1])
+            return style.name(entry[1]), ATOM
+        if kind == "sum":
+            return self._sum(list(entry[1])), SUM
+        if kind == "product":
+            return self._term(1.0, place)
+        if kind == "power":
+            (base, binding), (exponent, _) = self._value(entry[1]), self._value(entry[2])
+            return style.power(base if binding == ATOM else style.brackets(base), exponent), ATOM
+        if kind == "call":
+            return style.call(entry[1], [self._value(part)[0] for part in entry[2]]), ATOM
+        if kind == "relation":
+            return style.together([self._value(entry[2])[0], style.sign(entry[1]), self._value(entry[3])[0]]), SUM
+        if kind == "not":
+            return style.call("not", [self._value(entry[1])[0]]), ATOM
+        return style.cases([(self._value(entry[2])[0], self._value(entry[1])[0]), (style.number(0.0), "")]), SUM

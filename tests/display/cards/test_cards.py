@@ -1,0 +1,76 @@
+"""What notebooks show: typeset equations, verdicts, small curves, names to complete."""
+
+import sys
+import types
+from xml.etree import ElementTree
+
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+from daedalus.simulation.run import progress
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return catalogue.load("delta_robot")
+
+
+def well_formed(text):
+    body = text[text.index("<div") :]
+    return ElementTree.fromstring(body.replace("class=bad", 'class="bad"').replace("&nbsp;", " "))
+
+
+def test_a_model_is_typeset(robot):
+    tree = well_formed(robot.model._repr_html_())
+    assert len(tree.findall(".//p[@class='dd-formula']")) >= 9
+    assert "long_arm" in "".join(tree.itertext())
+
+
+def test_a_report_tells_its_verdict(robot):
+    text = dd.analyse(robot.model)._repr_html_()
+    assert "semi-explicit DAE of index 3" in text
+    assert len(well_formed(text).findall(".//p[@class='dd-formula']")) == 6
+
+
+def test_a_run_shows_small_curves(robot):
+    tr = dd.simulate(robot.model, robot.span, inputs=robot.inputs)
+    tree = well_formed(tr._repr_html_())
+    assert len(tree.findall(".//svg")) >= 4
+    assert "reached t = 0.5" in "".join(tree.itertext())
+
+
+def test_a_failed_run_is_marked():
+    m = dd.Model("explosion <script>")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), x**2)
+    text = dd.simulate(m, 2.0)._repr_html_()
+    assert "class=bad" in text
+    assert "<script>" not in text
+
+
+def test_starts_sensitivities_and_sweeps(robot):
+    well_formed(dd.initialise(robot.model, inputs=robot.inputs)._repr_html_())
+    sens = dd.sensitivities(robot.model, 0.1, inputs=robot.inputs, wrt=("parameters",))
+    assert "∂ of / by" in sens._repr_html_()
+    k = catalogue.load("mass_spring")
+    en = dd.sweep(k.model, 1.0, over={"stiffness": [4.0, 8.0]})
+    assert "2 of 2 cases" in en._repr_html_()
+    well_formed(en._repr_html_())
+
+
+def test_names_complete_in_square_brackets(robot):
+    tr = dd.simulate(robot.model, 0.1, inputs=robot.inputs)
+    assert {"position", "position_dot", "arm", "energy"} <= set(tr._ipython_key_completions_())
+    assert {"position", "torque", "energy"} <= set(robot.model._ipython_key_completions_())
+    assert "position" in tr.at(0.05)._ipython_key_completions_()
+
+
+def test_notebooks_get_their_own_bar(monkeypatch):
+    import tqdm
+
+    assert progress.bar_maker() is tqdm.tqdm
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    assert progress.wants_progress(None)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    assert progress.bar_maker() is tqdm.tqdm
