@@ -1,5 +1,6 @@
 """The command line: what it prints, what it leaves behind, and its exit codes."""
 
+import json
 import subprocess
 import sys
 
@@ -96,3 +97,93 @@ def test_demo_writes_a_picture_and_a_run(tmp_path):
     assert (tmp_path / "demo" / "pendulum.nc").exists()
     assert "energy kept to" in out.stdout
     assert "semi-explicit DAE, index 3, 4 start values free" in out.stdout.replace("\n", "").replace("   ", " ")
+
+
+DRIVEN = """
+import daedalus as dd
+m = dd.Model("arm")
+angle = m.state("angle", start=0.0, rate=0.0)
+torque = m.input("torque", 2)
+length = m.parameter("length", 1.0)
+m.equation(length * m.der(m.der(angle)), torque[0] - torque[1])
+span = 2.0
+"""
+
+
+def test_values_from_the_command_line(tmp_path):
+    (tmp_path / "arm.py").write_text(DRIVEN)
+    out = call("simulate", "arm.py", "--input", "torque=3,1", "--parameter", "length=2", "--start", "angle=0.5",
+               "--start", "angle_dot=1", "--json", cwd=tmp_path)  # fmt: skip
+    assert out.returncode == 0, out.stderr
+    told = json.loads(out.stdout)
+    assert told["time"] == 2.0
+    assert told["end"]["angle"] == pytest.approx(0.5 + 2.0 + 0.5 * 1.0 * 4.0)
+    assert told["success"] is True
+    assert set(told["work"]) == {"steps", "rejected", "rhs", "jacobians", "seconds"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "The input 'torque' has no value.\n  Because a run needs every input.\n  Try: --input torque=0,0"),
+        (["--input", "torqe=1,1"], "The model has no input 'torqe'.\n  inputs: torque"),
+        (["--input", "torque=1,2,3"], "--input torque=1,2,3 cannot be read."),
+        (["--input", "torque"], "--input 'torque' is no assignment."),
+        (["--input", "torque=1", "--parameter", "angle=1"], "The model has no parameter 'angle'."),
+        (["--input", "torque=1", "--start", "length=1"], "The model has no state 'length'."),
+    ],
+)
+def test_wrong_values_are_told_in_the_words_of_the_command_line(tmp_path, arguments, message):
+    (tmp_path / "arm.py").write_text(DRIVEN)
+    out = call("simulate", "arm.py", *arguments, cwd=tmp_path)
+    assert out.returncode == 2
+    assert message in out.stderr
+    assert "inputs={" not in out.stderr
+
+
+def test_errors_are_json_too(tmp_path):
+    (tmp_path / "arm.py").write_text(DRIVEN)
+    out = call("simulate", "arm.py", "--json", cwd=tmp_path)
+    assert out.returncode == 2
+    assert json.loads(out.stdout)["error"]["remedy"] == "--input torque=0,0"
+
+
+def test_the_catalogue_by_name(tmp_path):
+    out = call("simulate", "catalogue:delta_robot", "--json")
+    assert out.returncode == 0, out.stderr
+    assert json.loads(out.stdout)["time"] == 0.5
+    out = call("analyse", "catalogue:delta_robot", "--json")
+    told = json.loads(out.stdout)
+    assert (told["index"], told["kind"]) == (3, "semi-explicit DAE")
+    out = call("analyse", "catalogue:delta_robt")
+    assert out.returncode == 2
+    assert "Try: delta_robot" in out.stderr or "delta_robot" in out.stderr
+
+
+def test_animate_writes_a_page(tmp_path):
+    out = call("animate", "catalogue:four_bar", "-o", "run.html", "--until", "0.2", cwd=tmp_path)
+    assert out.returncode == 0, out.stderr
+    assert "wrote run.html" in out.stdout
+    assert (tmp_path / "run.html").read_text().startswith("<!DOCTYPE html>")
+    out = call("animate", "catalogue:robertson", cwd=tmp_path)
+    assert out.returncode == 2
+    assert "Nothing of 'robertson' can be drawn" in out.stderr
+
+
+def test_version_and_completion(tmp_path):
+    import daedalus
+
+    out = call("--version")
+    assert out.stdout.strip() == f"daedalus {daedalus.__version__}"
+    # What a shell asks for while somebody types.
+    from daedalus.command_line import _method_names
+    from daedalus.model_source import source_labels
+
+    assert "catalogue:delta_robot" in source_labels("catalogue:del")
+    assert "radau5" in _method_names("rad")
+    assert call("--help").stdout.count("completion") >= 2
+
+
+def test_methods_and_info_as_json():
+    assert any(m["name"] == "radau5" for m in json.loads(call("methods", "--json").stdout))
+    assert "casadi" in json.loads(call("info", "--json").stdout)

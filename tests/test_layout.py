@@ -39,7 +39,7 @@ SIDE = {
 MOST_FILES = 25
 # Where runs are tested.
 OF_RUNS = ("core", "simulation", "differentiation", "ensembles", "studies", "scipy_calls", "display", "promises")
-FACE = {"__init__", "command_line", "demo", "installation", "saved_results"}
+FACE = {"__init__", "command_line", "demo", "installation", "model_source", "saved_results"}
 # The memory of a system is read and written by its door alone.
 DOOR = {"model/system/once.py", "model/system/system.py"}
 

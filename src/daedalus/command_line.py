@@ -1,30 +1,67 @@
-"""The command line: `daedalus demo`, `analyse FILE`, `simulate FILE`, `methods`, `info`."""
+"""The command line: `daedalus demo`, `analyse`, `simulate`, `animate`, `report`, `studio`, `methods`, `info`."""
 
 from __future__ import annotations
 
-import runpy
+import json
 import sys
-import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from daedalus.errors import DaedalusError, InputError
+from daedalus.model_source import ModelSource, load_source, source_labels
 
 app = typer.Typer(
     help="Daedalus: write a dynamic system, understand it, simulate it, look at it.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-FILE_HELP = "A Python file with a model (and, if wanted, `inputs`, `start`)."
-MODEL_HELP = "The variable that holds the model, where FILE has several and none is called `model`."
-
 # Exit codes: 0 done, 1 the run ended early, 2 the call or the file cannot be used.
 STOPPED_EARLY, BAD_INPUT = 1, 2
+
+
+def _method_names(begun: str) -> list[str]:
+    from daedalus.integrators.methods import methods as known_methods
+
+    return [name for name in ("auto", *(m.name for m in known_methods())) if name.startswith(begun)]
+
+
+File = Annotated[
+    str,
+    typer.Argument(
+        help="A Python file with a model (and, if wanted, `inputs`, `start`, `parameters`, `span`), or catalogue:NAME.",
+        autocompletion=source_labels,
+    ),
+]
+Name = Annotated[str | None, typer.Option("--model", help="The variable that holds the model, where FILE has several.")]
+Inputs = Annotated[list[str], typer.Option("--input", help="torque=0, or force=1,0,0: a constant input.")]
+Parameters = Annotated[list[str], typer.Option("--parameter", help="L=0.8: the value of a parameter.")]
+Starts = Annotated[list[str], typer.Option("--start", help="angle=0.1: a start value.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Until = Annotated[float | None, typer.Option("--until", help="End of the run, in the model's time.")]
+Method = Annotated[str, typer.Option("--method", help="A name from `daedalus methods`.", autocompletion=_method_names)]
+Rtol = Annotated[float, typer.Option("--rtol", help="Relative tolerance.")]
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        from daedalus import __version__
+
+        typer.echo(f"daedalus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()
@@ -38,13 +75,17 @@ def demo(
 
 
 @app.command()
-def methods() -> None:
+def methods(as_json: AsJson = False) -> None:
     """Print the integration methods."""
     from rich.console import Console
     from rich.table import Table
 
     from daedalus.integrators.methods import methods as known_methods
 
+    headings = ("name", "order", "explicit", "adaptive", "ode", "index_1", "index_2", "index_3", "title")
+    if as_json:
+        _print_json([{heading: getattr(m, heading) for heading in headings} for m in known_methods()])
+        return
     listing = Table(title="Integration methods", title_justify="left")
     for heading in ("name", "order", "explicit", "adaptive", "ODE", "index 1", "index 2", "index 3", "what it is"):
         listing.add_column(heading, no_wrap=heading != "what it is")
@@ -56,104 +97,144 @@ def methods() -> None:
 
 @app.command()
 def analyse(
-    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
+    file: File,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the incidence into this picture.")] = None,
-    name: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None,
+    name: Name = None,
+    inputs: Inputs = [],  # noqa: B006
+    parameters: Parameters = [],  # noqa: B006
+    start: Starts = [],  # noqa: B006
+    as_json: AsJson = False,
 ) -> None:
     """Say what the system in FILE is: its kind, index, hidden constraints, and what is too much or too little."""
     from daedalus.analysis.analyse import analyse as examine
 
-    found = _load_file(file, name)
-    report = examine(found["model"], at=found.get("start"), inputs=found.get("inputs"))
-    typer.echo(str(report))
+    source = load_source(file, name).with_values(inputs, parameters, start)
+    at = {**{str(n): source.start[n] for n in source.start}, **source.parameters}
+    report = examine(source.model, at=at or None, inputs=source.inputs or None)
     if plot is not None:
         _save_picture(report.plot(), plot)
+    if as_json:
+        words = ("kind", "verdict", "is_dae", "is_linear", "index", "structural_index", "degrees_of_freedom",
+                 "differential", "algebraic", "undetermined", "overdetermined", "redundant", "warnings")  # fmt: skip
+        told = {word: getattr(report, word) for word in words}
+        hidden = [text for text, _ in report.hidden_constraints]
+        _print_json({"model": report.system.name, **told, "hidden_constraints": hidden})
+        return
+    typer.echo(str(report))
+    if plot is not None:
         typer.echo(f"drew {plot}")
 
 
 @app.command()
 def simulate(
-    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
-    until: Annotated[float, typer.Option("--until", help="End of the run, in the model's time.")] = 10.0,
-    method: Annotated[str, typer.Option("--method", help="A name from `daedalus methods`.")] = "auto",
-    rtol: Annotated[float, typer.Option("--rtol", help="Relative tolerance.")] = 1e-6,
+    file: File,
+    until: Until = None,
+    method: Method = "auto",
+    rtol: Rtol = 1e-6,
     step: Annotated[float | None, typer.Option("--step", help="Fixed step, for methods without error control.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the run to this NetCDF file.")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the run into this picture.")] = None,
-    name: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None,
+    name: Name = None,
+    inputs: Inputs = [],  # noqa: B006
+    parameters: Parameters = [],  # noqa: B006
+    start: Starts = [],  # noqa: B006
+    as_json: AsJson = False,
 ) -> None:
     """Run the model in FILE and say how it went."""
-    from daedalus.simulation.simulate import simulate as run
-
-    found = _load_file(file, name)
-    trajectory = run(
-        found["model"], until, start=found.get("start"), inputs=found.get("inputs"), method=method, rtol=rtol, step=step
-    )
-    work = trajectory.work
-    typer.echo(f"{trajectory.system.name}: {trajectory.stop_reason}")
-    typer.echo(f"{trajectory.method}, {work.steps} steps, {work.rejected} rejected, {work.rhs} evaluations, "
-               f"{1e3 * work.seconds:.3g} ms")  # fmt: skip
-    for name in [n for n, place in trajectory.system.places.items() if place.letter == "x"][:12]:
-        typer.echo(f"  {name} = {trajectory[name][-1]}")
+    trajectory = _run(load_source(file, name).with_values(inputs, parameters, start), until, method, rtol, step)
     if out is not None:
         trajectory.save(out)
-        typer.echo(f"saved {out}")
     if plot is not None:
         _save_picture(trajectory.plot(), plot)
-        typer.echo(f"drew {plot}")
+    _tell_run(trajectory, {"saved": out, "drew": plot}, as_json)
     if not trajectory.success:
         raise typer.Exit(STOPPED_EARLY)
 
 
 @app.command()
-def info() -> None:
+def animate(
+    file: File,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The page (.html) or film (.gif, .mp4).")] = Path("run.html"),
+    speed: Annotated[float, typer.Option("--speed", help="Seconds of the model per second of watching.")] = 1.0,
+    until: Until = None,
+    method: Method = "auto",
+    rtol: Rtol = 1e-6,
+    name: Name = None,
+    inputs: Inputs = [],  # noqa: B006
+    parameters: Parameters = [],  # noqa: B006
+    start: Starts = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> None:
+    """Run the model in FILE and write its motion as one page that opens offline."""
+    trajectory = _run(load_source(file, name).with_values(inputs, parameters, start), until, method, rtol, None)
+    trajectory.animate(out, speed=speed)
+    _tell_run(trajectory, {"wrote": out}, as_json)
+    if not trajectory.success:
+        raise typer.Exit(STOPPED_EARLY)
+
+
+@app.command()
+def info(as_json: AsJson = False) -> None:
     """Print versions, the compiler in use and where compiled code is kept."""
     from daedalus.installation import describe
 
+    if as_json:
+        _print_json(describe())
+        return
     for name, value in describe().items():
         typer.echo(f"{name + ':':<16}{value}")
 
 
-def _load_file(file: Path, name: str | None) -> dict[str, Any]:
-    """The names a Python file defines, with its model under "model"."""
-    if not file.exists():
-        raise InputError(f"There is no file {str(file)!r}.", remedy="the path of a Python file with a model")
-    if file.suffix != ".py":
-        raise InputError(f"{str(file)!r} is not a Python file.", remedy="a .py file with a model")
-    sys.path.insert(0, str(file.resolve().parent))
-    try:
-        found = runpy.run_path(str(file))
-    except DaedalusError:
-        raise
-    except Exception as error:
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
-        where = f"line {lines[-1]}: " if lines else ""
-        raise InputError(f"{str(file)!r} cannot be run.", f"{where}{type(error).__name__}: {error}") from error
-    return {**found, "model": _model_among(found, file, name)}
+def _run(source: ModelSource, until: float | None, method: str, rtol: float, step: float | None) -> Any:
+    from daedalus.simulation.simulate import simulate as run
+
+    source.check_complete()
+    options: dict[str, Any] = {"method": method, "rtol": rtol, "step": step}
+    return run(source.model, source.until(until), **source.options(), **options)
 
 
-def _model_among(found: dict[str, Any], file: Path, name: str | None) -> Any:
-    """The model asked for, else the one called `model`, else the only one."""
-    from daedalus.model.model import Model
+def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> None:
+    """How a run went, where it ended, and what was written."""
+    work, written = trajectory.work, {word: str(path) for word, path in files.items() if path is not None}
+    states = [n for n, place in trajectory.system.places.items() if place.letter == "x"]
+    if as_json:
+        counts = {word: getattr(work, word) for word in ("steps", "rejected", "rhs", "jacobians", "seconds")}
+        _print_json({
+            "model": trajectory.system.name, "success": trajectory.success, "status": str(trajectory.status),
+            "stop_reason": trajectory.stop_reason, "time": float(trajectory.time[-1]), "method": trajectory.method,
+            "work": counts, "end": {name: trajectory[name][-1] for name in states},
+            "events": [{"name": e.name, "time": e.time} for e in trajectory.events],
+            "drift": trajectory.drift(), "notes": trajectory.notes, "files": written,
+        })  # fmt: skip
+        return
+    typer.echo(f"{trajectory.system.name}: {trajectory.stop_reason}")
+    typer.echo(f"{trajectory.method}, {work.steps} steps, {work.rejected} rejected, {work.rhs} evaluations, "
+               f"{1e3 * work.seconds:.3g} ms")  # fmt: skip
+    for name in states[:12]:
+        typer.echo(f"  {name} = {trajectory[name][-1]}")
+    for word, path in written.items():
+        typer.echo(f"{word} {path}")
 
-    models = {key: value for key, value in found.items() if isinstance(value, Model)}
-    wanted = name or "model"
-    if wanted in models:
-        return models[wanted]
-    if name is None and len({id(value) for value in models.values()}) == 1:
-        return next(iter(models.values()))
-    if models and name is None:
-        raise InputError(
-            f"{str(file)!r} defines several models.",
-            f"they have the names {', '.join(list(models)[:6])}",
-            remedy=f"--model {next(iter(models))}",
-        )
-    kind = "nothing" if wanted not in found else f"a {type(found[wanted]).__name__}"
-    raise InputError(
-        f"{str(file)!r} defines no model{f' {name!r}' if name else ''}.",
-        f"`{wanted}` is {kind} there" + (f"; models have the names {', '.join(list(models)[:6])}" if models else ""),
-        remedy=f"--model {next(iter(models))}" if models else 'm = dd.Model("name") at the top level of the file',
-    )
+
+def _print_json(data: object) -> None:
+    typer.echo(json.dumps(_plain(data), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(data: Any) -> Any:
+    """Numbers, texts, lists and dictionaries only; what is no number becomes null."""
+    if isinstance(data, dict):
+        return {str(name): _plain(value) for name, value in data.items()}
+    if isinstance(data, np.ndarray):
+        return _plain(data.tolist())
+    if isinstance(data, (list, tuple, set)):
+        return [_plain(value) for value in data]
+    if isinstance(data, (bool, np.bool_)) or data is None:
+        return None if data is None else bool(data)
+    if isinstance(data, (int, np.integer)):
+        return int(data)
+    if isinstance(data, (float, np.floating)):
+        return float(data) if np.isfinite(data) else None
+    return str(data)
 
 
 def _save_picture(figure: Any, path: Path) -> None:
@@ -171,6 +252,9 @@ def main() -> None:
     try:
         app()
     except DaedalusError as error:
+        if "--json" in sys.argv:
+            told = {"what": error.what, "facts": error.facts, "because": error.because, "remedy": error.remedy}
+            _print_json({"error": told})
         typer.echo(f"daedalus: {error}", err=True)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:

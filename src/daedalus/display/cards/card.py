@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def cell_html(cell: str) -> str:
     return cell if cell.startswith(("<svg", "<math")) else html.escape(cell)
 
 
-def values_text(values: object, digits: int = 6) -> str:
+def values_text(values: Any, digits: int = 6) -> str:
     """Numbers in a row, a long one cut in the middle."""
     flat = np.ravel(np.asarray(values, dtype=float))
     texts = [f"{value:.{digits}g}" for value in flat]

@@ -104,7 +104,7 @@ class Writer:
     def _joined_cases(self, terms: list[Value]) -> list[Value | str]:
         """Terms as they are; `a if c` plus `b if not c` as one text."""
         found: list[Value | str] = []
-        open_cases = {}
+        open_cases: dict[Value, dict[bool, Value]] = {}
         for factor, place in terms:
             entry = self.table[place]
             if entry[0] != "if":
