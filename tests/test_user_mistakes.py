@@ -170,3 +170,69 @@ def test_every_message_has_four_parts():
         assert len(lines) >= 4
         assert lines[-2].startswith("  Because ")
         assert lines[-1].startswith("  Try: ")
+
+
+def test_values_over_time_are_answered_with_a_signal():
+    import pandas as pd
+
+    m = dd.Model("cart")
+    x, force = m.state("x", start=0.0), m.input("F")
+    m.equation(m.der(x), force)
+    for values in ([1.0, 2.0], np.array([1.0, 2.0]), pd.Series([1.0, 2.0], index=[0.0, 1.0])):
+        with pytest.raises(dd.InputError, match="come without their times") as error:
+            dd.simulate(m, 1.0, inputs={"F": values})
+        assert "dd.signal(" in error.value.remedy
+
+
+def test_a_drive_that_turns_moves_steadily():
+    m = dd.Model("drive")
+    angle, speed, u = m.state("angle", start=0.0), m.state("speed", start=0.0), m.input("u")
+    m.equation(m.der(angle), speed)
+    m.equation(m.der(speed), u - 0.1 * speed)
+    with pytest.raises(dd.SolverError, match="moves steadily") as error:
+        dd.equilibrium(m, inputs={"u": 1.0})
+    assert 'fixed=["angle"], solve_for=["angle_dot"]' in error.value.remedy
+    # What is told works.
+    found = dd.equilibrium(m, inputs={"u": 1.0}, fixed=["angle"], solve_for=["angle_dot"])
+    assert found["speed"] == pytest.approx(10.0)
+
+
+def rough_four_bar(guessed):
+    wrap = dd.guess if guessed else (lambda value: value)
+    m = dd.Model("four bar")
+    m.gravity([0, -9.81])
+    poses = {"crank": ([0.1, 0.1], 0.8), "coupler": ([0.3, 0.4], 0.4), "rocker": ([0.4, 0.2], 1.8)}
+    crank, coupler, rocker = (
+        m.body(name, 1.0, 0.1, "planar", position=wrap(place), rotation=wrap(angle))
+        for name, (place, angle) in poses.items()
+    )
+    m.joint("a", "revolute", dd.ground, crank, at_b=[-0.1, 0])
+    m.joint("b", "revolute", crank, coupler, at_a=[0.1, 0], at_b=[-0.25, 0])
+    m.joint("c", "revolute", coupler, rocker, at_a=[0.25, 0], at_b=[0.2, 0])
+    m.joint("d", "revolute", dd.ground, rocker, at_a=[0.45, 0], at_b=[-0.2, 0])
+    return m
+
+
+def test_a_mechanism_is_put_together_from_rough_poses():
+    given = rough_four_bar(guessed=False)
+    with pytest.raises(dd.InconsistentStartError, match="do not fit together at the given poses") as error:
+        dd.simulate(given, 0.1)
+    assert len(str(error.value).splitlines()) <= 8
+    assert 'dd.initialise(m, {...}, free="bodies")' in str(error.value)
+    # What is told works, and guesses need no word at all.
+    start = dd.initialise(given, free="bodies")
+    tr = dd.simulate(given, 0.1, start=start)
+    again = dd.simulate(rough_four_bar(guessed=True), 0.1)
+    assert max(tr.drift().values()) < 1e-9
+    assert max(again.drift().values()) < 1e-9
+    np.testing.assert_allclose(again["crank.angle"][0], start["crank.angle"])
+
+
+def test_a_singular_limit_tells_which_inputs_are_built_in():
+    m = dd.Model("lag")
+    x, y, e, u = m.state("x", start=1.0), m.state("y", start=0.0), m.parameter("epsilon", 0.01), m.input("u")
+    m.equation(m.der(x), -y)
+    m.equation(e * m.der(y), x - y + u)
+    found = dd.singular_limit(m, "epsilon", 2.0, inputs={"u": 1.0})
+    assert found.inputs == ("u",)
+    assert "built into the limit, which has no such inputs: u" in str(found)

@@ -21,6 +21,7 @@ _PLACES = {
     "errors": "DaedalusError InconsistentStartError InputError ModelError SingularModelError SolverError",
     "model.model": "Model",
     "model.system.system": "System",
+    "model.guesses": "guess",
     "model.signals": "signal",
     "model.unit_labels": "UnitWarning",
     "model.doors.joint_kinds": "ground",

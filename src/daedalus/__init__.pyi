@@ -90,6 +90,7 @@ from daedalus.integrators.tableaux.named_tableaux import tableau_names as tablea
 from daedalus.integrators.tableaux.tableau import Tableau as Tableau
 from daedalus.model import units as units
 from daedalus.model.doors.joint_kinds import ground as ground
+from daedalus.model.guesses import guess as guess
 from daedalus.model.model import Model as Model
 from daedalus.model.signals import signal as signal
 from daedalus.model.system.system import System as System

@@ -14,8 +14,10 @@ import numpy as np
 
 from daedalus.analysis.points.damped_newton import SOLVED
 from daedalus.errors import InconsistentStartError, Way
+from daedalus.initialisation.given_and_guessed import BODIES, body_poses
 from daedalus.initialisation.search import Search, SearchOutcome
 from daedalus.initialisation.wording import distances_in_words, listed, number, values_in_words
+from daedalus.model.names import split_index
 
 # With more candidates than this the filter would take too long: all of them are named.
 MOST_CANDIDATES = 40
@@ -210,6 +212,7 @@ def _contradiction(
 ) -> InconsistentStartError:
     first = conflicts[0]
     eq = search.equations
+    moved = _moving_bodies(search, given, conflicts)
     facts: list[str] = []
     for row in first.rows[:3]:
         known = all(given[k] for k in eq.unknowns_in(row))
@@ -220,6 +223,13 @@ def _contradiction(
         facts.append(f"{eq.rows[row].name}: {eq.text(row)}{told}")
     if first.nearest:
         facts.append(f"the nearest values that fit: {_values(search, first.nearest)}")
+    if moved is not None:
+        return InconsistentStartError(
+            "The bodies do not fit together at the given poses.",
+            facts,
+            because="given values are kept as they are, and the joints leave no room for all of them.",
+            ways=(Way(f'free="{BODIES}"', f", which moves them by up to {number(moved, 3)}", frees=True),),
+        )
     facts += [f"also {_sentence(search, other)}" for other in conflicts[1:]]
     return InconsistentStartError(
         _sentence(search, first) + ".",
@@ -227,6 +237,20 @@ def _contradiction(
         because="given values are kept as they are, and no values of the others make up for it.",
         ways=_ways(search, given, conflicts, together),
     )
+
+
+def _moving_bodies(search: Search, given: np.ndarray, conflicts: list[Conflict]) -> float | None:
+    """How far bodies move if their poses are guesses, where several of them conflict and that helps; else None."""
+    eq = search.equations
+    poses = set(body_poses(eq.system))
+    own = [int(k) for k in np.flatnonzero(given) if split_index(eq.label(int(k)))[0] in poses]
+    involved = {k for conflict in conflicts for k in conflict.given} & set(own)
+    if len(conflicts) < 2 or not involved:
+        return None
+    held = given.copy()
+    held[own] = False
+    outcome = search.run(held, thorough=False)
+    return float(np.abs(outcome.values - search.guess)[own].max()) if outcome.solved else None
 
 
 def _sentence(search: Search, conflict: Conflict) -> str:

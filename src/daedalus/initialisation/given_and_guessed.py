@@ -11,12 +11,15 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
 # What a start has: derivatives, states, algebraic variables.
 LETTERS = ("xdot", "x", "z")
+# What stands for the poses of all bodies in free= and fixed=.
+BODIES = "bodies"
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +168,18 @@ def _places(system: System, names: object, argument: str) -> list[Place]:
     if names is None:
         return []
     if isinstance(names, str):
-        names = [names]
+        names = body_poses(system) if names == BODIES and names not in system.places else [names]
     if isinstance(names, Mapping) or not isinstance(names, Iterable):
         raise InputError(f"{argument}= is a list of names.", f"got {names!r}"[:120], remedy=f'{argument}=["x", "z[1]"]')
     return [_start_place(system, name) for name in names]
+
+
+def body_poses(system: System) -> list[str]:
+    """The positions and orientations of all bodies, by name: what `free="bodies"` means."""
+    mechanics = system.part(Mechanics)
+    if mechanics is None or mechanics.book is None:
+        return []
+    return [name for name in mechanics.book._mechanics.velocities if name in system.places]
 
 
 def _elements(places: list[Place]) -> set[tuple[str, int]]:

@@ -54,7 +54,8 @@ def initialise(
     values: values by name, given and over those of the model; `None` frees a component. Derivatives are named "x_dot".
         Also a `Start`, or `tr.at(t)` of a run: its states are then given, the rest are guesses, and its inputs,
         parameters and time come along.
-    fixed: names whose guesses become given. free: names whose given values become guesses.
+    fixed: names whose guesses become given. free: names whose given values become guesses, or
+        "bodies" for the poses of all bodies.
     inputs: values by name: numbers, functions of time, tables, expressions; zero otherwise. Where hidden constraints
         contain derivatives of an input, functions are differentiated; "u_dot" gives one by name.
     parameters: values by name over those of the model.

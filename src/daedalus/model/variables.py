@@ -13,6 +13,7 @@ import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.event_purpose import EventPurpose
+from daedalus.model.guesses import GuessedStart, value_of
 from daedalus.model.names import Shape, counted, element_label, shape_text
 from daedalus.model.plain_numbers import without_unit
 from daedalus.model.system.plain_record import PlainRecord
@@ -231,7 +232,10 @@ def make_variable(
     """Check all that was said of a variable and put it on record."""
     what = "value" if kind == "parameter" else "start value"
     label = checked_unit(unit, name)
-    starts = flatten_values(start, shape, name, what, allow_none=True, unit=label)
+    starts = flatten_values(value_of(start), shape, name, what, allow_none=True, unit=label)
+    guessed = _filled(starts, 0.0) if isinstance(start, GuessedStart) else ()
+    if guessed:
+        starts = (None,) * len(starts)
     rates = flatten_values(rate, shape, name, "rate", allow_none=True, unit=rate_unit(label, 1))
     sizes = _filled(flatten_values(nominal, shape, name, "nominal value", unit=label), 1.0)
     bounds = {"allow_none": True, "allow_infinite": True, "unit": label}
@@ -259,7 +263,7 @@ def make_variable(
                 because="the bounds hold from the start on.",
                 remedy="change the value or the bounds",
             )
-    return Variable(name, kind, shape, label, starts, rates, sizes, low, high)
+    return Variable(name, kind, shape, label, starts, rates, sizes, low, high, guessed)
 
 
 def _filled(values: Sequence[float | None], default: float) -> tuple[float, ...]:

@@ -73,6 +73,7 @@ class SingularLimit:
     eigenvalues: np.ndarray
     _parts: FastAndSlow = field(repr=False)
     stable: bool = True
+    inputs: tuple[str, ...] = ()  # built into the limit: it has no such inputs any more
 
     def compare(self, epsilon: Sequence[float] | None = None) -> LimitComparison:
         """The model with some values of ε beside its limit: how far they are apart, and how that falls with ε.
@@ -100,6 +101,9 @@ class SingularLimit:
         values = self.eigenvalues[int(np.argmin(np.abs(self.path.time - self.weakest)))]
         least = eigenvalue_text(values, float(np.abs(values).max()))
         t0, t1 = self.path.time[0], self.path.time[-1]
+        built_in = (
+            [f"  built into the limit, which has no such inputs: {', '.join(self.inputs)}"] if self.inputs else []
+        )
         return "\n".join(
             [
                 f"{self.limit.name} at {self.parameter} = 0: a DAE of index 1 in the place of fast dynamics",
@@ -108,6 +112,7 @@ class SingularLimit:
                 f"1/{self.parameter}, smallest at t = {self.weakest:.4g}",
                 f"  eigenvalues of dg/dz there: {least}",
                 f"  the start lies in its basin: at rest after {self.parameter} x {self.layer.time[-1]:.3g}",
+                *built_in,
                 f"  so solutions tend to those of the limit as O({self.parameter}), the fast ones after the start",
             ]
         )
@@ -191,6 +196,7 @@ def singular_limit(
         layer=layer.trajectory,
         eigenvalues=eigenvalues,
         _parts=parts,
+        inputs=tuple(inputs or {}),
     )
 
 

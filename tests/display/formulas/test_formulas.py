@@ -14,7 +14,7 @@ from daedalus import catalogue
 from daedalus.display.formulas.model_equations import Equations
 from daedalus.display.formulas.normal_form import Ordered
 from daedalus.display.formulas.styles import Text
-from daedalus.display.formulas.writing import Writer
+from daedalus.display.formulas.writing import FormulaWriter
 
 NAMES = ("x", "y", "z")
 SYMBOLS = [ca.SX.sym(name) for name in NAMES]
@@ -22,7 +22,7 @@ SYMBOLS = [ca.SX.sym(name) for name in NAMES]
 
 def text_of(expression):
     table = Ordered({})
-    return Writer(table, Text()).write(table.value(ca.SX(expression)))
+    return FormulaWriter(table, Text()).write(table.value(ca.SX(expression)))
 
 
 @pytest.mark.parametrize(

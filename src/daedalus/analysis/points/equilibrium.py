@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import casadi as ca
 import numpy as np
 
 from daedalus.analysis.linear.system_text import listed
@@ -129,6 +130,9 @@ def equilibrium(
     root, outside = search(system, vectors, unknowns)
     labels = labels_of(system, unknowns)
     if not root.solved or len(outside):
+        turning = _turning(system, root, unknowns, sought)
+        if turning and _moves_steadily(system, vectors, unknowns, turning):
+            raise _steady_motion(system, [labels[unknowns.index(("x", k))] for k in turning])
         raise _failure(system, root, labels, outside)
     scatter(vectors, unknowns, root.values)
     return Equilibrium(system, vectors, root, labels, notes)
@@ -176,6 +180,39 @@ def _hold(system: System, vectors: dict[str, np.ndarray], fixed: Mapping[str, ob
                 vectors["xdot"][derivative_of[k]] = vectors["x"][k]
                 held.add(("xdot", derivative_of[k]))
     return held
+
+
+# -- steady motion ---------------------------------------------------------------------------------------------
+
+
+def _turning(system: System, root: Root, unknowns: list[Entry], sought: list[Entry]) -> list[int]:
+    """States that stand in no equation, only their derivatives do, held at zero: the angle of a drive that turns."""
+    loose = [unknowns[k] for k in root.loose()] if root.null.shape[1] else []
+    linked = {state for _, state in linked_states(system)}
+    cyclic = np.diff(ca.jacobian_sparsity(system.residual, system.symbol("x")).colind()) == 0
+    return [k for letter, k in loose if letter == "x" and cyclic[k] and k not in linked and ("xdot", k) not in sought]
+
+
+def _moves_steadily(system: System, vectors: dict[str, np.ndarray], unknowns: list[Entry], turning: list[int]) -> bool:
+    """Whether the equations hold with the rates of some states open and these states anywhere."""
+    own = {letter: values.copy() for letter, values in vectors.items()}
+    rates = [("xdot", k) for k in turning]
+    others = [entry for entry in unknowns if entry not in [("x", k) for k in turning]]
+    root, outside = search(system, own, [*others, *rates])
+    return bool(root.solved and not len(outside))
+
+
+def _steady_motion(system: System, names: list[str]) -> SolverError:
+    """The error for what does not come to rest but moves at a steady rate."""
+    rates = [f'"{name}_dot"' for name in names]
+    held = [f'"{name}"' for name in names]
+    return SolverError(
+        f"{system.name!r} has no equilibrium: it moves steadily.",
+        f"{listed(names)} would have to stand still, and nothing stops it" if len(names) == 1 else
+        f"{listed(names)} would have to stand still, and nothing stops them",
+        because="with these inputs the equations hold at a constant rate, not at rest.",
+        remedy=f"fixed=[{', '.join(held)}], solve_for=[{', '.join(rates)}], which leaves the rate open",
+    )  # fmt: skip
 
 
 # -- errors ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from daedalus.display.cards.card import card, listing, paragraph, section, small
 from daedalus.display.formulas.model_equations import broken
 from daedalus.display.formulas.normal_form import Ordered
 from daedalus.display.formulas.styles import MathML
-from daedalus.display.formulas.writing import Writer
+from daedalus.display.formulas.writing import FormulaWriter
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.initialisation.start import Start
 from daedalus.model.names import counted
@@ -59,7 +59,7 @@ def _constraint(report: Report, expression: Any) -> str:
         for symbol, label in zip(elements(system.symbol(letter)), system.labels[letter])
     }
     ordered = Ordered(labels)
-    writer = Writer(ordered, MathML())
+    writer = FormulaWriter(ordered, MathML())
     rows = [[*writer.terms(ordered.value(row)), "<mo>=</mo>", "<mn>0</mn>"] for row in elements(expression)[:6]]
     return "".join(broken(row, "") for row in rows)
 

@@ -9,7 +9,7 @@ import casadi as ca
 
 from daedalus.display.formulas.normal_form import Ordered, Value
 from daedalus.display.formulas.styles import Latex, MathML, Text
-from daedalus.display.formulas.writing import Writer
+from daedalus.display.formulas.writing import FormulaWriter
 from daedalus.model.expressions import elements
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, element_label
@@ -83,18 +83,18 @@ class Equations:
 
     def text(self) -> str:
         """Plain text, a line an equation."""
-        writer = Writer(self.table, Text())
+        writer = FormulaWriter(self.table, Text())
         return "\n".join(f"{writer.write(line.left)} = {writer.write(line.right)}" for line in self.lines)
 
     def latex(self) -> str:
         """An aligned block, to be put between dollar signs."""
-        writer = Writer(self.table, Latex())
+        writer = FormulaWriter(self.table, Latex())
         rows = [f"{writer.write(line.left)} &= {writer.write(line.right)}" for line in self.lines]
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
     def mathml(self, most: int | None = None) -> str:
         """A paragraph an equation, each broken between its terms; `most` leaves the rest out and says so."""
-        writer = Writer(self.table, MathML())
+        writer = FormulaWriter(self.table, MathML())
         shown = self.lines if most is None else self.lines[:most]
         rows = [
             broken([*writer.terms(line.left), "<mo>=</mo>", *writer.terms(line.right)], line.label) for line in shown
@@ -105,7 +105,7 @@ class Equations:
 
     def named(self, label: str, expression: ca.SX) -> str:
         """One expression under its name, in MathML."""
-        writer = Writer(self.table, MathML())
+        writer = FormulaWriter(self.table, MathML())
         rows = elements(expression)
         shape = () if len(rows) == 1 else (len(rows),)
         names = [element_label(label, shape, k) for k in range(len(rows))]

@@ -51,7 +51,7 @@ class FormulaStyle(Protocol):
         """A row of pieces as one."""
 
 
-class Writer:
+class FormulaWriter:
     """Writes values of one table in one style."""
 
     def __init__(self, table: Ordered, style: FormulaStyle) -> None:

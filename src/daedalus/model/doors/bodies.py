@@ -17,6 +17,7 @@ from daedalus.geometry.rotations import read_rotation
 from daedalus.model.doors.body import ATTITUDES, Body
 from daedalus.model.doors.energies import EnergyDoor
 from daedalus.model.expressions import column
+from daedalus.model.guesses import GuessedStart, value_of
 from daedalus.model.mechanics.written_mechanics import Velocity, WrittenBody
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import size_text
@@ -93,7 +94,8 @@ class BodyDoor(EnergyDoor):
             planar body; none for a point mass.
         orientation: "quaternion", "rpy" (singular at pitch ±90°), "planar" (motion in the x-y plane) or None for a
             point mass, which is in the plane where its position has two components.
-        position, velocity, angular_velocity: start values, given; left out they are free, with a guess of zero.
+        position, velocity, angular_velocity: start values, given; left out they are free, with a guess of zero, and
+            `dd.guess(value)` is free with that guess.
         rotation: start of the orientation: a matrix, a quaternion, with "rpy" roll, pitch and yaw, in the plane the
             angle; left out it is free, with no rotation as a guess.
         norm: what becomes of |q| = 1 of a quaternion, which the equations keep: an "invariant" of the model, or a
@@ -126,7 +128,8 @@ class BodyDoor(EnergyDoor):
                 because='the length is that of a quaternion, an "invariant" or a "constraint".',
                 remedy='orientation="quaternion", norm="constraint"',
             )
-        flat = orientation is None and isinstance(position, (list, tuple, np.ndarray)) and len(position) == 2
+        place = value_of(position)
+        flat = orientation is None and isinstance(place, (list, tuple, np.ndarray)) and len(place) == 2
         size = 2 if orientation == "planar" or flat else 3
         written = WrittenBody(
             name, orientation, size, self._mass(name, mass), self._inertia(name, inertia, orientation)
@@ -271,14 +274,20 @@ def _variables(
         f"{name}.{ATTITUDES[orientation]}",
         "state",
         shape,
-        start=None if rotation is None else _attitude(name, orientation, rotation),
+        start=None if rotation is None else _start_attitude(name, orientation, rotation),
         unit="" if orientation == "quaternion" else "rad",
     )
-    if orientation == "quaternion":
+    if orientation == "quaternion" and not attitude.guess:
         attitude = replace(attitude, guess=(1.0, 0.0, 0.0, 0.0))
     spin_shape = (3,) if size == 3 else ()
     spin = make_variable(f"{name}.angular_velocity", "state", spin_shape, start=angular_velocity, unit="rad/s")
     return [*variables, attitude, spin]
+
+
+def _start_attitude(name: str, orientation: str, rotation: object) -> object:
+    """The start of an attitude, a guess where the rotation is one."""
+    found = _attitude(name, orientation, value_of(rotation))
+    return GuessedStart(found) if isinstance(rotation, GuessedStart) else found
 
 
 def _attitude(name: str, orientation: str, rotation: Any) -> ArrayOrSymbol:

@@ -188,6 +188,7 @@ def _drive(system: System, plain: dict[str, object], span: tuple[float, float], 
             callbacks.append((value, tuple(place.positions.tolist())))
             constants[place.positions] = 0.0
         else:
+            _check_no_series(place, value)
             constants[place.positions] = flat_values(place, _as_numbers(value), "value")
     if constants.size and math.isnan(constants.sum()):
         missing = [system.labels["u"][k] for k in np.flatnonzero(np.isnan(constants))]
@@ -211,6 +212,21 @@ def check_finite_inputs(system: System, drive: Drive, t: float) -> None:
             because="a run cannot begin with a value that is not finite.",
             remedy="a function that has a value over the whole span",
         )
+
+
+def _check_no_series(place: Place, value: object) -> None:
+    """Refuse values over time that come without their times: a pandas Series, or more numbers than the input has."""
+    shape = np.shape(value) if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "iloc") else ()
+    longer = len(shape) == len(place.shape) + 1 and shape[0] > 1 and shape[1:] == place.shape
+    if not longer:
+        return
+    times = f"{place.name}.index" if hasattr(value, "iloc") else "times"
+    raise InputError(
+        f"The values for input {place.name} come without their times.",
+        f"{place.name} is {shape_text(place.shape)}; {shape[0]} values were given",
+        because="an input is one value, or a signal of times and values.",
+        remedy=f'inputs={{"{place.name}": dd.signal({times}, values)}}, or kind="linear" to join them',
+    )
 
 
 def _as_numbers(value: object) -> object:
