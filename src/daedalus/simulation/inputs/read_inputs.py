@@ -216,7 +216,8 @@ def check_finite_inputs(system: System, drive: Drive, t: float) -> None:
 
 def _check_no_series(place: Place, value: object) -> None:
     """Refuse values over time that come without their times: a pandas Series, or more numbers than the input has."""
-    shape = np.shape(value) if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "iloc") else ()
+    listed = isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "iloc")
+    shape: tuple[int, ...] = np.shape(value) if listed else ()  # type: ignore[arg-type]
     longer = len(shape) == len(place.shape) + 1 and shape[0] > 1 and shape[1:] == place.shape
     if not longer:
         return
