@@ -214,10 +214,10 @@ def check_finite_inputs(system: System, drive: Drive, t: float) -> None:
         )
 
 
-def _check_no_series(place: Place, value: object) -> None:
+def _check_no_series(place: Place, value: Any) -> None:
     """Refuse values over time that come without their times: a pandas Series, or more numbers than the input has."""
     listed = isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "iloc")
-    shape: tuple[int, ...] = np.shape(value) if listed else ()  # type: ignore[arg-type]
+    shape: tuple[int, ...] = np.shape(value) if listed else ()
     longer = len(shape) == len(place.shape) + 1 and shape[0] > 1 and shape[1:] == place.shape
     if not longer:
         return
