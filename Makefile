@@ -1,4 +1,4 @@
-# The few words of this project: demo, test, check, bench (and setup, sanitize, clean).
+# The few words of this project: demo, test, check, bench (and setup, soak, sanitize, clean).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ CORE := $(sort $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp'))
 ROOMS := $(sort $(shell find src/daedalus -name __init__.py))
 KERNELS := $(filter %kernels.cpp,$(CORE))
 
-.PHONY: setup demo test check format bench sanitize clean
+.PHONY: setup demo test check soak format bench sanitize clean
 
 setup: $(STAMP)
 
@@ -43,6 +43,10 @@ format: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# Random models with known solutions for ten minutes, from any seed; what fails is told with how to see it again.
+soak: setup
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/promises/soak.py $(SOAK)
 
 # The core without Python under the address and undefined-behaviour sanitizers.
 sanitize:

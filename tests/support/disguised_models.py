@@ -9,6 +9,7 @@ variable of the model has its value as an expression of x, so that the ODE, solv
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -36,6 +37,7 @@ class Disguised:
     reset: ca.SX | None = None
     index: int = 0
     story: list[str] = field(default_factory=list)
+    has_formulas: bool = True  # of x' and z by linear solves
     k: float = 0.8
 
     def __str__(self):
@@ -68,6 +70,11 @@ class Disguised:
             t, x = run.t[-1], jump(run.t[-1], run.y[:, -1], k).full().ravel()
             fired.append(t)
 
+    @cached_property
+    def fired(self):
+        """When the events of the ODE are."""
+        return self.reference(np.array([SPAN]))[1]
+
     def values(self, names, times, **changed):
         """What variables must be at times, (len(times), len(names))."""
         x, _ = self.reference(times, **changed)
@@ -85,7 +92,7 @@ class _Writing:
         self.t, self.x, self.k = ca.SX.sym("t"), ca.SX.sym("X", n), ca.SX.sym("K")
         self.m = dd.Model(f"disguised {seed}")
         self.parameter = self.m.parameter("k", 0.8)
-        self.story, self.truth, self.index = [], {}, 0
+        self.story, self.truth, self.index, self.has_formulas = [], {}, 0, True
         self.own = []  # each state of the ODE in symbols of the model
         self.equations = []  # (derivative or None, expression) in symbols of the model
         self.reset = {}  # what a reset has to say: name -> function of the new x
@@ -124,6 +131,7 @@ class _Writing:
                 self.truth |= {f"w{i}": x + x**3 / 2, f"y{i}": x}
                 self.reset[f"w{i}"] = x + x**3 / 2
                 self.equations.append((None, w - y - y**3 / 2))
+                self.has_formulas = False
                 self.story.append(f"x{i} is y{i} with w{i} = y{i} + y{i}^3/2 for a state")
             else:
                 c = float(self.rng.uniform(0.5, 2.0))
@@ -187,6 +195,7 @@ class _Writing:
         r = self.m.algebraic(f"r{number}")
         self.equations.append((None, ca.sinh(r) - expression))
         self.truth[f"r{number}"] = ca.asinh(truth)
+        self.has_formulas = False
         self.story.append(f"sinh(r{number}) = {text}")
 
     def _slope(self, number):
@@ -289,6 +298,5 @@ def disguised(seed, hybrid=False, driven=False, disguises=None):
     inputs = {"u": ca.substitute(writing.signal, writing.t, writing.m.time)} if driven else {}
     return Disguised(
         seed, writing.m, writing.truth, (writing.t, writing.x, writing.k), writing.rhs, writing.x0, inputs, guard,
-        reset,
-        writing.index, writing.story,
+        reset, writing.index, writing.story, writing.has_formulas,
     )  # fmt: skip

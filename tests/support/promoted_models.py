@@ -1,9 +1,11 @@
 """Small models in which a reduction makes states of algebraic variables or of derivatives."""
 
+import casadi as ca
+
 import daedalus as dd
 
 
-def bent_store(**start):
+def bent_store():
     """w' = -k y with w = y + y³/2, and s' = f, s = y, which makes a state of y; reset to y = 1 at y = 0.5."""
     m = dd.Model("bent store")
     w, s = m.state("w", start=1.5), m.state("s", start=1.0)
@@ -52,4 +54,16 @@ def summed_decays():
     m.equation(m.der(s), v)
     m.equation(m.der(v), f)
     m.equation(s, a)
+    return m
+
+
+def driven_copy(bent):
+    """x' = -x, sinh(r) = x + u (or r = x + u), and s' = f, s = r: the input is differentiated."""
+    m = dd.Model("driven copy")
+    x, s, u = m.state("x", start=1.0), m.state("s"), m.input("u")
+    r, f = m.algebraic("r"), m.algebraic("f")
+    m.equation(m.der(x), -x)
+    m.equation(ca.sinh(r) if bent else r, x + u)
+    m.equation(m.der(s), f)
+    m.equation(s, r)
     return m

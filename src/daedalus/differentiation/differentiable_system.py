@@ -12,7 +12,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
-from daedalus.simulation.inputs.differentiated_inputs import driven_system
+from daedalus.simulation.inputs.differentiated_inputs import with_inputs_put_in
 from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.plant.variable_index import variable_index
 
@@ -24,7 +24,7 @@ def differentiable_system(
 
     Where x' and z follow from a nonlinear solve the system is the model itself at index 1, and its reduced form above.
     """
-    found, left = driven_system(model, inputs, span)
+    found, left = with_inputs_put_in(model, inputs, span)
     return (system_without_formulas(model), left) if isinstance(found, NoForm) else (found, left)
 
 

@@ -40,6 +40,17 @@ def driven_system(
 
     Where x' and z follow from nonlinear equations there is none, which is an answer; what no method can run is refused.
     """
+    found, left = with_inputs_put_in(model, inputs, span)
+    if isinstance(found, NoForm):
+        return found, left
+    solved = solvable(found)
+    return (solved, {} if inputs is None else inputs) if isinstance(solved, NoForm) else (found, left)
+
+
+def with_inputs_put_in(
+    model: Model | System, inputs: Mapping[str, object] | None, span: tuple[float, float]
+) -> tuple[System | NoForm, Mapping[str, object]]:
+    """The same, where x' and z of a system with inputs put in may follow from nonlinear equations."""
     given = {} if inputs is None else inputs
     found = solvable(model)
     if isinstance(found, System) or isinstance(found.found, SolverError):

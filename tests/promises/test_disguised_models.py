@@ -1,0 +1,56 @@
+"""Random models with known solutions: everything that runs them says the same, and what the ODE behind them says."""
+
+import pytest
+from disguise_checks import (
+    KINDS,
+    explicit_methods,
+    files,
+    implicit_methods,
+    reductions,
+    sensitivities,
+    starts,
+    verified,
+)
+from disguised_models import disguised
+
+
+def models(first, count=1):
+    """Models of seeds, with and without events and inputs."""
+    cases = [(seed, options) for seed in range(first, first + count) for options in KINDS]
+    ids = [f"{seed}{' hybrid' * o['hybrid']}{' driven' * o['driven']}" for seed, o in cases]
+    return pytest.mark.parametrize("model", [lambda s=s, o=o: disguised(s, **o) for s, o in cases], ids=ids)
+
+
+@models(100, 2)
+def test_explicit_methods_solve_them(model):
+    explicit_methods(model())
+
+
+@models(200, 2)
+def test_implicit_methods_solve_them_as_written(model):
+    implicit_methods(model())
+
+
+@models(300, 2)
+def test_reductions_keep_the_solution(model):
+    reductions(model())
+
+
+@models(400, 2)
+def test_starts_are_starts(model):
+    starts(model())
+
+
+@models(500, 2)
+def test_derivatives_are_those_of_the_ode(model):
+    sensitivities(model())
+
+
+@models(600)
+def test_results_verify_themselves(model):
+    verified(model())
+
+
+@models(700)
+def test_runs_are_the_same_from_a_file(model):
+    files(model())
