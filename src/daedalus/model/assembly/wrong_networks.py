@@ -14,6 +14,7 @@ from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.flattening import Flattening
 from daedalus.model.assembly.unknowns import KNOWN
 from daedalus.model.expressions import concatenate
+from daedalus.model.names import counted
 from daedalus.model.variables import Variable
 
 if TYPE_CHECKING:
@@ -157,20 +158,24 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
     names = [e.name for e in equations for _ in range(e.residual.numel())]
     twice = [part_of(book, source) for k in over for source in work.ports_of.get(names[k], (names[k],))]
     loose = [label for k, label in enumerate(v.label(i) for v in unknowns for i in range(v.size)) if k in set(under)]
+    # Equations in which everything cancelled say nothing that others do not say.
+    idle = [work.rows[work.of_sum[k]].equation for k in work.sums.empty]
+    if idle:
+        twice += [part_of(book, name) for name in (*loose, *idle)]
     parts = [name for name in dict.fromkeys(twice) if name in book._assembly.parts]
-    facts = [f"{size} unknowns, {residual.numel()} equations are left after joining"]
+    facts = [f"{counted(size, 'unknown')}, {counted(residual.numel(), 'equation')} are left after joining"]
     if loose:
         facts.append(f"undetermined: {listed(loose)}")
     if parts:
         facts.append(f"determined twice among: {listed(parts)}")
     fixed = [name for name in parts if book._assembly.parts[name].ideal]
     raise SingularModelError(
-        f"The parts {listed(fixed or parts)} determine the same quantity." if over and parts
+        f"The parts {listed(fixed or parts)} determine the same quantity." if parts
         else f"Nothing determines {listed(loose)}.",
         facts,
-        because="two parts fix what joined ports share, or two fix what balances." if over and parts
+        because="two parts fix what joined ports share, or two fix what balances." if parts
         else "too few equations contain it.",
-        remedy="one source or ground less, or a spring, damper, resistance or inertia between them" if over and parts
+        remedy="one source or ground less, or a spring, damper, resistance or inertia between them" if parts
         else "m.equation(...), m.connect(...), or a part that determines it",
     )  # fmt: skip
 
