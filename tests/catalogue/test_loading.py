@@ -26,7 +26,7 @@ def test_an_unknown_name_shows_the_closest():
         catalogue.load("quadroter")
     text = str(caught.value)
     assert text.startswith("The catalogue has no system 'quadroter'.\n  known: mass_spring, cart_pendulum,")
-    assert text.endswith("Try: 'quadrotor'")
+    assert text.endswith("Try: 'quadrotor' or 'quarter_car'")
 
 
 @pytest.mark.parametrize("name", ["", "build", "known_system", "reference", None, 3])

@@ -150,7 +150,7 @@ def a_name_twice():
 def an_unknown_port():
     m = dd.Model("m")
     a = m.add(E.Resistor("a", resistance=1.0))
-    a.plsu
+    return a.plsu
 
 
 def an_unknown_keyword():
@@ -190,7 +190,7 @@ def inputs_alone():
 def a_quantity_of_another_domain():
     m = dd.Model("m")
     a = m.add(E.Resistor("a", resistance=1.0))
-    a.plus.torque
+    return a.plus.torque
 
 
 TEXTS = [

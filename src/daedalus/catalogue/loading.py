@@ -60,6 +60,19 @@ FIELDS = {
     "bryson_denham": "textbook",
     "hanging_chain": "textbook",
     "goddard_rocket": "mechanics",
+    "motor_speed_loop": "machines",
+    "motor_lift": "machines",
+    "elastic_transmission": "machines",
+    "hydraulic_servo": "machines",
+    "emptying_tank": "machines",
+    "bridge_rectifier": "machines",
+    "buck_converter": "machines",
+    "rlc_ladder": "machines",
+    "quarter_car": "machines",
+    "heated_house": "machines",
+    "driven_arm": "machines",
+    "amplifier_of_parts": "machines",
+    "ring_modulator_of_parts": "machines",
 }
 SYSTEMS = tuple(FIELDS)
 

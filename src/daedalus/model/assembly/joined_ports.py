@@ -29,7 +29,7 @@ def joined_sets(written: WrittenAssembly) -> list[list[PortSide]]:
         return side
 
     for owner, ports in written.connections:
-        sides = [PortSide(port, written.ports[port].owner == owner) for port in ports]
+        sides = [PortSide(port, _is_inside(written, owner, port)) for port in ports]
         for side in sides:
             parent.setdefault(side, side)
         first = root(sides[0])
@@ -43,4 +43,9 @@ def joined_sets(written: WrittenAssembly) -> list[list[PortSide]]:
 
 def exposed_ports(written: WrittenAssembly) -> set[str]:
     """Ports that their owner joins to inner parts: their flow is that of the inner parts."""
-    return {p for owner, ports in written.connections for p in ports if written.ports[p].owner == owner}
+    return {p for owner, ports in written.connections for p in ports if _is_inside(written, owner, p)}
+
+
+def _is_inside(written: WrittenAssembly, owner: str, port: str) -> bool:
+    """Whether a connection sees a port from within its part; ports at the mechanics of a model belong to these."""
+    return written.ports[port].owner == owner and port not in written.anchors

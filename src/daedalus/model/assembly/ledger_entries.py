@@ -9,6 +9,7 @@ import casadi as ca
 from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.joined_ports import exposed_ports
 from daedalus.model.assembly.ledger import Entry
+from daedalus.model.mechanics.equations_of_motion import velocity_symbols
 
 if TYPE_CHECKING:
     from daedalus.model.doors.inner_parts import PartDoor
@@ -25,7 +26,7 @@ def ledger_entries(book: PartDoor) -> list[Entry]:
         own[k] = own[k] + value
 
     for port in written.ports.values():
-        if port.name in exposed or port.name in written.anchors:
+        if port.name in exposed:
             continue
         domain, flow = DOMAINS[port.domain], book._symbols[port.balanced]
         if domain.carries_power:
@@ -37,4 +38,25 @@ def ledger_entries(book: PartDoor) -> list[Entry]:
     for k, group in ((1, written.stored), (2, written.lost)):
         for path, value in group:
             count(path, k, value)
+    if written.anchors:
+        for k, value in enumerate(_of_mechanics(book), 1):
+            count("", k, value)
     return [(path, *own) for path, own in sums.items()]  # type: ignore[misc]
+
+
+def _of_mechanics(book: PartDoor) -> tuple[ca.SX, ca.SX]:
+    """The energy of coordinates and bodies, and the power that their dissipation takes."""
+    written = book._mechanics
+    energy = written.kinetic + written.potential
+    for body in written.bodies.values():
+        velocity = book._symbols[f"{body.name}.velocity"]
+        energy += 0.5 * body.mass * ca.sumsqr(velocity)
+        if body.inertia is not None:
+            spin = book._symbols[f"{body.name}.angular_velocity"]
+            energy += 0.5 * ca.dot(spin, ca.mtimes(body.inertia, spin))
+        gravity = written.gravity if body.gravity is None else body.gravity
+        if gravity is not None:
+            energy -= body.mass * ca.dot(gravity[: velocity.numel()], book._symbols[f"{body.name}.position"])
+    rates = velocity_symbols(book, written)
+    lost = ca.jtimes(written.dissipation, rates, rates) if rates.numel() else ca.SX(0)
+    return energy, lost

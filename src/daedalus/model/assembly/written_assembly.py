@@ -59,6 +59,7 @@ class WrittenAssembly:
     defaults: dict[str, float] = field(default_factory=dict)  # of inputs where nothing is joined
     sources: dict[str, ca.SX] = field(default_factory=dict)  # of inputs
     anchors: dict[str, ca.SX] = field(default_factory=dict)  # positions that ports of the model's mechanics have
+    driven: set[str] = field(default_factory=set)  # keywords of ready parts that are expressions, outputs by that name
     stored: list[tuple[str, ca.SX]] = field(default_factory=list)  # energy by part
     lost: list[tuple[str, ca.SX]] = field(default_factory=list)  # power by part
 
@@ -83,6 +84,7 @@ class WrittenAssembly:
             "names": dict(self.names),
             "fluid": sorted(self.fluid),
             "defaults": dict(self.defaults),
+            "driven": sorted(self.driven),
             "sources": list(self.sources),
             "anchors": list(self.anchors),
             "stored": [path for path, _ in self.stored],
@@ -107,6 +109,7 @@ class WrittenAssembly:
         self.connections += [Connection(*own).prefixed(prefix) for own in outline["connections"]]
         self.names.update({prefix + name: (prefix + v, order) for name, (v, order) in outline["names"].items()})
         self.fluid.update(prefix + name for name in outline["fluid"])
+        self.driven.update(prefix + name for name in outline["driven"])
         self.defaults.update({prefix + name: value for name, value in outline["defaults"].items()})
         self.sources.update({prefix + name: next(expressions) for name in outline["sources"]})
         self.anchors.update({prefix + name: next(expressions) for name in outline["anchors"]})

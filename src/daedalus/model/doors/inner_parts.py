@@ -13,6 +13,7 @@ from daedalus.model.assembly.component import Component
 from daedalus.model.assembly.connecting import check_ports, check_signals, parts_text
 from daedalus.model.assembly.handle import Handle
 from daedalus.model.assembly.port import Port
+from daedalus.model.assembly.tree_text import tree_text
 from daedalus.model.assembly.written_assembly import Connection, PartNote
 from daedalus.model.doors.ports import PortDoor
 from daedalus.model.expressions import elements
@@ -102,6 +103,7 @@ class PartDoor(PortDoor):
             self._put_in(path, template, bound, values, PartNote(part.title(), ideal=part.ideal))
             for word, expression in bound.items():
                 self._outputs[f"{path}.{word}"] = expression
+                self._assembly.driven.add(f"{path}.{word}")
             return Handle(self, path)
         if not isinstance(part, PartDoor):
             raise ModelError(
@@ -144,6 +146,26 @@ class PartDoor(PortDoor):
         self._changed()
         for name in targets:
             self._assembly.sources[name] = source
+
+    def diagram(self, path: str | None = None) -> str:
+        """Draw the parts and what joins them, one colour a domain; writes SVG to `path` and returns it as text.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> C = dd.components.electrical
+        >>> m = dd.Model("lamp")
+        >>> battery, lamp = m.add(C.VoltageSource("battery", voltage=12.0)), m.add(C.Resistor("lamp", resistance=6.0))
+        >>> m.connect(battery.plus, lamp.plus); m.connect(battery.minus, lamp.minus)
+        >>> m.diagram()[:4]
+        '<svg'
+        """
+        from daedalus.display.diagram import diagram
+
+        return diagram(self, path)
+
+    def __str__(self) -> str:
+        return tree_text(self) if self._assembly.parts else repr(self)
 
     # -- writing a part ----------------------------------------------------------------------------------------
 

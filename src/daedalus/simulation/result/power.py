@@ -21,7 +21,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.assembly.ledger import Ledger
-from daedalus.model.names import derivative_name, split_derivative
+from daedalus.model.names import derivative_name, split_derivative, split_index
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -108,9 +108,14 @@ def _rate_symbol(system: System, symbol: ca.SX) -> ca.SX | None:
         return ca.SX(0)
     if letter not in ("x", "xdot"):
         return None
-    origin, order = split_derivative(name)
-    rate = derivative_name(origin, order + 1)
-    return ca.SX.sym(rate) if rate in system.places else None
+    stem, _ = split_index(name)
+    origin, order = split_derivative(stem)
+    rate = derivative_name(origin, order + 1) + name[len(stem) :]
+    try:
+        system.place(rate)
+    except InputError:
+        return None
+    return ca.SX.sym(rate)
 
 
 def _evaluated(functions: _Functions, samples: Samples) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""Machines joined from parts, each with a ledger whose balance closes."""

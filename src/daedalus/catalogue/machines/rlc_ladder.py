@@ -1,0 +1,45 @@
+"""A ladder of cells, each a resistor and an inductor along it and a capacitor across: a line of length n."""
+
+from __future__ import annotations
+
+from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.reference import Reference
+from daedalus.components import electrical
+from daedalus.model.model import Model
+
+
+def build(cells: int = 10) -> KnownSystem:
+    """A step of 1 V into ten cells, or as many as one likes.
+
+    Example
+    -------
+    >>> from daedalus import catalogue
+    >>> catalogue.load("rlc_ladder").index
+    1
+    """
+    m = Model("rlc_ladder")
+    source, ground = m.add(electrical.VoltageSource("source", voltage=1.0)), m.add(electrical.Ground("ground"))
+    m.connect(source.minus, ground.pin)
+    node, start = source.plus, {}
+    for k in range(cells):
+        r = m.add(electrical.Resistor(f"r{k}", resistance=1.0))
+        coil = m.add(electrical.Inductor(f"l{k}", inductance=1e-3))
+        c = m.add(electrical.Capacitor(f"c{k}", capacitance=1e-6))
+        m.connect(node, r.plus)
+        m.connect(r.minus, coil.plus)
+        m.connect(coil.minus, c.plus)
+        m.connect(c.minus, ground.pin)
+        start |= {f"l{k}.current": 0.0, f"c{k}.voltage": 0.0}
+        node = c.plus
+    return KnownSystem(
+        "rlc_ladder",
+        m,
+        span=(0.0, 1e-3),
+        index=1,
+        start=start,
+        reference=Reference(1e-3, REFERENCE, 9, "two methods at 1e-12 agree") if cells == 10 else None,
+        source="textbook circuit",
+    )
+
+
+REFERENCE = {"c9.voltage": 1.2740420004979185, "l0.current": -0.016741541390976698}
