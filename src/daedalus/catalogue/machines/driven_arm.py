@@ -6,8 +6,9 @@ The arm is door 2, the motors are parts; ports of the arm lie at its joint angle
 from __future__ import annotations
 
 import casadi as ca
+import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Value
 from daedalus.catalogue.reference import Reference
 from daedalus.components import electrical, machines
 from daedalus.model.model import Model
@@ -25,7 +26,7 @@ def build() -> KnownSystem:
     m = Model("driven_arm")
     q = m.coordinate("q", 3, start=[-1.5, 0.1, 0.1], rate=[0.0, 0.0, 0.0], unit="rad")
     length, mass = 0.4, 2.0
-    along, speeds, kinetic, height = 0.0, 0.0, 0.0, 0.0
+    along, speeds, kinetic, height = (ca.SX(0) for _ in range(4))
     x, y = ca.SX(0), ca.SX(0)
     for k in range(3):
         along, speeds = along + q[k], speeds + m.rate(q[k])
@@ -37,7 +38,7 @@ def build() -> KnownSystem:
     m.potential_energy(height)
     battery, ground = m.add(electrical.VoltageSource("battery", voltage=6.0)), m.add(electrical.Ground("ground"))
     m.connect(battery.minus, ground.pin)
-    start = {"q": [-1.5, 0.1, 0.1], "q_dot": [0.0, 0.0, 0.0]}
+    start: dict[str, Value] = {"q": np.array([-1.5, 0.1, 0.1]), "q_dot": np.zeros(3)}
     for k in range(3):
         motor = m.add(
             machines.DCMotor(f"motor{k}", resistance=0.5, inductance=1e-3, constant=1.0, inertia=0.05, damping=0.1)

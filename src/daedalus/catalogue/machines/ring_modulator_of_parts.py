@@ -12,7 +12,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Value
 from daedalus.catalogue.reference import Reference
 from daedalus.components import electrical
 from daedalus.model.model import Model
@@ -52,12 +52,12 @@ def build(parasitic: float = 2e-12) -> KnownSystem:
     currents = [-m["one_l.current"], -m["two_l.current"], *(current for current, _ in halves), feed, load]
     shown = [voltages[1], voltages[2], *(voltage for _, voltage in halves), voltages[0], *currents]
     m.output("y", ca.vertcat(*shown))
-    start = {v.name: 0.0 for v in m.variables.values() if v.kind == "state"}
+    rest: dict[str, Value] = {v.name: 0.0 for v in m.variables.values() if v.kind == "state"}
     return KnownSystem(
         "ring_modulator_of_parts",
         m,
         span=(0.0, 2e-5),
-        start=start,
+        start=rest,
         reference=Reference(2e-5, {"y": REFERENCE}, 7, "the published equations, two methods at 1e-11")
         if parasitic == 2e-12
         else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daedalus.catalogue.known_system import KnownSystem
+from daedalus.catalogue.known_system import KnownSystem, Value
 from daedalus.catalogue.reference import Reference
 from daedalus.components import electrical
 from daedalus.model.model import Model
@@ -20,7 +20,8 @@ def build(cells: int = 10) -> KnownSystem:
     m = Model("rlc_ladder")
     source, ground = m.add(electrical.VoltageSource("source", voltage=1.0)), m.add(electrical.Ground("ground"))
     m.connect(source.minus, ground.pin)
-    node, start = source.plus, {}
+    node = source.plus
+    start: dict[str, Value] = {}
     for k in range(cells):
         r = m.add(electrical.Resistor(f"r{k}", resistance=1.0))
         coil = m.add(electrical.Inductor(f"l{k}", inductance=1e-3))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import casadi as ca
+from typing import TYPE_CHECKING, Any
 
 from daedalus.errors import ModelError
 from daedalus.model.assembly.port import Port
@@ -32,7 +30,7 @@ class Handle:
         self._book = book
         self._path = path
 
-    def __getattr__(self, name: str) -> Port | Handle | ca.SX:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         path, written = f"{self._path}.{name}", self._book._assembly

@@ -1,0 +1,97 @@
+"""Circuits read from netlists agree with ngspice: side by side where it is installed, and with stored numbers."""
+
+import numpy as np
+import pytest
+from tests.components.spice_circuits import CIRCUITS, POINTS, by_ngspice, with_run
+from tests.components.spice_numbers import STORED
+
+import daedalus as dd
+
+
+@pytest.mark.parametrize("name", list(CIRCUITS))
+def test_five_circuits_agree_with_ngspice(name, tmp_path):
+    _, node, end, _ = CIRCUITS[name]
+    m = dd.components.from_spice(with_run(name))
+    times = np.linspace(0.0, end, POINTS)
+    ours = dd.simulate(m, end, rtol=1e-8, atol=1e-11, save_at=times)[f"v_{node}"]
+    stored = np.array(STORED[name])
+    theirs = by_ngspice(name, tmp_path)
+    for reference in (stored, theirs) if theirs is not None else (stored,):
+        assert np.abs(ours - reference).max() < 1e-4 * np.abs(reference).max()
+
+
+def test_the_start_is_the_operating_point():
+    m = dd.components.from_spice(
+        "divider\nV1 in 0 10\nR1 in out 1k\nR2 out 0 3k\nC1 out 0 1u\nL1 out b 1m\nR3 b 0 6k\n"
+    )
+    tr = dd.simulate(m, 1e-3)
+    np.testing.assert_allclose(tr["v_out"], 10 * 2 / 3, rtol=1e-9)
+    assert tr["l1.current"][0] == pytest.approx(10 * 2 / 3 / 6e3)
+
+
+def test_uic_starts_from_what_is_given():
+    text = "discharge\nR1 out 0 1k\nC1 out 0 1u IC=2\nC2 far 0 1u\nR2 far 0 1k\n.ic V(far)=3\n.tran 1u 1m uic\n"
+    tr = dd.simulate(dd.components.from_spice(text), 1e-3)
+    assert tr["v_out"][-1] == pytest.approx(2 * np.exp(-1), rel=1e-5)
+    assert tr["v_far"][-1] == pytest.approx(3 * np.exp(-1), rel=1e-5)
+
+
+def test_sources_and_controlled_sources():
+    text = """sources
+V1 a 0 PWL(0 0 1 2 2 2)
+I1 0 b EXP(0 1 0.5 0.1 1.5 0.2)
+R1 b 0 2
+E1 e 0 a 0 3
+R2 e 0 1
+G1 0 g a 0 0.5
+R3 g 0 4
+F1 0 f V1 2
+R4 f 0 1
+R5 a 0 1
+H1 h 0 V1 5
+R6 h 0 1
+C1 a 0 1n
+"""
+    tr = dd.simulate(dd.components.from_spice(text), 2.0, save_at=[0.5, 1.0, 1.5])
+    np.testing.assert_allclose(tr["v_a"], [1.0, 2.0, 2.0], rtol=1e-6)
+    np.testing.assert_allclose(tr["v_e"], 3 * tr["v_a"], rtol=1e-9)
+    np.testing.assert_allclose(tr["v_g"], 2 * tr["v_a"], rtol=1e-9)
+    np.testing.assert_allclose(tr["v_f"], 2 * tr["v1.current"], rtol=1e-9)
+    np.testing.assert_allclose(tr["v_h"], 5 * tr["v1.current"], rtol=1e-9)
+    np.testing.assert_allclose(tr["v_b"][1:], [2 * (1 - np.exp(-5)), 2 * (1 - np.exp(-10))], rtol=1e-5)
+
+
+def test_numbers_formulas_and_names():
+    m = dd.components.from_spice("N\n.param big=2meg half={big/2}\nR1 1 0 {half*2}\nR2 1 0 4.7kOhm\nC1 1 0 10uF\n")
+    assert m.variables["r1.resistance"].start == (2e6,)
+    assert m.variables["r2.resistance"].start == (4700.0,)
+    assert "v_n1" in m.outputs
+
+
+def test_includes_stay_inside_their_folder(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "part.cir").write_text("R1 out 0 1k\n", encoding="utf-8")
+    (tmp_path / "secret.cir").write_text("R9 out 0 1k\n", encoding="utf-8")
+    m = dd.components.from_spice("t\n.include part.cir\nC1 out 0 1u\n", folder=tmp_path / "in")
+    assert "r1.resistance" in m.variables
+    with pytest.raises(dd.ModelError, match="includes a file that is not there"):
+        dd.components.from_spice("t\n.include ../secret.cir\n", folder=tmp_path / "in")
+    with pytest.raises(dd.ModelError, match="no folder is given"):
+        dd.components.from_spice("t\n.include part.cir\n")
+
+
+@pytest.mark.parametrize(
+    ("card", "text"),
+    [
+        ("Z1 a 0 5", "Line 3 of the netlist has an element that is not read.\n  Z1 a 0 5"),
+        (".noise v(a)", "Line 3 of the netlist has a card that is not read.\n  .noise v(a)"),
+        ("R2 a 0 five", "Line 3 of the netlist has 'five' where a number is expected.\n  R2 a 0 five"),
+        ("D1 a 0 none", "Line 3 of the netlist uses the model 'none'.\n  D1 a 0 none"),
+        ("X1 a 0 none", "Line 3 of the netlist uses the subcircuit 'none'.\n  X1 a 0 none"),
+        (".model d1 D(BV=5)", "Line 3 of the netlist asks for bv=5, which is not modelled.\n  .model d1 D(BV=5)"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_its_line(card, text):
+    with pytest.raises(dd.ModelError) as caught:
+        dd.components.from_spice(f"title\nR1 a 0 1k\n{card}\n")
+    assert str(caught.value).startswith(text)
