@@ -24,6 +24,7 @@ from daedalus.compilation.translate import (
     strict_within_reach,
     translate,
 )
+from daedalus.model.interrupts import weak_values
 from daedalus.model.system.function_record import function_of, function_record
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 
@@ -31,8 +32,8 @@ from daedalus.model.system.instruction_list import UnknownOperationError, read_i
 _KEPT = 256
 
 _lock = fork_safe_lock()
-_by_object: weakref.WeakValueDictionary[tuple[int, bool, str], Compiled] = weakref.WeakValueDictionary()
-_by_content: weakref.WeakValueDictionary[tuple[str, bool, str], Translation] = weakref.WeakValueDictionary()
+_by_object: weakref.WeakValueDictionary[tuple[int, bool, str], Compiled] = weak_values()
+_by_content: weakref.WeakValueDictionary[tuple[str, bool, str], Translation] = weak_values()
 _recent: OrderedDict[tuple[str, bool, str], Translation] = OrderedDict()
 
 

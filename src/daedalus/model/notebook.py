@@ -23,6 +23,7 @@ from daedalus.model.expressions import (
     nan_inside,
     symbol_key,
 )
+from daedalus.model.interrupts import weak_values
 from daedalus.model.names import (
     Shape,
     check_name,
@@ -41,7 +42,7 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 # Which model owns a symbol, to say "x belongs to the model 'arm'" when it turns up in another one.
-_OWNERS: weakref.WeakValueDictionary[int, _Owner] = weakref.WeakValueDictionary()
+_OWNERS: weakref.WeakValueDictionary[int, _Owner] = weak_values()
 
 
 @dataclass(eq=False)

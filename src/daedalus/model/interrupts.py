@@ -1,0 +1,57 @@
+"""Ctrl-C while expressions are written: CasADi's wrapper would lose it.
+
+To find out what its arguments are, the wrapper calls a few functions written in Python and drops their errors, and with
+them a KeyboardInterrupt that happens to fall into one: about a fifth of them while a model is written or prepared.
+Behind a `_core.Sheltered` these functions answer all the same, and the interrupt is raised in the code that follows. So
+it is with the callbacks of weak references, whose errors Python itself drops.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import casadi as ca
+
+from daedalus._core import Sheltered
+
+# What the wrapper asks of every argument: these functions of its module, and the property `shape` of its own classes.
+_ASKED = ("DM_from_array", "IM_from_array", "SX_from_array", "DM_from_csc")
+_CLASSES = ("ArrayInterface", "Sparsity", "DM", "SX", "MX")
+
+
+def let_interrupts_through() -> None:
+    """Shelter the functions that CasADi's wrapper calls; done once, when the package is imported.
+
+    Example
+    -------
+    >>> import casadi as ca, daedalus
+    >>> ca.SX.sym("x", 2, 3).shape
+    (2, 3)
+    """
+    sheltered = {name: Sheltered(function) for name in _ASKED if (function := getattr(ca.casadi, name, None))}
+    for module in (ca, ca.casadi):
+        for name, function in sheltered.items():
+            if not isinstance(getattr(module, name), Sheltered):
+                setattr(module, name, function)
+    for name in _CLASSES:
+        owner = getattr(ca.casadi, name, object)
+        known = vars(owner).get("shape")
+        if isinstance(known, property) and known.fget is not None and not isinstance(known.fget, Sheltered):
+            setattr(owner, "shape", property(Sheltered(known.fget), doc=known.__doc__))  # noqa: B010
+
+
+def weak_values() -> weakref.WeakValueDictionary[Any, Any]:
+    """A dictionary that holds its values weakly, and loses no interrupt while it forgets one.
+
+    Example
+    -------
+    >>> held = weak_values()
+    >>> class Thing: pass
+    >>> thing = Thing(); held["it"] = thing
+    >>> del thing; len(held)
+    0
+    """
+    found: Any = weakref.WeakValueDictionary()
+    found._remove = Sheltered(found._remove)
+    return found

@@ -1,0 +1,39 @@
+"""Code of functions that nobody refers to any more gives its memory back."""
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import gc
+import casadi as ca
+from daedalus.compilation import compile as door
+
+def resident():
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+door._KEPT = 32  # functions that are kept for callers who build them again
+x = ca.SX.sym("x", 2)
+
+def compile_some(first, count):
+    for k in range(first, first + count):
+        door.compile_function(ca.Function("f", [x], [ca.sin(x) * (k + 0.5)]))
+
+compile_some(0, 150)
+before = resident()
+compile_some(150, 250)
+print((resident() - before) / 250)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
+def test_memory_of_dropped_functions_is_freed():
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env={"DAEDALUS_CACHE": "off", "PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    # Each one left 16 000 bytes behind.
+    assert float(done.stdout) < 5000

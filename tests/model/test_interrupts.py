@@ -1,0 +1,47 @@
+"""Ctrl-C while expressions and models are written: each one is raised, wherever it falls."""
+
+import subprocess
+import sys
+
+SCRIPT = """
+import os, signal, threading, time
+import casadi as ca
+import daedalus as dd
+
+def write():
+    m = dd.Model("arm")
+    q = m.coordinate("q", 2, start=[0.1, 0.2])
+    speed = m.der(ca.sin(q[0]) + ca.sin(q[0] + q[1]))
+    m.kinetic_energy(0.5 * speed**2 + 0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(-9.81 * ca.cos(q[0]))
+
+write()
+raised = threading.Event()
+lost = sent = 0
+
+def interrupt():
+    global lost, sent
+    for k in range(80):
+        time.sleep(0.003 + 0.0007 * (k % 7))
+        raised.clear()
+        sent += 1
+        os.kill(os.getpid(), signal.SIGINT)
+        lost += not raised.wait(2.0)
+
+sender = threading.Thread(target=interrupt)
+sender.start()
+while True:
+    try:
+        raised.set()
+        while sender.is_alive():
+            write()
+        break
+    except KeyboardInterrupt:
+        pass
+print(sent, lost)
+"""
+
+
+def test_no_interrupt_is_lost_while_a_model_is_written():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120)
+    assert (done.stdout.strip(), done.returncode) == ("80 0", 0), done.stderr
