@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "program/ipopt.hpp"
+#include "python/interpreter_lock.hpp"
 #include "python/python_function.hpp"
 
 namespace daedalus {
@@ -159,7 +160,7 @@ struct PythonListener {
     KeptException kept;
 
     bool operator()(const IterationNews& news) {
-        nb::gil_scoped_acquire gil;
+        const LockTaken taken;
         try {
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
             if (callable.is_none()) return true;
@@ -212,7 +213,7 @@ nb::dict ipopt(const PythonProgram& self, nb::dict addresses, nb::object p, nb::
     Evaluation evaluation = evaluation_of(self, given);
     ProgramOutcome outcome;
     {
-        nb::gil_scoped_release nogil;
+        const LockReleased released;
         const Listener reference = std::ref(told);
         outcome = run_ipopt(library, evaluation, limits, point, chosen, reference, feasible);
     }
