@@ -9,7 +9,6 @@
 #include "python/python_implicit.hpp"
 #include "python/python_linear.hpp"
 #include "python/python_run.hpp"
-#include "python/python_tableau.hpp"
 
 namespace daedalus {
 

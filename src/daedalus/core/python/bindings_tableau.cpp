@@ -1,5 +1,5 @@
 // The seam for tableaux of explicit methods: their numbers are checked and prepared for stepping.
-#include "python/python_tableau.hpp"
+#include "python/python_run.hpp"
 
 #include <cmath>
 

@@ -1,10 +1,11 @@
-// Plan, Run and Cancel as Python sees them: everything of a run but its numbers, its record, and a way to end it.
+// Plan, Tableau, Run and Cancel as Python sees them: everything of a run but its numbers, its record, a way to end it.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <vector>
 
+#include "methods/explicit/tableau.hpp"
 #include "python/python_function.hpp"
 #include "run/run.hpp"
 
@@ -17,6 +18,12 @@ struct Plan {
     std::vector<long long> directions, actions, occurrences;
     long long row_size = 0, input_count = 0, parameter_count = 0;
     Request request;  // span, start, inputs and parameters are of each run
+};
+
+// The tableau of an explicit method.
+struct PythonTableau {
+    std::shared_ptr<const PreparedTableau> prepared;
+    Tableau numbers;
 };
 
 // What dense() needs later is owned: the plan, inputs and parameters.
