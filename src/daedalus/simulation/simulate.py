@@ -15,13 +15,14 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import judged, raise_stopped
 from daedalus.simulation.run.next_piece import next_piece
-from daedalus.simulation.run.pieces import Piece, run_in_pieces
+from daedalus.simulation.run.pieces import Piece, go_on, run_piece
 from daedalus.simulation.run.progress import ProgressBar, progress_of
 from daedalus.simulation.run.request import (
     Request,
     Start,
     check_on_stop,
     check_step,
+    made,
     read_limits,
     read_save_at,
     read_span,
@@ -93,9 +94,9 @@ def simulate(
     check_on_stop(on_stop)
     t0, t1 = read_span(span)
     times = None if save_at is None else read_save_at(save_at, t0, t1)
-    start, inputs, parameters = by_name(start), by_name(inputs), by_name(parameters)
+    values = (by_name(start), by_name(inputs), by_name(parameters), times)
     limits = read_limits(step, max_step, first_step, max_steps, time_limit)
-    request = Request(model, t0, t1, start, inputs, parameters, times, method, rtol, atol, limits, locate_switches)
+    request = made(Request, (model, t0, t1, *values, method, rtol, atol, limits, locate_switches))
     road = find_road(request)
     if step is not None:
         check_step(request)
@@ -118,6 +119,8 @@ def travel(road: Road, progress: Any = None, cancel: Any = None) -> Trajectory:
 def travel_from(road: Road, first: Piece, progress: Any = None, cancel: Any = None) -> Trajectory:
     """The run of a road from its first piece."""
     request = road.request
-    rules = partial(next_piece, road, first)
-    whole = run_in_pieces(first, rules, request.t1, request.save_at, progress, cancel)
+    t1, save_at = request.t1, request.save_at
+    whole = run_piece(first, t1, save_at, progress, cancel)
+    if not whole.status.final:
+        whole = go_on(whole, partial(next_piece, road, first), t1, save_at, progress, cancel)
     return judged(whole, request, first)

@@ -74,17 +74,29 @@ class RecordedRun(Samples):
         plant: Plant,
         drive: Drive,
         parameters: np.ndarray,
-        times: np.ndarray,
-        x: np.ndarray,
+        times: np.ndarray | None,
+        x: np.ndarray | None,
         status: Ending,
         outcome: Outcome | Callable[[], Outcome],
         source: Any,
     ) -> None:
         self._plant, self._drive, self._parameters = plant, drive, parameters
-        self._times, self._x, self._scalar = times, x, False
+        self._scalar = False
+        if times is not None and x is not None:
+            self._times, self._x = times, x
         self.status = status  # finished, event, interrupted, step_limit, time_limit, ...
         self._outcome = outcome  # made on first use: a run in a loop may never need it
         self._source = source  # a core run, or its dense output
+
+    # The samples of a core run are made on first use, too.
+
+    @cached_property
+    def _times(self) -> np.ndarray:  # type: ignore[override]
+        return self._source.t
+
+    @cached_property
+    def _x(self) -> np.ndarray:  # type: ignore[override]
+        return self._source.x
 
     @classmethod
     def of_run(
@@ -185,6 +197,8 @@ class RecordedRun(Samples):
     def dense(self) -> Dense:
         """The dense output as arrays, computed from the recorded steps on first use."""
         if not isinstance(self._source, Dense):
+            # The core run goes; its samples stay.
+            self._times, self._x = self._times, self._x
             self._source = Dense(*self._source.dense())
         return self._source
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daedalus.model.values import parameter_values, plain_start
 from daedalus.simulation.run.pieces import Piece
-from daedalus.simulation.run.request import Start
+from daedalus.simulation.run.request import Start, made
 from daedalus.simulation.run.reselection import with_choice
 from daedalus.simulation.run.road import Road, implicit_road
 from daedalus.simulation.start.start_row import start_row
@@ -21,11 +21,14 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
     if settings.begins_anywhere and (start is None or type(start) is dict):
         plain = plain_start(road.system, start)
         if plain is not None:
-            return Piece(settings, road.drive, p, t0, plain, road.why)
+            return made(Piece, (settings, road.drive, p, t0, plain, road.why))
     row, drive = start_row(road, t0, p, start)
+    first = made(Piece, (settings, drive, p, t0, row, road.why))
+    if settings.plant.is_implicit:
+        return with_choice(first) if road.system.choices else first
     lost = vanishing_divisor(request.model, settings.plant, drive, t0, row, p)
     if lost is None:
-        return with_choice(Piece(settings, drive, p, t0, row, road.why))
+        return first
     if request.method != "auto" or lost.of_states or not may_turn:
         raise lost.error
     # Inputs or parameters take the unknown out of an equation, which then constrains the states.

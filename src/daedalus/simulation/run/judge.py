@@ -11,7 +11,6 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Request
 from daedalus.simulation.singular.branches import told_of_branches
-from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.start.singular_mass import check_start_mass
 
 
@@ -20,7 +19,7 @@ def judged(whole: Trajectory, request: Request, first: Piece) -> Trajectory:
 
     A start that made it stop at once is refused.
     """
-    if type(whole) is not Trajectory or independence_of(whole._plant) is not None:
+    if type(whole) is not Trajectory or first.settings.has_branches:
         whole = told_of_branches(whole, request.rtol, request.save_at is None)
     if not whole.status.success:
         _check_start(whole, request, first)

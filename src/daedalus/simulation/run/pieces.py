@@ -146,9 +146,10 @@ def run_piece(
 def read_piece(piece: Piece, run: Any, t1: float) -> Trajectory:
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
     settings, drive, p = piece.settings, piece.drive, piece.parameters
-    keep_between_steps(settings.plant, drive, p, run)
+    if settings.plant.has_constraints:
+        keep_between_steps(settings.plant, drive, p, run)
     return Trajectory(
-        settings.plant, drive, p, run.t, run.x, ENDINGS[run.status],
+        settings.plant, drive, p, None, None, ENDINGS[run.status],
         lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why), run,
     )  # fmt: skip
 

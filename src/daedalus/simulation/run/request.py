@@ -30,6 +30,10 @@ NUMBERS = ("rtol", *LIMITS)
 FINITE = ("rtol", "step")
 
 
+# Makes a named tuple in the core of Python; its own constructor takes twice as long, which counts in a loop of runs.
+made = tuple.__new__
+
+
 class Request(NamedTuple):
     """A run as it was asked for; each of its pieces is made from it."""
 
@@ -60,11 +64,6 @@ class Request(NamedTuple):
     def step(self) -> float | None:
         """The fixed step, None where it is adaptive."""
         return self.limits[0]
-
-    @property
-    def way(self) -> tuple[object, ...]:
-        """What decides how the model is run: the same for runs that differ in their numbers alone."""
-        return self[7:]  # method, rtol, atol, limits, locate_switches
 
 
 def read_request(

@@ -31,7 +31,7 @@ from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
-from daedalus.simulation.run.request import Request, checked_numbers
+from daedalus.simulation.run.request import Request, checked_numbers, made
 from daedalus.simulation.run.settings import Settings, settings_of
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class KeptRoad(NamedTuple):
     why: MethodChoice | None
     undriven: Drive | None  # that of a system without inputs
     places: dict[str, tuple[int, int]]  # of its inputs
+    elements: int  # of them
 
 
 def find_road(request: Request) -> Road:
@@ -155,20 +156,24 @@ def _differentiates_jumps(method: object, jumps: str) -> SolverError:
 
 
 def _known_road(request: Request) -> Road | None:
-    """The road where it is known and nothing but plain numbers drives it."""
+    """The road where it is known and nothing but plain numbers drives it.
+
+    What decides a road are the last fields of a request: method, rtol, atol, limits, locate_switches.
+    """
     try:
-        kept: KeptRoad | None = once(request.system, _roads).get(request.way)
+        kept: KeptRoad | None = once(request.system, _roads).get(request[7:])
     except TypeError:  # atol by name cannot be looked up
         return None
     if kept is None:
         return None
     inputs, drive = request.inputs or {}, kept.undriven
     if inputs or drive is None:
-        constants = np.empty(kept.system.sizes["u"])
-        if type(inputs) is not dict or _core.write_plain(constants, kept.places, inputs) != len(constants):
+        constants = np.empty(kept.elements)
+        if type(inputs) is not dict or _core.write_plain(constants, kept.places, inputs) != kept.elements:
             return None  # anything but plain numbers for all inputs has words of its own
-        drive = Drive(constants)
-    return Road(request, kept.system, kept.system, kept.method, kept.settings, drive, inputs, kept.why)
+        drive = made(Drive, (constants, (), (), ()))
+    system, method, settings, why, *_ = kept
+    return made(Road, (request, system, system, method, settings, drive, inputs, why))
 
 
 def _roads(system: System) -> dict[tuple[object, ...], KeptRoad]:
@@ -190,6 +195,7 @@ def _keep(road: Road) -> None:
         roads.clear()
     undriven, places = None if own.sizes["u"] else Drive(np.zeros(0)), road.system.plain_places["u"]
     try:
-        roads[road.request.way] = KeptRoad(road.system, road.method, road.settings, road.why, undriven, places)
+        kept = KeptRoad(road.system, road.method, road.settings, road.why, undriven, places, own.sizes["u"])
+        roads[road.request[7:]] = kept
     except TypeError:  # atol by name cannot be looked up
         return

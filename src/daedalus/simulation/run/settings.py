@@ -33,6 +33,7 @@ from daedalus.simulation.result.records_of_methods import (
 )
 from daedalus.simulation.run.fitting_method import caveats, check_fits
 from daedalus.simulation.run.request import checked_numbers
+from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.condition_times import condition_times
 
@@ -97,6 +98,11 @@ class Settings:
             return self
         restart = self.restart.driven_by(inputs)
         return replace(self, call={**self.call, "restart": restart.function(self.core_plant.system)}, restart=restart)
+
+    @cached_property
+    def has_branches(self) -> bool:
+        """Whether a run may pass places where branches of the motion cross."""
+        return independence_of(self.plant) is not None
 
     def core_parameters(self, p: np.ndarray) -> np.ndarray:
         """p as the core takes it: the modes of switches follow, which it finds itself."""

@@ -15,7 +15,7 @@ from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.initialise import initialise
 from daedalus.initialisation.start import Start
 from daedalus.model.model import Model, as_system
-from daedalus.model.system.once import By, once
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -29,6 +29,8 @@ ROW = ("x", "z", "xdot")
 RTOL, ATOL = 1e-10, 1e-12
 # A given state that is determined by the others may be off by this share of its size.
 UNMOVED = 1e-8
+# A System keeps this many rows; beyond that it begins anew.
+MOST_KEPT = 64
 
 
 class RowRequest(NamedTuple):
@@ -64,17 +66,23 @@ def first_row(
     `at_once`: whether open states may keep their guesses where x' and z follow from x. `allowed`: by which share of
     their size given states may be off the constraints; they begin on them.
     """
-    system = plant.system
-    if isinstance(start, Start) and start.system is system and start.time == t0 and _same(start.vectors["p"], p):
+    system, plain = plant.system, start is None or type(start) is dict
+    if not plain and isinstance(start, Start) and _begins(start, system, t0, p):
         return start.row
-    asked = RowRequest(model, plant, start, inputs, t0, drive, p)
-    if isinstance(start, Samples):
+    if not plain and isinstance(start, Samples):
         row = continued_row(system, start, drive, t0, p)
         if row is not None:
             return row
+    key = _key(system, drive, start, t0, p) if at_once and (plain or not isinstance(start, Samples)) else None
+    known = None if key is None else once(system, _rows).get(key)
+    if known is not None:
+        return known
+    asked = RowRequest(model, plant, start, inputs, t0, drive, p)
     try:
-        key = _key(asked) if at_once and not isinstance(start, Samples) else None
-        return _exact_row(system, By(asked), at_once) if key is None else once(system, _exact_row, By(asked, key), True)
+        row = _exact_row(asked, at_once)
+        if key is not None:
+            _keep(once(system, _rows), key, row)
+        return row
     except InconsistentStartError as error:
         # As near as this run asks for: another one may ask for more, so it is not kept.
         near = _nearest(asked, allowed)
@@ -83,15 +91,27 @@ def first_row(
         return near
 
 
-def _exact_row(system: System, by: By[RowRequest], at_once: bool) -> np.ndarray:
-    asked, row = by.value, None
+def _rows(system: System) -> dict[tuple[object, ...], np.ndarray]:
+    """The rows that runs began with, by what they follow from."""
+    return {}
+
+
+def _keep(rows: dict[tuple[object, ...], np.ndarray], key: tuple[object, ...], row: np.ndarray) -> None:
+    if len(rows) >= MOST_KEPT:
+        rows.clear()
+    rows[key] = row
+
+
+def _exact_row(asked: RowRequest, at_once: bool) -> np.ndarray:
+    system, row = asked.plant.system, None
     if at_once and not isinstance(asked.start, Samples) and asked.plant.index.largest == 1 and not system.choices:
         row = _solved(asked)
     return _row_of(initialise(asked.source, asked.start, **asked.values)) if row is None else row
 
 
-def _same(a: np.ndarray, b: np.ndarray) -> bool:
-    return a is b or a.tobytes() == b.tobytes()
+def _begins(start: Start, system: System, t0: float, p: np.ndarray) -> bool:
+    """Whether a start was made for this system, time and parameters."""
+    return start.system is system and start.time == t0 and start.vectors["p"].tobytes() == p.tobytes()
 
 
 def _solved(asked: RowRequest) -> np.ndarray | None:
@@ -138,10 +158,11 @@ def _nearest(asked: RowRequest, allowed: float) -> np.ndarray | None:
     return _row_of(found) if near.all() else None
 
 
-def _key(asked: RowRequest) -> tuple[object, ...] | None:
+def _key(system: System, drive: Drive, start: Any, t0: float, p: np.ndarray) -> tuple[object, ...] | None:
     """What a start depends on; None where that cannot be compared."""
-    drive, given = asked.drive, given_start(asked.plant.system, asked.start)
     if drive.tables or drive.callbacks:
         return None
-    numbers = (asked.t0, asked.p.tobytes(), drive.constants.tobytes())
-    return (*numbers, *((letter, v.tobytes()) for letter, v in given.items()))
+    numbers = (t0, p.tobytes(), drive.constants.tobytes())
+    if start is None:
+        return numbers
+    return (*numbers, *((letter, v.tobytes()) for letter, v in given_start(system, start).items()))
