@@ -78,6 +78,10 @@ def plain_array(values: Any, what: str, unit: str = "") -> np.ndarray:
       got 'two'
       Try: a list or array of finite numbers
     """
+    if type(values) is np.ndarray and values.dtype == float:
+        return values.copy()
+    if type(values) is list and all(type(value) is float for value in values):
+        return np.array(values)
     values = without_unit(values, unit, what)
     try:
         array = np.asarray(values)
@@ -174,6 +178,8 @@ def seconds(times: Any, what: str) -> np.ndarray:
 
 def by_name(values: Any) -> Any:
     """Values by name; a column of pandas with names as its index becomes a dict, everything else is unchanged."""
-    if values is None or isinstance(values, Mapping) or not hasattr(values, "to_dict") or not hasattr(values, "index"):
+    if values is None or type(values) is dict:
+        return values
+    if isinstance(values, Mapping) or not hasattr(values, "to_dict") or not hasattr(values, "index"):
         return values
     return dict(values.to_dict())

@@ -18,6 +18,7 @@ from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, run_piece
 from daedalus.simulation.run.progress import ProgressBar, progress_of
 from daedalus.simulation.run.request import (
+    NO_LIMITS,
     Request,
     Start,
     check_on_stop,
@@ -95,7 +96,9 @@ def simulate(
     t0, t1 = read_span(span)
     times = None if save_at is None else read_save_at(save_at, t0, t1)
     values = (by_name(start), by_name(inputs), by_name(parameters), times)
-    limits = read_limits(step, max_step, first_step, max_steps, time_limit)
+    limits = (step, max_step, first_step, max_steps, time_limit)
+    if limits != NO_LIMITS:
+        limits = read_limits(*limits)
     request = made(Request, (model, t0, t1, *values, method, rtol, atol, limits, locate_switches))
     road = find_road(request)
     if step is not None:

@@ -91,8 +91,6 @@ def read_request(
 
 def read_limits(*limits: Any) -> tuple[Any, ...]:
     """The limits of a run as LIMITS names them; quantities of time are seconds."""
-    if limits == NO_LIMITS:
-        return NO_LIMITS
     return tuple(without_unit(value, "s", name) for name, value in zip(LIMITS, limits, strict=True))
 
 
