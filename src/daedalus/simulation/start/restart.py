@@ -18,9 +18,13 @@ from daedalus.initialisation.input_values import input_jet
 from daedalus.initialisation.reset_refusals import RefusedReset
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.variable_index import variable_index
 from daedalus.simulation.start.allowed_share import allowed_share
+
+# What is left of a constraint by rounding, as a share of the largest value.
+ROUNDING = 1e-13
 
 
 def restarts(system: System) -> bool:
@@ -64,11 +68,27 @@ class Restart:
         """The row behind an event; not a number where it is refused."""
         if not self.plant.system.events[event].resets:
             return row
+        written = self._written(t, row, u, p, event)
+        if written is not None:
+            return written
         try:
             found = self.behind(t, row, u, p, event)
         except RefusedReset:
             return np.full(len(row), np.nan)
         return found.row if self.plant.is_implicit else found.vector("x")
+
+    def _written(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> np.ndarray | None:
+        """What a reset writes where that obeys all constraints already, so that nothing moves; else None."""
+        plant = self.plant
+        if not isinstance(plant, ExplicitPlant) or not plant.system.constrains_start:
+            return None
+        new = plant.resets.core(np.array([t]), row, u, p)[0].reshape(-1, len(row))[event]
+        allowed = ROUNDING * max(1.0, float(np.abs(new).max()))
+        for kept in (plant.invariants, plant.watched):
+            left = kept.core(np.array([t]), new, u, p)[0]
+            if not np.all(np.abs(left) <= allowed):
+                return None
+        return new
 
     def refusal(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> RefusedReset | None:
         """Why nothing lies behind an event."""
