@@ -44,7 +44,10 @@ def first_written(system: System) -> System:
 
 def _found(system: System) -> np.ndarray:
     first = first_written(system)
-    moving = np.diff(np.array(ca.jacobian_sparsity(first.residual, first.symbol("xdot")).colind())) > 0
+    # A system from a file does not know how it was reduced: its rows do.
+    as_written = [k for k, row in enumerate(first.rows) if not row.times]
+    pattern = ca.jacobian_sparsity(first.residual[as_written], first.symbol("xdot"))
+    moving = np.diff(np.array(pattern.colind())) > 0
     # The derivative of a state may be a state itself.
     own = set(first.labels["x"])
     both = zip(first.labels["x"], first.labels["xdot"], moving)

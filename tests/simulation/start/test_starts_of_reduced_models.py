@@ -1,11 +1,14 @@
 """A start of a reduced model obeys what was written: states that the reduction made are solved for."""
 
+import pickle
+
 import casadi
 import numpy as np
 import pytest
 from promoted_models import driven_copy, shifted_decay, summed_decays
 
 import daedalus as dd
+from daedalus.initialisation.written_states import written_states
 
 FORMS = ["projection", "baumgarte", None, "dummy_derivatives", "ggl"]
 
@@ -51,3 +54,10 @@ def test_an_input_that_is_differentiated_leaves_auto_a_road(bent, given):
     # A start moves along the constraints, x and s together.
     slope = 1 / np.sqrt(1 + value**2) if bent else 1.0
     assert float(sens.d("s", "x")) / float(sens.d("x", "x")) == pytest.approx(slope, abs=1e-5)
+
+
+def test_a_system_from_elsewhere_knows_which_states_were_written():
+    for model in (shifted_decay(), summed_decays(), driven_copy(False)):
+        system = dd.reduce(model).freeze()
+        other = pickle.loads(pickle.dumps(system))
+        assert written_states(other).tolist() == written_states(system).tolist()
