@@ -252,3 +252,74 @@ def test_the_ledger_counts_whole_parts_and_the_parts_inside():
     whole, parts = tr.energy_balance(), tr.energy_balance(depth=None)
     assert whole.lost == pytest.approx(parts.lost)
     assert abs(whole.error) < 1e-5 * whole.supplied
+
+
+def test_feedback_by_symbols_that_joining_took_away():
+    m = dd.Model("fed back")
+    u = m.input("u")
+    source = m.add(C.electrical.VoltageSource("source", voltage=u))
+    r, c = m.add(C.electrical.Resistor("r", resistance=1.0)), m.add(C.electrical.Capacitor("c", capacitance=1.0))
+    ground = m.add(C.electrical.Ground("ground"))
+    m.connect(source.plus, r.plus)
+    m.connect(r.minus, c.plus)
+    m.connect(source.minus, c.minus, ground.pin)
+    tr = dd.simulate(m, 1.0, start={"c.voltage": 1.0}, inputs={"u": 0.5 * c.plus.voltage})
+    assert tr["c.voltage"][-1] == pytest.approx(math.exp(-0.5), rel=1e-5)
+    with pytest.raises(dd.InputError, match="follows from other variables"):
+        dd.simulate(m, 1.0, start={"r.current": 1.0}, inputs={"u": 0.0})
+    at_rest = dd.simulate(m, 1.0, start="equilibrium", inputs={"u": 2.0})
+    np.testing.assert_allclose(at_rest["c.voltage"], 2.0)
+    with pytest.raises(dd.InputError, match="start='rest' means nothing"):
+        dd.simulate(m, 1.0, start="rest", inputs={"u": 2.0})
+
+
+def test_a_circuit_without_anything_that_moves():
+    m = dd.Model("lamp")
+    battery, lamp = (
+        m.add(C.electrical.VoltageSource("battery", voltage=12.0)),
+        m.add(C.electrical.Resistor("lamp", resistance=6.0)),
+    )
+    ground = m.add(C.electrical.Ground("ground"))
+    m.connect(battery.plus, lamp.plus)
+    m.connect(battery.minus, lamp.minus, ground.pin)
+    tr = dd.simulate(m, 1.0)
+    assert tr["lamp.current"][-1] == pytest.approx(2.0)
+    assert tr.energy_balance().lost == pytest.approx(24.0)
+
+
+def test_the_tree_lists_parts_parameters_and_joints():
+    assert str(circuit()) == (
+        "RC\n"
+        "├─ source: electrical.VoltageSource  (voltage 1 V)\n"
+        "├─ r: electrical.Resistor  (resistance 2 ohm)\n"
+        "├─ c: electrical.Capacitor  (capacitance 0.5 F)\n"
+        "└─ ground: electrical.Ground\n"
+        "joined:\n"
+        "  source.plus – r.plus\n"
+        "  source.minus – c.minus – ground.pin\n"
+        "  r.minus – c.plus"
+    )
+
+
+def test_balances_are_drawn():
+    balance = dd.simulate(circuit(), 1.0).energy_balance()
+    assert balance.plot() is not None
+    assert balance.plot("areas") is not None
+
+
+def test_five_hundred_parts_come_to_a_small_core():
+    m = dd.Model("many")
+    source, ground = m.add(C.electrical.VoltageSource("source", voltage=1.0)), m.add(C.electrical.Ground("ground"))
+    m.connect(source.minus, ground.pin)
+    node = source.plus
+    for k in range(249):
+        r = m.add(C.electrical.Resistor(f"r{k}", resistance=1.0))
+        c = m.add(C.electrical.Capacitor(f"c{k}", capacitance=1.0))
+        m.connect(node, r.plus)
+        m.connect(r.minus, c.plus)
+        m.connect(c.minus, ground.pin)
+        node = c.plus
+    system = m.freeze()
+    assert len(m.variables) > 3000
+    assert system.sizes["x"] == 249
+    assert system.sizes["z"] == 0

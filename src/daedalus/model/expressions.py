@@ -141,6 +141,11 @@ def column(expression: ca.SX) -> ca.SX:
     return expression if expression.is_column() and expression.is_dense() else ca.densify(ca.vec(expression))
 
 
+def dense(expression: ca.SX) -> ca.SX:
+    """The expression without gaps; itself where it has none, which is quick to see."""
+    return expression if expression.is_dense() else ca.densify(expression)
+
+
 def symbol_key(scalar: ca.SX) -> int:
     """What identifies a scalar symbol while it is alive (CasADi vectors are not hashable)."""
     return int(scalar.element_hash())

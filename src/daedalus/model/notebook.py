@@ -161,11 +161,15 @@ class Notebook:
         return self._adopt(variable, new_symbol(variable.name, variable.shape))
 
     def _adopt(self, variable: Variable, symbol: ca.SX) -> ca.SX:
+        self._take_in(variable, symbol)
+        return ca.SX(symbol)
+
+    def _take_in(self, variable: Variable, symbol: ca.SX) -> None:
+        """Put a checked description under a symbol that nobody else writes in."""
         self._changed()
         self._variables[variable.name] = variable
         self._symbols[variable.name] = symbol
         self._register(variable.name, symbol, 0, variable.shape)
-        return ca.SX(symbol)
 
     def _register(self, name: str, symbol: ca.SX, order: int, shape: Shape) -> None:
         label = derivative_name(name, order)

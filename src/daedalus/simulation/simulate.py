@@ -29,6 +29,7 @@ from daedalus.simulation.run.request import (
     read_span,
 )
 from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.start.start_at_rest import start_at_rest
 
 if TYPE_CHECKING:
     from daedalus.integrators.tableaux.tableau import Tableau
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 def simulate(
     model: Model | System,
     span: float | tuple[float, float],
-    start: Start | None = None,
+    start: Start | str | None = None,
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
     method: str | Tableau = "auto",
@@ -60,7 +61,8 @@ def simulate(
     ----------
     model: what to run; a repeated call with only new values neither retraces nor recompiles.
     span: the end time (from 0), or (begin, end); backwards too.
-    start: start values by name over those of the model, or `tr.at(t)` of another run.
+    start: start values by name over those of the model, `tr.at(t)` of another run, or "equilibrium": where the model
+        rests with the inputs as they are at the beginning.
     inputs: a value for every input: a number or vector, a function of time, an expression in the model's symbols, or
         a table `dd.signal(times, values)`. Integration restarts at every time of a table. An input that a constraint
         differentiates needs derivatives: a number, an expression, or a function that can be read as a formula.
@@ -94,8 +96,9 @@ def simulate(
     """
     check_on_stop(on_stop)
     t0, t1 = read_span(span)
+    begins: Start | None = start_at_rest(model, start, inputs, parameters, t0) if isinstance(start, str) else start
     times = None if save_at is None else read_save_at(save_at, t0, t1)
-    values = (by_name(start), by_name(inputs), by_name(parameters), times)
+    values = (by_name(begins), by_name(inputs), by_name(parameters), times)
     limits = (step, max_step, first_step, max_steps, time_limit)
     if limits != NO_LIMITS:
         limits = read_limits(*limits)

@@ -40,7 +40,7 @@ def flattened(book: PartDoor) -> PartDoor:
     check_sums(work)
     old, new = work.mapped()
     laws = chosen_laws(work, old, new)
-    used = {place for place, _, _ in laws}
+    used = {place for place, *_ in laws}
     values = law_values(work, laws)
     gone, put = _all_replaced(work, old, new, values)
     rest = [
@@ -84,6 +84,7 @@ class _Writer:
     ) -> None:
         self.work, self.book = work, work.book
         self.rest = rest
+        self.gone, self.put = gone, put
         self.values = {symbol_key(symbol): value for symbol, value in zip(gone, put)}
         self.entries = entries
         book = self.book
@@ -95,7 +96,6 @@ class _Writer:
             *(kept.residual for kept in book._invariants.values()),
             *book._mechanics.expressions(),
             *book._sketch.expressions(),
-            *(x for entry in self.entries for x in entry[1:]),
         ]
         self.expressions: Iterator[ca.SX] = iter(replaced(expressions, gone, put))  # type: ignore[arg-type]
 
@@ -118,9 +118,10 @@ class _Writer:
         flat._mechanics = WrittenMechanics()
         flat._mechanics.add(book._mechanics.outline(), self.expressions, "")
         flat._sketch.add(book._sketch.outline(), self.expressions, "")
-        flat._ledger = Ledger(
-            tuple((path, *(next(self.expressions) for _ in rest)) for path, *rest in self.entries)  # type: ignore[misc]
-        )
+        parts = dict.fromkeys([*book._assembly.parts, *(path for path, *_ in self.entries)])
+        flat._ledger = Ledger(tuple(parts), tuple(self.entries), ca.vertcat(*self.gone), ca.vertcat(*self.put))
+        if not any(variable.kind in ("state", "algebraic") for variable in flat._variables.values()):
+            self._keep_one(flat)
         self._name(flat)
         check_voltages(self.work, flat)
         check_structure(self.work, flat)
@@ -136,10 +137,21 @@ class _Writer:
             if name in joined:
                 empty = (None,) * variable.size
                 variable = replace(variable, kind="algebraic", start=empty, rate=empty)
-            flat._adopt(variable, book._symbols[name])
+            flat._take_in(variable, book._symbols[name])
             if variable.kind == "state":
                 flat._derivatives[name] = book._derivatives.setdefault(name, [])
                 flat._register_chain(name)
+
+    def _keep_one(self, flat: PartDoor) -> None:
+        """Where everything follows from parameters and time, one unknown stays for the others to be seen with."""
+        for name in sorted(self.book._assembly.fluid):
+            variable = self.book._variables[name]
+            symbol = self.book._symbols[name]
+            value = self.values.get(symbol_key(elements(symbol)[0]))
+            if value is not None:
+                flat._adopt(replace(variable, kind="algebraic", rate=()), symbol)
+                flat._equations[name] = Equation(name, symbol - value)
+                return
 
     def _write_equations(self, flat: PartDoor) -> None:
         """What is left of every written equation under its name, and balances under the names of their ports."""
@@ -158,7 +170,9 @@ class _Writer:
                 origins = tuple(written.rows[row.element] for row, _ in own)
             elif written is not None:
                 origins = written.origins
-            flat._equations[name] = Equation(name, ca.vertcat(*(r for _, r in own)), origins)
+            flat._equations[name] = Equation(
+                name, own[0][1] if len(own) == 1 else ca.vertcat(*(r for _, r in own)), origins
+            )
 
     def _target(self, event: str, name: str, value: ca.SX) -> tuple[str, ca.SX]:
         """What a reset sets, under the name that it has now."""

@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 import casadi as ca
 
-Entry = tuple[str, ca.SX, ca.SX, ca.SX]
+
+class Account(IntEnum):
+    """What an entry counts as."""
+
+    RECEIVED = 0
+    STORED = 1
+    LOST = 2
+
+
+# The part, what it counts as, and the factors of the amount.
+Entry = tuple[str, Account, tuple[ca.SX, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """A part of a system: (part, power in, stored energy, lost power), the last three in the system's symbols."""
+    """A part of a system: the entries as they were written, and what stands for the symbols that joining took away.
 
-    entries: tuple[Entry, ...] = ()
+    `amounts` is computed when somebody asks: a run does not need it.
+    """
+
+    parts: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    gone: ca.SX
+    put: ca.SX
+
+    def amounts(self) -> dict[Account, ca.SX]:
+        """Power in, stored energy and lost power of every part, as columns in the symbols of the system."""
+        place = {path: k for k, path in enumerate(self.parts)}
+        sums = {account: [ca.SX(0)] * len(self.parts) for account in Account}
+        for path, account, factors in self.entries:
+            amount = factors[0] * factors[1] if len(factors) == 2 else factors[0]
+            sums[account][place[path]] = sums[account][place[path]] + amount
+        columns = [ca.vertcat(*own) for own in sums.values()]
+        if self.gone.numel():
+            columns = ca.substitute(columns, [self.gone], [self.put])
+        return dict(zip(sums, (ca.densify(own) for own in columns)))

@@ -8,7 +8,7 @@ import casadi as ca
 
 from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.joined_ports import exposed_ports
-from daedalus.model.assembly.ledger import Entry
+from daedalus.model.assembly.ledger import Account, Entry
 from daedalus.model.mechanics.equations_of_motion import velocity_symbols
 
 if TYPE_CHECKING:
@@ -19,29 +19,22 @@ def ledger_entries(book: PartDoor) -> list[Entry]:
     """What is known of every part that has ports of its own equations, or says what it stores or loses."""
     written = book._assembly
     exposed = exposed_ports(written)
-    sums: dict[str, list[ca.SX]] = {path: [ca.SX(0)] * 3 for path in written.parts}
-
-    def count(path: str, k: int, value: ca.SX) -> None:
-        own = sums.setdefault(path, [ca.SX(0)] * 3)
-        own[k] = own[k] + value
-
+    found: list[Entry] = []
     for port in written.ports.values():
         if port.name in exposed:
             continue
-        domain, flow = DOMAINS[port.domain], book._symbols[port.balanced]
-        if domain.carries_power:
-            count(port.owner, 0, flow)
-        elif domain.is_mechanical:
-            count(port.owner, 0, flow * book._derivative_symbol(port.shared, 1))
-        else:
-            count(port.owner, 0, flow * book._symbols[port.shared])
-    for k, group in ((1, written.stored), (2, written.lost)):
-        for path, value in group:
-            count(path, k, value)
+        domain, factors = DOMAINS[port.domain], (book._symbols[port.balanced],)
+        if domain.is_mechanical:
+            factors = (*factors, book._derivative_symbol(port.shared, 1))  # type: ignore[assignment]
+        elif not domain.carries_power:
+            factors = (*factors, book._symbols[port.shared])  # type: ignore[assignment]
+        found.append((port.owner, Account.RECEIVED, factors))
+    found += [(path, Account.STORED, (value,)) for path, value in written.stored]
+    found += [(path, Account.LOST, (value,)) for path, value in written.lost]
     if written.anchors:
-        for k, value in enumerate(_of_mechanics(book), 1):
-            count("", k, value)
-    return [(path, *own) for path, own in sums.items()]  # type: ignore[misc]
+        energy, lost = _of_mechanics(book)
+        found += [("", Account.STORED, (energy,)), ("", Account.LOST, (lost,))]
+    return found
 
 
 def _of_mechanics(book: PartDoor) -> tuple[ca.SX, ca.SX]:

@@ -6,22 +6,22 @@ import casadi as ca
 
 from daedalus.model.assembly.flattening import Flattening
 from daedalus.model.assembly.unknowns import MOVING, SHARED
-from daedalus.model.expressions import concatenate, symbol_key
+from daedalus.model.expressions import dense, symbol_key
 
-Law = tuple[int, int, ca.SX]  # row among the laws, unknown, expression
+Law = tuple[int, int, ca.SX, set[int]]  # row among the laws, unknown, expression, unknowns in it
 
 
 def replaced(expressions: list[ca.SX], old: list[ca.SX], new: list[ca.SX]) -> list[ca.SX]:
     """Expressions with other expressions in the place of symbols, in one go."""
     if not expressions or not old:
         return expressions
-    return [ca.densify(e) for e in ca.substitute(expressions, [concatenate(old)], [concatenate(new)])]
+    return [dense(e) for e in ca.substitute(expressions, [ca.vertcat(*old)], [ca.vertcat(*new)])]
 
 
 def chosen_laws(work: Flattening, old: list[ca.SX], new: list[ca.SX]) -> list[Law]:
     """The laws that are used as definitions: each unknown once, and none through itself."""
     written = [work.rows[k].residual for k in work.laws]
-    offers: list[Law] = []
+    offers: list[tuple[int, int, ca.SX]] = []
     for place, residual in enumerate(written):
         assert residual is not None
         offers += [(place, x, expression) for x, expression in _offered(work, residual)]
@@ -38,7 +38,7 @@ def chosen_laws(work: Flattening, old: list[ca.SX], new: list[ca.SX]) -> list[La
             continue
         used.add(place)
         inside[x] = seen
-        chosen.append((place, x, expression))
+        chosen.append((place, x, expression, seen))
     return chosen
 
 
@@ -76,11 +76,9 @@ def _leads_to(seen: set[int], x: int, inside: dict[int, set[int]]) -> bool:
 
 def law_values(work: Flattening, laws: list[Law]) -> dict[int, ca.SX]:
     """The defined unknowns as expressions of what is left, level by level."""
-    own = {x: expression for _, x, expression in laws}
-    number, level = work.unknowns.number, dict[int, int]()
-    inside = {
-        x: [k for s in ca.symvar(e) if (k := number.get(symbol_key(s), -1)) in own] for x, e in own.items()
-    }  # fmt: skip
+    own = {x: expression for _, x, expression, _ in laws}
+    level = dict[int, int]()
+    inside = {x: [y for y in seen if y in own] for _, x, _, seen in laws}
     for x in own:
         _set_level(x, inside, level)
     values: dict[int, ca.SX] = {}

@@ -16,9 +16,9 @@ from daedalus.model.assembly.port import Port
 from daedalus.model.assembly.tree_text import tree_text
 from daedalus.model.assembly.written_assembly import Connection, PartNote
 from daedalus.model.doors.ports import PortDoor
-from daedalus.model.expressions import elements
+from daedalus.model.expressions import dense, elements
 from daedalus.model.names import check_name, did_you_mean
-from daedalus.model.notebook import size_text
+from daedalus.model.notebook import new_symbol, size_text
 from daedalus.model.variables import Variable, make_variable
 
 
@@ -255,8 +255,10 @@ class PartDoor(PortDoor):
             if name in bound:
                 new.append(bound[name])
             else:
-                own = values.get(name, variable)
-                new.append(self._declare(replace(own, name=f"{prefix}.{name}")))
+                own = replace(values.get(name, variable), name=f"{prefix}.{name}")
+                symbol = new_symbol(own.name, own.shape)
+                self._take_in(own, symbol)
+                new.append(symbol)
             for order in range(1, chains.get(name, 0) + 1):
                 new.append(self._derivative_symbol(f"{prefix}.{name}", order))
         layout = translated(new)
@@ -278,7 +280,7 @@ class PartDoor(PortDoor):
             layout = self._layout()
             self._translation = chains, ca.Function("notebook", old, layout["expressions"]), layout
         _, function, layout = self._translation
-        return lambda new: {**layout, "expressions": [ca.densify(e) for e in function.call(new)]}
+        return lambda new: {**layout, "expressions": [dense(e) for e in function.call(new)]}
 
     def _bindings(self, other: PartDoor, given: Mapping[str, object], kind: str) -> dict[str, ca.SX]:
         bound = {}

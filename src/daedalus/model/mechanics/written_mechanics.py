@@ -105,9 +105,11 @@ class WrittenMechanics:
     def add(self, outline: dict[str, Any], expressions: Iterator[ca.SX], prefix: str) -> None:
         """Take in what another collection wrote, under a prefix; bodies of a part keep the gravity of the part."""
         self.coordinates += [prefix + name for name in outline["coordinates"]]
-        self.kinetic += next(expressions)
-        self.potential += next(expressions)
-        self.dissipation += next(expressions)
+        energies = [next(expressions) for _ in range(3)]
+        if not all(energy.is_zero() for energy in energies):
+            self.kinetic += energies[0]
+            self.potential += energies[1]
+            self.dissipation += energies[2]
         gravity = next(expressions) if outline["gravity"] else None
         if not prefix:
             self.gravity = gravity

@@ -318,6 +318,13 @@ class System:
             facts = f"{origin} has derivatives up to {', '.join(highest[:8])}"
         elif order and origin in self.places:
             facts = f"{origin} has no derivative"
+        if name in self._outputs and self.aliases:
+            return InputError(
+                f"{name} follows from other variables.",
+                f"states and unknowns of {self.name!r} are {', '.join((*self.labels['x'], *self.labels['z'])[:10])}",
+                because="what parts are joined to determines it.",
+                remedy="a value for one of these",
+            )
         return InputError(
             f"The model {self.name!r} has no variable {name!r}.",
             facts,

@@ -11,6 +11,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError, ModelError
+from daedalus.model.assembly.in_system import in_system
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.names import did_you_mean, shape_text
 from daedalus.model.plain_numbers import plain_result
@@ -116,6 +117,7 @@ def input_place(system: System, name: str) -> Place:
 
 def _checked_expression(system: System, place: Place, value: ca.SX) -> ca.SX:
     """An expression in the model's symbols, of the shape of the input."""
+    value = in_system(system, value)
     known = {symbol_key(s) for letter in ("t", "xdot", "x", "z", "u", "p") for s in elements(system.symbol(letter))}
     for scalar in ca.symvar(value):
         if symbol_key(scalar) not in known:

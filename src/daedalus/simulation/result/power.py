@@ -20,7 +20,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.assembly.ledger import Ledger
+from daedalus.model.assembly.ledger import Account, Ledger
+from daedalus.model.expressions import elements
 from daedalus.model.names import derivative_name, split_derivative, split_index
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.once import once
@@ -81,8 +82,8 @@ def _functions(system: System) -> _Functions | None:
     ledger = opened(system).part(Ledger)
     if ledger is None or not ledger.entries:
         return None
-    parts, received, stored, lost = (list(group) for group in zip(*ledger.entries))
-    energies = ca.vertcat(*stored)
+    parts, amounts = ledger.parts, ledger.amounts()
+    energies = amounts[Account.STORED]
     rates, rated = ca.SX.zeros(len(parts)), True
     symbols = ca.symvar(energies)
     if symbols:
@@ -90,11 +91,11 @@ def _functions(system: System) -> _Functions | None:
         rated = len(ways) == len(symbols)
         if rated:
             rates = ca.jtimes(energies, ca.vertcat(*symbols), ca.vertcat(*ways))
-    rows = ca.vertcat(ca.vertcat(*received), energies, ca.vertcat(*lost), ca.densify(rates))
+    rows = ca.vertcat(amounts[Account.RECEIVED], energies, amounts[Account.LOST], ca.densify(rates))
     inside = ca.symvar(rows)
     function = ca.Function("ledger", [ca.vertcat(*inside)] if inside else [ca.SX(0, 1)], [ca.densify(rows)])
     return _Functions(tuple(parts), tuple(symbol.name() for symbol in inside), function, rated,
-                      np.array([not energy.is_zero() for energy in stored]))  # fmt: skip
+                      np.array([not energy.is_zero() for energy in elements(energies)]))  # fmt: skip
 
 
 def _rate_symbol(system: System, symbol: ca.SX) -> ca.SX | None:

@@ -1,0 +1,40 @@
+"""`simulate(m, span, start="equilibrium")`: a run that begins where the model rests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.points.equilibrium import equilibrium
+from daedalus.errors import InputError
+from daedalus.model.model import Model, as_system
+from daedalus.model.system.system import System
+
+
+def start_at_rest(
+    model: Model | System, word: str, inputs: Mapping[str, object] | None, parameters: Mapping[str, object] | None,
+    t0: float,
+) -> dict[str, object]:  # fmt: skip
+    """The states at rest by name, with inputs as they are at t0."""
+    if word != "equilibrium":
+        raise InputError(
+            f"start={word!r} means nothing.",
+            because="start= takes values by name, or the one word for a start at rest.",
+            remedy='start="equilibrium", or start={"name": value}',
+        )
+    values = {name: _at(value, t0) for name, value in (inputs or {}).items()}
+    found = equilibrium(model, inputs=values, parameters=dict(parameters or {}))
+    return {v.name: found[v.name] for v in as_system(model).of_kind("state")}
+
+
+def _at(value: object, t0: float) -> object:
+    """An input as a number at the beginning."""
+    if isinstance(value, ca.SX) and not value.is_constant():
+        raise InputError(
+            "A start at rest takes no input that is an expression.",
+            because="where the model rests depends on it, and it on where the model rests.",
+            remedy="dd.equilibrium of the model with the loop closed",
+        )
+    return np.asarray(value(t0)) if callable(value) else value
