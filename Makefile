@@ -1,4 +1,4 @@
-# The few words of this project: demo, test, check, bench (and setup, soak, sanitize, clean).
+# The few words of this project: demo, test, check, docs, bench (and setup, soak, sanitize, clean).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ CORE := $(sort $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp'))
 ROOMS := $(sort $(shell find src/daedalus -name __init__.py))
 KERNELS := $(filter %kernels.cpp,$(CORE))
 
-.PHONY: setup demo test check soak format bench sanitize clean
+.PHONY: setup demo test check soak format docs bench sanitize clean
 
 setup: $(STAMP)
 
@@ -40,6 +40,12 @@ check: setup
 format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The site in site/, searchable offline; its gallery runs while it is built.
+docs: setup
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open site/index.html"
 
 bench: setup
 	$(BIN)/python -m benchmarks

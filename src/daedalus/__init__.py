@@ -81,6 +81,7 @@ _PLACES = {
     "optimisation.result.plan": "Plan",
     "display.comparison_plot": "compare",
     "display.motion.animation": "Animation",
+    "display.report.report_page": "report",
     "display.phase_portrait": "phase_portrait",
     "display.torque_speed": "torque_speed",
     "integrators.tableaux.tableau": "Tableau",

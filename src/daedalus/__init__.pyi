@@ -21,6 +21,7 @@ from daedalus.differentiation.sensitivities import sensitivities as sensitivitie
 from daedalus.display.comparison_plot import compare as compare
 from daedalus.display.motion.animation import Animation as Animation
 from daedalus.display.phase_portrait import phase_portrait as phase_portrait
+from daedalus.display.report.report_page import report as report
 from daedalus.display.torque_speed import torque_speed as torque_speed
 from daedalus.ensembles.distributions import lognormal as lognormal
 from daedalus.ensembles.distributions import normal as normal

@@ -174,6 +174,27 @@ def animate(
 
 
 @app.command()
+def report(
+    file: File,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The page.")] = Path("report.html"),
+    until: Until = None,
+    method: Method = "auto",
+    rtol: Rtol = 1e-6,
+    name: Name = None,
+    inputs: Inputs = [],  # noqa: B006
+    parameters: Parameters = [],  # noqa: B006
+    start: Starts = [],  # noqa: B006
+) -> None:
+    """Write equations, verdict, start, motion, run and sensitivities of FILE as one page that prints well."""
+    from daedalus.display.report.report_page import report as write
+
+    source = load_source(file, name).with_values(inputs, parameters, start)
+    source.check_complete()
+    write(source.model, out, source.until(until), **source.options(), method=method, rtol=rtol)
+    typer.echo(f"wrote {out}")
+
+
+@app.command()
 def info(as_json: AsJson = False) -> None:
     """Print versions, the compiler in use and where compiled code is kept."""
     from daedalus.installation import describe

@@ -34,8 +34,7 @@ def recorded_scene(tr: Trajectory, times: np.ndarray, label: str) -> Scene:
             because="an animation shows bodies, points and the shapes of m.draw.",
             remedy='m.draw("point", at=[x, y]) before the run, or tr.plot()',
         )
-    samples = _Columns(tr, times, book)
-    moving = [found for shape in shapes if (found := _moving(shape, samples)) is not None]
+    moving = moving_shapes(book, tr.system, Columns(tr.system, tr.at(times), times, book))
     if not moving:
         raise InputError(
             f"Nothing of {tr.system.name!r} can be drawn.",
@@ -44,6 +43,11 @@ def recorded_scene(tr: Trajectory, times: np.ndarray, label: str) -> Scene:
         )
     flat = all(shape.flat for shape in shapes)
     return Scene(label, times, tuple(moving), _upwards(book, flat), flat)
+
+
+def moving_shapes(book: Model | None, system: System, columns: Columns, still: bool = True) -> list[MovingShape]:
+    """The shapes of a model for values along a run; `still` keeps a single row of what stands still."""
+    return [found for shape in shapes_of(book, system) if (found := _moving(shape, columns, still)) is not None]
 
 
 def drawn_book(system: System) -> Model | None:
@@ -58,12 +62,12 @@ def drawn_book(system: System) -> Model | None:
     return None
 
 
-class _Columns:
+class Columns:
     """Values of scalar symbols along the run, looked up by the names they have in the model."""
 
-    def __init__(self, tr: Trajectory, times: np.ndarray, book: Model | None) -> None:
-        self.count, self._samples, self._book = len(times), tr.at(times), book
-        self._known = book._known if book is not None else _known_states(tr.system)
+    def __init__(self, system: System, samples: Any, times: np.ndarray, book: Model | None) -> None:
+        self._samples = samples
+        self._known = book._known if book is not None else _known_states(system)
         self._values: dict[str, np.ndarray] = {"t": times[:, None]}
 
     def of(self, expression: ca.SX) -> np.ndarray | None:
@@ -106,7 +110,7 @@ def _without_gaps(values: np.ndarray) -> np.ndarray:
     return values[np.where(last < 0, np.argmax(good), last)]
 
 
-def _moving(shape: WrittenShape, samples: _Columns) -> MovingShape | None:
+def _moving(shape: WrittenShape, samples: Columns, still: bool = True) -> MovingShape | None:
     fields: dict[str, np.ndarray] = {}
     for role, expression in shape.fields.items():
         values = samples.of(expression)
@@ -127,7 +131,7 @@ def _moving(shape: WrittenShape, samples: _Columns) -> MovingShape | None:
         track = at if turned is None else np.hstack([at, turned])
     if shape.kind == "trace" and len(track) == 1:
         return None
-    if len(track) > 1 and np.ptp(track, axis=0).max() <= 1e-7 * max(1e-9, np.abs(track).max()):
+    if still and len(track) > 1 and np.ptp(track, axis=0).max() <= 1e-7 * max(1e-9, np.abs(track).max()):
         track = track[:1]
     mesh = read_mesh(settings.pop("file")) if shape.kind == "mesh" else None
     return MovingShape(shape.name, shape.kind, np.ascontiguousarray(track, dtype=float), sizes, settings, mesh)

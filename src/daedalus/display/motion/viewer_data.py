@@ -52,7 +52,7 @@ def viewer_data(
         "reach": {kind: _reach(scenes, kind, unit) for kind in ("force", "arrow")},
         "hidden": _hidden(first),
         "runs": [_run(scene, COLOURS[k % len(COLOURS)]) for k, scene in enumerate(scenes)],
-        "panels": _panels(runs, [s.label for s in scenes], first.times, curves),
+        "panels": panels_of(runs, [s.label for s in scenes], first.times, curves),
         "events": [float(t) for _, t, *_ in runs[0].outcome.events[:200]],
     }
 
@@ -118,7 +118,7 @@ def _shape(shape: MovingShape, painted: dict[str, str]) -> dict[str, Any]:
     return told
 
 
-def _panels(
+def panels_of(
     runs: Sequence[Trajectory], labels: Sequence[str], times: np.ndarray, curves: Sequence[str] | None
 ) -> list[dict[str, Any]]:
     """Curves by unit; several runs share a panel, each drawn in its own colour where there is one element."""

@@ -1,0 +1,11 @@
+"""The chemical Akzo Nobel problem
+
+Six species, one of them algebraic.
+"""
+
+import daedalus as dd
+from daedalus import catalogue
+
+k = catalogue.load("chemical_akzo")
+tr = dd.simulate(k.model, k.span, inputs=k.inputs)
+figure = tr.plot()

@@ -1,0 +1,11 @@
+"""Predators and prey
+
+How the course changes with every parameter.
+"""
+
+import daedalus as dd
+from daedalus import catalogue
+
+k = catalogue.load("lotka_volterra")
+sens = dd.sensitivities(k.model, k.span, wrt=("parameters",))
+figure = sens.plot()

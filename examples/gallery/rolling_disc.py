@@ -1,0 +1,12 @@
+"""A rolling disc
+
+A velocity constraint: the point of contact stands still.
+"""
+
+import daedalus as dd
+from daedalus import catalogue
+
+k = catalogue.load("rolling_disc")
+tr = dd.simulate(k.model, 4.0)
+figure = tr.plot_path("disc.position")
+film = tr.animate()

@@ -1,0 +1,191 @@
+"""`tr.what_if`: one HTML file whose sliders move curves and motion, as far as the derivatives can be trusted."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daedalus.differentiation.sensitivities import sensitivities
+from daedalus.display.motion.animation import animate
+from daedalus.display.motion.page import HERE, json_text, packed, read_text, viewer_scripts
+from daedalus.display.motion.recorded_scene import Columns, drawn_book, moving_shapes
+from daedalus.display.motion.viewer_data import panels_of
+from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter_values, system_before
+from daedalus.errors import DaedalusError, InputError
+from daedalus.model.names import split_index
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.simulate import simulate
+
+FRAMES = 201
+# Re-runs are made at these shares of the range of a slider, on either side.
+SHARES = (0.25, 0.5, 1.0)
+# The error that counts as trusted, as a share of the range of the curves.
+TRUSTED = 0.03
+# The step of differences of shapes, as a share of the range of a slider.
+STEP = 0.1
+
+
+def what_if(
+    tr: Trajectory, names: str | Sequence[str], path: str | Path, spread: float, curves: Sequence[str] | None
+) -> Path:
+    """Write the page; see `Trajectory.what_if`."""
+    file, wanted = Path(path), [names] if isinstance(names, str) else list(names)
+    if not wanted:
+        raise InputError("A what-if page needs a parameter.", remedy='tr.what_if(["mass"], "page.html")')
+    if not 0 < spread < 1:
+        raise InputError("The spread is a share between 0 and 1.", f"got {spread!r}", remedy="spread=0.2")
+    values = parameter_values(tr, wanted)
+    reach = np.where(values == 0, spread, spread * np.abs(values))
+    times = np.linspace(float(tr.time[0]), float(tr.time[-1]), FRAMES)
+    base = tr.at(times)
+    options: dict[str, Any] = {"start": tr.at(times[0]), "inputs": inputs_of(tr), "rtol": 1e-8}
+    system, span = system_before(tr), (times[0], times[-1])
+    sens = sensitivities(system, span, order=2, wrt=("parameters",), **options)
+    prediction = Prediction(base, sens.at(times), wanted)
+    data = _viewer_data(tr, times, curves)
+    shown = [series for panel in data["panels"] for series in panel["series"]]
+    _add_curve_slopes(shown, prediction)
+    if data["runs"]:
+        _add_shape_slopes(data, tr, times, prediction, reach)
+    trusted = [_trusted(system, span, options, wanted, values, reach, k, shown, times) for k in range(len(wanted))]
+    data["what_if"] = {
+        "names": wanted, "values": values.tolist(), "reach": reach.tolist(), "trusted": trusted, "error": TRUSTED,
+        "call": f"dd.simulate(m, ({span[0]:g}, {span[1]:g})",
+    }  # fmt: skip
+    file.write_text(_page(f"{tr.system.name}: what if", data), encoding="utf-8")
+    return file
+
+
+def _viewer_data(tr: Trajectory, times: np.ndarray, curves: Sequence[str] | None) -> dict[str, Any]:
+    """What the viewer shows of the run itself; without shapes where nothing can be drawn."""
+    try:
+        data = dict(animate(tr, None, 1.0, (), curves, None, len(times), None).data)
+    except DaedalusError:
+        data = {"title": tr.system.name, "times": packed(times), "speed": 1.0, "runs": [], "hidden": [], "events": []}
+    data["panels"] = panels_of([tr], [tr.system.name], times, curves)
+    return data
+
+
+# -- derivatives -------------------------------------------------------------------------------------------------
+
+
+def _add_curve_slopes(shown: list[dict[str, Any]], prediction: Prediction) -> None:
+    for series in shown:
+        stem, index = split_index(series["label"])
+        name = series["label"] if index is not None else stem
+        value, first, second = prediction.parts(name)
+        series["_base"], series["_first"] = value.ravel(), [slope.ravel() for slope in first]
+        own = [slope.ravel() for (i, j), slope in second.items() if i == j]
+        series["_second"] = own
+        series["first"] = [packed(slope.ravel()) for slope in first]
+        series["second"] = [packed(slope.ravel()) for slope in second.values()]
+
+
+def _add_shape_slopes(
+    data: dict[str, Any], tr: Trajectory, times: np.ndarray, prediction: Prediction, reach: np.ndarray
+) -> None:
+    """Derivatives of every track, by differences of shapes along the predicted motion."""
+    book, count = drawn_book(tr.system), len(reach)
+
+    def tracks(change: np.ndarray) -> list[np.ndarray]:
+        columns = Columns(tr.system, prediction.at(change), times, book)
+        shapes = moving_shapes(book, tr.system, columns, still=False)
+        return [np.broadcast_to(s.track, (len(times), s.track.shape[1])) for s in shapes]
+
+    unit, h = np.eye(count), STEP * reach
+    middle = tracks(np.zeros(count))
+    ends = {(k, sign): tracks(sign * h[k] * unit[k]) for k in range(count) for sign in (1, -1)}
+    for n, told in enumerate(data["runs"][0]["shapes"]):
+        told["track"], told["width"] = packed(middle[n]), middle[n].shape[1]
+        told["first"] = [packed((ends[k, 1][n] - ends[k, -1][n]) / (2 * h[k])) for k in range(count)]
+    pairs = list(combinations_with_replacement(range(count), 2))
+    corners = {
+        (i, j): [tracks(a * h[i] * unit[i] + b * h[j] * unit[j]) for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))]
+        for i, j in pairs
+        if i != j
+    }
+    for n, told in enumerate(data["runs"][0]["shapes"]):
+        told["second"] = []
+        for i, j in pairs:
+            if i == j:
+                bend = (ends[i, 1][n] - 2 * middle[n] + ends[i, -1][n]) / h[i] ** 2
+            else:
+                a, b, c, d = (own[n] for own in corners[i, j])
+                bend = (a - b - c + d) / (4 * h[i] * h[j])
+            told["second"].append(packed(bend))
+
+
+# -- trust -------------------------------------------------------------------------------------------------------
+
+
+def _trusted(
+    system: Any, span: tuple[float, float], options: dict[str, Any], names: list[str], values: np.ndarray,
+    reach: np.ndarray, k: int, shown: list[dict[str, Any]], times: np.ndarray,
+) -> list[float]:  # fmt: skip
+    """How far below and above its value a parameter may go while curves agree with re-runs."""
+    ends = []
+    for sign in (-1.0, 1.0):
+        good = 0.0
+        for share in SHARES:
+            change = sign * share * reach[k]
+            if _error(system, span, options, names[k], values[k], change, k, shown, times) > TRUSTED:
+                break
+            good = change
+        ends.append(float(values[k] + good))
+    return ends
+
+
+def _error(
+    system: Any, span: tuple[float, float], options: dict[str, Any], name: str, value: float, change: float, k: int,
+    shown: list[dict[str, Any]], times: np.ndarray,
+) -> float:  # fmt: skip
+    """The largest difference between prediction and a re-run, as a share of the range of each curve."""
+    moved = {**options, "start": _start(options["start"], system)}
+    try:
+        again = simulate(system, span, parameters={name: value + change}, **moved)
+    except DaedalusError:
+        return np.inf
+    if not again.success:
+        return np.inf
+    worst = 0.0
+    samples = again.at(times)
+    for series in shown:
+        base, first, second = (series[f"_{part}"] for part in ("base", "first", "second"))
+        predicted = base + change * first[k] + 0.5 * change**2 * second[k]
+        truth = np.asarray(samples[series["label"]], dtype=float).ravel()
+        # What hardly changes over time is judged by its size.
+        size = max(np.ptp(truth), np.ptp(base), 0.05 * float(np.abs(base).max()), 1e-12)
+        worst = max(worst, float(np.abs(predicted - truth).max()) / size)
+    return worst
+
+
+def _start(moment: Any, system: Any) -> dict[str, Any]:
+    return {name: moment[name] for name, place in system.places.items() if place.letter == "x"}
+
+
+def _page(title: str, data: dict[str, Any]) -> str:
+    for panel in data["panels"]:
+        for series in panel["series"]:
+            for key in [key for key in series if key.startswith("_")]:
+                del series[key]
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title><meta name="generator" content="Daedalus">
+<style>html, body {{ margin: 0; height: 100%; }} body {{ display: flex; flex-direction: column; }}
+#viewer {{ flex: 1; min-height: 0; }}
+{read_text("viewer.css")}{(HERE.parent / "what_if" / "sliders.css").read_text(encoding="utf-8")}</style></head>
+<body><form id="sliders"></form><main id="viewer"></main>
+{viewer_scripts()}
+<script>{(HERE.parent / "what_if" / "sliders.js").read_text(encoding="utf-8")}</script>
+<script type="application/json" id="data">{json_text(data)}</script>
+<script>ready.then(() => {{
+  const data = JSON.parse(document.getElementById("data").textContent);
+  window.daedalus = new DaedalusViewer(document.getElementById("viewer"), data);
+  window.whatIf = new DaedalusSliders(document.getElementById("sliders"), window.daedalus, data.what_if);
+}});</script></body></html>
+"""
