@@ -165,7 +165,7 @@ class PartDoor(PortDoor):
         return diagram(self, path)
 
     def __str__(self) -> str:
-        return tree_text(self) if self._assembly.parts else repr(self)
+        return tree_text(self) if self._assembly.parts else super().__str__()
 
     # -- writing a part ----------------------------------------------------------------------------------------
 
