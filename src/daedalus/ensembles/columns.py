@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
+from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.result.labelled_samples import recorded_names, unit_of
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.road import Road
@@ -38,11 +39,19 @@ def columns_of(road: Road, outputs: Sequence[str] | None, taken: Sequence[str]) 
     none = Samples(plant, road.drive, np.zeros(0), np.zeros(0), np.zeros((0, 0)))
     if isinstance(outputs, str):
         outputs = [outputs]
-    known = [name for name in recorded_names(none) if name not in taken]
+    known = [name for name in recorded_names(none) if name not in taken and _lasts(road, name)]
     for name in outputs or ():
         if not _is_known(none, name):
             raise InputError(f"The model has no variable {name!r} to keep.", remedy=did_you_mean(name, known))
     return [Column(name, _shape(none, name), unit_of(road.system, name)) for name in (outputs or known)]
+
+
+def _lasts(road: Road, name: str) -> bool:
+    """Whether all pieces of a run have a name: multipliers of a choice of redundant constraints go with it."""
+    if road.solved.part(Redundancy) is None:
+        return True
+    written = road.request.system
+    return name in written.places or name in written.outputs
 
 
 def _is_known(samples: Samples, name: str) -> bool:
