@@ -157,7 +157,7 @@ class TracedTask(Task):
         # The method is told beside the records.
         told = tuple(self._named(record) for record in found.records if not isinstance(record, MethodAsked))
         return Ended(
-            found._times, found._x, list(found.outcome.events), lambda: _arrays(found), work.steps, counts,
+            found._times, self._rows(found), list(found.outcome.events), lambda: _arrays(found), work.steps, counts,
             self._stop(found), told,
         )  # fmt: skip
 
@@ -180,6 +180,12 @@ class TracedTask(Task):
     def _piece(self, road: Road) -> Piece:
         return Piece(road.settings, road.drive, self.p, road.request.t0, self.row)
 
+    def _rows(self, found: Trajectory) -> np.ndarray:
+        """The samples, y or (y, y') each; of several pieces by name."""
+        if len(found.pieces) == 1:
+            return found._x
+        return np.hstack([found["y"], found["y_dot"]]) if self.implicit else found["y"]
+
     def _stop(self, found: Trajectory) -> Stop:
         """How the run ended: as the core says in SciPy's words, or for what was found out behind that."""
         run = found.pieces[-1]._source
@@ -194,5 +200,9 @@ def _road_of(system: System, request: By[Request]) -> Road:
 
 
 def _arrays(found: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    dense = found.dense
-    return dense.starts, dense.ends, dense.coefficients
+    """The dense output of all pieces, polynomials of a lower degree filled up with zeros."""
+    parts = [piece.dense for piece in found.pieces]
+    most = max(part.coefficients.shape[1] for part in parts)
+    filled = [np.pad(c, ((0, 0), (0, most - c.shape[1]), (0, 0))) for c in (part.coefficients for part in parts)]
+    starts, ends = (np.concatenate([getattr(part, side) for part in parts]) for side in ("starts", "ends"))
+    return starts, ends, np.concatenate(filled)

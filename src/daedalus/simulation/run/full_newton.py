@@ -13,6 +13,9 @@ from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import settings_of
 
+# What a run that watches guards of its own gives to the core.
+OF_GUARDS = ("guards", "directions", "actions", "occurrences")
+
 
 def with_full_newton(road: Road, first: Piece, done: Trajectory) -> Piece | None:
     """The rest of a Radau run at fixed step, with a matrix of its own for each stage, where one for all led nowhere.
@@ -29,6 +32,10 @@ def with_full_newton(road: Road, first: Piece, done: Trajectory) -> Piece | None
     begin, full = done._source.stop_time, radau_iia((METHODS[done.method].order + 1) // 2)
     settings = settings_of(done.system, full, request.rtol, request.atol, *request.limits,
                            locate_switches=request.locate_switches)  # fmt: skip
-    call = {**settings.call, **{k: v for k, v in first.settings.call.items() if k == "restart"}}
-    settings = replace(settings, method=done.method, notes=(*settings.notes, FullNewton(begin, step)), call=call)
+    own = ("restart",) if first.settings.watched is None else ("restart", *OF_GUARDS)
+    call = {**settings.call, **{k: v for k, v in first.settings.call.items() if k in own}}
+    settings = replace(
+        settings, method=done.method, notes=(*settings.notes, FullNewton(begin, step)), call=call,
+        watched=first.settings.watched,
+    )  # fmt: skip
     return Piece(settings, first.drive, first.parameters, begin, done._source.end, choice_of(done.records))

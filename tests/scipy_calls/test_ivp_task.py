@@ -1,0 +1,62 @@
+"""Traced functions take the road of every run: the same steps as `dd.simulate`, the same rules where a piece stops."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+
+def pendulum(t, y, yp):
+    x, h, vx, vy, force = y
+    return [yp[0] - vx, yp[1] - vy, yp[2] + force * x, yp[3] + force * h + 9.81, x**2 + h**2 - 1]
+
+
+def pendulum_model():
+    m = dd.Model("pendulum")
+    q, v = m.state("q", 2, start=[1.0, 0.0]), m.state("v", 2, start=[0.0, 0.0])
+    force = m.algebraic("force")
+    m.equation(m.der(q), v)
+    m.equation(m.der(v), ca.vertcat(0, -9.81) - force * q)
+    m.equation(ca.sumsqr(q) - 1)
+    return m
+
+
+def test_long_fixed_steps_go_on_with_a_jacobian_for_each_stage():
+    def low(t, y, yp):
+        return y[2]
+
+    start, step = [1.0, 0, 0, 0, 0], 0.2
+    found = dd.solve_dae(pendulum, (0, 2), start, method="radau5", step=step, dense_output=True, events=low)
+    model = dd.simulate(pendulum_model(), 2.0, method="radau5", step=step)
+    assert found.success
+    assert found.reason.endswith(str(model.records[-1]))
+    np.testing.assert_allclose(found.y[:4], np.hstack([model["q"], model["v"]]).T, atol=1e-9)
+    np.testing.assert_allclose(found.sol(found.t), found.y, atol=1e-12)
+    times = found.t_events[0]
+    assert len(times) > 0
+    np.testing.assert_allclose(found.sol(times)[2], 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["tsit5", "dop853", "radau5", "bdf"])
+def test_the_work_is_that_of_simulate(method):
+    m = dd.Model("oscillator")
+    y = m.state("y", 2, start=[1.0, 0.0])
+    m.equation(m.der(y), [y[1], -(y[0] ** 3)])
+    options = {"method": method, "rtol": 1e-6, "atol": 1e-9}
+    model = dd.simulate(m, 5.0, **options)
+    found = dd.solve_ivp(lambda t, y: [y[1], -(y[0] ** 3)], (0, 5), [1.0, 0.0], **options)
+    assert (found.nfev, found.njev, found.nlu) == (model.work.rhs, model.work.jacobians, model.work.factorisations)
+    np.testing.assert_array_equal(found.t, model.time)
+    np.testing.assert_array_equal(found.y.T, model["y"])
+
+
+def test_many_unknowns_run_without_a_model():
+    def heat(t, y):
+        return np.concatenate([[y[1] - 2 * y[0]], y[2:] - 2 * y[1:-1] + y[:-2], [y[-2] - 2 * y[-1]]])
+
+    start = np.sin(np.linspace(0, np.pi, 402)[1:-1])
+    found = dd.solve_ivp(heat, (0, 10), start, rtol=1e-6, atol=1e-9)
+    assert found.traced
+    slow = 2 - 2 * np.cos(np.pi / 401)
+    np.testing.assert_allclose(found.y[:, -1], start * np.exp(-10 * slow), atol=1e-6)
