@@ -8,6 +8,7 @@ from scipy.integrate import solve_ivp
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.catalogue.chemistry import cstr
+from daedalus.catalogue.textbook.small_dae import EXAMPLES
 
 
 def residual(name):
@@ -113,3 +114,17 @@ def test_equal_reactions_whether_the_mass_is_balanced_or_the_third_rate_is_writt
     tr = dd.simulate(m, 1e-2, rtol=1e-9, atol=1e-12)
     _, F = residual("robertson")
     assert np.abs(F(0.0, tr["y_dot"][-1], tr["y"][-1], [])).max() < 1e-7
+
+
+def test_every_solvable_example_runs_over_its_span():
+    for name in EXAMPLES:
+        known = catalogue.load("small_dae", example=name)
+        if known.index is None:
+            continue
+        run = dd.simulate(known.model, known.span, start=known.start, inputs=known.inputs)
+        assert run.success, (name, run.stop_reason)
+
+
+def test_an_index_that_does_not_exist_is_none():
+    assert catalogue.load("small_dae", example="savin_22").index is None
+    assert dd.analyse(catalogue.load("small_dae", example="savin_22").model).index is None

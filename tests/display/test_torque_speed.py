@@ -188,3 +188,18 @@ def test_curves_that_cannot_be_used():
 @pytest.mark.parametrize("speeds", [3.0, (1, 1), (0, math.inf), None, "fast", []])
 def test_speeds_that_are_no_range(speeds):
     assert message(1.0, 2.0, speeds).startswith("The speeds cannot be used.\n  speeds = ")
+
+
+@pytest.mark.parametrize(
+    ("motor", "stable"),
+    [
+        (lambda w: 2 - (w - 1) ** 3, True),
+        (lambda w: 2 + (w - 1) ** 3, False),
+        (lambda w: 2 - (w - 1) ** 5, True),
+        (lambda w: 2 - (w - 1) ** 2, False),
+    ],
+)
+def test_signs_on_both_sides_decide_where_the_slope_is_zero(motor, stable):
+    (point,) = dd.torque_speed(motor, 2.0, (0.0, 3.0)).points
+    assert point.speed == pytest.approx(1.0, abs=1e-3)
+    assert point.stable is stable

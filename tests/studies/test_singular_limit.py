@@ -197,3 +197,24 @@ def test_what_is_not_of_the_form_is_refused():
     m.event("stop", m["x"] - 0.5, terminal=True)
     with pytest.raises(dd.ModelError, match="a model with events"):
         dd.singular_limit(m, "epsilon")
+
+
+def test_a_rest_without_exponential_stability_is_told_as_that():
+    m = dd.Model("cubic")
+    x, z, epsilon = m.state("x", start=1.0), m.state("z", start=0.5), m.parameter("epsilon", 0.01)
+    m.equation(m.der(x), -x)
+    m.equation(epsilon * m.der(z), -(z**3))
+    with pytest.raises(dd.ModelError) as caught:
+        dd.singular_limit(m, "epsilon", 2.0)
+    assert str(caught.value).startswith(
+        "Tikhonov's theorem does not apply: the fast part z is not exponentially stable.\n"
+        "  dg/dz is singular at the rest z = 0 at t = 0\n"
+    )
+
+
+def test_a_rest_that_is_much_slower_than_the_start_is_no_multiple_root():
+    m = dd.Model("strong")
+    x, z, epsilon = m.state("x", start=1.0), m.state("z", start=2.0), m.parameter("epsilon", 0.01)
+    m.equation(m.der(x), -x)
+    m.equation(epsilon * m.der(z), x - z - 1e4 * (z - x) ** 3)
+    assert dd.singular_limit(m, "epsilon", 1.0).margin == pytest.approx(1.0, rel=1e-6)

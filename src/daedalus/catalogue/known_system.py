@@ -30,7 +30,7 @@ class KnownSystem:
     model: the equations, with units, parameters and the start values written in.
     span: (t0, t1).
     inputs: a value for every input, constant over the span.
-    index: the differential index; 0 for an ODE.
+    index: the differential index; 0 for an ODE, None where the equations do not determine the motion.
     reference: the values at the end of the span, or None where none is known.
     source: where the equations and numbers come from.
     start: given start values by name; those written in the model unless others are given.
@@ -56,7 +56,7 @@ class KnownSystem:
     span: tuple[float, float]
     source: str
     inputs: dict[str, Value] = field(default_factory=dict)
-    index: int = 0
+    index: int | None = 0
     reference: Reference | None = None
     start: dict[str, Value] = field(default_factory=dict)
     conserved: tuple[str, ...] = ()

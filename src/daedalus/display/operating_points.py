@@ -22,6 +22,9 @@ from daedalus.model.expressions import symbol_key
 SPEED_TOLERANCE, TORQUE_TOLERANCE = 1e-13, 1e-9
 # What is left of |T - T_L| at a sign change, as part of its size nearby: above the first a jump, above the last a pole.
 JUMP, POLE = 1e-6, 10.0
+# Where slopes vanish the signs beside a crossing decide, looked for from the first to the last part of the range; below
+# this share of the torques a difference is rounding.
+NEAREST, FARTHEST, ROUNDING = 1e-7, 1e-3, 1e-13
 # How far beside a crossing on the grid the next one is looked for, in intervals of the grid.
 NEXT = 1e-6
 # Central differences balance rounding and curvature at about the cube root of the rounding unit.
@@ -277,11 +280,23 @@ def _each_once(roots: list[float], span: float) -> list[float]:
     return kept
 
 
+def _beside(
+    motor: Curve, load: Curve, speed: float, low: float, high: float
+) -> tuple[float, float, tuple[float, float]]:
+    """Speeds on both sides of a crossing and T - T_L there: as near as the difference stands out of rounding."""
+    side = NEAREST * (high - low)
+    while True:
+        before, after = max(low, speed - side), min(high, speed + side)
+        gaps = motor.at(before) - load.at(before), motor.at(after) - load.at(after)
+        size = max(abs(curve.at(w)) for curve in (motor, load) for w in (before, after))
+        if min(map(abs, gaps)) > ROUNDING * size or side >= FARTHEST * (high - low):
+            return before, after, gaps
+        side *= 4.0
+
+
 def _judged(motor: Curve, load: Curve, speed: float, low: float, high: float) -> TorqueSpeedPoint:
     """Torque, slope difference and stability of a crossing; a curve that jumps across the other counts as one."""
-    side = 1e-7 * (high - low)
-    before, after = max(low, speed - side), min(high, speed + side)
-    gaps = [motor.at(w) - load.at(w) for w in (before, after)]
+    before, after, gaps = _beside(motor, load, speed, low, high)
     steps = [abs(curve.at(after) - curve.at(before)) for curve in (motor, load)]
     jumps = gaps[0] * gaps[1] < 0 and abs(motor.at(speed) - load.at(speed)) > JUMP * max(map(abs, gaps))
     torque = (load if jumps and steps[0] > steps[1] else motor).at(speed)

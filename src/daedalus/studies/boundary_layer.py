@@ -22,6 +22,8 @@ from daedalus.simulation.simulate import simulate
 FIRST_LENGTH, DOUBLINGS = 10.0, 12
 # A real part above -SHARE times the largest modulus counts as zero: rounding of a double or triple eigenvalue.
 SHARE = 1e-6
+# A step of Newton's method from a simple root changes eigenvalues by less than this share.
+CHANGED = 0.05
 # At rest means this close to the root, in sizes of the variables.
 ARRIVED = 1e-5
 # A motion that grows beyond this many sizes of its start has run away.
@@ -74,6 +76,19 @@ class FastPart:
         found[self.fast] = root.values
         return found, root
 
+    def is_simple(self, t: float, x: np.ndarray) -> bool:
+        """Whether a root that Newton's method came near is a simple one: a further step changes no eigenvalue.
+
+        Towards a multiple root, z = 0 of -z³, every step goes a part of the way, and eigenvalues fall with it.
+        """
+        speed, slopes, _ = self.at(t, x)
+        if not np.all(np.isfinite(slopes)) or np.linalg.matrix_rank(slopes) < len(slopes):
+            return False
+        before, further = self.eigenvalues(t, x), x.copy()
+        further[self.fast] -= np.linalg.solve(slopes, speed)
+        after = self.eigenvalues(t, further)
+        return bool(np.all(np.abs(after - before) <= CHANGED * np.abs(before)))
+
 
 @dataclass(frozen=True, eq=False)
 class Layer:
@@ -94,22 +109,28 @@ def follow_layer(fast: FastPart, t0: float, x0: np.ndarray) -> Layer:
     """Integrate the fast motion until it rests; refuses one that swings for ever or runs away."""
     system = fast.parts.layer(t0).freeze()
     labels = system.labels["x"]
-    rates = np.abs(fast.eigenvalues(t0, x0)).max(initial=0.0)
-    length = FIRST_LENGTH / rates if np.isfinite(rates) and rates > 0 else FIRST_LENGTH
-    begin, x = 0.0, x0
+    begin, x, length = 0.0, x0, _time_constants(fast, t0, x0)
     for _ in range(DOUBLINGS):
         run = simulate(system, (begin, begin + length), dict(zip(labels, x.tolist())), rtol=RTOL, atol=ATOL)
         if not run.success:
             break
-        begin, length, x = begin + length, 2 * length, run._vector("x")[-1]
+        begin, x = begin + length, run._vector("x")[-1]
+        length = max(2 * length, _time_constants(fast, t0, x))
         if np.any(np.abs(x) > LARGEST * np.maximum(np.abs(x0), fast.nominal)):
             break
         end, root = fast.root_near(t0, x)
         away = np.abs(end - x) / np.maximum(np.abs(end), fast.nominal)
-        if root.solved and away.max(initial=0.0) < ARRIVED and is_stable(fast.eigenvalues(t0, end)):
+        arrived = root.solved and away.max(initial=0.0) < ARRIVED
+        if arrived and is_stable(fast.eigenvalues(t0, end)) and fast.is_simple(t0, end):
             whole = simulate(system, begin, dict(zip(labels, x0.tolist())), rtol=RTOL, atol=ATOL)
             return Layer(t0, whole, end)
     raise _no_rest(fast, t0, x0, run)
+
+
+def _time_constants(fast: FastPart, t0: float, x: np.ndarray) -> float:
+    """How long the fast motion is followed from a place: some of its time constants there."""
+    rates = np.abs(fast.eigenvalues(t0, x)).max(initial=0.0)
+    return FIRST_LENGTH / rates if np.isfinite(rates) and rates > 0 else FIRST_LENGTH
 
 
 def _no_rest(fast: FastPart, t0: float, x0: np.ndarray, run: Trajectory) -> ModelError | InconsistentStartError:
@@ -118,6 +139,8 @@ def _no_rest(fast: FastPart, t0: float, x0: np.ndarray, run: Trajectory) -> Mode
     end, root = fast.root_near(t0, x0)
     if not root.solved:
         return _no_root(fast, t0, x0, root)
+    if not fast.is_simple(t0, end):
+        return _multiple_root(names, end[fast.fast], t0)
     stable = _stable_root(fast, t0, x0)
     if stable is None:
         values = fast.eigenvalues(t0, end)
@@ -133,6 +156,17 @@ def _no_rest(fast: FastPart, t0: float, x0: np.ndarray, run: Trajectory) -> Mode
     )
 
 
+def _multiple_root(names: list[str], values: np.ndarray, t0: float) -> ModelError:
+    rests = ", ".join(f"{name} = {0.0 if abs(v) < 1e-3 else v:.4g}" for name, v in list(zip(names, values))[:6])
+    return ModelError(
+        f"Tikhonov's theorem does not apply: the fast part {', '.join(names[:8])} is not exponentially stable.",
+        f"dg/dz is singular at the rest {rests} at t = {t0:.4g}",
+        because="all eigenvalues must have negative real parts. The fast motion comes to rest here, but more slowly than "
+        "any exponential, so that it is not over in a time of the order of epsilon.",
+        remedy="a linear part of the fast equations at their rest, or simulate the model with its epsilon",
+    )
+
+
 def _stable_root(fast: FastPart, t0: float, x0: np.ndarray) -> np.ndarray | None:
     """A stable root of g, looked for around the start and around zero."""
     draw = np.random.default_rng(1952)
@@ -142,7 +176,7 @@ def _stable_root(fast: FastPart, t0: float, x0: np.ndarray) -> np.ndarray | None
             width = reach * np.maximum(np.abs(x0), fast.nominal)[fast.fast]
             guess[fast.fast] += width * draw.standard_normal(len(fast.fast))
             end, root = fast.root_near(t0, guess)
-            if root.solved and is_stable(fast.eigenvalues(t0, end)):
+            if root.solved and is_stable(fast.eigenvalues(t0, end)) and fast.is_simple(t0, end):
                 return end
     return None
 
