@@ -161,8 +161,8 @@ def _multiple_root(names: list[str], values: np.ndarray, t0: float) -> ModelErro
     return ModelError(
         f"Tikhonov's theorem does not apply: the fast part {', '.join(names[:8])} is not exponentially stable.",
         f"dg/dz is singular at the rest {rests} at t = {t0:.4g}",
-        because="all eigenvalues must have negative real parts. The fast motion comes to rest here, but more slowly than "
-        "any exponential, so that it is not over in a time of the order of epsilon.",
+        because="all eigenvalues must have negative real parts. The fast motion comes to rest here, but more slowly "
+        "than any exponential, so that it is not over in a time of the order of epsilon.",
         remedy="a linear part of the fast equations at their rest, or simulate the model with its epsilon",
     )
 

@@ -25,6 +25,7 @@ from daedalus.simulation.result.records_of_derivatives import (
     NearlyHappens,
 )
 from daedalus.simulation.result.records_of_methods import (
+    BelowTolerance,
     ExplicitChosen,
     FirstStepsWrong,
     FullNewton,
@@ -63,6 +64,7 @@ EXAMPLES = [
     ToleranceTightened(),
     NotSymplectic(),
     FirstStepsWrong(("force", "torque")),
+    BelowTolerance(("x", "v"), 1e-9),
     InputCalled("u", "it prints"),
     StartCompleted((("q[1]", 0.1), ("q[2]", -1 / 3))),
     StartMoved(("q", "v"), 1e-8),

@@ -135,3 +135,24 @@ class FirstStepsWrong(Record):
     def __str__(self) -> str:
         are = f"{listed(self.variables)} {'is' if len(self.variables) == 1 else 'are'} wrong by O(1)"
         return f"implicit Euler on index 3: {are} at the first step and after each change of step, however short it is"
+
+
+@dataclass(frozen=True)
+class BelowTolerance(Record):
+    """States that stay below their absolute tolerance over a whole run: no error of theirs is seen.
+
+    >>> print(BelowTolerance(("x",), 1e-9))
+    x stays below its absolute tolerance (1e-09), so that no error of it is seen: ...
+    """
+
+    variables: tuple[str, ...]
+    tolerance: float
+
+    def __str__(self) -> str:
+        names = ", ".join(self.variables[:6]) + (", …" if len(self.variables) > 6 else "")
+        stay, its, of = ("stays", "its", "it") if len(self.variables) == 1 else ("stay", "their", "them")
+        return (
+            f"{names} {stay} below {its} absolute tolerance ({self.tolerance:.3g}), so that no error of {of} is seen: "
+            f"nominal= where {'it is' if len(self.variables) == 1 else 'they are'} declared, or "
+            f'atol={{"{self.variables[0]}": ...}}'
+        )
