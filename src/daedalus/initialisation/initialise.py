@@ -20,6 +20,7 @@ from daedalus.initialisation.search import Search, SearchOutcome
 from daedalus.initialisation.start import MovedOnto, Start
 from daedalus.initialisation.start_equations import start_equations
 from daedalus.initialisation.wording import number
+from daedalus.model.mechanics.joint_sides import check_joint_sides
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, parameter_values
@@ -201,6 +202,8 @@ def _start(
     for row, value in zip(eq.rows, residual):
         left[row.name] = float(value) if abs(value) >= abs(left.get(row.name, 0.0)) else left[row.name]
     notes = [*notes, *_outside_bounds(system, vectors)]
+    states = dict(zip(system.labels["x"], vectors["x"].tolist()))
+    check_joint_sides(written, search.time, states, vectors["u"], search.p)
     return Start(
         written,
         vectors,

@@ -157,6 +157,20 @@ def _locked(a: Side, b: Side, extras: Extras) -> ca.SX:
     return unskew(difference)  # type: ignore[no-any-return]
 
 
+def upright(kind: str, a: Side, b: Side, extras: Extras) -> ca.SX | None:
+    """What is positive where a joint is assembled as it is meant, and negative half a turn away from that.
+
+    The equations hold in both places; None for kinds without such a place.
+    """
+    if a.place.numel() == 2 or not (a.turns and b.turns):
+        return None
+    if kind == "revolute":
+        return a.direction.T @ b.direction
+    if kind in ("fixed", "prismatic"):
+        return ca.trace(a.rotation.T @ b.rotation @ ca.SX(ca.DM(extras.rotation)).T) - 1
+    return None
+
+
 def across(axis: np.ndarray | None) -> list[ca.SX]:
     """Unit vectors at right angles to an axis: two in space, one in the plane; with it a right-handed frame."""
     unit = np.asarray(axis)

@@ -14,7 +14,7 @@ from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import read_rotation
 from daedalus.model.doors.bodies import BodyDoor
 from daedalus.model.doors.body import Body
-from daedalus.model.doors.joint_kinds import PLANAR, SPATIAL, Extras, Ground, Kind, Side, ground, height
+from daedalus.model.doors.joint_kinds import PLANAR, SPATIAL, Extras, Ground, Kind, Side, ground, height, upright
 from daedalus.model.drawing.sketch import JointMark, Sketch
 from daedalus.model.expressions import column, described
 from daedalus.model.names import check_name, counted, did_you_mean
@@ -98,6 +98,9 @@ class JointDoor(BodyDoor):
         mark = _mark(name, kind, one, two, extras)
         if kind != "rolling":
             reaction = self.constraint(name, expression)
+            side = upright(kind, one, two, extras)
+            if side is not None:
+                self._mechanics.sides[name] = ca.densify(side)
             self._sketch.joints[name] = mark
             return reaction
         reaction = self.velocity_constraint(name, expression)

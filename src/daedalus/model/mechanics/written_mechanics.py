@@ -56,6 +56,7 @@ class WrittenMechanics:
     velocities: dict[str, Velocity] = field(default_factory=dict)  # by the name of the position
     bodies: dict[str, WrittenBody] = field(default_factory=dict)
     gravity: ca.SX | None = None
+    sides: dict[str, ca.SX] = field(default_factory=dict)  # by joint: negative half a turn away
 
     @property
     def positions(self) -> list[str]:
@@ -76,6 +77,7 @@ class WrittenMechanics:
             constraints=dict(self.constraints),
             velocities=dict(self.velocities),
             bodies=dict(self.bodies),
+            sides=dict(self.sides),
         )
 
     # -- travelling: names as plain data, expressions as a flat list -------------------------------------------
@@ -92,6 +94,7 @@ class WrittenMechanics:
                 (b.name, b.orientation, b.size, b.inertia is not None, b.gravity is not None)
                 for b in self.bodies.values()
             ],
+            "sides": list(self.sides),
         }
 
     def expressions(self) -> list[ca.SX]:
@@ -100,7 +103,7 @@ class WrittenMechanics:
         flat += [c.expression for c in self.constraints.values()]
         flat += [e for v in self.velocities.values() for e in (v.rate, v.inertia_force)]
         flat += [e for b in self.bodies.values() for e in (b.mass, b.inertia, b.gravity)]
-        return [e for e in flat if e is not None]
+        return [e for e in (*flat, *self.sides.values()) if e is not None]
 
     def add(self, outline: dict[str, Any], expressions: Iterator[ca.SX], prefix: str) -> None:
         """Take in what another collection wrote, under a prefix; bodies of a part keep the gravity of the part."""
@@ -127,3 +130,5 @@ class WrittenMechanics:
             inertia = next(expressions) if has_inertia else None
             own = next(expressions) if has_gravity else gravity if prefix else None
             self.bodies[prefix + name] = WrittenBody(prefix + name, orientation, size, mass, inertia, own)
+        for name in outline.get("sides", ()):
+            self.sides[prefix + name] = next(expressions)

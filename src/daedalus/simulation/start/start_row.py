@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.start import Start as ConsistentStart
+from daedalus.model.mechanics.joint_sides import check_joint_sides, joint_sides
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -25,7 +26,17 @@ from daedalus.simulation.start.implicit_start import first_row
 
 
 def start_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> tuple[np.ndarray, Drive]:
-    """The first row, and the drive with what is to be told of the start."""
+    """The first row, and the drive with what is to be told of the start; joints sit as they are meant to."""
+    row, drive = _row(road, t0, p, start)
+    written = road.request.system
+    if joint_sides(written) is not None:
+        states = dict(zip(road.settings.plant.system.labels["x"], row.tolist()))
+        check_joint_sides(written, t0, states, drive.at_time(t0), p)
+    return row, drive
+
+
+def _row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> tuple[np.ndarray, Drive]:
+    """The row on the equations, and the drive with what was done for that."""
     request, settings, drive = road.request, road.settings, road.drive
     plant, system = settings.plant, settings.plant.system
     if plant.is_implicit:
