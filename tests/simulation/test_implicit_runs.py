@@ -187,3 +187,18 @@ def test_long_fixed_steps_go_on_with_a_jacobian_for_each_stage(index, step):
     plain = dd.simulate(m, 2.0, method=dd.radau_iia(3), step=step)
     np.testing.assert_allclose(tr.time, plain.time, atol=1e-12)
     np.testing.assert_allclose(tr["q"], plain["q"], atol=1e-7)
+
+
+@pytest.mark.parametrize("method", ["radau5", "radau9"])
+def test_a_sum_of_equations_hides_no_index(method):
+    """s'' = f, s = x(1 + x/5), and 0.6 (v' - f) added to x' = -x: of index 3, which the pattern does not show."""
+    m = dd.Model("sum")
+    x, s, v, f = m.state("x", start=1.0), m.state("s"), m.state("v"), m.algebraic("f")
+    m.equation(m.der(x) + 0.6 * m.der(v), -x + 0.6 * f)
+    m.equation(m.der(s), v)
+    m.equation(m.der(v), f)
+    m.equation(s, x * (1 + x / 5))
+    tr = dd.simulate(m, 1.0, method=method, rtol=1e-8)
+    assert tr.success, tr.stop_reason
+    assert tr["x"][-1] == pytest.approx(np.exp(-1.0), abs=1e-6)
+    assert tr["f"][-1] == pytest.approx(np.exp(-1.0) + 0.8 * np.exp(-2.0), abs=1e-4)

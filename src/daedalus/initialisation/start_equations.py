@@ -18,7 +18,7 @@ from daedalus.analysis.structure.block_form import blocks_in_order
 from daedalus.analysis.structure.incomplete_structure import completed, with_rest
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.signature import raised, signature
+from daedalus.analysis.structure.signature import Signature, raised, signature
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.system_jacobian import is_singular, system_jacobian
 from daedalus.initialisation.jet_equations import JetEquations, Row
@@ -48,6 +48,26 @@ def start_equations(system: System, p: np.ndarray) -> JetEquations:
      'table, differentiated twice']
     """
     return once(system, _stack_of, once(system, _Written).singular_blocks(p), By(p))
+
+
+def repaired_signature(system: System) -> Signature | None:
+    """The offsets with equations combined where numbers disagree with the pattern; None where they agree.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("a sum of equations")
+    >>> x, s, v, f = m.state("x"), m.state("s"), m.state("v"), m.algebraic("f")
+    >>> m.equation(m.der(x) + m.der(v), f - x); m.equation(m.der(s), v); m.equation(m.der(v), f); m.equation(s, x)
+    >>> repaired_signature(m.freeze()).c.tolist()
+    [0, 1, 1, 2]
+    """
+    p = np.nan_to_num(np.array(system.start["p"], dtype=float), nan=1.0)
+    if not once(system, _Written).singular_blocks(p):
+        return None
+    array = _Written(system).array
+    repaired = repaired_structure(array, replace(_anywhere(array), p=p), substitute=False)
+    return repaired.signature if repaired.signature.regular and not repaired.singular else None
 
 
 class _Written:

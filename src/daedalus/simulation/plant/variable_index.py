@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.errors import SingularModelError
+from daedalus.initialisation.start_equations import repaired_signature
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
@@ -60,7 +61,9 @@ def _found(system: System) -> VariableIndex:
             because="some equations contain the same few variables, or say the same.",
             remedy="dd.analyse(m), which names the parts that have too many and too few equations",
         )
-    return indices_by_structure(found)
+    # Sums of equations may hide how often one of them has to be differentiated.
+    repaired = repaired_signature(system) if found.c.any() else None
+    return indices_by_structure(found if repaired is None else repaired)
 
 
 def indices_by_structure(found: Signature) -> VariableIndex:
