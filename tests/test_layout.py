@@ -25,6 +25,7 @@ ROAD = [
     "differentiation",
     "ensembles",
     "optimisation",
+    "estimation",
     "studies",
     "scipy_calls",
     "display",

@@ -79,6 +79,8 @@ _PLACES = {
     "optimisation.description.unknown": "unknown",
     "optimisation.phases": "phases",
     "optimisation.result.plan": "Plan",
+    "estimation.fit": "fit",
+    "estimation.fit_result": "Fit",
     "display.comparison_plot": "compare",
     "display.motion.animation": "Animation",
     "display.report.report_page": "report",

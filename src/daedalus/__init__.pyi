@@ -36,6 +36,8 @@ from daedalus.errors import InputError as InputError
 from daedalus.errors import ModelError as ModelError
 from daedalus.errors import SingularModelError as SingularModelError
 from daedalus.errors import SolverError as SolverError
+from daedalus.estimation.fit import fit as fit
+from daedalus.estimation.fit_result import Fit as Fit
 from daedalus.geometry import inertia as inertia
 from daedalus.geometry.angular_velocity import angular_velocity as angular_velocity
 from daedalus.geometry.angular_velocity import compose_angular_velocities as compose_angular_velocities

@@ -156,8 +156,13 @@ class SensitivitySamples:
             raise InputError(
                 "sens.d takes one or two names to differentiate by.", f"got {len(wrt)}", remedy='sens.d("x", "L")'
             )
-        what = self._followed(of)
         columns = [self._wanted(name) for name in wrt]
+        states = self._states(of) if len(wrt) == 1 else None
+        if states is not None:
+            positions, shape = states
+            flat = self._slopes[:, positions][:, :, columns[0][0]]
+            return self._out(_shaped(flat, [shape, columns[0][1]]))
+        what = self._followed(of)
         if len(wrt) == 1:
             flat = what.first(self._point, self._seeds)[:, :, columns[0][0]]
         else:
@@ -166,6 +171,14 @@ class SensitivitySamples:
             flat = flat[:, :, columns[0][0][:, None], columns[1][0][None, :]]
         shapes = [what.shape, *(shape for _, shape in columns)]
         return self._out(_shaped(flat, shapes))
+
+    def _states(self, of: object) -> tuple[np.ndarray, tuple[int, ...]] | None:
+        """Where the states of a name lie in x, and their shape: their derivatives are there; None for anything else."""
+        system = self._case.system
+        if not isinstance(of, str) or of in system.outputs or of not in system.places:
+            return None
+        place = system.places[of]
+        return (np.asarray(place.positions, dtype=int), place.shape) if place.letter == "x" else None
 
     def _wanted(self, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
         """The columns of a name and its shape."""
@@ -276,8 +289,12 @@ class SensitivitySamples:
     @cached_property
     def _seeds(self) -> np.ndarray:
         """V = ∂(row, u, p)/∂θ, (times, size of v, m)."""
-        given = [self._case.given_slopes(self._directions, float(t)) for t in self._times]
-        return np.concatenate([self._row_slopes, np.stack(given)], axis=1)
+        if not self._directions.intervals:
+            one = self._case.given_slopes(self._directions, float(self._times[0]))
+            given = np.broadcast_to(one, (len(self._times), *one.shape))
+        else:
+            given = np.stack([self._case.given_slopes(self._directions, float(t)) for t in self._times])
+        return np.concatenate([self._row_slopes, given], axis=1)
 
     @property
     def _all_augmented(self) -> list[AnyAugmented]:

@@ -29,11 +29,19 @@ class Followed:
 
     def value(self, point: tuple[np.ndarray, ...]) -> np.ndarray:
         """The value at many points, (times, rows)."""
-        return np.stack([self._call(point, k)[0].full().ravel() for k in range(len(point[0]))])
+        return self._all(point)[0]
 
     def first(self, point: tuple[np.ndarray, ...], V: np.ndarray) -> np.ndarray:
         """∂y/∂θ, (times, rows, m), for V of shape (times, size of v, m)."""
-        return np.stack([self._call(point, k)[1].full() @ V[k] for k in range(len(V))])
+        return self._all(point)[1] @ V
+
+    def _all(self, point: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Values (times, rows) and ∂e/∂v (times, rows, size of v), in one call for all times."""
+        t, x, u, p = point
+        count, rows = len(t), int(np.prod(self.shape, dtype=int))
+        found = self.function.call([ca.DM(t).T, *(ca.DM(np.atleast_2d(part).T) for part in (x, u)), ca.DM(p)])
+        values, slopes = (part.full() for part in found[:2])
+        return values.T.reshape(count, rows), slopes.reshape(rows, count, -1).transpose(1, 0, 2)
 
     def second(self, point: tuple[np.ndarray, ...], V: np.ndarray, W: np.ndarray) -> np.ndarray:
         """∂²y/∂θ∂θ, (times, rows, m, m), for W of shape (times, n, m, m)."""
@@ -57,6 +65,14 @@ class FollowedInParts(Followed):
 
     each: tuple[Followed, ...]
     owners: np.ndarray
+
+    def _all(self, point: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
+        t, x, u, p = point
+        places = [np.flatnonzero(self.owners == part) for part in np.unique(self.owners)]
+        found = [self.each[self.owners[k[0]]]._all((t[k], x[k], u[k], p)) for k in places]
+        order = np.argsort(np.concatenate(places))
+        values, slopes = (np.concatenate([each[i] for each in found])[order] for i in (0, 1))
+        return values, slopes
 
     def _call(self, point: tuple[np.ndarray, ...], k: int) -> list[ca.DM]:
         return self.each[self.owners[k]]._call(point, k)

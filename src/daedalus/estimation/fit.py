@@ -1,0 +1,272 @@
+"""Parameters and start values from data: the least squares of weighted residuals, by Gauss–Newton in a trust region.
+
+min over θ of Σ ((y(t_k; θ) − y_k) / σ_k)² + Σ ((θ_i − μ_i) / s_i)²
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.estimation.experiments import Experiment, read_experiments
+from daedalus.estimation.fit_result import Fit, SearchEnd
+from daedalus.estimation.weighted_residuals import Unknown, WeightedResiduals
+from daedalus.model.model import Model, as_system
+from daedalus.model.system.system import System
+from daedalus.model.values import parameter_values
+
+LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
+# Runs hold this much more than noise asks for, so that differences between them mean something.
+RTOL, ATOL = 1e-8, 1e-11
+# Weights of several outputs without a given noise are found from the residuals, in so many rounds at most.
+ROUNDS, SETTLED = 8, 1e-4
+POLISHING = 4
+
+
+def fit(
+    model: Model | System,
+    data: object,
+    free: str | Sequence[str],
+    time: str = "time",
+    noise: Mapping[str, float] | float | None = None,
+    bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
+    prior: Mapping[str, tuple[float, float]] | None = None,
+    per_experiment: str | Sequence[str] = (),
+    hold: str = "linear",
+    loss: str = "linear",
+    starts: int = 1,
+    seed: int = 0,
+    **simulate_options: Any,
+) -> Fit:
+    """Find the parameters and start values with which a model comes nearest to measurements.
+
+    Parameters
+    ----------
+    model: of any index; derivatives are those of `dd.sensitivities`, exact through constraints and events.
+    data: a DataFrame, an xarray Dataset, a dict of arrays, a CSV file, or a list of these, one an experiment. Columns
+        named like inputs drive the model, those named like states, algebraic variables or outputs are compared with
+        it. NaN is a missing sample. A run begins at the first time.
+    free: names of parameters and of states (their start values), also elements such as "x[0]". The search begins with
+        the values of the model, or with those in `start=` and `parameters=`.
+    time: the name of the column of times.
+    noise: the standard deviation of one sample, by name or one number; estimated from the residuals where not given.
+    bounds: (lower, upper) by name, None for no bound. prior: (mean, standard deviation) by name.
+    per_experiment: unknowns that each experiment has for itself; `fit["x[0], experiment 1"]`.
+    hold: inputs between the samples, "linear" or "hold".
+    loss: "linear" for least squares; "huber", "soft_l1", "cauchy", "arctan" let single wrong samples weigh less.
+    starts: how many searches, from different places within the bounds (or within a factor of two); the best counts.
+    simulate_options: those of `dd.simulate`; rtol is 1e-8 unless given.
+
+    Ctrl-C ends the search and returns the best so far. Raises an InputError for data that cannot be compared.
+
+    Example
+    -------
+    >>> import daedalus as dd, numpy as np
+    >>> m = dd.Model("spring")
+    >>> x = m.state("x", start=1.0); v = m.state("v", start=0.0)
+    >>> k = m.parameter("k", 3.0); mass = m.parameter("mass", 1.0)
+    >>> m.equation(m.der(x), v); m.equation(mass * m.der(v), -k * x)
+    >>> times = np.linspace(0, 3, 31)
+    >>> data = {"time": times, "x": np.cos(2 * times)}
+    >>> round(dd.fit(m, data, free=["k"])["k"], 6)
+    4.0
+    >>> print(dd.fit(m, data, free=["k", "mass"], noise=0.01).unidentifiable[0])
+    only k / mass is seen
+    """
+    system = as_system(model)
+    experiments = read_experiments(system, data, time, hold)
+    unknowns = _unknowns(system, free, per_experiment, len(experiments))
+    options = {"rtol": RTOL, "atol": ATOL, **simulate_options}
+    start, parameters = (dict(options.pop(name, None) or {}) for name in ("start", "parameters"))
+    sigma, estimated = _noise(experiments, noise)
+    priors = _checked_pairs(prior, unknowns, "prior")
+    problem = WeightedResiduals(model, system, experiments, unknowns, sigma, priors, start, parameters, options)
+    if loss not in LOSSES:
+        raise InputError(f"loss={loss!r} means nothing.", f"known: {', '.join(LOSSES)}")
+    theta = _first(system, unknowns, start, parameters)
+    limits = _limits(unknowns, bounds)
+    theta = np.clip(theta, *limits)
+    problem.both(theta)  # what cannot be run at all is told by its own error
+    theta, end = _best_of(problem, theta, limits, loss, starts, seed)
+    for _ in range(ROUNDS if estimated else 0):
+        moved = _estimate_noise(problem, theta, estimated)
+        if moved < SETTLED or len(sigma) == 1:
+            break
+        theta, end = _search(problem, theta, limits, loss)
+    return Fit(problem, theta, limits, estimated, end)
+
+
+def _unknowns(
+    system: System, free: str | Sequence[str], per_experiment: str | Sequence[str], experiments: int
+) -> list[Unknown]:
+    names = [free] if isinstance(free, str) else list(free)
+    own = {per_experiment} if isinstance(per_experiment, str) else set(per_experiment)
+    found = []
+    for name in [*names, *(n for n in own if n not in names)]:
+        place = system.place(name)
+        if place.letter not in ("x", "p"):
+            raise InputError(
+                f"{name} cannot be fitted.",
+                "only parameters and start values of states can",
+                remedy='free=["L", "x[0]"]',
+            )
+        for k in range(len(place.positions)):
+            label = place.element(k).name if len(place.positions) > 1 else place.name
+            numbers = range(experiments) if name in own and experiments > 1 else (None,)
+            found += [Unknown(label, place.letter, number) for number in numbers]
+    if not found:
+        raise InputError("Nothing is free.", "free= is empty", remedy='free=["L"]')
+    return found
+
+
+def _noise(
+    experiments: Sequence[Experiment], noise: Mapping[str, float] | float | None
+) -> tuple[dict[str, float], list[str]]:
+    """σ by name, and the names whose σ is to be estimated; those begin with the size of their data."""
+    sigma: dict[str, float] = {}
+    estimated = []
+    for name in dict.fromkeys(name for one in experiments for name in one.measured):
+        given = noise.get(name) if isinstance(noise, Mapping) else noise
+        if given is None:
+            values = np.concatenate([one.measured[name].ravel() for one in experiments if name in one.measured])
+            size = float(np.sqrt(np.nanmean(values**2))) if np.any(np.isfinite(values)) else 0.0
+            sigma[name] = size if size > 0 else 1.0
+            estimated.append(name)
+        elif not given > 0:
+            raise InputError(
+                f"The noise of {name} must be positive.", f"got {given!r}", remedy="noise=None estimates it"
+            )
+        else:
+            sigma[name] = float(given)
+    unknown = [name for name in noise if name not in sigma] if isinstance(noise, Mapping) else []
+    if unknown:
+        raise InputError(f"noise= has {unknown[0]}, which is not measured.", f"measured: {', '.join(sigma)}")
+    return sigma, estimated
+
+
+def _estimate_noise(problem: WeightedResiduals, theta: np.ndarray, names: Sequence[str]) -> float:
+    """Set σ of names from their residuals; the largest relative change."""
+    total = sum(one.samples for one in problem.experiments)
+    share = max(1e-3, 1 - len(theta) / max(total, 1))
+    changed = 0.0
+    for name in names:
+        squares = [
+            (curves[name][0] - one.measured[name])[np.isfinite(one.measured[name])] ** 2
+            for one, curves in zip(problem.experiments, problem.curves(theta))
+            if name in one.measured
+        ]
+        spread = float(np.sqrt(np.concatenate(squares).mean() / share)) or np.finfo(float).tiny
+        changed = max(changed, abs(spread / problem.sigma[name] - 1))
+        problem.sigma[name] = spread
+    return changed
+
+
+def _checked_pairs(
+    pairs: Mapping[str, tuple[float, float]] | None, unknowns: Sequence[Unknown], word: str
+) -> dict[str, tuple[float, float]]:
+    known = {u.name for u in unknowns} | {u.label for u in unknowns}
+    for name, pair in (pairs or {}).items():
+        if name not in known:
+            raise InputError(f"{word}= has {name}, which is not free.", f"free are {', '.join(sorted(known)[:8])}")
+        if len(pair) != 2 or (word == "prior" and not pair[1] > 0):
+            raise InputError(
+                f"{word} of {name} does not fit.", f"got {pair!r}", remedy=f'{word}={{"{name}": (1.0, 0.1)}}'
+            )
+    return dict(pairs or {})
+
+
+def _first(
+    system: System, unknowns: Sequence[Unknown], start: Mapping[str, object], parameters: Mapping[str, object]
+) -> np.ndarray:
+    """Where the search begins: given values before those of the model."""
+    p = parameter_values(system, parameters)
+    theta = []
+    for unknown in unknowns:
+        place = system.place(unknown.name)
+        if unknown.letter == "p":
+            theta.append(float(p[place.positions[0]]))
+        else:
+            value = start.get(unknown.name, system.start["x"][place.positions[0]])
+            theta.append(0.0 if value is None or not np.isfinite(float(value)) else float(value))  # type: ignore[arg-type]
+    return np.array(theta)
+
+
+def _limits(
+    unknowns: Sequence[Unknown], bounds: Mapping[str, tuple[float | None, float | None]] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    pairs = _checked_pairs(bounds, unknowns, "bounds")  # type: ignore[arg-type]
+    low, high = np.full(len(unknowns), -np.inf), np.full(len(unknowns), np.inf)
+    for k, unknown in enumerate(unknowns):
+        lower, upper = pairs.get(unknown.label, pairs.get(unknown.name, (None, None)))
+        low[k], high[k] = -np.inf if lower is None else lower, np.inf if upper is None else upper
+        if not low[k] < high[k]:
+            raise InputError(f"The bounds of {unknown.name} leave nothing.", f"got ({lower}, {upper})")
+    return low, high
+
+
+def _best_of(
+    problem: WeightedResiduals,
+    theta: np.ndarray,
+    limits: tuple[np.ndarray, np.ndarray],
+    loss: str,
+    starts: int,
+    seed: int,
+) -> tuple[np.ndarray, SearchEnd]:
+    """The best of several searches; the first begins at theta."""
+    found, end = _search(problem, theta, limits, loss)
+    random = np.random.default_rng(seed)
+    for _ in range(starts - 1):
+        share = random.uniform(size=len(theta))
+        bounded = np.isfinite(limits[0]) & np.isfinite(limits[1])
+        inside = np.where(bounded, limits[0], 0.0) + share * np.where(bounded, limits[1] - limits[0], 0.0)
+        begin = np.clip(np.where(bounded, inside, theta * 2.0 ** (2 * share - 1)), *limits)
+        if not np.all(np.isfinite(problem.value(begin))):
+            continue
+        other, other_end = _search(problem, begin, limits, loss)
+        if np.sum(problem.value(other) ** 2) < np.sum(problem.value(found) ** 2):
+            found, end = other, other_end
+    return found, end
+
+
+def _search(
+    problem: WeightedResiduals, theta: np.ndarray, limits: tuple[np.ndarray, np.ndarray], loss: str
+) -> tuple[np.ndarray, SearchEnd]:
+    """One search from theta; an interrupt ends it with the best so far."""
+    from scipy.optimize import least_squares
+
+    best = [np.inf, theta]
+
+    def residuals(point: np.ndarray) -> np.ndarray:
+        found = problem.value(point)
+        cost = float(np.sum(found**2))
+        if cost < best[0]:
+            best[:] = cost, np.array(point)
+        return found
+
+    try:
+        done = least_squares(
+            residuals, theta, jac=lambda point: problem.both(point)[1], bounds=limits, x_scale="jac", method="trf",
+            loss=loss, ftol=1e-14, xtol=1e-11, gtol=1e-14, max_nfev=200 * len(theta),
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        return np.asarray(best[1]), SearchEnd(False, "interrupted by the user", 0)
+    theta = _polished(problem, done.x, limits) if loss == "linear" and done.status > 0 else done.x
+    return theta, SearchEnd(bool(done.status > 0), str(done.message), int(done.nfev))
+
+
+def _polished(problem: WeightedResiduals, theta: np.ndarray, limits: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """The last digits: Gauss–Newton steps while they get shorter; where a bound or a blind direction is met, none."""
+    before = np.inf
+    for _ in range(POLISHING):
+        residuals, slopes = problem.both(theta)
+        step, _, rank, _ = np.linalg.lstsq(slopes, -residuals)
+        size = float(np.linalg.norm(step / np.where(theta == 0, 1.0, theta)))
+        moved = theta + step
+        inside = np.all(moved > limits[0]) and np.all(moved < limits[1])
+        if rank < len(theta) or not inside or not size < min(0.5 * before, 1e-3):
+            break
+        theta, before = moved, size
+    return theta

@@ -1,0 +1,217 @@
+"""What `dd.fit` returns: values, how well they are known, what data cannot tell, and the model with the values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.estimation.profile import profile_interval
+from daedalus.estimation.unseen_directions import BLIND, SHARE, Unseen, unseen_directions
+from daedalus.estimation.weighted_residuals import WeightedResiduals
+from daedalus.model.model import Model
+from daedalus.model.reopened import as_model
+
+if TYPE_CHECKING:
+    import xarray
+
+WAYS = ("linear", "profile")
+
+
+@dataclass(frozen=True)
+class SearchEnd:
+    """How the search for the least squares ended."""
+
+    success: bool
+    message: str
+    evaluations: int
+
+
+class Fit(Mapping[str, float]):
+    """The values that fit the data best; `dd.fit` gives it.
+
+    `fit["L"]` is a value, `fit.std["L"]` its standard deviation. Attributes: `std`, `covariance`, `correlation`,
+    `unidentifiable`, `residuals`, `noise` (given or estimated), `chi_squared`, `degrees_of_freedom`, `probability`,
+    `model`, `success`, `message`, `evaluations`.
+
+    Example
+    -------
+    >>> import daedalus as dd, numpy as np
+    >>> m = dd.Model("decay")
+    >>> x = m.state("x", start=1.0); k = m.parameter("k", 1.0)
+    >>> m.equation(m.der(x), -k * x)
+    >>> times = np.linspace(0, 2, 21)
+    >>> fit = dd.fit(m, {"time": times, "x": np.exp(-0.7 * times)}, free=["k"], noise={"x": 0.01})
+    >>> round(fit["k"], 6), round(fit.std["k"], 4), fit.success
+    (0.7, 0.005, True)
+    """
+
+    def __init__(
+        self,
+        problem: WeightedResiduals,
+        theta: np.ndarray,
+        bounds: tuple[np.ndarray, np.ndarray],
+        estimated: Sequence[str],
+        end: SearchEnd,
+    ) -> None:
+        self._problem, self._theta, self._bounds = problem, theta, bounds
+        self._estimated = tuple(estimated)
+        self.noise = dict(problem.sigma)
+        self.success, self.message, self.evaluations = end.success, end.message, end.evaluations
+
+    # -- values ------------------------------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of what was found."""
+        return [unknown.label for unknown in self._problem.unknowns]
+
+    def __getitem__(self, name: str) -> float:
+        try:
+            return float(self._theta[self.labels.index(name)])
+        except ValueError:
+            raise InputError(f"{name} was not fitted.", f"found were {', '.join(self.labels[:8])}") from None
+
+    def __iter__(self) -> Any:
+        return iter(self.labels)
+
+    def __len__(self) -> int:
+        return len(self._theta)
+
+    @cached_property
+    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
+        """Residuals and their slopes at the values found."""
+        return self._problem.both(self._theta)
+
+    @cached_property
+    def chi_squared(self) -> float:
+        """Σ ((model − data) / σ)², priors included."""
+        return float(np.sum(self._linear[0] ** 2))
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Samples (and priors) less unknowns."""
+        return len(self._linear[0]) - len(self._theta)
+
+    # -- how well they are known -------------------------------------------------------------------------------
+
+    @cached_property
+    def unidentifiable(self) -> list[Unseen]:
+        """Directions of the unknowns that change nothing that is measured, each with a sentence as its text."""
+        return unseen_directions(self._linear[1], self._theta, self.labels)
+
+    @cached_property
+    def _covariance(self) -> np.ndarray:
+        """(JᵀJ)⁻¹; infinite on the diagonal for what data says nothing about."""
+        sizes = np.where(self._theta == 0, 1.0, np.abs(self._theta))
+        _, singular, rows = np.linalg.svd(self._linear[1] * sizes)
+        padded = np.concatenate([singular, np.zeros(len(sizes) - len(singular))])
+        seen = padded > BLIND * max(padded[0], 1e-300)
+        part = rows[seen] / padded[seen][:, None]
+        covariance = (part.T @ part) * sizes[:, None] * sizes[None, :]
+        for row in rows[~seen]:
+            blind = np.flatnonzero(np.abs(row) > SHARE * np.abs(row).max())
+            covariance[blind, blind] = np.inf
+        return covariance
+
+    @cached_property
+    def std(self) -> dict[str, float]:
+        """The standard deviation of each value, infinite where data says nothing about it."""
+        return dict(zip(self.labels, np.sqrt(np.diag(self._covariance)).tolist()))
+
+    @property
+    def covariance(self) -> xarray.DataArray:
+        """The covariance of the values, labelled on both axes."""
+        return self._labelled(self._covariance, "covariance")
+
+    @property
+    def correlation(self) -> xarray.DataArray:
+        """The correlation of the values, labelled on both axes."""
+        spread = np.sqrt(np.diag(self._covariance))
+        return self._labelled(self._covariance / spread[:, None] / spread[None, :], "correlation")
+
+    def _labelled(self, values: np.ndarray, name: str) -> xarray.DataArray:
+        import xarray
+
+        coords = {"name": self.labels, "other": self.labels}
+        return xarray.DataArray(values, dims=("name", "other"), coords=coords, name=name)
+
+    def confidence(self, level: float = 0.95, by: str = "linear") -> dict[str, tuple[float, float]]:
+        """An interval for each value that holds the true one with a probability.
+
+        Parameters
+        ----------
+        level: the probability.
+        by: "linear" takes the model as linear near the values; "profile" follows χ² with all others at their best,
+            which is right where it is not, at some ten to a hundred runs a value.
+        """
+        if not 0 < level < 1 or by not in WAYS:
+            raise InputError("There is no such interval.", f"level={level!r}, by={by!r}", remedy='0.95, by="profile"')
+        q, found = self._quantile(level), {}
+        for k, name in enumerate(self.labels):
+            width = q * self.std[name]
+            if by == "linear" or not np.isfinite(width):
+                found[name] = (self[name] - width, self[name] + width)
+            else:
+                found[name] = profile_interval(self._problem, self._theta, k, width, q, self._bounds)
+        return found
+
+    def _quantile(self, level: float) -> float:
+        from scipy import stats
+
+        if self._estimated and self.degrees_of_freedom > 0:
+            return float(stats.t.ppf(0.5 + level / 2, self.degrees_of_freedom))
+        return float(stats.norm.ppf(0.5 + level / 2))
+
+    # -- how well it fits --------------------------------------------------------------------------------------
+
+    @property
+    def residuals(self) -> list[dict[str, np.ndarray]]:
+        """Data less model for each experiment, by name, (times,) or (times, elements); NaN for missing samples."""
+        found = []
+        for one, curves in zip(self._problem.experiments, self._problem.curves(self._theta)):
+            rows = {name: data - curves[name][0] for name, data in one.measured.items()}
+            found.append({name: row[:, 0] if row.shape[1] == 1 else row for name, row in rows.items()})
+        return found
+
+    @property
+    def probability(self) -> float:
+        """How often noise alone makes χ² as large as this; near zero the model or the noise is wrong. NaN where the
+        noise was estimated from the very residuals."""
+        from scipy import stats
+
+        if self._estimated or self.degrees_of_freedom < 1:
+            return float("nan")
+        return float(stats.chi2.sf(self.chi_squared, self.degrees_of_freedom))
+
+    @property
+    def model(self) -> Model:
+        """The model with the values in it, ready to run; unknowns of single experiments stay as they were written."""
+        twin = as_model(self._problem.model).copy()
+        for unknown, value in zip(self._problem.unknowns, self._theta.tolist()):
+            if unknown.experiment is not None:
+                continue
+            place = self._problem.system.place(unknown.name)
+            stem, position = next(
+                (v, k) for v in twin._variables.values() for k in range(v.size) if v.label(k) == place.element(0).name
+            )
+            start = list(stem.start or (None,) * stem.size)
+            start[position] = value
+            twin._variables[stem.name] = replace(stem, start=tuple(start))
+        return twin
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw data and model over time, one panel a measured name."""
+        from daedalus.display.fit_plot import plot_fit
+
+        return plot_fit(self, ax)
+
+    def __repr__(self) -> str:
+        rows = [f"  {name} = {self[name]:.6g} ± {self.std[name]:.2g}" for name in self.labels]
+        head = f"Fit: χ² = {self.chi_squared:.4g} with {self.degrees_of_freedom} degrees of freedom"
+        told = [f"  {direction}" for direction in self.unidentifiable]
+        return "\n".join([head if self.success else f"{head} ({self.message})", *rows, *told])

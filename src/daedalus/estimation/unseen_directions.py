@@ -1,0 +1,58 @@
+"""Directions of the unknowns that change nothing that is measured, found by the small singular values of ∂r/∂ln θ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+# Sensitivities are as accurate as the run; below this share of the largest singular value nothing is known.
+BLIND = 1e-6
+# Entries of a direction below this share of its largest belong to rounding.
+SHARE = 1e-3
+LARGEST_POWER = 4
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A direction that data says nothing about: relative changes of names, and what of them is seen."""
+
+    names: tuple[str, ...]
+    direction: tuple[float, ...]
+
+    def __str__(self) -> str:
+        if len(self.names) == 1:
+            return f"{self.names[0]} changes nothing that is measured"
+        if len(self.names) == 2 and (powers := _powers(self.direction)) is not None:
+            return f"only {_product(self.names, powers)} is seen"
+        return f"a combination of {', '.join(self.names)} changes nothing that is measured"
+
+
+def unseen_directions(slopes: np.ndarray, theta: np.ndarray, labels: Sequence[str]) -> list[Unseen]:
+    """The directions that data says nothing about, in relative changes of the unknowns."""
+    scaled = slopes * np.where(theta == 0, 1.0, np.abs(theta))
+    singular, rows = np.linalg.svd(scaled)[1:]
+    padded = np.concatenate([singular, np.zeros(len(theta) - len(singular))])
+    found = []
+    for row in rows[padded <= BLIND * max(padded[0], 1e-300)]:
+        signed = row * np.where(theta < 0, -1.0, 1.0)
+        own = np.flatnonzero(np.abs(signed) > SHARE * np.abs(signed).max())
+        found.append(Unseen(tuple(labels[k] for k in own), tuple(float(signed[k]) for k in own)))
+    return found
+
+
+def _powers(direction: tuple[float, ...]) -> tuple[int, int] | None:
+    """Small whole powers a, b such that the product θ₁^a θ₂^b does not change along a direction."""
+    first, second = -direction[1], direction[0]
+    for scale in range(1, LARGEST_POWER + 1):
+        ratio = scale * second / first
+        if abs(ratio - round(ratio)) < 1e-2 and abs(round(ratio)) <= LARGEST_POWER:
+            return scale, round(ratio)
+    return None
+
+
+def _product(names: Sequence[str], powers: tuple[int, int]) -> str:
+    raised = "⁰¹²³⁴"
+    words = [f"{name}{'' if abs(power) == 1 else raised[abs(power)]}" for name, power in zip(names, powers)]
+    return f"{words[0]} {'·' if powers[1] > 0 else '/'} {words[1]}"

@@ -1,0 +1,115 @@
+"""What a fit makes small: (model − data) / σ at every sample, and prior beliefs, with exact derivatives.
+
+r_k = (y(t_k; θ) − y_k) / σ      ∂r_k/∂θ = ∂y/∂θ / σ by the variational equations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
+from daedalus.differentiation.sensitivities import sensitivities
+from daedalus.errors import DaedalusError, InconsistentStartError
+from daedalus.estimation.experiments import Experiment
+from daedalus.initialisation.initialise import initialise
+from daedalus.model.model import Model
+from daedalus.model.system.system import System
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """One number to be found: its name in the model, and the experiment it belongs to (None: all of them)."""
+
+    name: str
+    letter: str
+    experiment: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The name by which the result knows it."""
+        return self.name if self.experiment is None else f"{self.name}, experiment {self.experiment}"
+
+
+@dataclass(eq=False)
+class WeightedResiduals:
+    """Residuals over all experiments as a function of the unknowns."""
+
+    model: Model | System
+    system: System
+    experiments: Sequence[Experiment]
+    unknowns: Sequence[Unknown]
+    sigma: dict[str, float]
+    prior: Mapping[str, tuple[float, float]]
+    start: Mapping[str, object]
+    parameters: Mapping[str, object]
+    options: Mapping[str, Any]
+    _last: tuple[bytes, list[dict[str, tuple[np.ndarray, np.ndarray]]]] | None = field(default=None, init=False)
+
+    def curves(self, theta: np.ndarray) -> list[dict[str, tuple[np.ndarray, np.ndarray]]]:
+        """For each experiment and measured name: values (times, elements) and slopes (times, elements, unknowns)."""
+        key = theta.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, [self._run(k, one, theta) for k, one in enumerate(self.experiments)]
+        return self._last[1]
+
+    def _run(self, number: int, one: Experiment, theta: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        own = [(k, u) for k, u in enumerate(self.unknowns) if u.experiment in (None, number)]
+        start = {**self.start, **{u.name: float(theta[k]) for k, u in own if u.letter == "x"}}
+        parameters = {**self.parameters, **{u.name: float(theta[k]) for k, u in own if u.letter == "p"}}
+        span, names = (float(one.times[0]), float(one.times[-1])), [u.name for _, u in own]
+        options = {**self.options, "inputs": {**self.options.get("inputs", {}), **one.inputs}}
+        try:
+            sens = sensitivities(self.model, span, wrt=names, start=start or None, parameters=parameters, **options)
+        except InconsistentStartError:
+            given = {u.name.split("[")[0] for _, u in own if u.letter == "x"}
+            free = [v.name for v in self.system.of_kind("state") if v.name not in given]
+            moved = initialise(
+                self.model, start, free=free, parameters=parameters, inputs=options["inputs"] or None, time=span[0]
+            )
+            sens = sensitivities(self.model, span, wrt=names, start=moved, parameters=parameters, **options)
+        samples, labels = sens.at(one.times), sens.labels
+        places = [labels.index(name) for name in names]
+        found = {}
+        for name in one.measured:
+            values, slopes = _followed(samples, name)
+            whole = np.zeros((*values.shape, len(self.unknowns)))
+            whole[:, :, [k for k, _ in own]] = slopes[:, :, places]
+            found[name] = values, whole
+        return found
+
+    def both(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """r (samples + priors,) and ∂r/∂θ (samples + priors, unknowns)."""
+        residuals, slopes = [], []
+        for one, curves in zip(self.experiments, self.curves(theta)):
+            for name, data in one.measured.items():
+                seen = np.isfinite(data)
+                values, derivative = curves[name]
+                residuals.append((values - data)[seen] / self.sigma[name])
+                slopes.append(derivative[seen] / self.sigma[name])
+        for k, unknown in enumerate(self.unknowns):
+            if unknown.label in self.prior or unknown.name in self.prior:
+                mean, std = self.prior.get(unknown.label) or self.prior[unknown.name]
+                residuals.append(np.array([(theta[k] - mean) / std]))
+                slopes.append(np.eye(len(theta))[k : k + 1] / std)
+        return np.concatenate(residuals), np.concatenate(slopes)
+
+    def value(self, theta: np.ndarray) -> np.ndarray:
+        """r, infinite where the model cannot be run: the search then takes a shorter step."""
+        try:
+            return self.both(theta)[0]
+        except DaedalusError:
+            count = sum(one.samples for one in self.experiments)
+            priors = sum(u.label in self.prior or u.name in self.prior for u in self.unknowns)
+            return np.full(count + priors, np.inf)
+
+
+def _followed(samples: SensitivitySamples, name: str) -> tuple[np.ndarray, np.ndarray]:
+    states = samples._states(name)
+    if states is not None:
+        return samples.value[:, states[0]], samples._slopes[:, states[0]]
+    what = samples._followed(name)
+    return what.value(samples._point), what.first(samples._point, samples._seeds)

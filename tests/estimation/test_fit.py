@@ -1,0 +1,222 @@
+"""Fits against closed forms, published values and wrong data."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+
+def decay() -> dd.Model:
+    m = dd.Model("decay")
+    x = m.state("x", start=1.0)
+    k, u = m.parameter("k", 1.0), m.input("u")
+    m.equation(m.der(x), -k * x + u)
+    return m
+
+
+TIMES = np.linspace(0.0, 2.0, 21)
+
+
+def test_the_covariance_of_a_linear_problem_is_the_closed_form():
+    m = dd.Model("line")
+    x = m.state("x", start=0.0)
+    a, b = m.parameter("a", 1.0), m.parameter("b", 0.0)
+    m.equation(m.der(x), a + b * m.time)
+    random = np.random.default_rng(1)
+    data = 2.0 * TIMES - 0.5 * TIMES**2 / 2 + 0.1 * random.normal(size=len(TIMES))
+    fit = dd.fit(m, {"time": TIMES, "x": data}, free=["a", "b"], noise={"x": 0.1})
+    basis = np.column_stack([TIMES, TIMES**2 / 2])
+    values, covariance = np.linalg.lstsq(basis, data)[0], 0.01 * np.linalg.inv(basis.T @ basis)
+    np.testing.assert_allclose([fit["a"], fit["b"]], values, rtol=1e-7)
+    np.testing.assert_allclose(fit.covariance, covariance, rtol=1e-6)
+    expected = covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])
+    assert float(fit.correlation.sel(name="a", other="b")) == pytest.approx(expected, rel=1e-6)
+    assert fit.chi_squared == pytest.approx(np.sum((basis @ values - data) ** 2) / 0.01, rel=1e-7)
+    # Of a linear problem the profile is the linear interval.
+    for name, (low, high) in fit.confidence(0.9, by="profile").items():
+        np.testing.assert_allclose((low, high), fit.confidence(0.9)[name], rtol=1e-3)
+
+
+def test_starts_inputs_missing_samples_and_experiments_of_their_own():
+    m = decay()
+
+    def measured(start, drive):
+        x = dd.simulate(m, 2.0, start={"x": start}, inputs={"u": dd.signal(TIMES, drive, "linear")},
+                        parameters={"k": 0.7}, rtol=1e-11, atol=1e-12, save_at=TIMES)["x"]  # fmt: skip
+        x[3:6] = np.nan
+        return {"time": TIMES, "x": x, "u": drive}
+
+    data = [measured(2.0, np.sin(TIMES)), measured(-1.0, np.zeros_like(TIMES))]
+    fit = dd.fit(m, data, free=["k", "x"], per_experiment=["x"])
+    assert fit.labels == ["k", "x, experiment 0", "x, experiment 1"]
+    np.testing.assert_allclose(list(fit.values()), [0.7, 2.0, -1.0], rtol=1e-7)
+    assert np.isnan(fit.residuals[0]["x"][3:6]).all()
+    assert fit.model.freeze().start["p"].tolist() == pytest.approx([0.7])
+
+
+def test_bounds_and_priors():
+    data = {"time": TIMES, "x": np.exp(-0.7 * TIMES)}
+    assert dd.fit(decay(), data, free="k", bounds={"k": (0.8, 2.0)}, inputs={"u": 0.0})["k"] == pytest.approx(0.8)
+    tight = dd.fit(decay(), data, free="k", noise=0.1, prior={"k": (0.9, 1e-4)}, inputs={"u": 0.0})
+    assert tight["k"] == pytest.approx(0.9, abs=1e-3)
+
+
+def test_a_robust_loss_forgives_a_wrong_sample():
+    x = np.exp(-0.7 * TIMES)
+    x[5] = 3.0
+    data = {"time": TIMES, "x": x}
+    plain, robust = (
+        dd.fit(decay(), data, free="k", noise=0.01, loss=loss, inputs={"u": 0.0})["k"] for loss in ("linear", "cauchy")
+    )
+    assert abs(robust - 0.7) < 1e-3 < abs(plain - 0.7)
+
+
+def test_what_data_cannot_tell_is_named():
+    m = dd.Model("pendulum")
+    a, w = m.state("angle", start=0.5), m.state("rate", start=0.0)
+    mass, length, torque = m.parameter("mass", 2.0), m.parameter("length", 0.7), m.parameter("stiffness", 3.0)
+    m.equation(m.der(a), w)
+    m.equation(mass * length**2 * m.der(w), -torque * a)
+    at = dd.simulate(m, 2.0, save_at=TIMES)
+    fit = dd.fit(m, {"time": TIMES, "angle": at["angle"]}, free=["mass", "length"], noise=0.01)
+    assert [str(direction) for direction in fit.unidentifiable] == ["only mass · length² is seen"]
+    assert fit.std["mass"] == np.inf
+    assert "only mass · length² is seen" in repr(fit)
+
+
+def test_the_length_of_a_pendulum_with_a_constraint():
+    """Index 3: the start moves along with the length."""
+
+    def pendulum(length):
+        m = dd.Model("pendulum")
+        L = m.parameter("L", length)
+        q = m.coordinate("q", 2, start=[length * np.sin(0.5), -length * np.cos(0.5)])
+        m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+        m.potential_energy(9.81 * q[1])
+        m.constraint("rod", ca.sumsqr(q) - L**2)
+        return m
+
+    at = dd.simulate(pendulum(1.2), 2.0, save_at=TIMES, rtol=1e-10)
+    fit = dd.fit(pendulum(1.0), {"time": TIMES, "q": at["q"]}, free=["L"], noise=0.01)
+    assert fit["L"] == pytest.approx(1.2, rel=1e-6)
+
+
+def test_estimates_lie_within_their_intervals_at_the_stated_rate():
+    random, inside, draws = np.random.default_rng(7), 0, 200
+    m, exact = decay(), np.exp(-0.7 * TIMES)
+    for _ in range(draws):
+        data = {"time": TIMES, "x": exact + 0.02 * random.normal(size=len(TIMES))}
+        low, high = dd.fit(m, data, free="k", inputs={"u": 0.0}).confidence(0.9)["k"]
+        inside += low <= 0.7 <= high
+    # Three standard deviations of a count of 200 at 0.9.
+    assert abs(inside - 180) < 3 * np.sqrt(200 * 0.9 * 0.1)
+
+
+# -- published fits ----------------------------------------------------------------------------------------------------
+
+
+def test_misra1a():
+    """NIST StRD, https://www.itl.nist.gov/div898/strd/nls/data/misra1a.shtml, y = b1 (1 − exp(−b2 x))."""
+    x = [77.6, 114.9, 141.1, 190.8, 239.9, 289.0, 332.8, 378.4, 434.8, 477.3, 536.8, 593.1, 689.1, 760.0]
+    y = [10.07, 14.73, 17.94, 23.93, 29.61, 35.18, 40.02, 44.82, 50.76, 55.05, 61.01, 66.40, 75.47, 81.78]
+    m = dd.Model("misra1a")
+    volume = m.state("y", start=0.0)
+    b1, b2 = m.parameter("b1", 250.0), m.parameter("b2", 5e-4)
+    m.equation(m.der(volume), b2 * (b1 - volume))
+    fit = dd.fit(m, {"time": [0.0, *x], "y": [np.nan, *y]}, free=["b1", "b2"], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose([fit["b1"], fit["b2"]], [2.3894212918e2, 5.5015643181e-4], rtol=1e-8)
+    np.testing.assert_allclose([fit.std["b1"], fit.std["b2"]], [2.7070075241, 7.2668688436e-6], rtol=1e-6)
+    assert fit.noise["y"] == pytest.approx(1.0187876330e-1, rel=1e-8)
+
+
+def test_lanczos1():
+    """NIST StRD, https://www.itl.nist.gov/div898/strd/nls/data/lanczos1.shtml: three decays, written to 13 digits."""
+    amounts, rates = np.array([0.0951, 0.8607, 1.5576]), np.array([1.0, 3.0, 5.0])
+    x = 0.05 * np.arange(24)
+    m = dd.Model("lanczos")
+    parts = m.state("parts", 3, start=[0.5, 0.7, 3.6])
+    rate = [m.parameter(f"r{k}", value) for k, value in enumerate((0.6, 2.2, 6.0))]
+    m.equation(m.der(parts), -ca.vertcat(*rate) * parts)
+    m.output("y", ca.sum1(parts))
+    data = np.round(np.exp(-np.outer(x, rates)) @ amounts, 12)
+    fit = dd.fit(m, {"time": x, "y": data}, free=["r0", "r1", "r2", "parts"], rtol=1e-12, atol=1e-14, starts=1)
+    order = np.argsort([fit[f"r{k}"] for k in range(3)])
+    np.testing.assert_allclose(np.array([fit[f"r{k}"] for k in range(3)])[order], rates, rtol=1e-5)
+    np.testing.assert_allclose(np.array([fit[f"parts[{k}]"] for k in range(3)])[order], amounts, rtol=1e-4)
+
+
+def test_alpha_pinene():
+    """Box, Hunter, MacGregor, Erjavec 1973; sum of squares of COPS 3.0 (Dolan, Moré, Munson 2004), problem 9."""
+    times = [0.0, 1230.0, 3060.0, 4920.0, 7800.0, 10680.0, 15030.0, 22620.0, 36420.0]
+    shares = np.array(
+        [
+            [100.0, 0.0, 0.0, 0.0, 0.0],
+            [88.35, 7.3, 2.3, 0.4, 1.75],
+            [76.4, 15.6, 4.5, 0.7, 2.8],
+            [65.1, 23.1, 5.3, 1.1, 5.8],
+            [50.4, 32.9, 6.0, 1.5, 9.3],
+            [37.5, 42.7, 6.0, 1.9, 12.0],
+            [25.9, 49.1, 5.9, 2.2, 17.0],
+            [14.0, 57.4, 5.1, 2.6, 21.0],
+            [4.5, 63.1, 3.8, 2.9, 25.7],
+        ]
+    )
+    m = dd.Model("alpha_pinene")
+    y = m.state("y", 5, start=[100.0, 0.0, 0.0, 0.0, 0.0])
+    p = [m.parameter(f"p{k}", 3e-5) for k in range(1, 6)]
+    m.equation(
+        m.der(y),
+        ca.vertcat(
+            -(p[0] + p[1]) * y[0], p[0] * y[0], p[1] * y[0] - (p[2] + p[3]) * y[2] + p[4] * y[4], p[2] * y[2],
+            p[3] * y[2] - p[4] * y[4],
+        ),
+    )  # fmt: skip
+    fit = dd.fit(m, {"time": times, "y": shares}, free=[f"p{k}" for k in range(1, 6)], noise=1.0)
+    assert fit.chi_squared == pytest.approx(19.8722, abs=1e-3)
+    np.testing.assert_allclose(list(fit.values()), [5.9259e-5, 2.9634e-5, 2.0473e-5, 2.7449e-4, 3.9980e-5], rtol=2e-3)
+
+
+# -- wrong data --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"time": TIMES, "y": TIMES}, "No column is a variable of the model."),
+        ({"t": TIMES, "x": TIMES}, "The data has no column 'time'."),
+        ({"time": TIMES, "x": np.full(21, np.nan)}, "All samples are missing."),
+        ({"time": TIMES[::-1], "x": TIMES}, "The times do not increase."),
+        ({"time": [0.0], "x": [1.0]}, "The data has one sample."),
+        ([], "There is no data to fit to."),
+        (3.0, "The data is of no kind that can be read."),
+    ],
+)
+def test_wrong_data_is_told(data, text):
+    with pytest.raises(dd.InputError) as caught:
+        dd.fit(decay(), data, free=["k"], inputs={"u": 0.0})
+    assert caught.value.what == text
+
+
+def test_frames_datasets_and_files_are_read(tmp_path):
+    pandas, xarray = pytest.importorskip("pandas"), pytest.importorskip("xarray")
+    x = np.exp(-0.7 * TIMES)
+    frame = pandas.DataFrame({"time": TIMES, "x": x})
+    frame.to_csv(tmp_path / "run.csv", index=False)
+    dataset = xarray.Dataset({"x": ("time", x)}, coords={"time": TIMES})
+    for data in (frame, frame.set_index("time"), dataset, tmp_path / "run.csv"):
+        assert dd.fit(decay(), data, free="k", inputs={"u": 0.0})["k"] == pytest.approx(0.7, rel=1e-7)
+
+
+def test_unknowns_that_cannot_be_found_are_refused():
+    data = {"time": TIMES, "x": TIMES}
+    with pytest.raises(dd.InputError, match="u cannot be fitted"):
+        dd.fit(decay(), data, free=["u"])
+    with pytest.raises(dd.InputError, match=r"bounds= has L, which is not free"):
+        dd.fit(decay(), data, free=["k"], bounds={"L": (0, 1)}, inputs={"u": 0.0})
+
+
+def test_a_plot_shows_data_and_model():
+    pytest.importorskip("matplotlib")
+    figure = dd.fit(decay(), {"time": TIMES, "x": np.exp(-0.7 * TIMES)}, free="k", inputs={"u": 0.0}).plot()
+    assert len(figure.axes[0].lines) == 2
