@@ -81,6 +81,7 @@ _PLACES = {
     "optimisation.result.plan": "Plan",
     "estimation.fit": "fit",
     "estimation.fit_result": "Fit",
+    "estimation.estimator": "Estimator",
     "display.comparison_plot": "compare",
     "display.motion.animation": "Animation",
     "display.report.report_page": "report",

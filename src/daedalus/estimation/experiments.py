@@ -76,14 +76,15 @@ def _columns(data: object, time: str) -> dict[str, Any]:
         import pandas
 
         data = pandas.read_csv(data)
+    table: Any = data
     if isinstance(data, Mapping) and not hasattr(data, "data_vars"):
         return {str(name): values for name, values in data.items()}
-    if hasattr(data, "data_vars"):  # xarray: times are a coordinate
-        names = [*data.data_vars, *([time] if time in data.coords else [])]
-        return {str(name): np.asarray(data[name]) for name in names}  # type: ignore[index]
-    if hasattr(data, "columns"):
-        found = {str(name): np.asarray(data[name]) for name in data.columns}  # type: ignore[index]
-        index = getattr(data, "index", None)
+    if hasattr(table, "data_vars"):  # xarray: times are a coordinate
+        names = [*table.data_vars, *([time] if time in table.coords else [])]
+        return {str(name): np.asarray(table[name]) for name in names}
+    if hasattr(table, "columns"):
+        found = {str(name): np.asarray(table[name]) for name in table.columns}
+        index = getattr(table, "index", None)
         return {time: np.asarray(index), **found} if index is not None and index.name == time else found
     raise InputError(
         "The data is of no kind that can be read.",

@@ -13,7 +13,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.estimation.experiments import Experiment, read_experiments
 from daedalus.estimation.fit_result import Fit, SearchEnd
-from daedalus.estimation.weighted_residuals import Unknown, WeightedResiduals
+from daedalus.estimation.weighted_residuals import FreeValue, WeightedResiduals
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
@@ -101,7 +101,7 @@ def fit(
 
 def _unknowns(
     system: System, free: str | Sequence[str], per_experiment: str | Sequence[str], experiments: int
-) -> list[Unknown]:
+) -> list[FreeValue]:
     names = [free] if isinstance(free, str) else list(free)
     own = {per_experiment} if isinstance(per_experiment, str) else set(per_experiment)
     found = []
@@ -116,7 +116,7 @@ def _unknowns(
         for k in range(len(place.positions)):
             label = place.element(k).name if len(place.positions) > 1 else place.name
             numbers = range(experiments) if name in own and experiments > 1 else (None,)
-            found += [Unknown(label, place.letter, number) for number in numbers]
+            found += [FreeValue(label, place.letter, number) for number in numbers]
     if not found:
         raise InputError("Nothing is free.", "free= is empty", remedy='free=["L"]')
     return found
@@ -165,7 +165,7 @@ def _estimate_noise(problem: WeightedResiduals, theta: np.ndarray, names: Sequen
 
 
 def _checked_pairs(
-    pairs: Mapping[str, tuple[float, float]] | None, unknowns: Sequence[Unknown], word: str
+    pairs: Mapping[str, tuple[float, float]] | None, unknowns: Sequence[FreeValue], word: str
 ) -> dict[str, tuple[float, float]]:
     known = {u.name for u in unknowns} | {u.label for u in unknowns}
     for name, pair in (pairs or {}).items():
@@ -179,7 +179,7 @@ def _checked_pairs(
 
 
 def _first(
-    system: System, unknowns: Sequence[Unknown], start: Mapping[str, object], parameters: Mapping[str, object]
+    system: System, unknowns: Sequence[FreeValue], start: Mapping[str, object], parameters: Mapping[str, object]
 ) -> np.ndarray:
     """Where the search begins: given values before those of the model."""
     p = parameter_values(system, parameters)
@@ -195,7 +195,7 @@ def _first(
 
 
 def _limits(
-    unknowns: Sequence[Unknown], bounds: Mapping[str, tuple[float | None, float | None]] | None
+    unknowns: Sequence[FreeValue], bounds: Mapping[str, tuple[float | None, float | None]] | None
 ) -> tuple[np.ndarray, np.ndarray]:
     pairs = _checked_pairs(bounds, unknowns, "bounds")  # type: ignore[arg-type]
     low, high = np.full(len(unknowns), -np.inf), np.full(len(unknowns), np.inf)
@@ -237,13 +237,14 @@ def _search(
     """One search from theta; an interrupt ends it with the best so far."""
     from scipy.optimize import least_squares
 
-    best = [np.inf, theta]
+    best, least = theta, np.inf
 
     def residuals(point: np.ndarray) -> np.ndarray:
+        nonlocal best, least
         found = problem.value(point)
         cost = float(np.sum(found**2))
-        if cost < best[0]:
-            best[:] = cost, np.array(point)
+        if cost < least:
+            best, least = np.array(point), cost
         return found
 
     try:
@@ -252,7 +253,7 @@ def _search(
             loss=loss, ftol=1e-14, xtol=1e-11, gtol=1e-14, max_nfev=200 * len(theta),
         )  # fmt: skip
     except KeyboardInterrupt:
-        return np.asarray(best[1]), SearchEnd(False, "interrupted by the user", 0)
+        return best, SearchEnd(False, "interrupted by the user", 0)
     theta = _polished(problem, done.x, limits) if loss == "linear" and done.status > 0 else done.x
     return theta, SearchEnd(bool(done.status > 0), str(done.message), int(done.nfev))
 

@@ -37,7 +37,7 @@ def unseen_directions(slopes: np.ndarray, theta: np.ndarray, labels: Sequence[st
     found = []
     for row in rows[padded <= BLIND * max(padded[0], 1e-300)]:
         signed = row * np.where(theta < 0, -1.0, 1.0)
-        own = np.flatnonzero(np.abs(signed) > SHARE * np.abs(signed).max())
+        own = np.flatnonzero(np.abs(signed) > SHARE * np.abs(signed).max()).tolist()
         found.append(Unseen(tuple(labels[k] for k in own), tuple(float(signed[k]) for k in own)))
     return found
 

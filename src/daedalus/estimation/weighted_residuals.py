@@ -21,7 +21,7 @@ from daedalus.model.system.system import System
 
 
 @dataclass(frozen=True)
-class Unknown:
+class FreeValue:
     """One number to be found: its name in the model, and the experiment it belongs to (None: all of them)."""
 
     name: str
@@ -41,7 +41,7 @@ class WeightedResiduals:
     model: Model | System
     system: System
     experiments: Sequence[Experiment]
-    unknowns: Sequence[Unknown]
+    unknowns: Sequence[FreeValue]
     sigma: dict[str, float]
     prior: Mapping[str, tuple[float, float]]
     start: Mapping[str, object]

@@ -1,0 +1,93 @@
+"""Estimators against the textbook filter of a linear plant, on constraints, and with missing measurements."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import daedalus as dd
+
+EVERY = 0.1
+
+
+def oscillator() -> dd.Model:
+    m = dd.Model("oscillator")
+    x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -2.0 * x - 0.3 * v + u)
+    return m
+
+
+def textbook(measured, drive):
+    """The Kalman filter of the oscillator; noise over an interval by Van Loan's matrix."""
+    A, B, Q = np.array([[0, 1], [-2.0, -0.3]]), np.array([0.0, 1.0]), np.diag([0.0, 0.05])
+    large = expm(np.block([[-A, Q], [np.zeros((2, 2)), A.T]]) * EVERY)
+    F, H, R = large[2:, 2:].T, np.array([[1.0, 0.0]]), 0.01
+    Qd = F @ large[:2, 2:]
+    G = np.linalg.solve(A, (F - np.eye(2)) @ B)
+    x, P, found = np.zeros(2), np.eye(2), []
+    for k, y in enumerate(measured):
+        if k:
+            x, P = F @ x + G * drive[k - 1], F @ P @ F.T + Qd
+        if np.isfinite(y):
+            gain = P @ H.T / (H @ P @ H.T + R)
+            x, P = x + gain[:, 0] * (y - x[0]), (np.eye(2) - gain @ H) @ P
+        found.append(x)
+    return np.array(found), P
+
+
+@pytest.mark.parametrize("kind", ["ekf", "mhe"])
+def test_a_linear_plant_has_the_textbook_filter(kind):
+    random = np.random.default_rng(3)
+    drive, measured = np.sin(0.4 * np.arange(15)), random.normal(size=15)
+    measured[4] = np.nan
+    estimator = dd.Estimator(
+        oscillator(), ["x"], start_covariance=1.0, process_noise={"v": 0.05}, measurement_noise=0.01, kind=kind,
+        every=EVERY, horizon=4, inputs={"u": 0.0},
+    )  # fmt: skip
+    found = np.array([estimator([y], [u]) for y, u in zip(measured, drive)])
+    expected, covariance = textbook(measured, drive)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(estimator.covariance, covariance, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["ekf", "mhe"])
+def test_estimates_of_a_pendulum_lie_on_its_rod(kind):
+    m = dd.Model("pendulum")
+    q = m.coordinate("q", 2, start=[1.0, 0.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    m.constraint("rod", ca.sumsqr(q) - 1)
+    times = EVERY * np.arange(12)
+    true = dd.simulate(m, times[-1], start={"q": [np.cos(0.1), np.sin(0.1)]}, save_at=times)["q"]
+    estimator = dd.Estimator(
+        m, ["q[0]"], start_covariance=0.1, process_noise=1e-6, measurement_noise=1e-4, kind=kind, every=EVERY, horizon=3
+    )
+    rows = np.array([estimator([value])[:2] for value in true[:, 0]])
+    assert np.abs(np.sum(rows**2, axis=1) - 1).max() < 1e-12
+    assert np.abs(rows[-4:] - true[-4:]).max() < 0.02
+
+
+def test_a_quaternion_is_corrected_in_its_tangent_space():
+    m = dd.Model("top")
+    m.body("top", 1.0, np.diag([0.1, 0.2, 0.3]), "quaternion", angular_velocity=[0.3, 1.0, 0.2])
+    estimator = dd.Estimator(
+        m, ["top.quaternion"], start_covariance=0.01, measurement_noise=1e-4, process_noise=1e-6, every=0.05
+    )
+    labels = estimator.labels["x"]
+    places = [labels.index(f"top.quaternion[{k}]") for k in range(4)]
+    true = dd.simulate(m, 0.3, save_at=np.linspace(0, 0.3, 7))["top.quaternion"]
+    for row in true:
+        x = estimator(row + 0.01)
+        quaternion = x[places]
+        assert abs(quaternion @ quaternion - 1) < 1e-12
+    assert np.abs(quaternion - true[-1]).max() < 0.02
+
+
+def test_wrong_arguments_are_told():
+    with pytest.raises(dd.InputError, match="no estimator"):
+        dd.Estimator(oscillator(), ["x"], kind="ukf", inputs={"u": 0.0})
+    with pytest.raises(dd.InputError, match="process_noise= has y"):
+        dd.Estimator(oscillator(), ["x"], process_noise={"y": 1.0}, inputs={"u": 0.0})
+    with pytest.raises(dd.InputError, match="measurements do not fit"):
+        dd.Estimator(oscillator(), ["x"], inputs={"u": 0.0})([1.0, 2.0])
