@@ -275,6 +275,15 @@ class Program:
         listener: Callable[[int, float, float, float], bool] | None,
         feasible: float,
     ) -> dict[str, Any]: ...
+    def fatrop(
+        self,
+        addresses: dict[str, int],
+        p: Array,
+        bounds: Sequence[Array],
+        begin: Sequence[Array],
+        tables: dict[str, np.ndarray],
+        options: dict[str, object],
+    ) -> dict[str, Any]: ...
 
 class Flow:
     def __init__(self, lists: dict[str, object]) -> None: ...

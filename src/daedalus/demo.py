@@ -20,10 +20,13 @@ def run_demo(folder: Path) -> None:
     swing = _swing(console)
     circling = _circle(console)
     many = _sweep(console)
+    plan = _choose(console)
     picture, data = folder / "demo.png", folder / "pendulum.nc"
     _draw(flight, swing, circling, many, picture)
     circling.save(data)
+    plan.plot(["position", "angle", "torque"]).savefig(folder / "delta_robot.png", dpi=130)
     console.print(f"\nLook at [bold]{picture}[/bold]; the third run is in {data} (dd.load reads it).")
+    console.print(f"The robot's plan is drawn in [bold]{folder / 'delta_robot.png'}[/bold].")
 
 
 def _fly(console: Any) -> Any:
@@ -93,6 +96,21 @@ def _sweep(console: Any) -> Any:
     en = dd.sweep(model, 20.0, over={name: np.linspace(0.1, 4.0, 24)}, save_at=np.linspace(0, 20, 600))
     console.print(f"   {en} in {1e3 * (time.perf_counter() - begin):.0f} ms")
     return en
+
+
+def _choose(console: Any) -> Any:
+    """Inputs that are chosen: a robot of index 3 picks and places."""
+    from daedalus import catalogue
+
+    console.print("5. A delta robot picks and places: torques chosen, index 3, all twelve end values given")
+    begin = time.perf_counter()
+    problem = catalogue.load("delta_robot").problem
+    assert problem is not None
+    plan = problem.solve(progress=False)
+    seconds = time.perf_counter() - begin
+    console.print(f"   {plan.status} after {plan.iterations} iterations in {1e3 * seconds:.0f} ms; {plan.notes[-1]}")
+    console.print(f"   replayed by the adaptive integrator: off by {plan.replay().largest:.0e} of a state's size")
+    return plan
 
 
 def _draw(flight: Any, swing: Any, circling: Any, many: Any, picture: Path) -> None:

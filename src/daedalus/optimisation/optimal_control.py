@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.differentiation.differentiable_system import flowing_system
 from daedalus.errors import InputError
+from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.expressions import as_expression, column, symbol_key
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
@@ -258,14 +259,19 @@ class OptimalControl:
         points: str = "radau",
         most_iterations: int = 3000,
         mesh_tolerance: float | None = None,
+        step_method: str | Tableau = "rk4",
+        steps: int = 2,
         options: Mapping[str, Any] | None = None,
     ) -> Plan:
         """Find the plan.
 
         Parameters
         ----------
-        method: "collocation", polynomials that obey the equations at `degree` points of every interval.
-        solver: "ipopt", or "auto", which chooses.
+        method: "collocation", polynomials that obey the equations at `degree` points of every interval, or "shooting",
+            where `steps` steps of `step_method` (a name of `dd.flow`) take each node to the next; conditions that hold
+            everywhere are then asked for at the nodes.
+        solver: "ipopt", or "fatrop", which goes through the intervals one by one and hands over to IPOPT where that
+            fails or conditions join distant instants; "auto" takes fatrop for shooting and IPOPT for collocation.
         degree: of the polynomials; points: "radau", whose last point is the next node, or "legendre".
         hessian: "exact", or "gauss_newton", which leaves out the curvature of conditions and of costs that are squares.
         tolerance: to which the conditions of optimality are met, 1e-8 by default.
@@ -279,7 +285,7 @@ class OptimalControl:
         """
         settings = SolveSettings(
             method, solver, degree, points, hessian, tolerance, time_limit, progress, most_iterations, mesh_tolerance,
-            dict(options or {}),
+            step_method, steps, dict(options or {}),
         )  # fmt: skip
         if self._solving is None or not self._solving.fits(settings):
             self._solving = Solving(self.model, self._description, settings)

@@ -6,11 +6,15 @@ from copy import copy
 
 import numpy as np
 
+from daedalus.errors import SolverError
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.program.fatrop import solve_with_fatrop
 from daedalus.optimisation.program.ipopt import solve_with_ipopt
+from daedalus.optimisation.program.program_outcome import ProgramOutcome
+from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
@@ -21,7 +25,10 @@ from daedalus.optimisation.transcription.collocation_points import collocation_p
 from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds, first_guess, fixed_states
+from daedalus.optimisation.transcription.shooting import shoot, shooting_stage
 
+# After so many iterations IPOPT takes over, whose filter is harder to lose.
+MOST_BY_STAGES = 300
 # Meshes are refined at most so often.
 MOST_MESHES = 12
 
@@ -33,7 +40,9 @@ class Solving:
         self, model: Model | System, description: Description, settings: SolveSettings, shares: np.ndarray | None = None
     ) -> None:
         self.model, self.description, self.structure = model, description, settings.structure
-        self.stage = stage_of(description)
+        self.settings, self.stagewise = settings, _goes_by_stages(settings)
+        self.gauss_newton = settings.hessian == "gauss_newton"
+        self.stage = self._stage(description)
         self.kept = kept_quantities(description)
         self.ends = reference_ends(description, self.kept)
         self.scheme = collocation_points(settings.points, settings.degree)
@@ -45,11 +54,17 @@ class Solving:
 
     def transcribed(self, stage: ProblemStage) -> Transcription:
         """A stage on the mesh of this problem."""
-        return transcribe(stage, self.scheme, self.shares, self.ends, self.kept)
+        if self.settings.method == "shooting":
+            method, steps = self.settings.step_method, self.settings.steps
+            return shoot(stage, method, steps, self.shares, self.ends, self.kept, self.stagewise, self.gauss_newton)
+        return transcribe(stage, self.scheme, self.shares, self.ends, self.kept, self.stagewise, self.gauss_newton)
 
     def again(self, description: Description) -> Transcription:
         """A changed problem on the same mesh."""
-        return self.transcribed(stage_of(description))
+        return self.transcribed(self._stage(description))
+
+    def _stage(self, description: Description) -> ProblemStage:
+        return shooting_stage(description) if self.settings.method == "shooting" else stage_of(description)
 
     def fits(self, settings: SolveSettings) -> bool:
         """Whether the program is the one that these settings need."""
@@ -71,12 +86,27 @@ class Solving:
             plan = solving._search(settings)
         return plan
 
-    def _search(self, settings: SolveSettings) -> Plan:
-        program = self.transcription.program
+    def _by_stages(self, settings: SolveSettings) -> tuple[ProgramOutcome | None, str]:
+        """What fatrop finds, or None and why."""
+        layout, program = self.transcription.layout, self.transcription.program
+        stages = layout.stages
+        structure = None if stages is None else stage_structure(program, *stages)
+        if structure is None:
+            return None, "some condition joins instants that do not follow each other"
+        try:
+            outcome = solve_with_fatrop(
+                program, structure, self.begin, tolerance=settings.accuracy,
+                most_iterations=min(settings.most_iterations, MOST_BY_STAGES),
+            )  # fmt: skip
+        except SolverError as error:
+            return None, error.what
+        return (outcome, "") if outcome.success else (None, "it did not converge")
+
+    def _with_ipopt(self, settings: SolveSettings) -> ProgramOutcome:
         listener = listener_of(settings.progress, self.description.system.name)
         try:
-            outcome = solve_with_ipopt(
-                program,
+            return solve_with_ipopt(
+                self.transcription.program,
                 self.begin,
                 tolerance=settings.accuracy,
                 most_iterations=settings.most_iterations,
@@ -87,7 +117,23 @@ class Solving:
         finally:
             if isinstance(listener, IterationLine):
                 listener.close()
+
+    def _search(self, settings: SolveSettings) -> Plan:
+        program, notes = self.transcription.program, []
+        outcome = None
+        if self.stagewise:
+            outcome, reason = self._by_stages(settings)
+            if outcome is None and settings.solver == "fatrop":
+                notes.append(f"ipopt took over from fatrop: {reason}")
+        if outcome is None:
+            outcome = self._with_ipopt(settings)
+        self.transcription.notes = [*self.transcription.notes, *notes]
         return Plan(self.model, self.transcription, outcome, program.parameters, self.begin, self.again)
+
+
+def _goes_by_stages(settings: SolveSettings) -> bool:
+    """Whether fatrop is tried: where it is asked for, and for shooting, whose stages are small."""
+    return settings.solver == "fatrop" or (settings.solver == "auto" and settings.method == "shooting")
 
 
 def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceEnds:

@@ -16,11 +16,14 @@
 
 namespace daedalus::programs {
 
-// One function at `count` places; tables hold one row a place.
+// One function at `count` places; tables hold one row a place. Where a function has several inputs, these are parts of v
+// in turn; of several outputs those that are wanted stand behind each other.
 struct MappedBlock {
     const Function* value = nullptr;   // (v) -> results
     const Function* first = nullptr;   // (v) -> nonzeros of the Jacobian
-    const Function* second = nullptr;  // (v, multipliers) -> nonzeros of the lower half of the Hessian; may be missing
+    const Function* second = nullptr;  // (v, multipliers) -> nonzeros of the Hessian; may be missing
+    std::vector<char> first_wanted, second_wanted;  // outputs that are wanted, one flag each
+    std::size_t multiplier_input = 1;               // which input of `second` the multipliers are
     std::size_t count = 0, arguments = 0, results = 0, first_entries = 0, second_entries = 0;
     std::vector<int> sources;          // of the arguments, in (w, p)
     std::vector<int> rows;             // of g; as many as g has rows means the objective
@@ -100,6 +103,8 @@ public:
     const Program& program() const { return program_; }
 
 private:
+    static constexpr std::size_t no_multipliers = static_cast<std::size_t>(-1);
+
     struct Callers {
         std::unique_ptr<Caller> value, first, second;
     };
@@ -121,8 +126,25 @@ private:
         for (std::size_t k = 0; k < block.arguments; ++k) arguments_[k] = source_[std::size_t(from[k])];
     }
 
+    // Inputs are parts of v in turn, but for the multipliers; outputs that are not wanted are not computed.
+    void connect(Call& call, std::size_t multiplier_input, const std::vector<char>& wanted) {
+        const Function& function = *call.function;
+        const double* argument = arguments_.data();
+        for (std::size_t i = 0; i < function.size_in.size(); ++i) {
+            const bool own = i != multiplier_input;
+            call.arg[i] = own ? argument : multipliers_.data();
+            if (own) argument += function.size_in[i];
+        }
+        double* result = results_.data();
+        for (std::size_t i = 0; i < function.size_out.size(); ++i) {
+            const bool use = wanted.empty() || wanted[i];
+            call.res[i] = use ? result : nullptr;
+            if (use) result += function.size_out[i];
+        }
+    }
+
     bool add_values(const MappedBlock& block, Call& call) {
-        call.arg[0] = arguments_.data(), call.res[0] = results_.data();
+        connect(call, no_multipliers, {});
         for (std::size_t place = 0; place < block.count; ++place) {
             gather(block, place);
             if (evaluate(call) != 0) return false;
@@ -134,7 +156,7 @@ private:
     }
 
     bool add_first(const MappedBlock& block, Call& call) {
-        call.arg[0] = arguments_.data(), call.res[0] = results_.data();
+        connect(call, no_multipliers, block.first_wanted);
         for (std::size_t place = 0; place < block.count; ++place) {
             gather(block, place);
             if (evaluate(call) != 0) return false;
@@ -146,7 +168,7 @@ private:
     }
 
     bool add_second(const MappedBlock& block, Call& call, double factor, const double* multipliers, double* out) {
-        call.arg[0] = arguments_.data(), call.arg[1] = multipliers_.data(), call.res[0] = results_.data();
+        connect(call, block.multiplier_input, block.second_wanted);
         const int objective = int(program_.rows);
         for (std::size_t place = 0; place < block.count; ++place) {
             gather(block, place);

@@ -2,7 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "program/ipopt.hpp"
+#include "program/fatrop.hpp"
 #include "python/interpreter_lock.hpp"
 #include "python/python_function.hpp"
 
@@ -43,6 +43,19 @@ const Function* function_of(PythonProgram& self, nb::handle object) {
     return &nb::cast<PythonFunction&>(object).core;
 }
 
+std::vector<char> flags(nb::handle object, const Function& function) {
+    const Table table = nb::cast<Table>(object);
+    if (table.size() != function.size_out.size()) throw nb::value_error("one flag for every output is needed");
+    return {table.data(), table.data() + table.size()};
+}
+
+std::size_t wanted_entries(const Function& function, const std::vector<char>& wanted) {
+    std::size_t count = 0;
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+        if (wanted[k]) count += static_cast<std::size_t>(function.size_out[k]);
+    return count;
+}
+
 void add_block(PythonProgram& self, nb::dict given) {
     Program& core = self.core;
     MappedBlock block;
@@ -51,10 +64,13 @@ void add_block(PythonProgram& self, nb::dict given) {
     block.second = function_of(self, given["second"]);
     if (!block.value || !block.first) throw nb::value_error("a block needs its function and the first derivatives");
     block.count = nb::cast<std::size_t>(given["count"]);
-    block.arguments = static_cast<std::size_t>(block.value->size_in.at(0));
+    block.first_wanted = flags(given["first_wanted"], *block.first);
+    if (block.second) block.second_wanted = flags(given["second_wanted"], *block.second);
+    block.multiplier_input = nb::cast<std::size_t>(given["multiplier_input"]);
+    for (const long long size : block.value->size_in) block.arguments += static_cast<std::size_t>(size);
     block.results = static_cast<std::size_t>(block.value->size_out.at(0));
-    block.first_entries = static_cast<std::size_t>(block.first->size_out.at(0));
-    block.second_entries = block.second ? static_cast<std::size_t>(block.second->size_out.at(0)) : 0;
+    block.first_entries = wanted_entries(*block.first, block.first_wanted);
+    block.second_entries = block.second ? wanted_entries(*block.second, block.second_wanted) : 0;
     block.sources = integers(given["sources"], block.count * block.arguments);
     block.rows = integers(given["rows"], block.count * block.results);
     block.weights = numbers(given["weights"], block.count * block.results);
@@ -221,6 +237,57 @@ nb::dict ipopt(const PythonProgram& self, nb::dict addresses, nb::object p, nb::
     return outcome_as_dict(outcome, point, told.kept.interrupted);
 }
 
+FatropLibrary fatrop_at(nb::dict addresses) {
+    FatropLibrary library;
+    point_at(library.create, addresses, "fatrop_ocp_c_create");
+    point_at(library.solve, addresses, "fatrop_ocp_c_solve");
+    point_at(library.set_double, addresses, "fatrop_ocp_c_set_option_double");
+    point_at(library.set_int, addresses, "fatrop_ocp_c_set_option_int");
+    point_at(library.primal, addresses, "fatrop_ocp_c_get_primal");
+    point_at(library.dual, addresses, "fatrop_ocp_c_get_dual");
+    point_at(library.dims, addresses, "fatrop_ocp_c_get_dims");
+    point_at(library.stats, addresses, "fatrop_ocp_c_get_stats");
+    point_at(library.destroy, addresses, "fatrop_ocp_c_destroy");
+    point_at(library.pack, addresses, "blasfeo_pack_dmat");
+    return library;
+}
+
+std::vector<int> table_of(nb::dict tables, const char* name) {
+    const Table table = nb::cast<Table>(tables[name]);
+    return {table.data(), table.data() + table.size()};
+}
+
+StageStructure stages_of(const Program& core, nb::dict tables) {
+    StageStructure stages{table_of(tables, "nu"),         table_of(tables, "nx"),
+                          table_of(tables, "order"),      table_of(tables, "equation"),
+                          table_of(tables, "inequality"), table_of(tables, "step"),
+                          table_of(tables, "equation_start"), table_of(tables, "inequality_start"),
+                          table_of(tables, "step_start")};
+    if (stages.order.size() != core.variables) throw nb::value_error("every variable belongs to one stage");
+    std::size_t rows = stages.steps.size();
+    for (const int row : stages.equations) rows += row >= 0;
+    for (const int row : stages.inequalities) rows += row >= 0;
+    if (rows != core.rows) throw nb::value_error("every row belongs to one stage");
+    return stages;
+}
+
+nb::dict fatrop(const PythonProgram& self, nb::dict addresses, nb::object p, nb::sequence bounds, nb::sequence begin,
+                nb::dict tables, nb::dict options) {
+    const std::vector<double> given = to_vector(Doubles(p));
+    const FatropLibrary library = fatrop_at(addresses);
+    const ProgramBounds limits = read_bounds(self.core, bounds);
+    const StageStructure stages = stages_of(self.core, tables);
+    ProgramPoint point = read_point(self.core, begin);
+    const SolverOptions chosen = read_options(options);
+    Evaluation evaluation = evaluation_of(self, given);
+    ProgramOutcome outcome;
+    {
+        const LockReleased released;
+        outcome = FatropRun(library, evaluation, limits, stages, point).solve(chosen);
+    }
+    return outcome_as_dict(outcome, point, false);
+}
+
 int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
@@ -252,7 +319,8 @@ void bind_program(nb::module_& module) {
         .def("first", first, "x"_a, "p"_a)
         .def("second", second, "x"_a, "p"_a, "factor"_a, "multipliers"_a)
         .def("ipopt", ipopt, "addresses"_a, "p"_a, "bounds"_a, "begin"_a, "options"_a, "listener"_a.none(),
-             "feasible"_a);
+             "feasible"_a)
+        .def("fatrop", fatrop, "addresses"_a, "p"_a, "bounds"_a, "begin"_a, "tables"_a, "options"_a);
 }
 
 }  // namespace daedalus

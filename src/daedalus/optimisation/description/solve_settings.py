@@ -31,6 +31,8 @@ class SolveSettings:
     progress: Any = None
     most_iterations: int = 3000
     mesh_tolerance: float | None = None
+    step_method: Any = "rk4"
+    steps: int = 2
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -48,7 +50,8 @@ class SolveSettings:
     @property
     def structure(self) -> tuple[object, ...]:
         """What the program depends on; the rest only changes how it is searched."""
-        return self.method, self.degree, self.points, self.hessian
+        by_stages = self.solver == "fatrop" or (self.solver == "auto" and self.method == "shooting")
+        return self.method, self.degree, self.points, self.hessian, self.step_method, self.steps, by_stages
 
     @property
     def accuracy(self) -> float:

@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import elements, symbol_key
+from daedalus.optimisation.program.gauss_newton import gauss_newton_curvature
 from daedalus.optimisation.program.mapped_functions import MappedFunctions, mapped_functions
 
 OBJECTIVE = -1
@@ -45,6 +46,7 @@ class Draft:
     parameters: list[np.ndarray] = field(default_factory=list)
     blocks: list[PlacedBlock] = field(default_factory=list)
     linear: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
+    gauss_newton: bool = False  # leave out the curvature of conditions
     _variables: int = 0
     _rows: int = 0
     _parameters: int = 0
@@ -94,17 +96,19 @@ class Draft:
         spread = np.broadcast_arrays(np.asarray(rows), np.asarray(columns), np.asarray(values, dtype=float))
         self.linear.append((spread[0].ravel(), spread[1].ravel(), spread[2].ravel()))
 
-    def add_block(
-        self, results: ca.SX, bindings: Sequence[Binding], rows: np.ndarray, weights: object = 1.0,
-        functions: tuple[ca.SX, ca.SX] | None = None,
-    ) -> None:  # fmt: skip
-        """Add weight · r(v) to rows (places, results), at every place of the bindings.
-
-        functions: an approximation of the curvature, see `mapped_functions`.
-        """
+    def add_block(self, results: ca.SX, bindings: Sequence[Binding], rows: np.ndarray, weights: object = 1.0) -> None:
+        """Add weight · r(v) to rows (places, results), at every place of the bindings."""
         arguments, sources = bound_arguments(results, bindings, len(rows))
-        compiled = mapped_functions(results, arguments, functions)
-        self.blocks.append(PlacedBlock(compiled, sources, rows, np.broadcast_to(np.asarray(weights), rows.shape)))
+        curvature = None
+        if self.gauss_newton:
+            curvature = gauss_newton_curvature(results, arguments, (rows[0] == OBJECTIVE).tolist())
+        compiled = mapped_functions(results, arguments, curvature)
+        self.add_functions(compiled, sources, rows, weights)
+
+    def add_functions(self, functions: MappedFunctions, sources: np.ndarray, rows: np.ndarray, weights: object) -> None:
+        """Add functions that are compiled already."""
+        spread = np.broadcast_to(np.asarray(weights, dtype=float), rows.shape)
+        self.blocks.append(PlacedBlock(functions, sources, rows, spread))
 
 
 def bound_arguments(results: ca.SX, bindings: Sequence[Binding], places: int) -> tuple[ca.SX, np.ndarray]:

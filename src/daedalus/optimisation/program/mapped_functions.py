@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
 
 from daedalus.compilation import compile_function
-from daedalus.compilation.compiled import Compiled
+
+
+class CallableFunction(Protocol):
+    """Something with a core function: compiled formulas, or a part of a flow."""
+
+    @property
+    def core(self) -> Any:
+        """The function that the core calls."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -16,20 +25,20 @@ class MappedFunctions:
     """r(v), the nonzeros of ∂r/∂v, and those of the lower half of ∇²(μᵀr).
 
     first_row, first_column: where the nonzeros of the Jacobian are; second_row, second_column: those of the Hessian.
+    first_wanted, second_wanted: which outputs of the functions these are; multiplier_input: which input of the second
+    derivatives μ is.
     """
 
-    value: Compiled
-    first: Compiled
-    second: Compiled | None
+    value: CallableFunction
+    first: CallableFunction
+    second: CallableFunction | None
     first_row: np.ndarray
     first_column: np.ndarray
     second_row: np.ndarray
     second_column: np.ndarray
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """The numbers of arguments and results."""
-        return self.value.function.numel_in(0), self.value.function.numel_out(0)
+    first_wanted: tuple[int, ...] = (1,)
+    second_wanted: tuple[int, ...] = (1,)
+    multiplier_input: int = 1
 
 
 def mapped_functions(results: ca.SX, arguments: ca.SX, curvature: tuple[ca.SX, ca.SX] | None = None) -> MappedFunctions:
@@ -56,3 +65,9 @@ def mapped_functions(results: ca.SX, arguments: ca.SX, curvature: tuple[ca.SX, c
         second_row,
         second_column,
     )
+
+
+def without_curvature(functions: MappedFunctions) -> MappedFunctions:
+    """The same functions as if they were linear."""
+    none = np.zeros(0, dtype=np.int32)
+    return replace(functions, second=None, second_row=none, second_column=none)

@@ -120,7 +120,9 @@ def _block_entries(block: PlacedBlock, wide: int) -> tuple[np.ndarray, np.ndarra
     keys = rows.astype(np.int64) * wide + columns
     one, two = block.sources[:, f.second_row].astype(np.int64), block.sources[:, f.second_column].astype(np.int64)
     low = np.maximum(one, two) * wide + np.minimum(one, two)
-    return keys, (rows != OBJECTIVE) & (columns >= 0), low, (one >= 0) & (two >= 0)
+    # Functions that give both halves are read once.
+    half = f.second_row >= f.second_column
+    return keys, (rows != OBJECTIVE) & (columns >= 0), low, (one >= 0) & (two >= 0) & half
 
 
 def _core_block(
@@ -142,6 +144,9 @@ def _core_block(
         "value": f.value.core,
         "first": f.first.core,
         "second": None if f.second is None else f.second.core,
+        "first_wanted": _table(np.array(f.first_wanted)),
+        "second_wanted": _table(np.array(f.second_wanted)),
+        "multiplier_input": f.multiplier_input,
         "count": len(block.rows),
         "sources": _table(np.where(block.sources < 0, n - 1 - block.sources, block.sources)),
         "rows": _table(np.where(block.rows == OBJECTIVE, m, block.rows)),

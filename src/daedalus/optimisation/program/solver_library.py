@@ -19,6 +19,12 @@ FUNCTIONS = {
         "CreateIpoptProblem", "FreeIpoptProblem", "AddIpoptStrOption", "AddIpoptNumOption", "AddIpoptIntOption",
         "SetIntermediateCallback", "IpoptSolve", "GetIpoptCurrentIterate",
     ),
+    "fatrop": (
+        "fatrop_ocp_c_create", "fatrop_ocp_c_solve", "fatrop_ocp_c_set_option_double", "fatrop_ocp_c_set_option_int",
+        "fatrop_ocp_c_get_primal", "fatrop_ocp_c_get_dual", "fatrop_ocp_c_get_dims", "fatrop_ocp_c_get_stats",
+        "fatrop_ocp_c_destroy",
+    ),
+    "blasfeo": ("blasfeo_pack_dmat",),
 }  # fmt: skip
 
 
@@ -43,7 +49,7 @@ def solver_addresses(solver: str) -> dict[str, int]:
 
 def _library(solver: str) -> Any:
     # CasADi's own part for the solver brings the folder of its libraries into the process.
-    if not ca.has_nlpsol(solver):
+    if solver in ("ipopt", "fatrop") and not ca.has_nlpsol(solver):
         raise _missing(solver, "CasADi was built without it")
     folder = Path(ca.__file__).parent
     for suffix in _SUFFIX:

@@ -15,7 +15,7 @@ class Interpolant:
     """The values of a plan at any share of its duration; arrays have one row a share."""
 
     def __init__(self, stage: ProblemStage, layout: ProgramLayout, w: np.ndarray, parameters: np.ndarray) -> None:
-        self.stage, self.layout = stage, layout
+        self.stage, self.layout, self.w = stage, layout, w
         self.functions = StageFunctions(stage)
         both = np.concatenate([w, parameters])
 
@@ -94,5 +94,8 @@ class Interpolant:
         off = np.abs(self.slopes(interval, tau)[:, :n] - self.functions.rates(*instants)[:, :n])
         width = self.length * layout.widths
         total = np.einsum("kjn,j->kn", off.reshape(layout.intervals, count, n), 0.5 * weights) * width[:, None]
+        if layout.scheme.ends_on_node:
+            # Where points were integrated from each node, they need not end on the next.
+            total += np.abs(self.points[:, -1, :n] - self.nodes[1:, :n])
         size = np.abs(self.nodes[:, :n]).max(axis=0) + self.stage.states.nominal[:n]
         return np.asarray((total / size).max(axis=1)) if n else np.zeros(layout.intervals)

@@ -74,8 +74,10 @@ class Plan:
     @cached_property
     def interpolant(self) -> Interpolant:
         """The plan between its nodes."""
-        made = self.transcription
-        return Interpolant(made.stage, made.layout, self.outcome.w, self._values)
+        made, layout, w = self.transcription, self.transcription.layout, self.outcome.w
+        if made.between is not None:
+            layout, w = made.between(made.stage, layout, w, self._values)
+        return Interpolant(made.stage, layout, w, self._values)
 
     @property
     def duration(self) -> float:

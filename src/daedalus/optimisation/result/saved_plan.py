@@ -59,10 +59,15 @@ def _dataset(plan: Any) -> xarray.Dataset:
 
 def _described(plan: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     made, outcome = plan.transcription, plan.outcome
-    layout, description = made.layout, made.description
+    layout, description = plan.interpolant.layout, made.description
     arrays = {f"layout/{name}": np.asarray(getattr(layout, name), dtype=float) for name in OF_LAYOUT}
     arrays |= {f"program/{name}": getattr(made.program, name) for name in OF_PROGRAM}
     arrays |= {f"outcome/{name}": getattr(outcome, name) for name in OF_OUTCOME}
+    # Points that are no variables of the program stand behind them, and no bound presses on them.
+    arrays["outcome/w"] = plan.interpolant.w
+    arrays["outcome/bound_multipliers"] = _filled(outcome.bound_multipliers, len(plan.interpolant.w), 0.0)
+    arrays["program/lower"] = _filled(made.program.lower, len(plan.interpolant.w), -np.inf)
+    arrays["program/upper"] = _filled(made.program.upper, len(plan.interpolant.w), np.inf)
     arrays["values"] = np.asarray(plan._values)
     for k, group in enumerate(layout.groups):
         arrays[f"group_{k}/rows"], arrays[f"group_{k}/shares"] = group.rows.astype(float), group.shares
@@ -90,6 +95,10 @@ def _described(plan: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "seconds": outcome.seconds,
     }
     return record, arrays
+
+
+def _filled(values: np.ndarray, size: int, by: float) -> np.ndarray:
+    return np.concatenate([values, np.full(size - len(values), by)])
 
 
 def _table(plan: Any, positions: tuple[int, ...], value: object) -> Signal:

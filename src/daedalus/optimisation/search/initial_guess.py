@@ -32,14 +32,16 @@ def initial_guess(
     middle = layout.shares[:-1] + 0.5 * layout.widths
     at_points, at_nodes = layout.point_shares.ravel(), layout.shares
     _put(w, layout.nodes, source.states(at_nodes))
-    _put(w, layout.points, source.states(at_points).reshape(n, d, -1))
+    _put(w, layout.points, source.states(at_points).reshape(layout.points.shape))
     inputs, unknowns = source.inputs_and_unknowns(middle)
     _put(w, layout.inputs, inputs)
     if stage.unknowns.size:
         held = source.settled(at_points, np.repeat(inputs, d, axis=0), np.repeat(unknowns, d, axis=0))
-        _put(w, layout.unknowns, held.reshape(n, d, -1))
+        _put(w, layout.unknowns, held.reshape(layout.unknowns.shape))
         for node, variables in layout.node_unknowns.items():
-            _put(w, variables, held[0 if node == 0 else -1])
+            interval = max((n if node < 0 else node) - 1, 0)
+            own = source.settled(layout.shares[[node]], inputs[[interval]], unknowns[[interval]])
+            _put(w, variables, own[0])
     if isinstance(description.duration, Unknown):
         w[layout.length[0]] = source.length
     for k, wanted in description.free.items():

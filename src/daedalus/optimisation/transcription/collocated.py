@@ -8,6 +8,7 @@ their derivatives; the program maps it over all points of all intervals.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -21,7 +22,7 @@ from daedalus.optimisation.transcription.conditions_at_points import PointCondit
 from daedalus.optimisation.transcription.ends import add_ends
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
-from daedalus.optimisation.transcription.problem_draft import ProblemDraft
+from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
@@ -36,6 +37,8 @@ class Transcription:
     program: Program
     draft: Draft
     notes: list[str] = field(default_factory=list)
+    # (stage, layout, variables, parameters) -> the same with points between the nodes, where the program has none.
+    between: Callable[..., tuple[ProgramLayout, np.ndarray]] | None = None
 
     @property
     def description(self) -> Description:
@@ -44,11 +47,17 @@ class Transcription:
 
 
 def transcribe(
-    stage: ProblemStage, scheme: CollocationPoints, shares: np.ndarray, ends: ReferenceEnds, kept: KeptQuantities
+    stage: ProblemStage,
+    scheme: CollocationPoints,
+    shares: np.ndarray,
+    ends: ReferenceEnds,
+    kept: KeptQuantities,
+    stagewise: bool = False,
+    gauss_newton: bool = False,
 ) -> Transcription:
     """The program of a problem by collocation."""
-    draft = Draft()
-    made = ProblemDraft(stage, scheme, shares, draft, ends, kept)
+    draft = Draft(gauss_newton=gauss_newton)
+    made = ProblemDraft(stage, scheme, shares, draft, ends, kept, stagewise)
     add_collocation(made)
     program = assembled(draft)
     return Transcription(stage, made.layout, program, draft, made.notes)
@@ -96,12 +105,15 @@ def _add_dynamics(made: ProblemDraft) -> None:
 def _add_continuity(made: ProblemDraft) -> None:
     """Where no point lies on the next node, its state is the polynomial's end."""
     stage, layout, draft = made.stage, made.layout, made.draft
-    if layout.scheme.ends_on_node:
+    if layout.scheme.ends_on_node and not made.stagewise:
         return
     n, size = layout.intervals, stage.states.size
     rows = draft.add_rows((n, size))
+    layout.steps.append(rows)
     layout.groups.append(RowGroup("dynamics", stage.states.labels, rows, layout.shares[1:]))
     columns = np.concatenate([layout.nodes[:-1, None], layout.points], axis=1)
     nominal = stage.states.nominal
-    draft.add_linear(rows[:, None], columns, layout.scheme.end[None, :, None] / nominal)
-    draft.add_linear(rows, layout.nodes[1:], -1.0 / nominal)
+    use = np.flatnonzero(np.abs(layout.scheme.end) > 1e-14)
+    draft.add_linear(rows[:, None], columns[:, use], -layout.scheme.end[None, use, None] / nominal)
+    draft.add_linear(rows, layout.nodes[1:], 1.0 / nominal)
+    add_carried(made)

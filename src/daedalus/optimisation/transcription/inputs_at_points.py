@@ -36,10 +36,11 @@ def _values(description: Description, value: object, times: np.ndarray, size: in
     return np.broadcast_to(np.asarray(value, dtype=float).ravel(order="F"), (len(times), size))
 
 
-def moving_formula(description: Description, value: object, name: str) -> ca.SX | None:
+def moving_formula(description: Description, value: object, name: str, always: bool = False) -> ca.SX | None:
     """A given input as a formula of time, for problems whose duration is unknown; None where it does not move."""
     time = description.system.symbol("t")
-    if not isinstance(description.duration, Unknown):
+    open_ = isinstance(description.duration, Unknown)
+    if not open_ and not always:
         return None
     if isinstance(value, ca.SX):
         return value
@@ -52,9 +53,12 @@ def moving_formula(description: Description, value: object, name: str) -> ca.SX 
         return None
     from daedalus.tracing.trace import trace_signal
 
-    times = (description.begin, description.begin + 0.4 * description.duration.guess)
+    length = description.duration.guess if isinstance(description.duration, Unknown) else description.duration
+    times = (description.begin, description.begin + 0.4 * length)
     size = next(len(positions) for positions, own in description.given_names if own is value)
     formula, reason = trace_signal(value, time, size, times)
+    if formula is None and not open_:
+        return None
     if formula is None:
         raise InputError(
             f"The given input {name} cannot be written as a formula of time.",

@@ -20,10 +20,11 @@ class ProblemDraft:
     def __init__(
         self, stage: ProblemStage, scheme: CollocationPoints, shares: np.ndarray, draft: Draft, ends: ReferenceEnds,
         kept: KeptQuantities,
+        stagewise: bool = False,
     ) -> None:  # fmt: skip
         self.stage, self.draft, self.ends, self.kept = stage, draft, ends, kept
-        self.description = stage.description
-        self.layout = _layout(stage, scheme, shares, draft)
+        self.description, self.stagewise = stage.description, stagewise
+        self.layout = self._make_layout(scheme, shares)
         self.notes: list[str] = []
         self._given: dict[tuple[float, ...], np.ndarray] = {}
 
@@ -105,42 +106,61 @@ class ProblemDraft:
                 layout.groups.append(RowGroup("equation", labels, rows, layout.shares[[node]]))
         return layout.node_unknowns[node]
 
+    # -- variables ---------------------------------------------------------------------------------------------
 
-def _layout(stage: ProblemStage, scheme: CollocationPoints, shares: np.ndarray, draft: Draft) -> ProgramLayout:
-    """Variables for everything, in the order of time."""
-    n, d = len(shares) - 1, scheme.degree
-    length, parameters = _globals(stage, draft, n)
-    x, z, u = stage.states, stage.unknowns, stage.inputs
+    def _make_layout(self, scheme: CollocationPoints, shares: np.ndarray) -> ProgramLayout:
+        """Variables for everything, in the order of time."""
+        stage, draft = self.stage, self.draft
+        n, d, shared = len(shares) - 1, scheme.degree, scheme.ends_on_node and not self.stagewise
+        length, parameters = self._globals(n)
+        x, z, u = stage.states, stage.unknowns, stage.inputs
 
-    def variables(shape: tuple[int, ...], q: object) -> np.ndarray:
-        return draft.add_variables(shape, lower=q.lower, upper=q.upper, scale=q.nominal)  # type: ignore[attr-defined]
+        def variables(shape: tuple[int, ...], q: object) -> np.ndarray:
+            return draft.add_variables(shape, lower=q.lower, upper=q.upper, scale=q.nominal)  # type: ignore[attr-defined]
 
-    nodes = np.zeros((n + 1, x.size), dtype=int)
-    points = np.zeros((n, d, x.size), dtype=int)
-    unknowns = np.zeros((n, d, z.size), dtype=int)
-    inputs = np.zeros((n, u.size), dtype=int)
-    nodes[0] = variables((x.size,), x)
-    for k in range(n):
-        inputs[k] = variables((u.size,), u)
-        own = d - 1 if scheme.ends_on_node else d
-        points[k, :own] = variables((own, x.size), x)
-        unknowns[k] = variables((d, z.size), z)
-        nodes[k + 1] = variables((x.size,), x)
-        if scheme.ends_on_node:
-            points[k, -1] = nodes[k + 1]
-    return ProgramLayout(shares, scheme, nodes, points, unknowns, inputs, length, parameters)
+        nodes = np.zeros((n + 1, x.size), dtype=int)
+        points = np.zeros((n, d, x.size), dtype=int)
+        unknowns = np.zeros((n, d, z.size), dtype=int)
+        inputs = np.zeros((n, u.size), dtype=int)
+        nodes[0] = variables((x.size,), x)
+        for k in range(n):
+            inputs[k] = variables((u.size,), u)
+            own = d - 1 if shared else d
+            points[k, :own] = variables((own, x.size), x)
+            unknowns[k] = variables((d, z.size), z)
+            nodes[k + 1] = variables((x.size,), x)
+            if shared:
+                points[k, -1] = nodes[k + 1]
+        return ProgramLayout(shares, scheme, nodes, points, unknowns, inputs, length, parameters)
+
+    def _globals(self, intervals: int) -> tuple[np.ndarray, np.ndarray]:
+        """The duration and the parameters: variables where they are unknown, else parameters of the program."""
+        description, draft = self.description, self.draft
+        # Solvers that go through the stages one by one need what is unknown once a node.
+        count = intervals + 1 if self.stagewise else 1
+        if isinstance(description.duration, Unknown):
+            open_ = description.duration
+            size = max(abs(open_.guess), 1e-3)
+            length = draft.add_variables((count,), lower=open_.lower, upper=open_.upper, scale=size)
+        else:
+            length = draft.add_parameters([description.duration])
+        parameters = np.tile(draft.add_parameters(description.parameters), (intervals + 1, 1))
+        for k, wanted in description.free.items():
+            size = max(abs(wanted.guess), 1e-3)
+            parameters[:, k] = draft.add_variables((count,), lower=wanted.lower, upper=wanted.upper, scale=size)
+        return np.broadcast_to(length, (intervals + 1,)).copy(), parameters
 
 
-def _globals(stage: ProblemStage, draft: Draft, intervals: int) -> tuple[np.ndarray, np.ndarray]:
-    """The duration and the parameters: variables where they are unknown, else parameters of the program."""
-    description = stage.description
-    if isinstance(description.duration, Unknown):
-        open_ = description.duration
-        length = draft.add_variables((1,), lower=open_.lower, upper=open_.upper, scale=max(abs(open_.guess), 1e-3))
-    else:
-        length = draft.add_parameters([description.duration])
-    parameters = draft.add_parameters(description.parameters)
-    for k, wanted in description.free.items():
-        size = max(abs(wanted.guess), 1e-3 * max(1.0, abs(wanted.guess)))
-        parameters[k] = draft.add_variables((), lower=wanted.lower, upper=wanted.upper, scale=size)
-    return np.repeat(length, intervals + 1), np.tile(parameters, (intervals + 1, 1))
+def add_carried(made: ProblemDraft) -> None:
+    """An unknown duration and free parameters stay what they are from one node to the next."""
+    layout, draft = made.layout, made.draft
+    if not made.stagewise:
+        return
+    scale = np.concatenate(draft.scale)
+    for column in (layout.length, *layout.parameters.T):
+        if column[0] >= 0:
+            rows = draft.add_rows((layout.intervals, 1))
+            size = scale[column[0]]
+            draft.add_linear(rows[:, 0], column[1:], 1.0 / size)
+            draft.add_linear(rows[:, 0], column[:-1], -1.0 / size)
+            layout.steps.append(rows)

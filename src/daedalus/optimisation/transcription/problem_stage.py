@@ -114,8 +114,8 @@ def integral_places(description: Description) -> dict[int, int]:
     return places
 
 
-def stage_of(description: Description) -> ProblemStage:
-    """The stage of a problem."""
+def stage_of(description: Description, formulas: bool = False) -> ProblemStage:
+    """The stage of a problem; `formulas`: given inputs that move are formulas of time wherever they can be."""
     system, form = description.system, description.form
     chosen, u = description.chosen, system.symbol("u")
     linear = tuple(k for k in chosen if _kind(description, k) == "linear")
@@ -125,7 +125,7 @@ def stage_of(description: Description) -> ProblemStage:
     totals = concatenate(ca.SX.sym("total", s.symbol.numel()) for s in integrals)
     share = ca.SX.sym("share")
     states = _states(description, linear, totals)
-    moving = _moving(description)
+    moving = _moving(description, formulas)
     moved = {k for positions, _ in moving for k in positions}
     given = tuple(sorted(k for k in description.given if k not in moved))
     draft = ProblemStage(
@@ -150,11 +150,11 @@ def stage_of(description: Description) -> ProblemStage:
     return replace(draft, rates=ca.densify(concatenate(grown)), equations=draft.expression(form.equations))
 
 
-def _moving(description: Description) -> list[tuple[tuple[int, ...], ca.SX]]:
+def _moving(description: Description, always: bool) -> list[tuple[tuple[int, ...], ca.SX]]:
     """Given inputs that have to be formulas of time, because the duration is unknown."""
     labels = description.system.labels["u"]
     formulas = [
-        (positions, moving_formula(description, value, labels[positions[0]]))
+        (positions, moving_formula(description, value, labels[positions[0]], always))
         for positions, value in description.given_names
     ]
     return [(positions, formula) for positions, formula in formulas if formula is not None]

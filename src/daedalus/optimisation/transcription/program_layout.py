@@ -47,8 +47,29 @@ class ProgramLayout:
     length: np.ndarray
     parameters: np.ndarray
     node_unknowns: dict[int, np.ndarray] = field(default_factory=dict)
+    steps: list[np.ndarray] = field(default_factory=list)  # rows (N, states) that lead from one node to the next
     groups: list[RowGroup] = field(default_factory=list)
     soft: list[SoftGroup] = field(default_factory=list)
+
+    @property
+    def stages(self) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]] | None:
+        """States and inputs of every stage and the steps between; None where a point of one is a node of the next."""
+        n = self.intervals
+        if not self.steps:
+            return None
+        along = [self.nodes, *(part for part in (self.length[:, None], self.parameters) if self.stagewise)]
+        states = [np.concatenate([part[k][part[k] >= 0] for part in along]) for k in range(n + 1)]
+        inputs = [np.concatenate([self.inputs[k], self.points[k].ravel(), self.unknowns[k].ravel()]) for k in range(n)]
+        inputs.append(np.zeros(0, dtype=int))
+        for node, variables in self.node_unknowns.items():
+            place = n if node < 0 else node
+            inputs[place] = np.union1d(inputs[place], variables)
+        return states, inputs, [np.concatenate([part[k] for part in self.steps]) for k in range(n)]
+
+    @property
+    def stagewise(self) -> bool:
+        """Whether every node has a duration and free parameters of its own."""
+        return len(np.unique(self.length)) > 1 or bool((np.ptp(self.parameters, axis=0) > 0).any())
 
     @property
     def intervals(self) -> int:

@@ -1,0 +1,226 @@
+"""Multiple shooting: over every interval a flow of fixed steps takes one node to the next, x_{k+1} = φ(x_k, u_k, p).
+
+The flow is that of `dd.flow`, explicit or implicit, with exact first and contracted second derivatives; algebraic
+unknowns are solved for inside its stages. Time runs from 0 to 1 on every interval, so that its length T Δσ_k is a
+parameter of the flow, and a free duration needs nothing else. Costs along the way are a state of their own.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.flow.flow import flow
+from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.model.expressions import concatenate
+from daedalus.model.system.equation_row import rows_of
+from daedalus.model.system.system import System
+from daedalus.model.variables import Variable
+from daedalus.optimisation.description.description import Description, StandIn
+from daedalus.optimisation.program.draft import Draft
+from daedalus.optimisation.program.mapped_functions import without_curvature
+from daedalus.optimisation.program.program import assembled
+from daedalus.optimisation.transcription.collocated import Transcription
+from daedalus.optimisation.transcription.collocation_points import CollocationPoints, collocation_points
+from daedalus.optimisation.transcription.ends import add_ends
+from daedalus.optimisation.transcription.flow_functions import flow_functions
+from daedalus.optimisation.transcription.inputs_at_points import given_values
+from daedalus.optimisation.transcription.invariants import KeptQuantities
+from daedalus.optimisation.transcription.node_conditions import add_node_conditions
+from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
+from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
+from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
+from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
+from daedalus.optimisation.transcription.stage_functions import StageFunctions
+
+# Plans are drawn between nodes as polynomials of this degree, through values integrated from each node.
+DEGREE_BETWEEN = 4
+STEPS_BETWEEN = 8
+
+
+def for_shooting(description: Description) -> Description:
+    """The same problem with its running cost as an integral, and conditions everywhere asked for at the nodes."""
+    found = copy(description)
+    found.conditions = [replace(c, at="nodes") if c.at == "all" else c for c in description.conditions]
+    if not description.running.is_zero():
+        total = StandIn(ca.SX.sym("running"), "integral", description.running)
+        found.stand_ins = [*description.stand_ins, total]
+        found.final = description.final + total.symbol
+        found.running = ca.SX(0)
+    return found
+
+
+def nodes_only() -> CollocationPoints:
+    """A scheme without points between the nodes."""
+    none = np.zeros(0)
+    return CollocationPoints("nodes", none, none, np.zeros((1, 0)), np.ones(1))
+
+
+def interval_system(stage: ProblemStage) -> System:
+    """The stage over an interval of unit length; its parameters: those of the model, given inputs, T, Δσ and σ."""
+    width, begin, time = ca.SX.sym("width"), ca.SX.sym("begin"), ca.SX.sym("t")
+    rates, equations = (
+        ca.substitute([part], [stage.share], [begin + width * time])[0] for part in (stage.rates, stage.equations)
+    )
+    n, nz, nu = stage.states.size, stage.unknowns.size, stage.inputs.size
+    slopes = ca.SX.sym("slopes", n)
+    p = concatenate([stage.parameters, stage.given, stage.length, width, begin])
+    variables = [
+        _variable("states", "state", n, stage.states.nominal),
+        _variable("unknowns", "algebraic", nz, stage.unknowns.nominal),
+        _variable("inputs", "input", nu, stage.inputs.nominal),
+        _variable("parameters", "parameter", p.numel(), np.ones(p.numel())),
+    ]
+    residual = concatenate([slopes - stage.length * width * rates, equations])
+    labels = [f"step of {k}" for k in range(n)]
+    rows = [*rows_of("steps", labels), *rows_of("equations", [f"equation {k}" for k in range(nz)])]
+    system = stage.description.system
+    symbols = {"t": time, "xdot": slopes, "x": stage.states.symbols, "z": stage.unknowns.symbols,
+               "u": stage.inputs.symbols, "p": p}  # fmt: skip
+    held = {
+        name: ca.substitute([stage.expression(value)], [stage.share], [begin + width * time])[0]
+        for name, value in system.invariants.items()
+    }
+    return System(
+        f"{system.name} over one interval", [v for v in variables if v.size], {"states": (1,) * n}, symbols, residual,
+        rows, {}, [], ca.SX(0, 1), ca.SX(0, n), held, invariant_rows=system.invariant_rows,
+    )  # fmt: skip
+
+
+def _variable(name: str, kind: str, size: int, nominal: np.ndarray) -> Variable:
+    wide = (np.inf,) * size
+    numbers = tuple(float(v) for v in nominal)
+    return Variable(
+        name, kind, (size,), start=(0.0,) * size, nominal=numbers, lower=tuple(-v for v in wide), upper=wide
+    )
+
+
+class ShootingDraft(ProblemDraft):
+    """A problem on its way to a program by shooting: nodes and inputs are its variables."""
+
+    def _make_layout(self, scheme: CollocationPoints, shares: np.ndarray) -> ProgramLayout:
+        stage, draft, n = self.stage, self.draft, len(shares) - 1
+        length, parameters = self._globals(n)
+        x, u = stage.states, stage.inputs
+        nodes = np.zeros((n + 1, x.size), dtype=int)
+        inputs = np.zeros((n, u.size), dtype=int)
+        for k in range(n + 1):
+            nodes[k] = draft.add_variables((x.size,), lower=x.lower, upper=x.upper, scale=x.nominal)
+            if k < n:
+                inputs[k] = draft.add_variables((u.size,), lower=u.lower, upper=u.upper, scale=u.nominal)
+        none = np.zeros((n, 0, x.size), dtype=int)
+        unknowns = np.zeros((n, 0, stage.unknowns.size), dtype=int)
+        return ProgramLayout(shares, scheme, nodes, none, unknowns, inputs, length, parameters)
+
+
+def shoot(
+    stage: ProblemStage,
+    method: str | Tableau,
+    steps: int,
+    shares: np.ndarray,
+    ends: ReferenceEnds,
+    kept: KeptQuantities,
+    stagewise: bool = False,
+    gauss_newton: bool = False,
+) -> Transcription:
+    """The program of a problem by multiple shooting."""
+    draft = Draft(gauss_newton=gauss_newton)
+    made = ShootingDraft(stage, nodes_only(), shares, draft, ends, kept, stagewise)
+    add_node_conditions(made)
+    add_ends(made)
+    if np.isfinite(stage.unknowns.lower).any() or np.isfinite(stage.unknowns.upper).any():
+        for node in range(made.layout.intervals):
+            made.has_unknowns(node)
+        made.has_unknowns(-1)
+    _add_steps(made, method, steps)
+    program = assembled(draft)
+    return Transcription(stage, made.layout, program, draft, made.notes, with_points)
+
+
+def _add_steps(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
+    stage, layout, draft = made.stage, made.layout, made.draft
+    n, size = layout.intervals, stage.states.size
+    stepped = flow(interval_system(stage), 1.0 / steps, method, steps, 0.0)
+    middle = layout.shares[:-1] + 0.5 * layout.widths
+    sources = np.concatenate(
+        [
+            layout.nodes[:-1],
+            layout.inputs,
+            layout.parameters[:-1],
+            made.given_at(middle),
+            layout.length[:-1, None],
+            draft.add_parameters(layout.widths)[:, None],
+            draft.add_parameters(layout.shares[:-1])[:, None],
+        ],
+        axis=1,
+    )
+    rows = draft.add_rows((n, size))
+    layout.steps.append(rows)
+    layout.groups.append(RowGroup("dynamics", stage.states.labels, rows, layout.shares[1:]))
+    weights = np.broadcast_to(-1.0 / stage.states.nominal, rows.shape)
+    functions = flow_functions(stepped)
+    draft.add_functions(without_curvature(functions) if draft.gauss_newton else functions, sources, rows, weights)
+    draft.add_linear(rows, layout.nodes[1:], 1.0 / stage.states.nominal)
+    add_carried(made)
+
+
+def with_points(
+    stage: ProblemStage, layout: ProgramLayout, w: np.ndarray, parameters: np.ndarray
+) -> tuple[ProgramLayout, np.ndarray]:
+    """A layout with points between the nodes, and their values: integrated from each node in small steps.
+
+    Points are numbered behind the variables of the program.
+    """
+    functions = StageFunctions(stage)
+    both = np.concatenate([w, parameters])
+
+    def values(numbers: np.ndarray) -> np.ndarray:
+        return both[np.where(numbers >= 0, numbers, len(w) - 1 - numbers)]
+
+    scheme = collocation_points("radau", DEGREE_BETWEEN)
+    x, u, n = values(layout.nodes)[:-1], values(layout.inputs), layout.intervals
+    length, p = values(layout.length[:1])[0], np.tile(values(layout.parameters[0]), (n, 1))
+    z = np.zeros((n, stage.unknowns.size))
+    description = stage.description
+    points, unknowns = [], []
+
+    def slope(tau: float, at: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        shares = layout.shares[:-1] + tau * layout.widths
+        given = given_values(description, stage.given_positions, description.begin + length * shares)
+        rest = given, p, np.full((n, 1), length), shares[:, None]
+        found = functions.solved_unknowns(at, guess, u, *rest)
+        return functions.rates(at, found, u, *rest) * (length * layout.widths)[:, None], found
+
+    tau = 0.0
+    for target in scheme.tau:
+        h = (target - tau) / STEPS_BETWEEN
+        for _ in range(STEPS_BETWEEN):
+            one, z = slope(tau, x, z)
+            two, _ = slope(tau + h / 2, x + h / 2 * one, z)
+            three, _ = slope(tau + h / 2, x + h / 2 * two, z)
+            four, _ = slope(tau + h, x + h * three, z)
+            x, tau = x + h / 6 * (one + 2 * two + 2 * three + four), tau + h
+        _, z = slope(target, x, z)
+        points.append(x)
+        unknowns.append(z)
+    found = np.stack(points, axis=1), np.stack(unknowns, axis=1)
+    first = len(w)
+    numbers = [first + np.arange(found[0].size).reshape(found[0].shape)]
+    numbers.append(first + found[0].size + np.arange(found[1].size).reshape(found[1].shape))
+    wider = replace_points(layout, scheme, numbers[0], numbers[1])
+    return wider, np.concatenate([w, found[0].ravel(), found[1].ravel()])
+
+
+def replace_points(
+    layout: ProgramLayout, scheme: CollocationPoints, points: np.ndarray, unknowns: np.ndarray
+) -> ProgramLayout:
+    """The same layout with points between its nodes."""
+    return replace(layout, scheme=scheme, points=points, unknowns=unknowns)
+
+
+def shooting_stage(description: Description) -> ProblemStage:
+    """The stage of a problem for shooting."""
+    return stage_of(for_shooting(description), formulas=True)

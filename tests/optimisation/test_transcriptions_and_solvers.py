@@ -1,0 +1,122 @@
+"""Collocation and shooting, IPOPT and fatrop, exact and Gauss-Newton Hessians lead to the same plans."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus import catalogue
+
+WAYS = [
+    {"solver": "ipopt"},
+    {"solver": "fatrop"},
+    {"points": "legendre", "solver": "fatrop"},
+    {"method": "shooting", "solver": "ipopt"},
+    {"method": "shooting", "solver": "fatrop"},
+    {"method": "shooting", "solver": "ipopt", "step_method": "radau5", "steps": 1},
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("name", ["cart_pendulum", "double_integrator", "pendulum_3d"])
+def test_all_ways_find_the_same_optimum(name, way):
+    known = catalogue.load(name)
+    plan = known.problem.solve(**way)
+    assert plan.success
+    assert plan.objective == pytest.approx(known.optimum, rel=1e-5)
+    assert plan.solver == way["solver"]
+
+
+@pytest.mark.parametrize("name", ["delta_robot", "quadrotor"])
+def test_fatrop_on_mechanisms(name):
+    known = catalogue.load(name)
+    plan = known.problem.solve(solver="fatrop")
+    assert plan.objective == pytest.approx(known.optimum, rel=1e-5)
+
+
+@pytest.mark.parametrize("method", ["collocation", "shooting"])
+def test_gauss_newton_finds_the_same_plan(method):
+    m = dd.Model("pendulum")
+    angle, torque = m.state("angle", start=0.3, rate=0.0), m.input("torque")
+    m.equation(m.der(m.der(angle)), -np.sin(angle) + torque)
+    plans = []
+    for hessian in ("exact", "gauss_newton"):
+        ocp = dd.OptimalControl(m, duration=3.0, intervals=20)
+        ocp.start()
+        ocp.finish({"angle": 0.0, "angle_dot": 0.0})
+        ocp.minimise(running=3 * torque**2 + (m.der(angle)) ** 2)
+        plans.append(ocp.solve(method=method, hessian=hessian))
+    assert plans[1].success
+    assert plans[1].objective == pytest.approx(plans[0].objective, rel=1e-7)
+
+
+def test_gauss_newton_leaves_out_the_curvature_of_conditions():
+    known = catalogue.load("cart_pendulum")
+    ocp = known.problem
+    ocp.solve(hessian="gauss_newton", most_iterations=1)
+    program = ocp._solving.transcription.program
+    inputs = set(ocp._solving.transcription.layout.inputs.ravel().tolist())
+    assert set(program.hessian_row.tolist()) <= inputs
+
+
+def test_fatrop_hands_over_where_instants_are_joined():
+    m = dd.Model("driven")
+    x, u = m.state("x", start=0.0), m.input("u")
+    m.equation(m.der(x), -x + u)
+    ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+    ocp.periodic("x")
+    ocp.minimise(running=(u - 1) ** 2)
+    plan = ocp.solve(solver="fatrop")
+    assert plan.success
+    assert plan.solver == "ipopt"
+    joined = "ipopt took over from fatrop: some condition joins instants that do not follow each other"
+    assert joined in plan.notes
+
+
+def test_fatrop_takes_free_durations_and_parameters_along():
+    m = dd.Model("spring")
+    x, k = m.state("x", start=1.0, rate=0.0), m.parameter("k", 1.0)
+    u = m.input("u")
+    m.equation(m.der(m.der(x)), -k * x + u)
+    found = []
+    for solver in ("ipopt", "fatrop"):
+        ocp = dd.OptimalControl(m, duration=dd.unknown(1.0, 0.5, 3.0), intervals=20)
+        ocp.start()
+        ocp.free("k", 1.0, 0.5, 4.0)
+        ocp.finish({"x": 0.0, "x_dot": 0.0})
+        ocp.subject_to(ca.fabs(u) <= 3.0, name="push", soft=50.0)
+        ocp.bound(u, -5.0, 5.0)
+        ocp.minimise(running=u**2, final=ocp.duration + k**2)
+        plan = ocp.solve(solver=solver)
+        assert plan.success
+        assert plan.solver == solver
+        found.append(plan)
+    assert found[1].objective == pytest.approx(found[0].objective, rel=1e-5)
+    assert found[1].duration == pytest.approx(found[0].duration, rel=1e-3)
+
+
+def test_shooting_follows_time_and_given_inputs():
+    m = dd.Model("boat")
+    x, u, w = m.state("x", start=0.0), m.input("u"), m.input("wind")
+    m.equation(m.der(x), u + w + 0.3 * np.cos(m.time))
+    plans = []
+    for method in ("collocation", "shooting"):
+        ocp = dd.OptimalControl(m, duration=2.0, intervals=20)
+        ocp.given("wind", lambda t: np.sin(3 * t))
+        ocp.start()
+        ocp.finish({"x": 1.0})
+        ocp.minimise(running=u**2)
+        plans.append(ocp.solve(method=method))
+    assert plans[1].objective == pytest.approx(plans[0].objective, rel=1e-6)
+    assert plans[1].at(0.77)["x"] == pytest.approx(plans[0].at(0.77)["x"], abs=1e-5)
+    assert plans[1].replay().largest < 1e-5
+
+
+def test_a_plan_by_shooting_can_be_saved_and_explained(tmp_path):
+    plan = catalogue.load("cart_pendulum").problem.solve(method="shooting")
+    plan.save(tmp_path / "plan.nc")
+    again = dd.load(tmp_path / "plan.nc")
+    assert again["angle"] == pytest.approx(plan["angle"])
+    assert again.at(0.51)["position"] == pytest.approx(plan.at(0.51)["position"])
+    assert str(again.explain()) == str(plan.explain())
+    assert plan.sensitivity("gravity").objective != 0
