@@ -28,7 +28,7 @@ from daedalus.optimisation.transcription.reference_ends import ReferenceEnds, fi
 from daedalus.optimisation.transcription.shooting import shoot, shooting_stage
 
 # After so many iterations IPOPT takes over, whose filter is harder to lose.
-MOST_BY_STAGES = 300
+MOST_BY_STAGES = 100
 # Meshes are refined at most so often.
 MOST_MESHES = 12
 
@@ -56,7 +56,7 @@ class Solving:
         """A stage on the mesh of this problem."""
         if self.settings.method == "shooting":
             method, steps = self.settings.step_method, self.settings.steps
-            return shoot(stage, method, steps, self.shares, self.ends, self.kept, self.stagewise, self.gauss_newton)
+            return shoot(stage, method, steps, self.shares, self.ends, self.kept, self.stagewise)
         return transcribe(stage, self.scheme, self.shares, self.ends, self.kept, self.stagewise, self.gauss_newton)
 
     def again(self, description: Description) -> Transcription:

@@ -24,7 +24,7 @@ def solve_with_fatrop(
     """Search from `begin`; an outcome that is not a success may still be found by IPOPT."""
     n, m = program.shape
     scale = program.scale
-    options = {"tolerance": float(tolerance), "max_iter": int(most_iterations), "print_level": 0}
+    options: dict[str, object] = {"tolerance": float(tolerance), "max_iter": int(most_iterations), "print_level": 0}
     bounds = (program.lower / scale, program.upper / scale, program.row_lower, program.row_upper)
     inside = np.clip(begin, program.lower, program.upper)
     p = program.parameters if parameters is None else parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import casadi as ca
@@ -65,9 +65,3 @@ def mapped_functions(results: ca.SX, arguments: ca.SX, curvature: tuple[ca.SX, c
         second_row,
         second_column,
     )
-
-
-def without_curvature(functions: MappedFunctions) -> MappedFunctions:
-    """The same functions as if they were linear."""
-    none = np.zeros(0, dtype=np.int32)
-    return replace(functions, second=None, second_row=none, second_column=none)

@@ -60,6 +60,7 @@ def plan_sensitivity(
     wider = copy(description)
     value = float(description.parameters[k])
     wider.free = {**description.free, k: Unknown(value, value, value)}
+    wider.single = frozenset((k,))
     twin = again(wider)
     place = int(twin.layout.parameters[0, k])
     w = np.insert(outcome.w, place, value)

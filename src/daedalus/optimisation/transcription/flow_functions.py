@@ -32,7 +32,7 @@ def _exported() -> Any:
 
 def _part(flow: Flow, prefix: str, sizes_in: list[int], sizes_out: list[int]) -> FlowPart:
     name = prefix + flow.name()
-    address = ctypes.cast(getattr(_exported(), name), ctypes.c_void_p).value
+    address = ctypes.cast(getattr(_exported(), name), ctypes.c_void_p).value or 0
     core = _core.Function(name, sizes_in, sizes_out, len(sizes_in), len(sizes_out), 0, 0)
     core.set_machine_code(address, flow)
     return FlowPart(core)
@@ -54,12 +54,14 @@ def flow_functions(flow: Flow) -> MappedFunctions:
             rows, columns = pattern.get_triplet()
             second_rows.append(np.array(rows, dtype=np.int32) + offsets[LETTERS[k // 5]])
             second_columns.append(np.array(columns, dtype=np.int32) + offsets[LETTERS[k % 5]])
-    parts = [
+    value, first, second = (
         _part(flow, prefix, [p.nnz() for p in shapes[k][0]], [p.nnz() for p in shapes[k][1]])
         for prefix, k in (("", 0), ("jac_", 1), ("jac_adj1_", 3))
-    ]
+    )
     return MappedFunctions(
-        *parts,
+        value,
+        first,
+        second,
         np.concatenate(first_rows).astype(np.int32),
         np.concatenate(first_columns).astype(np.int32),
         np.concatenate(second_rows).astype(np.int32),

@@ -147,7 +147,8 @@ class ProblemDraft:
         parameters = np.tile(draft.add_parameters(description.parameters), (intervals + 1, 1))
         for k, wanted in description.free.items():
             size = max(abs(wanted.guess), 1e-3)
-            parameters[:, k] = draft.add_variables((count,), lower=wanted.lower, upper=wanted.upper, scale=size)
+            each = (1,) if k in description.single else (count,)
+            parameters[:, k] = draft.add_variables(each, lower=wanted.lower, upper=wanted.upper, scale=size)
         return np.broadcast_to(length, (intervals + 1,)).copy(), parameters
 
 
@@ -158,7 +159,7 @@ def add_carried(made: ProblemDraft) -> None:
         return
     scale = np.concatenate(draft.scale)
     for column in (layout.length, *layout.parameters.T):
-        if column[0] >= 0:
+        if column[0] >= 0 and column[1] != column[0]:
             rows = draft.add_rows((layout.intervals, 1))
             size = scale[column[0]]
             draft.add_linear(rows[:, 0], column[1:], 1.0 / size)

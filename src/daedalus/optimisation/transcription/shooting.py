@@ -2,7 +2,8 @@
 
 The flow is that of `dd.flow`, explicit or implicit, with exact first and contracted second derivatives; algebraic
 unknowns are solved for inside its stages. Time runs from 0 to 1 on every interval, so that its length T Δσ_k is a
-parameter of the flow, and a free duration needs nothing else. Costs along the way are a state of their own.
+parameter of the flow, and a free duration needs nothing else. Costs along the way are a state of their own. What a
+reduced model keeps is not projected onto here: the damping of its constraints brings a search back to it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 from daedalus.optimisation.description.description import Description, StandIn
 from daedalus.optimisation.program.draft import Draft
-from daedalus.optimisation.program.mapped_functions import without_curvature
 from daedalus.optimisation.program.program import assembled
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.collocation_points import CollocationPoints, collocation_points
@@ -80,13 +80,9 @@ def interval_system(stage: ProblemStage) -> System:
     system = stage.description.system
     symbols = {"t": time, "xdot": slopes, "x": stage.states.symbols, "z": stage.unknowns.symbols,
                "u": stage.inputs.symbols, "p": p}  # fmt: skip
-    held = {
-        name: ca.substitute([stage.expression(value)], [stage.share], [begin + width * time])[0]
-        for name, value in system.invariants.items()
-    }
     return System(
         f"{system.name} over one interval", [v for v in variables if v.size], {"states": (1,) * n}, symbols, residual,
-        rows, {}, [], ca.SX(0, 1), ca.SX(0, n), held, invariant_rows=system.invariant_rows,
+        rows, {}, [], ca.SX(0, 1), ca.SX(0, n),
     )  # fmt: skip
 
 
@@ -124,10 +120,9 @@ def shoot(
     ends: ReferenceEnds,
     kept: KeptQuantities,
     stagewise: bool = False,
-    gauss_newton: bool = False,
 ) -> Transcription:
     """The program of a problem by multiple shooting."""
-    draft = Draft(gauss_newton=gauss_newton)
+    draft = Draft()
     made = ShootingDraft(stage, nodes_only(), shares, draft, ends, kept, stagewise)
     add_node_conditions(made)
     add_ends(made)
@@ -161,8 +156,7 @@ def _add_steps(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
     layout.steps.append(rows)
     layout.groups.append(RowGroup("dynamics", stage.states.labels, rows, layout.shares[1:]))
     weights = np.broadcast_to(-1.0 / stage.states.nominal, rows.shape)
-    functions = flow_functions(stepped)
-    draft.add_functions(without_curvature(functions) if draft.gauss_newton else functions, sources, rows, weights)
+    draft.add_functions(flow_functions(stepped), sources, rows, weights)
     draft.add_linear(rows, layout.nodes[1:], 1.0 / stage.states.nominal)
     add_carried(made)
 
