@@ -20,7 +20,7 @@ from daedalus.model.assembly.ledger import Entry, Ledger
 from daedalus.model.assembly.ledger_entries import ledger_entries
 from daedalus.model.assembly.put_in_laws import chosen_laws, law_values, replaced
 from daedalus.model.assembly.wrong_networks import check_sources, check_structure, check_sums, check_voltages
-from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.names import derivative_name
 from daedalus.model.notebook import Equation
@@ -47,7 +47,7 @@ def flattened(book: PartDoor) -> PartDoor:
         *work.left_sums(),
         *((work.rows[k], work.rows[k].residual) for n, k in enumerate(work.laws) if n not in used),
     ]
-    return _Writer(work, gone, put, rest, entries).written()
+    return _Writer(work, gone, put, rest, entries, list(values)).written()
 
 
 def _all_replaced(
@@ -81,9 +81,10 @@ class _Writer:
         put: list[ca.SX],
         rest: list[tuple[ScalarRow, ca.SX | None]],
         entries: list[Entry],
+        defined: list[int],
     ) -> None:
         self.work, self.book = work, work.book
-        self.rest = rest
+        self.rest, self.defined = rest, defined
         self.gone, self.put = gone, put
         self.values = {symbol_key(symbol): value for symbol, value in zip(gone, put)}
         self.entries = entries
@@ -120,6 +121,7 @@ class _Writer:
         flat._sketch.add(book._sketch.outline(), self.expressions, "")
         parts = dict.fromkeys([*book._assembly.parts, *(path for path, *_ in self.entries)])
         flat._ledger = Ledger(tuple(parts), tuple(self.entries), ca.vertcat(*self.gone), ca.vertcat(*self.put))
+        self._keep_derivatives(flat)
         if not any(variable.kind in ("state", "algebraic") for variable in flat._variables.values()):
             self._keep_one(flat)
         self._name(flat)
@@ -142,15 +144,42 @@ class _Writer:
                 flat._derivatives[name] = book._derivatives.setdefault(name, [])
                 flat._register_chain(name)
 
+    def _keep_derivatives(self, flat: PartDoor) -> None:
+        """Keep what contains a derivative that no equation has any more: the torque of an inertia at a given speed."""
+        known, left = self.book._known, concatenate(e.residual for e in flat._all_equations().values())
+        highest: dict[tuple[str, int], int] = {}
+        for symbol in ca.symvar(left):
+            name, k, order = known[symbol_key(symbol)]
+            highest[name, k] = max(order, highest.get((name, k), 1))
+
+        def is_new(symbol: ca.SX) -> bool:
+            name, k, order = known[symbol_key(symbol)]
+            return order > highest.get((name, k), 1)
+
+        if not any(map(is_new, ca.symvar(ca.vertcat(*self.put)))):
+            return
+        for x in self.defined:
+            symbol, name = self.work.unknowns.symbols[x], self.work.unknowns.names[x]
+            value = self.values[symbol_key(symbol)]
+            new = [s for s in ca.symvar(value) if is_new(s)]
+            if new:
+                self._restore(flat, name, value)
+                for other in new:
+                    variable, k, order = known[symbol_key(other)]
+                    highest[variable, k] = order
+
+    def _restore(self, flat: PartDoor, name: str, value: ca.SX) -> None:
+        """Let an unknown stay, with the equation that gives it."""
+        variable, symbol = self.book._variables[name], self.book._symbols[name]
+        flat._adopt(replace(variable, kind="algebraic", rate=()), symbol)
+        flat._equations[name] = Equation(name, symbol - value)
+
     def _keep_one(self, flat: PartDoor) -> None:
         """Where everything follows from parameters and time, one unknown stays for the others to be seen with."""
         for name in sorted(self.book._assembly.fluid):
-            variable = self.book._variables[name]
-            symbol = self.book._symbols[name]
-            value = self.values.get(symbol_key(elements(symbol)[0]))
+            value = self.values.get(symbol_key(elements(self.book._symbols[name])[0]))
             if value is not None:
-                flat._adopt(replace(variable, kind="algebraic", rate=()), symbol)
-                flat._equations[name] = Equation(name, symbol - value)
+                self._restore(flat, name, value)
                 return
 
     def _write_equations(self, flat: PartDoor) -> None:
