@@ -288,7 +288,7 @@ TEXTS = [
     (
         two_speeds_for_one_shaft,
         'The parts s, z determine the same quantity.\n'
-        '  2 unknowns, 2 equations are left after joining\n'
+        '  3 unknowns, 3 equations are left after joining\n'
         '  undetermined: z.shaft.torque\n'
         '  determined twice among: s, z\n'
         '  Because two parts fix what joined ports share, or two fix what balances.\n'
