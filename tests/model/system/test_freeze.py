@@ -100,9 +100,9 @@ def test_too_many_equations():
     m.equation(m["x"], 3, name="clamp")
     assert text_of(m.freeze) == (
         "The model has one equation too many.\n"
-        "  2 unknowns, 3 equations: equation_1, clamp cannot all be obeyed\n"
-        "  Because there are more equations than unknowns to obey them.\n"
-        "  Try: remove one, or declare an input or parameter in it as m.algebraic(...)"
+        "  2 unknowns, 3 equations: equation_1, clamp say too much together\n"
+        "  Because there are more equations than unknowns: some follow from the others, or contradict them.\n"
+        "  Try: remove what follows (dd.analyse(m) tells which), or declare an input or parameter as m.algebraic(...)"
     )
 
 
@@ -380,3 +380,15 @@ def test_five_thousand_scalar_equations():
     assert s.sizes["x"] == 5000
     x = np.arange(5000.0)
     assert np.array_equal(rates(s, x=x)[0], np.roll(x, 1) - 2 * x)
+
+
+def test_surplus_equations_that_can_be_obeyed_are_not_said_to_contradict():
+    """x² + y² = 1 follows from x' = -y, y' = x: the text leaves open which of both it is."""
+    m = dd.Model()
+    x, y = m.state("x", start=1.0), m.state("y", start=0.0)
+    m.equation(m.der(x), -y)
+    m.equation(m.der(y), x)
+    m.equation(x**2 + y**2, 1, name="circle")
+    text = text_of(m.freeze)
+    assert "some follow from the others, or contradict them" in text
+    assert "circle" in str(dd.analyse(m))

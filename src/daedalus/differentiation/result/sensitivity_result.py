@@ -148,5 +148,5 @@ class Sensitivities(DifferentiatedRun):
 
     def __repr__(self) -> str:
         t0, t1 = self._recorded.t[0], self._recorded.t[-1]
-        size = f"{self._augmented.layout.n} states by {self._directions.count} quantities"
-        return f"Sensitivities({self.system.name!r}: {size}, order {self.order}, {self.how}, t = {t0:g} to {t1:g})"
+        how = f"order {self.order}, {self.how}, t = {t0:g} to {t1:g}"
+        return f"Sensitivities({self.system.name!r}: {self._size_text}, {how})"

@@ -20,6 +20,7 @@ from daedalus.differentiation.variational.residual_variational import ResidualVa
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.errors import InputError
 from daedalus.model.model import as_system
+from daedalus.model.names import counted
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
@@ -65,8 +66,12 @@ class SensitivitySamples:
 
     def __repr__(self) -> str:
         times = f"t = {self._times[0]:g}" if self._scalar else f"{len(self._times)} times"
-        size = f"{self._augmented.layout.n} states by {self._directions.count} quantities"
-        return f"Sensitivities({self._case.system.name!r} at {times}: {size}, order {self.order})"
+        return f"Sensitivities({self._case.system.name!r} at {times}: {self._size_text}, order {self.order})"
+
+    @property
+    def _size_text(self) -> str:
+        varied = self._directions.count
+        return f"{counted(self._augmented.layout.n, 'state')} by {varied} {'quantity' if varied == 1 else 'quantities'}"
 
     def _out(self, values: np.ndarray) -> np.ndarray:
         return values[0] if self._scalar else values

@@ -150,9 +150,9 @@ def _check_count(book: Notebook, residual: ca.SX) -> None:
         )
     raise ModelError(
         f"The model has {count} too many.",
-        f"{fact}: {', '.join(_superfluous(book, unknowns, residual))} cannot all be obeyed",
-        because="there are more equations than unknowns to obey them.",
-        remedy="remove one, or declare an input or parameter in it as m.algebraic(...)",
+        f"{fact}: {', '.join(_superfluous(book, unknowns, residual))} say too much together",
+        because="there are more equations than unknowns: some follow from the others, or contradict them.",
+        remedy="remove what follows (dd.analyse(m) tells which), or declare an input or parameter as m.algebraic(...)",
     )
 
 
