@@ -1,4 +1,4 @@
-"""The command line: `daedalus demo`, `analyse`, `simulate`, `animate`, `report`, `studio`, `methods`, `info`."""
+"""The command line: `daedalus demo`, `analyse`, `simulate`, `animate`, `report`, `methods`, `info`."""
 
 from __future__ import annotations
 

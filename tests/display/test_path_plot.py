@@ -124,3 +124,15 @@ def test_poles_of_a_linear_system():
 def test_the_incidence_goes_into_a_given_panel():
     _, ax = plt.subplots()
     assert dd.analyse(catalogue.load("mass_spring").model).plot(ax=ax) is ax.figure
+
+
+def test_summaries_are_drawn_with_their_band():
+    m = dd.Model("decay")
+    x, k = m.state("x", start=1.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), -k * x)
+    en = dd.sweep(
+        m, 1.0, over={"k": np.linspace(1, 2, 30)}, save_at=np.linspace(0, 1, 11), summary=("mean", 0.05, 0.95)
+    )
+    axes = en.plot("x").axes[0]
+    assert len(axes.collections) == 1
+    assert [line.get_label() for line in axes.lines] == ["mean", "0.05", "0.95"]

@@ -30,14 +30,17 @@ def plot_ensemble(en: Ensemble, name: str | None, ax: Axes | None, bands: bool |
             figure, ax = plt.subplots(figsize=(8, 4.2), layout="constrained")
         else:
             figure = ax.figure
-        if len(rows) >= MANY_CASES if bands is None else bands:
+        if en.is_summary:
+            _draw_summary(ax, en, rows)
+        elif len(rows) >= MANY_CASES if bands is None else bands:
             _draw_bands(ax, en.data["time"].values, rows)
         else:
             _draw_lines(figure, ax, en, rows)
         ax.set(xlabel="time", ylabel=labelled(name, values.attrs.get("units", "")))
-        failed = int((~en.success.values).sum())
+        failed = len(en.failed)
+        count = int(en.data["cases"]) if en.is_summary else en.success.size
         title = str(en.data.attrs.get("title", ""))
-        ax.set_title(f"{title}: {failed} of {en.success.size} cases failed" if failed else title)
+        ax.set_title(f"{title}: {failed} of {count} cases failed" if failed else title)
     return figure
 
 
@@ -59,6 +62,20 @@ def _chosen(en: Ensemble, name: str | None) -> tuple[str, Any]:
         because="a plot has one curve a case.",
         remedy=did_you_mean(name, [*scalars, *(f"{v}[0]" for v in vectors)]) if scalars or vectors else "save_at=None",
     )
+
+
+def _draw_summary(ax: Axes, en: Ensemble, rows: np.ndarray) -> None:
+    """A line for every statistic, and a band between the outermost quantiles."""
+    labels = [str(label) for label in en.data["summary"].values]
+    time = en.data["time"].values
+    shares = [k for k, label in enumerate(labels) if label not in ("mean", "std", "min", "max")]
+    if len(shares) >= 2:
+        ends = sorted(shares, key=lambda k: float(labels[k]))
+        label = f"{labels[ends[0]]} to {labels[ends[-1]]}"
+        ax.fill_between(time, rows[ends[0]], rows[ends[-1]], color=COLOURS[0], alpha=0.22, linewidth=0, label=label)
+    for k, label in enumerate(labels):
+        ax.plot(time, rows[k], color=COLOURS[k % len(COLOURS)], linestyle="--" if k in shares else "-", label=label)
+    ax.legend(fontsize="small")
 
 
 def _draw_bands(ax: Axes, time: np.ndarray, rows: np.ndarray) -> None:
