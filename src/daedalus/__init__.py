@@ -82,6 +82,7 @@ _PLACES = {
     "estimation.fit": "fit",
     "estimation.fit_result": "Fit",
     "estimation.estimator": "Estimator",
+    "estimation.design": "design Design",
     "display.comparison_plot": "compare",
     "display.motion.animation": "Animation",
     "display.report.report_page": "report",

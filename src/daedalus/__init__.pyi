@@ -36,6 +36,8 @@ from daedalus.errors import InputError as InputError
 from daedalus.errors import ModelError as ModelError
 from daedalus.errors import SingularModelError as SingularModelError
 from daedalus.errors import SolverError as SolverError
+from daedalus.estimation.design import Design as Design
+from daedalus.estimation.design import design as design
 from daedalus.estimation.estimator import Estimator as Estimator
 from daedalus.estimation.fit import fit as fit
 from daedalus.estimation.fit_result import Fit as Fit
