@@ -29,6 +29,16 @@ class Design:
 
     times: (samples,) in order. choice: the place of the inputs in the list given. std: by name, as a fit of such
     data would have it. score: log det F, or −trace F⁻¹, in relative changes of the unknowns.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("line")
+    >>> x = m.state("x", start=0.0); a = m.parameter("a", 1.0)
+    >>> m.equation(m.der(x), a)
+    >>> best = dd.design(m, 2.0, ["a"], samples=1, noise=0.1)
+    >>> best.times.tolist(), round(best.std["a"], 6)
+    ([2.0], 0.05)
     """
 
     times: np.ndarray
