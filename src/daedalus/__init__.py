@@ -28,6 +28,7 @@ _PLACES = {
     "model.guesses": "guess",
     "model.signals": "signal",
     "model.unit_labels": "UnitWarning",
+    "model.switching.combined_conditions": "all_of any_of negate",
     "model.doors.joint_kinds": "ground",
     "geometry.inertia": "parallel_axis",
     "geometry.rotations": "skew unskew rot_x rot_y rot_z is_rotation nearest_rotation",

@@ -99,6 +99,9 @@ from daedalus.model.doors.joint_kinds import ground as ground
 from daedalus.model.guesses import guess as guess
 from daedalus.model.model import Model as Model
 from daedalus.model.signals import signal as signal
+from daedalus.model.switching.combined_conditions import all_of as all_of
+from daedalus.model.switching.combined_conditions import any_of as any_of
+from daedalus.model.switching.combined_conditions import negate as negate
 from daedalus.model.system.system import System as System
 from daedalus.model.unit_labels import UnitWarning as UnitWarning
 from daedalus.optimisation.description.unknown import unknown as unknown

@@ -212,6 +212,9 @@ class Run:
         "inconsistent",
         "stiff",
         "not_projected",
+        "conflict",
+        "endless",
+        "call_failed",
     ]: ...
     @property
     def stop_time(self) -> float: ...
@@ -225,6 +228,10 @@ class Run:
     def turns(self) -> int: ...
     @property
     def last_turned(self) -> int: ...
+    @property
+    def held(self) -> tuple[Array, Array, Array]: ...
+    @property
+    def actors(self) -> tuple[int, int]: ...
     @property
     def steps(self) -> int: ...
     @property
@@ -375,6 +382,26 @@ class Projection:
     ) -> None: ...
     def evaluate_many(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> tuple[Array]: ...
 
+class SampledCode:
+    def __init__(
+        self, callable: Callable[..., Any], memory: object, reads: Sequence[int], writes: Sequence[int]
+    ) -> None: ...
+    @property
+    def error(self) -> BaseException | None: ...
+    @property
+    def memory(self) -> object: ...
+
+class Agenda:
+    def __init__(
+        self,
+        times: ArrayLike,
+        what: Sequence[int],
+        rising: Sequence[int],
+        scheduled: Sequence[int],
+        fired: Sequence[int],
+        calls: Sequence[Any],
+    ) -> None: ...
+
 class Plan:
     def __init__(
         self,
@@ -400,6 +427,13 @@ class Plan:
         watch_stiffness: bool = False,
         kinked: bool = False,
         memory_limit: int | None = None,
+        sides: Sequence[int] = ...,
+        at_start: Sequence[int] = ...,
+        discretes: int = 0,
+        is_read: Sequence[int] = ...,
+        levels: Sequence[int] = ...,
+        writes: Sequence[int] = ...,
+        from_start: bool = False,
     ) -> None: ...
     def run(
         self,
@@ -412,6 +446,7 @@ class Plan:
         tables: Sequence[Table] | None = None,
         progress: Callable[[float], object] | None = None,
         cancel: Cancel | None = None,
+        agenda: Agenda | None = None,
     ) -> Run: ...
 
 # Options as of a Plan and of its run.

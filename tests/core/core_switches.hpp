@@ -25,7 +25,7 @@ void switches() {
     request.directions = both, request.actions = cut, request.occurrences = once;
     const Record record = run(request);
     CHECK(record.status == Status::finished && record.event_count == 0);
-    CHECK(record.turns >= 200 && record.mode_count >= 200);
+    CHECK(record.turns >= 200 && record.held_count >= 200);
     CHECK(near(record.step_x.data()[2 * (record.step_count - 1)], 100 * half, 1e-9));
     request.guards = nullptr;
     Status status;

@@ -177,8 +177,8 @@ def test_several_guards_in_order_of_time(python, native, integrate):
     assert [time for _, time, *_ in run.events] == pytest.approx(np.sort(levels), abs=1e-15)
 
 
-def test_simultaneous_events_apply_one_after_the_other(python, integrate):
-    """Two balls fall together; every reset reads the state the one before it left."""
+def test_simultaneous_events_apply_together(python, integrate):
+    """Two balls fall together; both resets read the state before, and both are in the state behind."""
     rhs = python(lambda t, x, u, p: np.array([x[1], -G, x[3], -G]), 4)
     guards = python(lambda t, x, u, p: np.array([x[0], x[2]]), 4, out=2)
 
@@ -191,7 +191,8 @@ def test_simultaneous_events_apply_one_after_the_other(python, integrate):
     fall = np.sqrt(2 / G)
     assert [number for number, *_ in run.events] == [0, 1]
     assert run.events[0][1] == run.events[1][1] == pytest.approx(fall, abs=1e-14)
-    assert run.events[1][2].tolist() == run.events[0][3].tolist()
+    assert run.events[1][2].tolist() == run.events[0][2].tolist()
+    assert run.events[1][3].tolist() == run.events[0][3].tolist()
     assert run.events[1][3][[1, 3]] == pytest.approx([0.5 * G * fall, 0.9 * G * fall], abs=1e-12)
     assert np.count_nonzero(run.t == run.events[0][1]) == 2
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import casadi as ca
 
-from daedalus.errors import SolverError
+from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -24,12 +24,26 @@ def differentiable_system(
 
     Where x' and z follow from a nonlinear solve the system is the model itself at index 1, and its reduced form above.
     """
+    refuse_sampled(as_system(model), "A derivative of a run")
     found, left = with_inputs_put_in(model, inputs, span)
     return (system_without_formulas(model), left) if isinstance(found, NoForm) else (found, left)
 
 
+def refuse_sampled(system: System, what: str) -> None:
+    """Refuse discrete variables and clocks by name."""
+    names = [v.name for v in system.of_kind("discrete")] + [e.name for e in system.events if e.is_clock]
+    if names:
+        raise InputError(
+            f"{what} takes no discrete variables and no clocks.",
+            f"the model has {', '.join(names[:6])}",
+            because="what is assigned at an instant is not differentiated.",
+            remedy="a model without them: parameters for modes, an algebraic variable for what a clock assigns",
+        )
+
+
 def flowing_system(model: Model | System) -> System:
     """The system whose inputs are given step by step, so that none can be differentiated."""
+    refuse_sampled(as_system(model), "A flow")
     found = solvable(model)
     if not isinstance(found, NoForm):
         return _without_choices(found)
@@ -48,7 +62,10 @@ def _without_choices(system: System) -> System:
 def _flowing(system: System) -> System:
     kept = [k for k, event in enumerate(system.events) if not event.purpose.watches_constraints]
     return system.changed(
-        events=[system.events[k] for k in kept], guards=system.guards[kept], resets=system.resets[kept, :]
+        events=[system.events[k] for k in kept],
+        guards=system.guards[kept],
+        resets=system.resets[kept, :],
+        assigned=system.assigned[kept, :],
     )
 
 

@@ -23,6 +23,7 @@ from daedalus.simulation.run.request import Request
 from daedalus.simulation.run.road import Road, find_road
 from daedalus.simulation.simulate import travel
 from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.switching.agenda import has_agenda
 
 _ARGUMENTS = {"p": "parameters", "x": "start", "u": "inputs"}
 
@@ -73,7 +74,7 @@ class CaseRuns:
         """The vectors x, u and p that all cases share, where numbers of a case can be written over them."""
         road, start = self.road, self._request.start
         placed = self.cases.placed_in(road.system)
-        if placed is None or not road.settings.begins_anywhere or road.drive.callbacks:
+        if placed is None or not road.settings.begins_anywhere or road.drive.callbacks or has_agenda(road.system):
             return None
         x = plain_start(road.system, start) if start is None or type(start) is dict else None
         if x is None:

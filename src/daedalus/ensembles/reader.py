@@ -16,6 +16,7 @@ from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.road import Road
+from daedalus.simulation.switching.agenda import has_agenda
 
 
 class Reader:
@@ -65,7 +66,10 @@ class Reader:
 
     @property
     def reads_plain_runs(self) -> bool:
-        """Whether all columns are states, or follow from them by plain formulas."""
+        """Whether all columns are states, or follow from them by plain formulas, and nothing happens at known times."""
+        system = self._plant.system
+        if has_agenda(system):
+            return False
         if all(column.name in self._plant.columns for column in self.columns):
             return True
         formulas = (self._plant.readout, self._plant.rhs)

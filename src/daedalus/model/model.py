@@ -17,14 +17,14 @@ from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.notebook import Equation, WrittenEvent
 from daedalus.model.printing import WHOLE, expression_text
-from daedalus.model.switching.events import EventDoor
+from daedalus.model.switching.clocks import ClockDoor
 from daedalus.model.system.formulas import expressions_of, formulas_of
 from daedalus.model.system.freeze import freeze
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 
-class Model(EquationDoor, EventDoor, PartDoor):
+class Model(EquationDoor, ClockDoor, PartDoor):
     """A dynamic system 0 = F(t, x', x, z, u, p), written down piece by piece.
 
     Example
@@ -82,10 +82,10 @@ class Model(EquationDoor, EventDoor, PartDoor):
     def __repr__(self) -> str:
         counts = [
             (len([v for v in self._variables.values() if v.kind == kind]), kind)
-            for kind in ("state", "algebraic", "input", "parameter")
+            for kind in ("state", "algebraic", "input", "parameter", "discrete")
         ]
         counts.append((sum(e.residual.numel() for e in self._all_equations().values()), "equation"))
-        words = [f"{n} {word}{'' if n == 1 or word == 'algebraic' else 's'}" for n, word in counts if n]
+        words = [f"{n} {word}{'' if n == 1 or word in ('algebraic', 'discrete') else 's'}" for n, word in counts if n]
         return f"Model({self.name!r}: {', '.join(words) or 'empty'})"
 
     # -- snapshots and copies ----------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class Model(EquationDoor, EventDoor, PartDoor):
             "equations": [e.outline() for e in self._equations.values()],
             "outputs": list(self._outputs),
             "output_units": dict(self._output_units),
-            "events": [(e.name, e.direction, e.terminal, list(e.resets), e.purpose) for e in events],
+            "events": [(e.name, e.direction, e.terminal, list(e.resets), e.purpose, e.manner) for e in events],
             "invariants": [kept.outline() for kept in self._invariants.values()],
             "choices": self._choices,
             "mechanics": self._mechanics.outline(),
@@ -212,10 +212,11 @@ class Model(EquationDoor, EventDoor, PartDoor):
         for name in layout["outputs"]:
             self._outputs[prefix + name] = next(rest)
         self._output_units.update({prefix + name: unit for name, unit in layout.get("output_units", {}).items()})
-        for name, direction, terminal, targets, purpose in layout["events"]:
+        for name, direction, terminal, targets, purpose, manner in layout["events"]:
             guard = next(rest)
             resets = {prefix + target: next(rest) for target in targets}
-            self._events[prefix + name] = WrittenEvent(prefix + name, guard, direction, resets, terminal, purpose)
+            own = WrittenEvent(prefix + name, guard, direction, resets, terminal, purpose, manner.prefixed(prefix))
+            self._events[prefix + name] = own
         for outline in layout["invariants"]:
             kept = Equation.of(outline, next(rest), prefix)
             self._invariants[kept.name] = kept

@@ -39,7 +39,7 @@ from daedalus.model.names import (
 from daedalus.model.system.equation_row import EquationRow, Role, common_name, free_name, rows_of, together
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system import System
-from daedalus.model.variables import Variable
+from daedalus.model.variables import PLAIN, Manner, Variable
 
 # Which model owns a symbol, to say "x belongs to the model 'arm'" when it turns up in another one.
 _OWNERS: weakref.WeakValueDictionary[int, _Owner] = weak_values()
@@ -96,6 +96,7 @@ class WrittenEvent:
     resets: dict[str, ca.SX]
     terminal: bool
     purpose: EventPurpose = EventPurpose.MODEL
+    manner: Manner = PLAIN
 
 
 class Notebook:

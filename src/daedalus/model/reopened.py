@@ -120,13 +120,17 @@ def _kept(expressions: dict[str, ca.SX], rows: tuple[object, ...]) -> dict[str, 
 
 
 def _events(system: System) -> dict[str, WrittenEvent]:
-    guards, after = system.guards, system.resets
+    guards, after, held = system.guards, system.resets, system.assigned
     events = {}
     for k, event in enumerate(system.events):
         resets = {}
         for target in event.resets:
             place = system.place(target)
-            new = ca.SX(after[k, np.asarray(place.positions).tolist()])
+            discrete = place.letter == "p"
+            first = system.sizes["p"] - system.discrete_count if discrete else 0
+            row = (held if discrete else after)[k, (np.asarray(place.positions) - first).tolist()]
+            new = ca.SX(row)
             resets[target] = ca.reshape(ca.densify(new), *(*place.shape, 1, 1)[:2])
-        events[event.name] = WrittenEvent(event.name, guards[k], event.direction, resets, event.terminal, event.purpose)
+        fields = (resets, event.terminal, event.purpose, event.manner)
+        events[event.name] = WrittenEvent(event.name, guards[k], event.direction, *fields)
     return events

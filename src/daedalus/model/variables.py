@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,10 +16,11 @@ from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.guesses import GuessedStart, value_of
 from daedalus.model.names import Shape, counted, element_label, shape_text
 from daedalus.model.plain_numbers import without_unit
+from daedalus.model.switching.schedule import Schedule
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.unit_labels import checked_unit, rate_unit
 
-KINDS = ("state", "algebraic", "input", "parameter")
+KINDS = ("state", "algebraic", "input", "parameter", "discrete")
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,70 @@ class Variable:
 
 
 @dataclass(frozen=True)
+class Code:
+    """Python code of a clock: f(t, (values of reads), memory) -> ((values of writes), memory)."""
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    memory: object = field(default=None, compare=False)
+    call: Callable[..., Any] | None = field(default=None, compare=False)  # None where it came from a file
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What makes an event happen, beside its guard: which side of zero counts, the start, a schedule, Python code."""
+
+    side: int = 0  # of a condition: 1 where it holds when its sides are equal, 2 where it does not; 0 for other guards
+    at_start: bool = False  # a condition that holds at the start counts as becoming true
+    schedule: Schedule | None = None  # instead of a guard
+    after: tuple[str, ...] = ()  # clocks whose new values it reads
+    code: Code | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """The manner as plain data; the code itself stays behind."""
+        record: dict[str, Any] = {"side": self.side, "at_start": self.at_start, "after": list(self.after)}
+        if self.schedule is not None:
+            record["schedule"] = self.schedule.to_record()
+        if self.code is not None:
+            record["reads"], record["writes"] = list(self.code.reads), list(self.code.writes)
+        return record
+
+    @staticmethod
+    def from_record(record: PlainRecord) -> Manner:
+        """The inverse of `to_record`, with every entry checked."""
+        record.only(("side", "at_start", "after", "schedule", "reads", "writes"))
+        schedule = Schedule.from_record(record.part("schedule")) if "schedule" in record else None
+        code = Code(tuple(record.texts("reads")), tuple(record.texts("writes"))) if "reads" in record else None
+        side = record.integer("side", 0, 3)
+        return Manner(side, record.flag("at_start"), schedule, tuple(record.texts("after")), code)
+
+    def prefixed(self, prefix: str) -> Manner:
+        """The same inside another model, where names have a prefix."""
+        code = self.code
+        if code is not None and prefix:
+            reads, writes = (tuple(prefix + name for name in names) for names in (code.reads, code.writes))
+            code = replace(code, reads=reads, writes=writes)
+        return replace(self, after=tuple(prefix + name for name in self.after), code=code)
+
+
+PLAIN = Manner()
+
+
+@dataclass(frozen=True)
 class Event:
     """The description of one event of a frozen system; the expressions live in the system."""
 
     name: str
     direction: int = 0
     terminal: bool = False
-    resets: tuple[str, ...] = field(default=())  # names of what the event sets, for reports
+    resets: tuple[str, ...] = field(default=())  # names of what the event sets
     purpose: EventPurpose = EventPurpose.MODEL
+    manner: Manner = PLAIN
+
+    @property
+    def is_clock(self) -> bool:
+        """Whether a schedule makes it happen, and no guard."""
+        return self.manner.schedule is not None
 
 
 def check_shape(shape: object, name: str) -> Shape:

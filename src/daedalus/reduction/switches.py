@@ -12,6 +12,8 @@ keeps an operation defined, as in sqrt(x - floor(x)), it stays as it is, and ste
 
 What time alone decides is known before a run: such conditions, and the steps of floor(t), are hidden inputs instead,
 held from one of their times to the next; fmod(t, b) is t - b k with the hidden k = trunc(t / b).
+
+Conditions inside the guards of events are found in the same way, so that an event happens where its guard jumps.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from daedalus.model.variables import Variable
 
 LETTERS = ("t", "xdot", "x", "z", "u", "p")
 SWITCHING = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_FABS, ca.OP_SIGN, ca.OP_FMIN, ca.OP_FMAX))
+# Of these the ones that bend and do not jump: in the guard of an event they need no mode.
+CORNERS = frozenset((ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX))
 # What jumps at every whole number of something.
 STAIRS = {ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder"}
 # Operations that are not defined everywhere, with the operands that this depends on.
@@ -81,13 +85,15 @@ def switches_of(system: System) -> Switches | None:
 
 def _found(system: System) -> Switches | None:
     arguments = [system.symbol(letter) for letter in LETTERS]
-    function = ca.Function("equations", arguments, [ca.densify(system.residual)])
+    guards = ca.densify(system.guards)
+    function = ca.Function("equations", arguments, [ca.densify(system.residual), guards])
     wanted = SWITCHING | STAIRS.keys()
     if not any(function.instruction_id(k) in wanted for k in range(function.n_instructions())):
         return None
     rows = read_instructions(function)
-    work = _Rewriting(rows, [elements(argument) for argument in arguments], _labels(system))
-    residual = work.residual(system.residual.numel())
+    discrete = system.sizes["p"] - system.discrete_count
+    work = _Rewriting(rows, [elements(argument) for argument in arguments], _labels(system), discrete)
+    residual, written = work.rewritten(system.residual.numel(), guards.numel())
     if not work.guards and not work.hidden:
         return None
     clock = None
@@ -95,7 +101,11 @@ def _found(system: System) -> Switches | None:
         own = [system.symbol(letter) for letter in ("t", "p")]
         clock = ca.Function("clock", own, [concatenate(work.clock)])
     return Switches(
-        _with_modes(system, work, residual), tuple(work.texts), tuple(sorted(work.left)), clock, tuple(work.on_time)
+        _with_modes(system, work, residual, written),
+        tuple(work.texts),
+        tuple(sorted(work.left)),
+        clock,
+        tuple(work.on_time),
     )
 
 
@@ -111,6 +121,7 @@ class _Rewriting:
     rows: Instructions
     symbols: Sequence[Sequence[ca.SX]]
     labels: Mapping[int, str]
+    discrete: int  # the first of the parameters that is a discrete variable
     guards: list[ca.SX] = field(default_factory=list)
     modes: list[ca.SX] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -119,30 +130,34 @@ class _Rewriting:
     clock: list[ca.SX] = field(default_factory=list)
     on_time: list[str] = field(default_factory=list)
 
-    def residual(self, size: int) -> ca.SX:
-        """The equations with modes; guards, modes and texts are filled on the way."""
+    def rewritten(self, *sizes: int) -> tuple[ca.SX, ...]:
+        """The equations and the guards of events with modes; guards, modes and texts are filled on the way."""
         rows = self.rows
-        result = [ca.SX(0)] * size
+        result = [[ca.SX(0)] * size for size in sizes]
         self.old: dict[int, ca.SX] = {}  # as written
         self.new: dict[int, ca.SX] = {}
         self.moving: dict[int, bool] = {}  # whether it depends on more than parameters
         self.timed: set[int] = set()  # what moves with time alone
+        self.assigned: set[int] = set()  # what depends on discrete variables, which change at instants
         self.jumping: set[int] = set()  # what has stairs in it that stay as they are
         self.number: dict[int, object] = {-1: -1}  # equal for equal expressions
         numbers: dict[tuple[object, ...], int] = {}
         self.known: dict[tuple[object, object], ca.SX] = {}
         self.kept = _protecting(rows)
+        self.in_equations = _leading_to(rows, 0)
         zero = len(rows)
         self._constant(zero, 0.0, numbers)
         for row in range(len(rows)):
             operation, first, second = rows.operation[row], rows.first[row], rows.second[row]
             if operation == ca.OP_OUTPUT:
-                result[rows.slot[row]] = self.new[first]
+                result[second][rows.slot[row]] = self.new[first]
             elif operation == ca.OP_INPUT:
                 self.old[row] = self.new[row] = self.symbols[first][second]
                 self.moving[row] = LETTERS[first] != "p"
                 if LETTERS[first] == "t":
                     self.timed.add(row)
+                if LETTERS[first] == "p" and second >= self.discrete:
+                    self.assigned.add(row)
                 self.number[row] = numbers.setdefault(("symbol", first, second), len(numbers))
             elif operation == ca.OP_CONST:
                 self._constant(row, rows.constants[first], numbers)
@@ -150,7 +165,7 @@ class _Rewriting:
                 key = (operation, self.number[first], self.number[second])
                 self.number[row] = numbers.setdefault(key, len(numbers))
                 self._rewrite(row, operation, first, second, zero)
-        return concatenate(result)
+        return tuple(concatenate(part) for part in result)
 
     def _constant(self, row: int, value: float, numbers: dict[tuple[object, ...], int]) -> None:
         self.old[row] = self.new[row] = ca.SX(value)
@@ -161,14 +176,19 @@ class _Rewriting:
         operands = [k for k in (a, b) if k >= 0]
         self.moving[row] = any(self.moving[k] for k in operands)
         self.old[row] = _applied(operation, self.old, a, b)
-        if self.moving[row] and all(k in self.timed for k in operands if self.moving[k]):
+        if not self.assigned.isdisjoint(operands):
+            self.assigned.add(row)
+        elif self.moving[row] and all(k in self.timed for k in operands if self.moving[k]):
             self.timed.add(row)
-            if operation in SWITCHING or operation in STAIRS:
+            bends = operation in CORNERS and not self.in_equations[row]
+            if (operation in SWITCHING or operation in STAIRS) and not bends:
                 self.new[row] = self._of_time(row, operation, a, b if b >= 0 else zero)
                 return
         if not self.jumping.isdisjoint(operands):
             self.jumping.add(row)
-        if operation in STAIRS and self.moving[row]:
+        if operation in CORNERS and not self.in_equations[row]:
+            self.new[row] = _applied(operation, self.new, a, b)
+        elif operation in STAIRS and self.moving[row]:
             self.new[row] = self._stairs(row, operation, a, b)
         elif operation not in SWITCHING or not self.moving[row] or row in self.jumping:
             self.new[row] = _applied(operation, self.new, a, b)
@@ -288,11 +308,26 @@ def _protecting(rows: Instructions) -> bytearray:
     return kept
 
 
+def _leading_to(rows: Instructions, output: int) -> bytearray:
+    """1 for every row that an output depends on."""
+    found = bytearray(len(rows))
+    for row in range(len(rows) - 1, -1, -1):
+        operation, first, second = rows.operation[row], rows.first[row], rows.second[row]
+        if operation == ca.OP_OUTPUT:
+            if second == output:
+                found[first] = 1
+        elif found[row] and operation not in (ca.OP_INPUT, ca.OP_CONST):
+            for k in (first, second):
+                if k >= 0:
+                    found[k] = 1
+    return found
+
+
 def _applied(operation: int, values: Mapping[int, ca.SX], a: int, b: int) -> ca.SX:
     return ca.SX.binary(operation, values[a], values[b]) if b >= 0 else ca.SX.unary(operation, values[a])
 
 
-def _with_modes(system: System, work: _Rewriting, residual: ca.SX) -> System:
+def _with_modes(system: System, work: _Rewriting, residual: ca.SX, guards: ca.SX) -> System:
     """The same system with modes as further parameters; only runs see it."""
     symbols = {letter: system.symbol(letter) for letter in LETTERS}
     symbols["p"] = concatenate([symbols["p"], *work.modes])
@@ -307,7 +342,7 @@ def _with_modes(system: System, work: _Rewriting, residual: ca.SX) -> System:
         symbols=symbols,
         residual=residual,
         outputs={},
-        guards=concatenate([system.guards, *work.guards]),
+        guards=concatenate([guards, *work.guards]),
         watched={},
         watched_rows=(),
     )

@@ -30,6 +30,7 @@ from daedalus.simulation.run.road import Road, find_road
 from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.start.consistent_start import is_off
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
+from daedalus.simulation.switching.agenda import Agenda, agenda_of
 
 Numbers = np.ndarray | None
 FINISHED = Ending.FINISHED  # a call in a loop does not look it up
@@ -82,6 +83,9 @@ class PreparedRun:
         self._tables = drive.core_tables() if drive.tables else None
         self._begins_anywhere = settings.begins_anywhere
         self._has_modes = settings.switches is not None or settings.stops is not None
+        self._has_events = bool(road.system.events)
+        if road.system.discrete_count:
+            self._p = self._first.parameters
         if start is not None:
             _ = self._first  # a start that nothing can begin with is refused at once
 
@@ -124,13 +128,13 @@ class PreparedRun:
 
         Raises a SolverError that carries the trajectory when the run stops early.
         """
-        run, row = self._run(x0, u, p)
+        run, row, codes = self._run(x0, u, p)
         finished = ENDINGS[run.status] is FINISHED
         if finished and not self._may_branch:
             if self._saves is not None and self._plant.has_constraints:
                 self._keep_between_steps(run, u, p)
             return run.x[:, self._states]
-        whole = self._whole(run, row, u, p)
+        whole = self._whole(run, row, codes, u, p)
         if not whole.success:
             raise_stopped(whole)
         if finished:
@@ -146,16 +150,16 @@ class PreparedRun:
         self, x0: np.ndarray | None = None, u: np.ndarray | None = None, p: np.ndarray | None = None
     ) -> Trajectory:
         """The same run with everything that `dd.simulate` returns."""
-        run, row = self._run(x0, u, p)
-        return self._whole(run, row, u, p)
+        run, row, codes = self._run(x0, u, p)
+        return self._whole(run, row, codes, u, p)
 
     @cached_property
     def _may_branch(self) -> bool:
         """Whether constraints may lose a rank on the way, so that a run has to be looked through."""
         return independence_of(self._road.settings.plant) is not None
 
-    def _run(self, x0: Numbers, u: Numbers, p: Numbers) -> tuple[Any, np.ndarray]:
-        """The first piece in the core, and the row it began with."""
+    def _run(self, x0: Numbers, u: Numbers, p: Numbers) -> tuple[Any, np.ndarray, Mapping[str, Any] | None]:
+        """The first piece in the core, the row it began with, and the code that ran in it."""
         row = x0 if x0 is not None and self._begins_anywhere else self._row(x0, u, p)
         inputs, tables = self._u if u is None else u, self._tables
         parameters = self._p if p is None else p
@@ -163,7 +167,15 @@ class PreparedRun:
             settings = self._road.settings
             inputs, tables = settings.core_inputs(inputs, tables, parameters, self._span)
             parameters = settings.core_parameters(parameters)
-        return self._plan.run(*self._span, row, inputs, parameters, self._saves, tables), row
+        agenda = self._agenda(p) if self._has_events else None
+        core = None if agenda is None else agenda.core
+        run = self._plan.run(*self._span, row, inputs, parameters, self._saves, tables, None, None, core)
+        return run, row, None if agenda is None else agenda.codes
+
+    def _agenda(self, p: Numbers) -> Agenda | None:
+        """What is known to happen when, with the memory of code anew."""
+        settings, own = self._road.settings, self._p if p is None else np.array(p, dtype=float)
+        return agenda_of(settings.plant, settings.core_plant, own, self._span, self._first.fired)
 
     def _row(self, x0: Numbers, u: Numbers, p: Numbers) -> np.ndarray:
         """The row that a call begins with: made consistent or refused as `dd.simulate` does."""
@@ -190,12 +202,13 @@ class PreparedRun:
             return False
         return vanishing_divisor(request.model, plant, drive, request.t0, x0, parameters) is None
 
-    def _whole(self, run: Any, row: np.ndarray, u: Numbers, p: Numbers) -> Trajectory:
+    def _whole(self, run: Any, row: np.ndarray, codes: Mapping[str, Any] | None, u: Numbers, p: Numbers) -> Trajectory:
         """The run as `dd.simulate` returns it, gone on with where the first piece stopped."""
         road = self._road_with(u, p)
         request, parameters = road.request, self._p if p is None else np.array(p, dtype=float)
-        piece = Piece(road.settings, road.drive, parameters, request.t0, row, road.why)
-        begun = read_piece(piece, run, request.t1)
+        fired = self._first.fired if self._has_events else frozenset()
+        piece = Piece(road.settings, road.drive, parameters, request.t0, row, road.why, fired)
+        begun = read_piece(piece, run, request.t1, request.save_at is not None, codes)
         whole = go_on(begun, partial(next_piece, road, piece), request.t1, request.save_at)
         return judged(whole, request, piece)
 

@@ -109,11 +109,13 @@ def test_an_inequality_with_another_direction_is_refused(ball, guard, direction)
         lambda m: m["h"] != 0,
     ],
 )
-def test_logic_is_no_guard(ball, guard):
-    assert text_of(lambda: ball.event("e", guard(ball))) == (
-        "The guard of event 'e' is a logical expression.\n"
-        "  Because True and False pass no zero that could be located.\n"
-        "  Try: casadi.fmax(a, b) for a <= 0 and b <= 0, casadi.fmin(a, b) for one of them"
+def test_a_condition_becomes_true(ball, guard):
+    """Its guard jumps from -1 to 1, where a run finds it."""
+    ball.event("e", guard(ball))
+    assert ball._events["e"].direction == 1
+    assert ball._events["e"].manner.side == 1
+    assert text_of(lambda: ball.event("f", guard(ball), direction=-1)).startswith(
+        "The guard of event 'f' is an inequality with a direction.\n"
     )
 
 
@@ -270,7 +272,7 @@ def test_only_states_are_reset(ball, target):
     assert text_of(lambda: ball.event("e", ball["h"], reset={target: 0})) == (
         f"The reset of {target} in event 'e' is not possible.\n"
         f"  {target} is not a state\n"
-        "  Because only states keep the value that an event gives them.\n"
+        "  Because only states and discrete variables keep the value that an event gives them.\n"
         "  Try: one of 'h', 'v', 'R'"
     )
 

@@ -23,7 +23,8 @@ def record():
 
 
 def test_every_field_is_listed():
-    assert set(record()) | {"event_purposes", "choices", "aliases", "output_units"} == set(FIELDS)
+    added = {"event_purposes", "event_manners", "choices", "aliases", "output_units"}
+    assert set(record()) | added == set(FIELDS)
 
 
 def test_models_with_choices_of_states_come_back():
@@ -53,7 +54,7 @@ def put(*path_and_value):
         (put("name", "\ud800"), "system.name: a text expected"),
         (
             put("variables", 0, "kind", "code"),
-            "system.variables[0].kind: state or algebraic or input or parameter expected",
+            "system.variables[0].kind: state or algebraic or input or parameter or discrete expected",
         ),
         (put("variables", 0, "shape", [2, 2, 2]), "system.variables[0].shape: at most rows and columns expected"),
         (put("variables", 0, "shape", [2**31]), "system.variables[0].shape[0]: a whole number of 1 to 2147483647"),

@@ -29,7 +29,8 @@ def test_a_member_is_its_word(ending):
 def test_what_follows_from_an_ending():
     assert [e for e in Ending if e.success] == ["finished", "event"]
     assert [e for e in Ending if e.final] == [
-        "finished", "interrupted", "cancelled", "step_limit", "time_limit", "memory_limit",
+        "finished", "interrupted", "cancelled", "step_limit", "time_limit", "memory_limit", "conflict",
+        "endless", "call_failed",
     ]  # fmt: skip
     # Nothing that a rule of continuation takes up is final, and what says what to try is somebody's fault.
     doubts = [name for name in Ending.__annotations__ if name.startswith("may_")]

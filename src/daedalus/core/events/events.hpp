@@ -1,13 +1,12 @@
-// What happens when guards fire: record, or cut the step at the located time, reset the state and restart.
+// Where guards fire in an accepted step: recorded inside it, or the step is cut at the located time.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "events/consistent_restart.hpp"
 #include "events/guards.hpp"
-#include "events/modes.hpp"
+#include "events/instants.hpp"
 #include "methods/step_control.hpp"
 #include "state/integration.hpp"
 
@@ -23,29 +22,6 @@ inline constexpr double root_reach = 1e-3;
 // output of implicit methods is less exact in z than the steps.
 template <class M>
 inline constexpr double near_zero = M::is_explicit ? 1 : 0.1;
-// An error of z at the end of a step is below this part of what a guard on it changes by in the step.
-inline constexpr double solved_share = 1e-3;
-// Chattering: intervals below this part of the span that shrank this often in a row (bouncing that comes to rest), or
-// this many events in a row without leaving such an interval (switching to and fro).
-inline constexpr double crowd_interval = 1e-9;
-inline constexpr long long most_shrinking = 5, most_crowded = 1000;
-
-// Moves a state onto the constraints of a linear model; `far` where it may be further off than the error of a step.
-inline Status project(Integration& s, double t, double* x, bool far) noexcept {
-    s.stage_time = t;
-    if (s.inputs.any_slope) write_slopes(s.inputs, t);
-    switch (s.linear.kernels.project(s.linear.keeper, x, far)) {
-        case Projected::done: return Status::going;
-        case Projected::singular: return Status::singular;
-        case Projected::diverged: return Status::not_projected;
-        case Projected::aborted: s.abort_called = true; return Status::aborted;
-        default: break;
-    }
-    if (!first_not_finite(x, s.n, s.culprit.component)) s.culprit.component = 0;
-    s.culprit.what = Culprit::What::state;
-    return Status::not_finite;
-}
-
 // Moves the end of an attempted step onto the constraints, so that its slope serves the error test and the next step: the
 // estimate changes by a term of higher order. Where that fails, the step is judged as it is.
 inline void keep_end(Integration& s) noexcept {
@@ -72,13 +48,6 @@ template <class M>
 inline void take_step(Integration& s) noexcept {
     M::take(s);
     s.end_known = s.dense_known = s.end_kept = false;
-}
-
-// Whether the occurrence counted `number` of this guard interrupts the step.
-inline bool cuts(const Guards& guards, long long guard, long long number) {
-    if (is_switch(guards, guard)) return true;
-    if (guards.actions[guard] == 0) return false;
-    return guards.actions[guard] == 1 || guards.has_resets || number >= guards.occurrences[guard];
 }
 
 inline long long first_cut(const Guards& guards) {
@@ -255,156 +224,6 @@ inline void record_early_events(Integration& s, double whole_begin, double whole
         push_event(s.recorder.events, root.guard, time, s.stage, s.stage, s.n);
         ++guards.seen[root.guard];
     }
-}
-
-inline void forget_headings(Guards& guards) noexcept {
-    for (long long guard = 0; guard < guards.count; ++guard) guards.heading[guard] = 0;
-    guards.headings_judged = false;
-}
-
-// The rate of a flight that is lost in rounding may be zero, its side is not.
-inline void note_heading(Guards& guards, const Root& root) noexcept {
-    const double rate = std::fmax(std::fabs(guards.rate), std::numeric_limits<double>::min());
-    guards.heading[root.guard] = root.rising ? rate : -rate;
-}
-
-// Whether the slopes of x tell where a guard is going: in an implicit row, those of a guard on z or x' do not.
-inline bool heads_on_line(Integration& s, const Root& root) noexcept {
-    if (!s.implicit) return true;
-    const double rate = rate_on_line(s, root.guard, slope_look * s.last_step);
-    return s.last_step != 0 && rate * (root.rising ? 1 : -1) > 0;
-}
-
-inline bool chatters(Integration& s, bool turned) noexcept {
-    Guards& guards = s.guards;
-    const double interval = std::fabs(s.t - guards.last_time);
-    guards.crowded = interval < crowd_interval * std::fabs(s.t1 - s.t0) ? guards.crowded + 1 : 0;
-    // Events at one and the same time say nothing about shrinking.
-    if (interval > 4 * spacing(s.t)) {
-        guards.shrinking = interval < guards.last_interval ? guards.shrinking + 1 : 0;
-        guards.last_interval = interval;
-    }
-    guards.last_time = s.t;
-    return guards.crowded >= (turned ? most_turns : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
-}
-
-// Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
-// its turn (the voltage of a diode becomes a current), and the way back onto the constraints behind a reset may move a
-// guard: within the error of the step it rests where it is. So does a guard on z that its reset left at zero where z was
-// solved for again: the end of a step has an error in z of its own, which a fixed step tells nothing of.
-inline void rest_fired(Integration& s) noexcept {
-    Guards& guards = s.guards;
-    guards_at(s, s.t, s.x, guards.now);
-    for (long long r = guards.early_count; r < guards.root_count; ++r) {
-        const long long guard = guards.roots[r].guard;
-        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t);
-        const double now = std::fabs(guards.now[guard]);
-        const bool moved = is_switch(guards, guard) || guards.heading[guard] != 0;
-        const double way = std::fabs(guards.rate * s.last_step);
-        const bool stayed = s.implicit && std::fabs(guards.written[guard]) <= 4 * level;
-        if ((stayed && now <= solved_share * way) || (moved && now <= s.rtol * way)) level = std::fmax(level, now);
-        guards.reference[guard] = 0;
-        guards.floor[guard] = 4 * level;
-    }
-}
-
-// Guard values after a restart at (t, x) become references; guards that fired, or still rest, and stand at zero rest.
-inline void refresh_references(Integration& s) noexcept {
-    Guards& guards = s.guards;
-    rest_fired(s);
-    for (long long i = 0; i < guards.count; ++i) {
-        const bool rests = guards.reference[i] == 0 && std::fabs(guards.now[i]) <= guards.floor[i];
-        guards.reference[i] = rests || std::isnan(guards.now[i]) ? 0 : guards.now[i];
-        if (!rests) guards.floor[i] = 0;
-    }
-}
-
-// Records and resets what happens together at (t, x): one guard after the other, each reading the state before it.
-inline Status fire(Integration& s) noexcept {
-    Guards& guards = s.guards;
-    bool terminal = false, moved = false;
-    forget_headings(guards);
-    const bool turned = turn_fired(s);
-    for (long long r = guards.early_count; r < guards.root_count; ++r) {
-        const long long guard = guards.roots[r].guard;
-        if (is_switch(guards, guard)) continue;
-        const bool acts = cuts(guards, guard, ++guards.seen[guard]);
-        guards.written[guard] = std::numeric_limits<double>::quiet_NaN();
-        const bool seen_moving = acts && guards.has_resets && heads_on_line(s, guards.roots[r]);
-        copy(s.x, s.lanes, s.stage);
-        if (acts && guards.has_resets) {
-            s.stage_time = s.t;
-            if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
-            if (guards.resets_after_solve && !slope_by_solve(s, s.t, s.stage, guards.slope))
-                return s.abort_called ? Status::aborted : Status::singular;
-            guards.resets.arg[1] = s.stage;
-            guards.resets.res[0] = guards.reset_rows;
-            const int failed = evaluate(guards.resets);
-            s.abort_called |= failed == aborted;
-            if (s.abort_called) return Status::aborted;
-            const double* row = guards.reset_rows + guard * s.n;
-            if (failed || first_not_finite(row, s.n, s.culprit.component)) {
-                if (failed) s.culprit.component = 0;
-                s.culprit.what = Culprit::What::state;
-                return Status::not_finite;
-            }
-            if (seen_moving && !std::equal(row, row + s.n, s.x)) note_heading(guards, guards.roots[r]);
-            copy(row, s.n, s.x);
-            if (s.implicit) {
-                guards_at(s, s.t, s.x, guards.now);
-                guards.written[guard] = guards.now[guard];
-            }
-            if (guards.has_restart && !ask_restart(s, guard, s.stage, s.x)) {
-                copy(s.stage, s.n, s.x);  // the run ends before the event
-                return s.abort_called ? Status::aborted : Status::inconsistent;
-            }
-            // The impulse of the constraints: positions first, then velocities.
-            if (s.linear.keeps_constraints)
-                if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
-            if (s.implicit && !solve_restart(s, s.x, true)) return restart_failure(s);
-            moved = true;
-        }
-        push_event(s.recorder.events, guard, s.t, s.stage, s.x, s.n);
-        terminal |= acts && guards.actions[guard] == 2 && guards.seen[guard] >= guards.occurrences[guard];
-    }
-    Status settled = Status::going;
-    if (guards.switches > 0 && (turned || moved)) {
-        if (turned && s.implicit && !solve_restart(s, s.x, false)) {
-            settled = restart_failure(s);
-        } else {
-            rest_fired(s);
-            settled = settle_modes(s);
-        }
-    }
-    if (moved && s.recorder.event_rows) push_row(s.recorder.steps, s.t, s.x, s.n);
-    if (guards.switches > 0) record_modes(s, !moved);
-    if (terminal) return Status::event;
-    if (settled != Status::going) return settled;
-    if (chatters(s, turned)) return Status::chattering;
-    refresh_references(s);
-    return s.abort_called ? Status::aborted : Status::going;
-}
-
-// An input that jumps at a breakpoint may carry a guard across zero: that fires too, at the breakpoint itself.
-inline bool jump_of_inputs(Integration& s) noexcept {
-    Guards& guards = s.guards;
-    copy(guards.reference, guards.count, guards.before);
-    guards_at(s, s.t, s.x, guards.now);
-    guards.root_count = guards.early_count = 0;
-    guards.rate = 0;
-    forget_headings(guards);
-    for (long long guard = 0; guard < guards.count; ++guard) {
-        const double before = guards.before[guard], after = guards.now[guard];
-        if (is_switch(guards, guard)) continue;  // its mode follows without an event
-        if (before != 0 && after != 0 && crosses(before, after) && direction_fits(guards, guard, before))
-            guards.roots[guards.root_count++] = {guard, 0, after > 0};
-    }
-    for (long long guard = 0; guard < guards.count; ++guard) {
-        guards.before[guard] = 0;
-        if (guards.reference[guard] != 0 || std::fabs(guards.now[guard]) > guards.floor[guard])
-            guards.reference[guard] = guards.now[guard];
-    }
-    return guards.root_count > 0;
 }
 
 }  // namespace DAEDALUS_ISA

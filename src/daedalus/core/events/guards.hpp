@@ -20,7 +20,7 @@ inline namespace DAEDALUS_ISA {
 inline constexpr int guard_samples = 6;
 // Room for the zeros in a step.
 inline constexpr long long fewest_roots = 64;
-// A guard that moves with time by itself may be faster than the steps: where its samples do not foretell its values in
+// A guard may be faster than the steps: where its samples do not foretell its values in
 // between to this part of their spread, each half of the time is looked at, this many times over.
 inline constexpr double foretold = 0.05, tiny_spread = 1e-9;
 inline constexpr int most_splits = 7;
@@ -32,6 +32,10 @@ inline constexpr int dip_looks = 6;
 inline constexpr double leaving_level = 1e-12;
 // The rate behind a reset is taken over this part of the step; below this part of the rate before it, the guard stands.
 inline constexpr double slope_look = 0.1, stopped_rate = 1e-9;
+inline constexpr int rate_looks = 5;
+inline constexpr double shortest_chord = 64;  // in spacings of t
+// A zero this part of t1 behind the end of a run, by rounding, is at its end; seen along a chord over this part of a step.
+inline constexpr double end_reach = 1e-13, end_chord = 1e-3;
 
 struct GuardPoint {
     double theta, value;
@@ -43,6 +47,16 @@ struct Stretch {
     double at(double part) const { return begin + part * (end - begin); }
 };
 
+// Zero is on one side of a condition: x >= 1 holds at x = 1, x > 1 does not.
+inline void take_sides(const Guards& guards, double* values) noexcept {
+    const double least = std::numeric_limits<double>::min();
+    for (long long i = 0; i < guards.count; ++i)
+        if (guards.sides[i] != 0 && values[i] == 0) {
+            const bool above = (guards.directions[i] > 0) == (guards.sides[i] == 1);
+            values[i] = above ? least : -least;
+        }
+}
+
 inline void guards_at(Integration& s, double t, const double* x, double* out) noexcept {
     if (s.guards.values_after_solve && !slope_by_solve(s, t, x, s.guards.slope))
         return note_failure(s, 0, out, s.guards.count);
@@ -53,6 +67,7 @@ inline void guards_at(Integration& s, double t, const double* x, double* out) no
     call.res[0] = out;
     if (const int failed = evaluate(call)) [[unlikely]]
         note_failure(s, failed, out, s.guards.count);
+    if (s.guards.any_sides) take_sides(s.guards, out);
 }
 
 // All guards on the dense output of the present step; returns the one asked for.
@@ -67,6 +82,9 @@ inline bool direction_fits(const Guards& guards, long long guard, double before)
     const long long direction = guards.directions[guard];
     return direction == 0 || (before < 0) == (direction > 0);
 }
+
+// Whether the zeros of a guard are known, since time alone decides them.
+inline bool is_scheduled(const Guards& guards, long long guard) { return guards.scheduled && guards.scheduled[guard]; }
 
 inline bool is_switch(const Guards& guards, long long guard) { return guard >= guards.count - guards.switches; }
 
@@ -83,6 +101,10 @@ inline bool crosses(double before, double after) { return (before < 0 && after >
 
 // Keeps the roots in order of time.
 inline void add_root(Guards& guards, Root root) noexcept {
+    if (guards.root_count == guards.root_capacity) {
+        guards.overflow = true;
+        return;
+    }
     long long place = guards.root_count++;
     for (; place > 0 && guards.roots[place - 1].theta > root.theta; --place)
         guards.roots[place] = guards.roots[place - 1];
@@ -92,7 +114,7 @@ inline void add_root(Guards& guards, Root root) noexcept {
 template <class M>
 inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint right) noexcept {
     Guards& guards = s.guards;
-    if (!direction_fits(guards, guard, left.value) || guards.root_count == guards.root_capacity) return;
+    if (!direction_fits(guards, guard, left.value)) return;
     const double rounding = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
     const double tolerance = std::fmax(rounding, std::numeric_limits<double>::epsilon() * right.theta);
     const double theta = find_zero([&](double place) { return guard_on_step<M>(s, guard, place); }, left.theta,
@@ -110,7 +132,6 @@ inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint 
 template <class M>
 inline void locate_leaving(Integration& s, long long guard, double from, GuardPoint right) noexcept {
     Guards& guards = s.guards;
-    if (guards.root_count == guards.root_capacity) return;
     const double sign = right.value > 0 ? 1 : -1;
     const double level = std::fmax(guards.floor[guard], leaving_level * std::fabs(right.value));
     const double tolerance = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
@@ -161,7 +182,17 @@ inline double rate_on_line(Integration& s, long long guard, double reach) noexce
 
 // Whether the reset of a resting guard sent it back or stopped it.
 inline bool sent_back(Integration& s, long long guard) noexcept {
-    const double heading = s.guards.heading[guard], rate = rate_on_line(s, guard, slope_look * (s.t_new - s.t));
+    const double heading = s.guards.heading[guard];
+    // A guard may be faster than the step: the reach shrinks until the rate is that of a straight line.
+    const double least = shortest_chord * spacing(s.t);
+    double reach = s.direction * std::fmax(slope_look * std::fabs(s.t_new - s.t), least);
+    double rate = rate_on_line(s, guard, reach);
+    for (int look = 0; look < rate_looks && slope_look * std::fabs(reach) > least; ++look) {
+        const double closer = rate_on_line(s, guard, reach *= slope_look);
+        const bool same = std::fabs(closer - rate) <= slope_look * std::fabs(rate);
+        rate = closer;
+        if (same) break;
+    }
     return rate * (heading > 0 ? 1 : -1) <= stopped_rate * std::fabs(heading);
 }
 
@@ -193,6 +224,13 @@ inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept 
     return {0, 0};
 }
 
+// A guard that was zero at the start moves, in the direction of its event.
+inline bool leaves_start(Guards& guards, long long guard, double value) noexcept {
+    if (!guards.from_start || !guards.fresh[guard] || value == 0) return false;
+    guards.fresh[guard] = 0;
+    return direction_fits(guards, guard, -value);
+}
+
 template <class M>
 inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcept {
     Guards& guards = s.guards;
@@ -204,7 +242,8 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
     if (start.value == 0 && stretch.begin == 0) {
         start = wake<M>(s, guard, stretch.at(1.0 / guard_samples));
         if (start.value != 0 && guards.heading[guard] != 0) leave(guards, guard, start);
-        if (against_mode(guards, guard, start.value)) add_root(guards, {guard, 0, start.value > 0});
+        if (against_mode(guards, guard, start.value) || leaves_start(guards, guard, start.value))
+            add_root(guards, {guard, 0, start.value > 0});
     }
     GuardPoint left = start;
     for (int j = 1; j <= guard_samples; ++j) {
@@ -216,7 +255,8 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         }
         if (left.value == 0) {
             if (std::fabs(right.value) > guards.floor[guard]) {
-                if (against_mode(guards, guard, right.value)) locate_leaving<M>(s, guard, left.theta, right);
+                if (against_mode(guards, guard, right.value) || leaves_start(guards, guard, right.value))
+                    locate_leaving<M>(s, guard, left.theta, right);
                 if (guards.heading[guard] != 0) leave(guards, guard, right);
                 left = right;
             } else {
@@ -241,18 +281,6 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
     }
 }
 
-// Whether some guard changes with time alone, seen at a few times of the run.
-inline bool moves_by_itself(Integration& s) noexcept {
-    Guards& guards = s.guards;
-    guards_at(s, s.t, s.x_new, guards.next);
-    for (const double part : {0.1234, 0.4567, 0.789}) {
-        guards_at(s, s.t0 + part * (s.t1 - s.t0), s.x_new, guards.now);
-        for (long long i = 0; i < guards.count; ++i)
-            if (!(guards.now[i] == guards.next[i])) return true;
-    }
-    return false;
-}
-
 // Whether the polynomials through the samples of a stretch give the values of all guards in between, at places that no
 // period fits to.
 template <class M>
@@ -267,6 +295,7 @@ inline bool are_foretold(Integration& s, Stretch stretch) noexcept {
         }
         guard_on_step<M>(s, 0, stretch.at(place / guard_samples));
         for (long long i = 0; i < guards.count; ++i) {
+            if (is_scheduled(guards, i)) continue;
             double sum = 0, least = guards.now[i], most = guards.now[i];
             for (int j = 0; j < guard_samples; ++j) {
                 const double value = guards.samples[j * guards.count + i];
@@ -301,7 +330,27 @@ inline void look_at(Integration& s, Stretch stretch, int splits) noexcept {
         look_at<M>(s, {middle, stretch.end}, splits - 1);
         return;
     }
-    for (long long guard = 0; guard < guards.count && !s.abort_called; ++guard) scan_guard<M>(s, guard, stretch);
+    for (long long guard = 0; guard < guards.count && !s.abort_called; ++guard)
+        if (!is_scheduled(guards, guard)) scan_guard<M>(s, guard, stretch);
+}
+
+// A guard that is zero at the very end of the run, to rounding, is an event there although its sign has not changed.
+template <class M>
+inline void reach_end(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    const double whole = s.t_new - s.t, reach = end_reach * std::fabs(s.t1);
+    if (!(reach < std::fabs(whole))) return;
+    for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
+        const double value = guards.next[guard];
+        if (is_scheduled(guards, guard) || value == 0 || !direction_fits(guards, guard, value)) continue;
+        // The way to zero, along the chord over the last part of the step.
+        const double part = std::fmin(end_chord, 0.5), before = guard_on_step<M>(s, guard, 1 - part);
+        const double rate = (value - before) / (part * std::fabs(whole));
+        if (value * rate < 0 && std::fabs(value) <= reach * std::fabs(rate)) {
+            add_root(guards, {guard, 1, value < 0});
+            guards.next[guard] = 0;
+        }
+    }
 }
 
 // Fills roots and next references for the accepted step; its dense output is known.
@@ -311,8 +360,9 @@ inline void find_roots(Integration& s) noexcept {
     guards.root_count = 0;
     guards.fallen = -1;
     if (!guards.headings_judged) judge_headings(s);
-    if (!guards.timing_known) guards.timed = moves_by_itself(s), guards.timing_known = true;
-    look_at<M>(s, {0, 1}, guards.timed ? most_splits : 0);
+    guards.overflow = false;
+    look_at<M>(s, {0, 1}, most_splits);
+    if (s.t_new == s.t1) reach_end<M>(s);
 }
 
 }  // namespace DAEDALUS_ISA

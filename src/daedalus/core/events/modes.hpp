@@ -59,9 +59,11 @@ inline Status settle_modes(Integration& s) noexcept {
     return Status::chattering;
 }
 
-inline void record_modes(Integration& s, bool later_values) noexcept {
+// Discrete variables and modes as they are from here on.
+inline void record_held(Integration& s, bool later_values) noexcept {
     if (s.implicit && later_values) keep_later_values(s);
-    push_modes(s.recorder.modes, s.recorder.steps.count - 1, s.guards.modes, s.guards.switches);
+    const Guards& guards = s.guards;
+    push_held(s.recorder.held, s.recorder.steps.count - 1, s.t, guards.held, guards.discretes + guards.switches);
 }
 
 // The modes at the start: the first row solves the equations already, so all of them are read off before any solve.
@@ -80,7 +82,7 @@ inline Status first_modes(Integration& s) noexcept {
         }
     }
     const Status status = settle_modes(s);
-    record_modes(s, true);
+    record_held(s, true);
     return status;
 }
 

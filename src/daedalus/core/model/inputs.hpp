@@ -10,6 +10,7 @@
 #include <iterator>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "machine/platform.hpp"
@@ -51,22 +52,44 @@ inline ActiveTable activate(const Table& table) {
             0};
 }
 
-// Every time at which a run from t0 to t1 has to stop: the tables' times between, in the run's order, and t1.
-inline std::vector<double> stop_times(double t0, double t1, std::span<const Table* const> tables) {
-    std::vector<double> stops;
-    const double low = std::min(t0, t1), high = std::max(t0, t1);
+// Times that differ by rounding only, such as 3 * 0.1 and 0.3, are one.
+inline double closest_times(double t0, double t1) {
+    return 8 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(t0), std::fabs(t1));
+}
+
+// Where a run has to stop, and at which of these times an input may change.
+struct Stops {
+    std::vector<double> times;
+    std::vector<unsigned char> changes_inputs;
+};
+
+// Every time at which a run from t0 to t1 has to stop: those of tables and other known times between, in the run's
+// order, and t1.
+inline Stops stop_times(double t0, double t1, std::span<const Table* const> tables, std::span<const double> others) {
+    std::vector<std::pair<double, bool>> stops;
+    const double low = std::min(t0, t1), high = std::max(t0, t1), sign = t1 < t0 ? -1 : 1;
+    const auto add = [&](double time, bool changes) {
+        if (time > low && time < high) stops.emplace_back(time, changes);
+    };
     for (const Table* table : tables)
-        std::copy_if(table->times.begin(), table->times.end(), std::back_inserter(stops),
-                     [&](double time) { return time > low && time < high; });
-    std::sort(stops.begin(), stops.end());
-    if (t1 < t0) std::reverse(stops.begin(), stops.end());
-    // Times that differ by rounding only, such as 3 * 0.1 and 0.3, are one stop.
-    const double closest = 8 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(t0), std::fabs(t1));
-    std::vector<double> merged;
+        for (const double time : table->times) add(time, true);
+    for (const double time : others) add(time, false);
+    const auto earlier = [sign](const auto& a, const auto& b) { return a.first * sign < b.first * sign; };
+    if (!std::is_sorted(stops.begin(), stops.end(), earlier)) std::sort(stops.begin(), stops.end(), earlier);
+    const double closest = closest_times(t0, t1);
+    Stops merged;
     double last = t0;
-    for (const double stop : stops)
-        if (std::fabs(stop - last) > closest && std::fabs(t1 - stop) > closest) merged.push_back(last = stop);
-    merged.push_back(t1);
+    for (const auto& [stop, changes] : stops) {
+        if (std::fabs(t1 - stop) <= closest) continue;
+        if (std::fabs(stop - last) > closest) {
+            merged.times.push_back(last = stop);
+            merged.changes_inputs.push_back(changes);
+        } else if (changes && !merged.times.empty()) {
+            merged.changes_inputs.back() = 1;
+        }
+    }
+    merged.times.push_back(t1);
+    merged.changes_inputs.push_back(0);
     return merged;
 }
 

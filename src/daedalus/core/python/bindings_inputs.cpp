@@ -1,10 +1,11 @@
-// The seam for tables of inputs: times and values are checked once.
+// The seam for what a run is given from outside: tables of inputs, code of clocks, and what is known to happen when.
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 
 #include "model/inputs.hpp"
-#include "python/python_function.hpp"
+#include "python/python_run.hpp"
 
 namespace daedalus {
 
@@ -24,12 +25,128 @@ void construct_table(Table* self, nb::object times, nb::object values, std::vect
     new (self) Table{to_vector(t), to_vector(v), std::move(slots), linear};
 }
 
+nb::object read_value(const double* from, long long size) {
+    return size == 0 ? nb::float_(*from) : copy_to_numpy({from, static_cast<std::size_t>(size)});
+}
+
+// One answer into its place: a number, or as many as the target has entries (0: a scalar).
+void write_answer(nb::handle answer, long long size, double* to) {
+    if (PyFloat_CheckExact(answer.ptr()) && size == 0) {
+        *to = PyFloat_AS_DOUBLE(answer.ptr());
+        return;
+    }
+    const Doubles numbers(answer);
+    const long long entries = size == 0 ? 1 : size;
+    if (numbers.size() != entries && numbers.size() != 1)
+        throw nb::value_error(("an answer has " + std::to_string(numbers.size()) + " numbers, expected " +
+                               std::to_string(entries))
+                                  .c_str());
+    for (long long k = 0; k < entries; ++k) to[k] = numbers.data()[numbers.size() == 1 ? 0 : k];
+}
+
+// f(t, (values, ...), memory) -> ((answers, ...), memory)
+void call_code(PythonSampled& self, double t, const double* values, double* answers) {
+    nb::object arguments = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(self.reads.size())));
+    for (std::size_t k = 0; k < self.reads.size(); ++k) {
+        PyTuple_SET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(k), read_value(values, self.reads[k]).release().ptr());
+        values += self.reads[k] == 0 ? 1 : self.reads[k];
+    }
+    const nb::object answer = self.callable(t, arguments, self.memory);
+    if (!PyTuple_Check(answer.ptr()) || PyTuple_GET_SIZE(answer.ptr()) != 2)
+        throw nb::type_error("the code of a clock returns ((values, ...), memory)");
+    const nb::handle given = PyTuple_GET_ITEM(answer.ptr(), 0);
+    const nb::object listed = nb::steal(PySequence_Fast(given.ptr(), "the code of a clock returns ((values, ...), memory)"));
+    if (!listed.is_valid()) throw nb::python_error();
+    if (PySequence_Fast_GET_SIZE(listed.ptr()) != static_cast<Py_ssize_t>(self.writes.size()))
+        throw nb::value_error(("the code of a clock returned " + std::to_string(PySequence_Fast_GET_SIZE(listed.ptr())) +
+                               " values, expected " + std::to_string(self.writes.size()))
+                                  .c_str());
+    for (std::size_t k = 0; k < self.writes.size(); ++k) {
+        write_answer(PySequence_Fast_GET_ITEM(listed.ptr(), static_cast<Py_ssize_t>(k)), self.writes[k], answers);
+        answers += self.writes[k] == 0 ? 1 : self.writes[k];
+    }
+    self.memory = nb::borrow(PyTuple_GET_ITEM(answer.ptr(), 1));
+}
+
+// What the code raises is kept; it ends the run with what was computed.
+int sampled_callback(void* context, void*, const double** arg, double** res) {
+    nb::gil_scoped_acquire gil;
+    PythonSampled& self = *static_cast<PythonSampled*>(context);
+    try {
+        call_code(self, arg[0][0], arg[1], res[0]);
+        return 0;
+    } catch (nb::python_error& error) {
+        self.error = nb::borrow(error.value());
+    } catch (const std::exception& error) {
+        self.error = nb::handle(PyExc_ValueError)(error.what());
+    }
+    return 1;
+}
+
+void construct_sampled(PythonSampled* place, nb::callable callable, nb::object memory, std::vector<long long> reads,
+                       std::vector<long long> writes) {
+    PythonSampled& self = *new (place) PythonSampled();
+    self.callable = std::move(callable), self.memory = std::move(memory);
+    self.reads = std::move(reads), self.writes = std::move(writes);
+    long long values = 0, answers = 0;
+    for (const long long size : self.reads) values += size == 0 ? 1 : size;
+    for (const long long size : self.writes) answers += size == 0 ? 1 : size;
+    Function& core = self.core;
+    core.name = "code of a clock", core.size_in = {1, values}, core.size_out = {answers};
+    core.sz_arg = 2, core.sz_res = 1, core.context = place;
+    core.callback.store(sampled_callback);
+}
+
+int traverse_sampled(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    const PythonSampled* code = nb::inst_ptr<PythonSampled>(self);
+    for (const nb::object* held : {&code->callable, &code->memory, &code->error}) Py_VISIT(held->ptr());
+    return 0;
+}
+
+int clear_sampled(PyObject* self) {
+    PythonSampled* code = nb::inst_ptr<PythonSampled>(self);
+    code->callable = code->memory = code->error = nb::object();
+    return 0;
+}
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_sampled)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear_sampled)},
+                       {0, nullptr}};
+
+void construct_agenda(PythonAgenda* place, nb::handle times, std::vector<long long> what, std::vector<long long> rising,
+                      std::vector<long long> scheduled, std::vector<long long> fired, nb::list calls) {
+    PythonAgenda& self = *new (place) PythonAgenda();
+    const Doubles given(times);
+    self.times.assign(given.span().begin(), given.span().end());
+    self.what = std::move(what), self.rising = std::move(rising);
+    self.scheduled = std::move(scheduled), self.fired = std::move(fired);
+    if (self.what.size() != self.times.size() || self.rising.size() != self.times.size())
+        throw nb::value_error("times, what and rising must have one length");
+    for (const nb::handle entry : calls) {
+        SampledSource& source = self.calls.emplace_back();
+        if (entry.is_none()) continue;
+        const nb::tuple parts = nb::cast<nb::tuple>(entry);
+        source.reads = &nb::cast<const PythonFunction&>(parts[0]).core;
+        source.code = &nb::cast<const PythonSampled&>(parts[1]).core;
+        source.targets = nb::cast<std::vector<long long>>(parts[2]);
+        self.owners.push_back(nb::borrow(entry));
+    }
+}
+
 }  // namespace
 
 void bind_inputs(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<Table>(module, "Table")
         .def("__init__", construct_table, "times"_a, "values"_a, "slots"_a, "linear"_a = false);
+    nb::class_<PythonSampled>(module, "SampledCode", nb::type_slots(slots))
+        .def("__init__", construct_sampled, "callable"_a, "memory"_a.none(), "reads"_a, "writes"_a)
+        .def_prop_ro("error", [](const PythonSampled& self) { return self.error.is_valid() ? self.error : nb::none(); })
+        .def_prop_ro("memory", [](const PythonSampled& self) { return self.memory; });
+    nb::class_<PythonAgenda>(module, "Agenda")
+        .def("__init__", construct_agenda, "times"_a, "what"_a, "rising"_a, "scheduled"_a, "fired"_a, "calls"_a);
 }
 
 }  // namespace daedalus

@@ -75,6 +75,25 @@ void add_tables(nb::handle tables, PythonRun& run) {
     run.request.tables = run.tables;
 }
 
+// What is known to happen when; every number must name a guard or a clock of the plan.
+void add_agenda(nb::handle object, PythonRun& run) {
+    if (!nb::isinstance<PythonAgenda>(object)) throw nb::type_error("agenda must be an Agenda");
+    const PythonAgenda& agenda = nb::cast<const PythonAgenda&>(object);
+    Request& request = run.request;
+    const long long guards = static_cast<long long>(request.directions.size());
+    const long long actors = guards - request.switches + request.clocks;
+    const auto check = [](const std::vector<long long>& list, long long below) {
+        for (const long long entry : list)
+            if (entry < 0 || entry >= below) refuse("the agenda has an entry out of range");
+    };
+    check(agenda.what, actors), check(agenda.scheduled, guards), check(agenda.fired, guards);
+    if (!agenda.calls.empty() && static_cast<long long>(agenda.calls.size()) != request.clocks)
+        refuse("the agenda must have one entry a clock in calls");
+    run.agenda = nb::borrow(object);
+    request.due_times = agenda.times, request.due_what = agenda.what, request.due_rising = agenda.rising;
+    request.scheduled = agenda.scheduled, request.fired = agenda.fired, request.calls = agenda.calls;
+}
+
 // Runs without the GIL; exceptions of callbacks come out behind the loop.
 void execute(PythonRun& run, nb::handle progress, const Cancel* cancel) {
     Request& request = run.request;
@@ -96,7 +115,8 @@ void execute(PythonRun& run, nb::handle progress, const Cancel* cancel) {
 }
 
 PythonRun run_plan(nb::handle_t<Plan> self, double t0, double t1, nb::handle x0, nb::handle u, nb::handle p,
-                   nb::handle save_at, nb::handle tables, nb::handle progress, const Cancel* cancel) {
+                   nb::handle save_at, nb::handle tables, nb::handle progress, const Cancel* cancel,
+                   nb::handle agenda) {
     const Plan& plan = *nb::inst_ptr<Plan>(self);
     const Doubles start(x0), inputs(u), parameters(p);
     check_sizes(plan, start, inputs, parameters);
@@ -113,6 +133,7 @@ PythonRun run_plan(nb::handle_t<Plan> self, double t0, double t1, nb::handle x0,
     request.samples_only = !save_at.is_none();
     check_save_at(request);
     if (!tables.is_none()) add_tables(tables, run);
+    if (!agenda.is_none()) add_agenda(agenda, run);
     execute(run, progress, cancel);
     return run;
 }
@@ -123,7 +144,8 @@ nb::object integrate(nb::handle model, nb::handle method, double t0, double t1, 
     nb::dict of_plan, of_run;
     for (const auto [name, value] : options) {
         const std::string_view text = nb::cast<nb::str>(name).c_str();
-        const bool once = text == "save_at" || text == "tables" || text == "progress" || text == "cancel";
+        const bool once = text == "save_at" || text == "tables" || text == "progress" || text == "cancel" ||
+                          text == "agenda";
         (once ? of_run : of_plan)[name] = value;
     }
     const nb::object plan = nb::type<Plan>()(model, method, **of_plan);
@@ -135,7 +157,8 @@ nb::object integrate(nb::handle model, nb::handle method, double t0, double t1, 
 void bind_integrate(nb::module_& module) {
     using namespace nb::literals;
     bind_plan(module).def("run", run_plan, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "save_at"_a = nb::none(),
-                          "tables"_a = nb::none(), "progress"_a = nb::none(), "cancel"_a = nb::none());
+                          "tables"_a = nb::none(), "progress"_a = nb::none(), "cancel"_a = nb::none(),
+                          "agenda"_a = nb::none());
     module.def("integrate", integrate, "model"_a, "method"_a, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "options"_a);
     nb::class_<Cancel>(module, "Cancel")
         .def(nb::init<>())

@@ -132,12 +132,37 @@ void choose_method(nb::handle method, Plan& plan) {
     else refuse("unknown method '" + name + "'; known: tsit5, dopri5, dop853, bs3, or a Tableau");
 }
 
+// Rows of events, then of clocks: x and the discrete variables behind each.
+void add_resets(nb::handle resets, long long events, Plan& plan) {
+    Request& request = plan.request;
+    const long long width = plan.row_size + request.discretes, rows = events + request.clocks;
+    if (!plan.writes.empty() && static_cast<long long>(plan.writes.size()) != rows * width)
+        refuse("writes must have one entry for each row and column of the resets");
+    request.writes = plan.writes;
+    if (resets.is_none()) return;
+    const Function& function = model_function(resets, "resets");
+    check_model_function(function, plan, rows * width, "resets", true);
+    plan.resets = nb::borrow(resets);
+    request.resets = &function;
+}
+
+// Discrete variables and clocks: how many there are, which are read, and who comes behind whom.
+void set_clocks(Plan& plan, long long discretes, std::vector<unsigned char> is_read, std::vector<long long> levels,
+                std::vector<unsigned char> writes, bool from_start) {
+    Request& request = plan.request;
+    plan.is_read = std::move(is_read), plan.levels = std::move(levels), plan.writes = std::move(writes);
+    if (discretes < 0 || discretes > plan.parameter_count) refuse("discretes must be a number of entries of p");
+    if (static_cast<long long>(plan.is_read.size()) != discretes) refuse("is_read must have one entry a discrete variable");
+    request.discretes = discretes, request.clocks = static_cast<long long>(plan.levels.size());
+    request.is_read = plan.is_read, request.clock_levels = plan.levels, request.from_start = from_start;
+}
+
 void add_guards(nb::handle guards, nb::handle resets, long long switches, Plan& plan) {
     Request& request = plan.request;
     if (guards.is_none()) {
-        if (!resets.is_none()) refuse("resets need guards");
+        if (!resets.is_none() && request.clocks == 0) refuse("resets need guards or clocks");
         if (switches != 0) refuse("switches need guards");
-        return;
+        return add_resets(resets, 0, plan);
     }
     const Function& function = model_function(guards, "guards");
     const long long count = function.size_out.size() == 1 ? function.size_out[0] : -1;
@@ -152,18 +177,17 @@ void add_guards(nb::handle guards, nb::handle resets, long long switches, Plan& 
     fill(plan.directions, 0, -1, 1, "directions");
     fill(plan.actions, 0, 0, 2, "actions");
     fill(plan.occurrences, 1, 1, std::numeric_limits<long long>::max(), "occurrences");
+    fill(plan.sides, 0, 0, 2, "sides");
+    fill(plan.at_start, 0, 0, 1, "at_start");
+    request.sides = plan.sides, request.at_start = plan.at_start;
     request.directions = plan.directions, request.actions = plan.actions, request.occurrences = plan.occurrences;
     if (switches < 0 || switches > count || switches > plan.parameter_count)
         refuse("switches must be a number of guards, each with a mode at the end of p");
     request.switches = switches;
+    add_resets(resets, count - switches, plan);
     if (count == 0) return;
     plan.guards = nb::borrow(guards);
     request.guards = &function;
-    if (resets.is_none()) return;
-    const Function& reset_function = model_function(resets, "resets");
-    check_model_function(reset_function, plan, (count - switches) * plan.row_size, "resets", true);
-    plan.resets = nb::borrow(resets);
-    request.resets = &reset_function;
 }
 
 void add_projection(nb::handle projection, Plan& plan) {
@@ -224,7 +248,9 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
                OptionalNumber time_limit, nb::handle guards, std::vector<long long> directions,
                std::vector<long long> actions, std::vector<long long> occurrences, nb::handle resets,
                nb::handle projection, nb::handle restart, long long switches, bool keep_steps, bool watch_stiffness,
-               bool kinked, std::optional<long long> memory_limit) {
+               bool kinked, std::optional<long long> memory_limit, std::vector<long long> sides,
+               std::vector<long long> at_start, long long discretes, std::vector<unsigned char> is_read,
+               std::vector<long long> levels, std::vector<unsigned char> writes, bool from_start) {
     Plan& plan = *new (place) Plan;
     try {
         choose_model(model, plan);
@@ -237,6 +263,8 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
         plan.directions = std::move(directions);
         plan.actions = std::move(actions);
         plan.occurrences = std::move(occurrences);
+        plan.sides = std::move(sides), plan.at_start = std::move(at_start);
+        set_clocks(plan, discretes, std::move(is_read), std::move(levels), std::move(writes), from_start);
         add_guards(guards, resets, switches, plan);
         add_projection(projection, plan);
         add_restart(restart, plan);
@@ -277,7 +305,9 @@ nb::class_<Plan> bind_plan(nb::module_& module) {
              "time_limit"_a = nb::none(), "guards"_a = nb::none(), "directions"_a = nb::list(), "actions"_a = nb::list(),
              "occurrences"_a = nb::list(), "resets"_a = nb::none(), "projection"_a = nb::none(),
              "restart"_a = nb::none(), "switches"_a = 0, "keep_steps"_a = true, "watch_stiffness"_a = false,
-             "kinked"_a = false, "memory_limit"_a = nb::none());
+             "kinked"_a = false, "memory_limit"_a = nb::none(), "sides"_a = nb::list(), "at_start"_a = nb::list(),
+             "discretes"_a = 0, "is_read"_a = nb::list(), "levels"_a = nb::list(), "writes"_a = nb::list(),
+             "from_start"_a = false);
 }
 
 }  // namespace daedalus

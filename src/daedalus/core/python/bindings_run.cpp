@@ -25,6 +25,9 @@ const char* status_name(Status status) {
         case Status::inconsistent: return "inconsistent";
         case Status::stiff: return "stiff";
         case Status::not_projected: return "not_projected";
+        case Status::conflict: return "conflict";
+        case Status::endless: return "endless";
+        case Status::call_failed: return "call_failed";
         default: return "unknown";
     }
 }
@@ -84,13 +87,27 @@ nb::object run_end(const PythonRun& self) {
 
 nb::list run_events(const PythonRun& self) {
     const Record& record = *self.record;
-    const auto n = static_cast<std::size_t>(record.n);
+    const auto n = static_cast<std::size_t>(record.event_width);
     nb::list events;
     for (long long i = 0; i < record.event_count; ++i)
         events.append(nb::make_tuple(record.event_guard.data()[i], record.event_t.data()[i],
-                                     copy_to_numpy({record.event_before.data() + i * record.n, n}),
-                                     copy_to_numpy({record.event_after.data() + i * record.n, n})));
+                                     copy_to_numpy({record.event_before.data() + i * record.event_width, n}),
+                                     copy_to_numpy({record.event_after.data() + i * record.event_width, n})));
     return events;
+}
+
+// From which row and time on discrete variables and modes have which values.
+nb::object run_held(const PythonRun& self) {
+    const Record& record = *self.record;
+    const auto count = static_cast<std::size_t>(record.held_count), width = static_cast<std::size_t>(record.held_width);
+    Storage<double> rows(record.held_count), times(record.held_count), values(record.held_count * record.held_width);
+    for (long long k = 0; k < record.held_count; ++k) {
+        rows.data()[k] = static_cast<double>(record.held_row.data()[k]), times.data()[k] = record.held_t.data()[k];
+        for (long long j = 0; j < record.held_width; ++j)
+            values.data()[k * record.held_width + j] = record.held_values.data()[k * record.held_width + j];
+    }
+    return nb::make_tuple(to_numpy(std::move(rows), {count}), to_numpy(std::move(times), {count}),
+                          to_numpy(std::move(values), {count, width}));
 }
 
 nb::object dense_in_numpy(DenseRecord&& dense, long long n) {
@@ -109,6 +126,8 @@ nb::object run_dense(PythonRun& self) {
     std::vector<double> start(static_cast<std::size_t>(record.n));
     KeptException exception;
     request.x0 = start, request.atol = {}, request.save_at = {}, request.guards = request.resets = nullptr;
+    request.clocks = 0, request.due_times = {}, request.due_what = request.due_rising = request.scheduled = {};
+    request.calls = {}, request.fired = {}, request.clock_levels = {};
     request.keeper = &exception;
     DenseRecord dense;
     Status status = Status::finished;
@@ -129,7 +148,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
     const PythonRun* run = nb::inst_ptr<PythonRun>(self);
-    for (const nb::object* held : {&run->plan, &run->t, &run->x, &run->dense}) Py_VISIT(held->ptr());
+    for (const nb::object* held : {&run->plan, &run->agenda, &run->t, &run->x, &run->dense}) Py_VISIT(held->ptr());
     for (const nb::object& table : run->table_objects) Py_VISIT(table.ptr());
     return 0;
 }
@@ -137,7 +156,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 int clear(PyObject* self) {
     PythonRun* run = nb::inst_ptr<PythonRun>(self);
     run->table_objects.clear();
-    run->plan = run->t = run->x = run->dense = nb::object();
+    run->plan = run->agenda = run->t = run->x = run->dense = nb::object();
     return 0;
 }
 
@@ -200,6 +219,10 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("turns", [](const PythonRun& self) { return self.record->turns; })
         .def_prop_ro("last_turned", [](const PythonRun& self) { return self.record->last_turned; })
         .def_prop_ro("events", run_events)
+        .def_prop_ro("held", run_held)
+        .def_prop_ro("actors", [](const PythonRun& self) {
+            return nb::make_tuple(self.record->culprit.actor, self.record->culprit.other);
+        })
         .def("dense", run_dense);
     module.def("evaluate_dense", evaluate_dense, "starts"_a, "ends"_a, "coefficients"_a, "times"_a);
 }

@@ -15,7 +15,8 @@ namespace daedalus {
 struct Plan {
     nb::object model, method, guards, resets, projection, restart;
     std::vector<double> atol;
-    std::vector<long long> directions, actions, occurrences;
+    std::vector<long long> directions, actions, occurrences, sides, at_start, levels;
+    std::vector<unsigned char> writes, is_read;
     long long row_size = 0, input_count = 0, parameter_count = 0;
     Request request;  // span, start, inputs and parameters are of each run
 };
@@ -29,7 +30,7 @@ struct PythonTableau {
 // What dense() needs later is owned: the plan, inputs and parameters.
 struct PythonRun {
     std::shared_ptr<Record> record;
-    nb::object plan;
+    nb::object plan, agenda;
     std::vector<nb::object> table_objects;
     std::vector<const Table*> tables;
     std::vector<double> u, p;
@@ -40,6 +41,20 @@ struct PythonRun {
 // Set from any thread; the run looks at it between chunks of steps.
 struct Cancel {
     std::atomic<bool> flag{false};
+};
+
+// A callable of a clock with its memory, of one run; sizes of what it reads and answers are 0 for scalars.
+struct PythonSampled {
+    Function core;
+    nb::object callable, memory, error;
+    std::vector<long long> reads, writes;
+};
+
+struct PythonAgenda {
+    std::vector<double> times;
+    std::vector<long long> what, rising, scheduled, fired;
+    std::vector<SampledSource> calls;
+    std::vector<nb::object> owners;
 };
 
 nb::class_<Plan> bind_plan(nb::module_& module);

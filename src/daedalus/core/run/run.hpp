@@ -28,10 +28,10 @@ struct DenseRecord {
 struct Record {
     Storage<double> step_t, step_x, sample_t, sample_x, event_t, event_before, event_after;
     Storage<double> end_x;  // where it stopped
-    Storage<long long> event_guard, mode_row, between;
+    Storage<long long> event_guard, held_row, between;
     long long between_count = 0;  // samples inside steps
-    Storage<double> mode_values;
-    long long mode_count = 0, turns = 0, last_turned = -1;  // of switches
+    Storage<double> held_t, held_values;
+    long long held_count = 0, held_width = 0, event_width = 0, turns = 0, last_turned = -1;  // of switches
     long long n = 0, step_count = 0, sample_count = 0, event_count = 0;
     Status status = Status::finished;
     Culprit culprit;
@@ -47,10 +47,12 @@ public:
         : request_(request), kernels_(choose_kernels(request.method)), workspace_(request, kernels_) {
         Integration& s = workspace_.state();
         record_.n = s.n;
+        record_.event_width = s.n + request.discretes, record_.held_width = request.discretes + request.switches;
         s.recorder.every_step = request.keep_steps;
         s.recorder.event_rows = request.keep_steps || !request.samples_only;
         if (request.implicit && request.keep_steps) record_.dense.degree = request.implicit_degree;
-        const bool fits = grow_steps(first_rows) && (s.guards.count == 0 || grow_events(2 * s.guards.root_capacity));
+        const bool fits = grow_steps(first_rows) && (s.guards.count == 0 || grow_events(2 * s.guards.root_capacity)) &&
+                          (!keeps_held() || grow_held(first_rows));
         if (!fits) throw std::bad_alloc();
         record_.sample_t.grow(static_cast<long long>(request.save_at.size()));
         record_.sample_x.grow(static_cast<long long>(request.save_at.size()) * s.n);
@@ -115,8 +117,13 @@ private:
         const long long piece = keeps_pieces() ? 2 + (record_.dense.degree + 1) * n : 0;
         const long long steps = more(s.recorder.steps.capacity, 1 + n + piece);
         if (!has_room_for_step(s) && (steps <= s.recorder.steps.capacity || !grow_steps(steps))) return false;
-        const long long events = more(s.recorder.events.capacity, 2 + 2 * n + request_.switches);
-        return has_room_for_events(s) || (events > s.recorder.events.capacity && grow_events(events));
+        if (!has_room_for_events(s) && s.guards.count > 0) {
+            const long long events = more(s.recorder.events.capacity, 2 + 2 * record_.event_width);
+            if (events <= s.recorder.events.capacity || !grow_events(events)) return false;
+        }
+        if (has_room_for_events(s)) return true;
+        const long long held = more(s.recorder.held.capacity, 2 + record_.held_width);
+        return held > s.recorder.held.capacity && grow_held(held) && has_room_for_events(s);
     }
 
     bool keeps_pieces() const { return request_.implicit && request_.keep_steps; }
@@ -142,19 +149,24 @@ private:
     bool grow_events(long long capacity) {
         EventRows& rows = workspace_.state().recorder.events;
         const bool done = record_.event_guard.try_grow(capacity) && record_.event_t.try_grow(capacity) &&
-                          record_.event_before.try_grow(capacity * record_.n) &&
-                          record_.event_after.try_grow(capacity * record_.n);
+                          record_.event_before.try_grow(capacity * record_.event_width) &&
+                          record_.event_after.try_grow(capacity * record_.event_width);
         rows = {record_.event_guard.data(), record_.event_t.data(), record_.event_before.data(),
                 record_.event_after.data(), rows.count, done ? capacity : rows.capacity};
-        const bool keeps_modes = request_.switches > 0 && request_.keep_steps && !request_.implicit;
-        return done && (!keeps_modes || grow_modes(capacity));
+        return done;
     }
 
-    bool grow_modes(long long capacity) {
-        ModeRows& modes = workspace_.state().recorder.modes;
-        const bool done =
-            record_.mode_row.try_grow(capacity) && record_.mode_values.try_grow(capacity * request_.switches);
-        modes = {record_.mode_row.data(), record_.mode_values.data(), modes.count, done ? capacity : modes.capacity};
+    // Modes alone are of use to those only who make the dense output later.
+    bool keeps_held() const {
+        return request_.discretes > 0 || (request_.switches > 0 && request_.keep_steps && !request_.implicit);
+    }
+
+    bool grow_held(long long capacity) {
+        HeldRows& held = workspace_.state().recorder.held;
+        const bool done = record_.held_row.try_grow(capacity) && record_.held_t.try_grow(capacity) &&
+                          record_.held_values.try_grow(capacity * record_.held_width);
+        held = {record_.held_row.data(), record_.held_t.data(), record_.held_values.data(), held.count,
+                done ? capacity : held.capacity};
         return done;
     }
 
@@ -176,12 +188,14 @@ private:
         if (s.linear.system) record_.implicit.factorisations = factorisations(s.linear.system);
         if (s.linear.keeper != s.linear.system) record_.implicit.factorisations += factorisations(s.linear.keeper);
         if (record_.status == Status::not_finite && s.linear.singular) record_.status = Status::singular;
-        const bool blames = record_.status == Status::not_finite || record_.status == Status::step_too_small ||
+        const bool names = record_.status == Status::conflict || record_.status == Status::endless ||
+                           record_.status == Status::call_failed;
+        const bool blames = names || record_.status == Status::not_finite || record_.status == Status::step_too_small ||
                             record_.status == Status::newton_failed || record_.status == Status::singular ||
                             record_.status == Status::rounding ||
                             (record_.status == Status::inconsistent && s.culprit.what == Culprit::What::event);
         if (blames) record_.culprit = s.culprit;
-        record_.mode_count = s.recorder.modes.count;
+        record_.held_count = s.recorder.held.count;
         record_.turns = s.guards.turns, record_.last_turned = s.guards.last_turned;
         record_.stop_time = s.t;
         record_.end_x.grow(s.n);
@@ -218,10 +232,10 @@ inline DenseRecord make_dense(const Request& request, const Record& record, Stat
     dense.starts.grow(rows), dense.ends.grow(rows), dense.coefficients.grow(rows * size);
 
     long long mark = 0;
-    const long long switches = request.switches;
+    const long long width = record.held_width;
     for (long long row = 0; row < rows; ++row) {
-        for (; mark < record.mode_count && record.mode_row.data()[mark] <= row; ++mark)
-            copy(record.mode_values.data() + mark * switches, switches, s.guards.modes);
+        for (; mark < record.held_count && record.held_row.data()[mark] <= row; ++mark)
+            copy(record.held_values.data() + mark * width, width, s.guards.held);
         const bool last = row + 1 == rows;
         // Two rows at one time are an event, not a step; the last state is a piece of its own if no step leads to it.
         if (!last && t[row + 1] == t[row]) continue;

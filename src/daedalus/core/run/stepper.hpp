@@ -81,6 +81,7 @@ inline Status start(Integration& s) noexcept {
         s.culprit.what = Culprit::What::state;
         return Status::not_finite;
     }
+    if (s.guards.discretes > 0) record_held(s, false);
     if (s.t0 == s.t1) return Status::finished;
     enter_segments(s.inputs, 0.5 * (s.t + interval_end(s)));
     restart(s);
@@ -96,27 +97,41 @@ inline Status start(Integration& s) noexcept {
     } else {
         M::prepare(s);
     }
-    if (s.guards.count > 0) {
-        s.guards.root_count = s.guards.early_count = 0;
-        refresh_references(s);
+    Happened first;
+    if (const Status status = happen_at_start(s, first); status != Status::going) return status;
+    if (first.restarts) {
+        restart(s);
+        if constexpr (M::is_explicit) ensure_slope<M>(s);
     }
     if (s.fixed_step <= 0) s.h = s.direction * (s.first_step > 0 ? s.first_step : first_step_of<M>(s));
     return s.abort_called ? Status::aborted : Status::going;
 }
 
-// Behind a breakpoint the next segments hold; behind t1 there is nothing.
-inline Status next_interval(Integration& s) noexcept {
-    const double begin = interval_end(s);
-    if (++s.stop_next == s.stop_count) return Status::finished;
+// Inputs may jump at a breakpoint, and z and x' with them: the row of this time keeps the later values.
+inline Status pass_breakpoint(Integration& s, double begin) noexcept {
     enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
     restart(s);
-    // Inputs may jump here, and z and x' with them: the row of this time keeps the later values.
     if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     if (s.guards.switches > 0)
         if (const Status status = settle_modes(s); status != Status::going) return status;
     if (s.implicit) keep_later_values(s);
-    if (s.guards.switches > 0) record_modes(s, false);
-    if (s.guards.count > 0 && jump_of_inputs(s)) return fire(s);
+    if (s.guards.switches > 0) record_held(s, false);
+    return Status::going;
+}
+
+// Behind a stop: the next segments of inputs hold, what is due there happens; behind t1 there is nothing.
+inline Status next_interval(Integration& s) noexcept {
+    const double begin = interval_end(s);
+    const bool last = s.stop_next + 1 == s.stop_count, jumps = !last && s.stop_changes_inputs[s.stop_next] != 0;
+    ++s.stop_next;
+    if (jumps)
+        if (const Status status = pass_breakpoint(s, begin); status != Status::going) return status;
+    Happened here;
+    if (jumps || s.agenda.next < s.agenda.count)
+        if (const Status status = happen_at_stop(s, jumps, here); status != Status::going) return status;
+    if (last) return Status::finished;
+    if (here.restarts) restart(s);
+    if (!jumps) restart_grid(s);
     return s.abort_called ? Status::aborted : Status::going;
 }
 
@@ -187,7 +202,7 @@ inline bool choose_modes(Integration& s) noexcept {
     if (!found && !possible) return false;
     restart(s);
     if (s.implicit && !solve_restart(s, s.x, false)) return false;
-    record_modes(s, true);
+    record_held(s, true);
     guards.crowded = guards.shrinking = 0;
     return true;
 }
@@ -210,7 +225,7 @@ inline Status complete(Integration& s) noexcept {
         cut = handle_guards<M>(s);
         if (s.abort_called) return Status::aborted;
         if (s.guards.fallen >= 0) return Status::chattering;
-        if (!s.taken) return before_event(s);
+        if (!s.taken || (s.guards.overflow && s.fixed_step <= 0)) return before_event(s);
         if (cut && first_not_finite(s.x_new, s.n, s.culprit.component)) {
             s.culprit.what = Culprit::What::state;
             return Status::not_finite;

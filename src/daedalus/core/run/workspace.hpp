@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <new>
 #include <span>
@@ -17,6 +18,13 @@
 #include "state/integration.hpp"
 
 namespace daedalus {
+
+// Python code of a clock as it is asked for; without functions there is none.
+struct SampledSource {
+    const Function* reads = nullptr;
+    const Function* code = nullptr;
+    std::vector<long long> targets;
+};
 
 // What is asked for; spans are borrowed for the time of the run.
 struct Request {
@@ -49,8 +57,17 @@ struct Request {
     const Function* guards = nullptr;
     const Function* resets = nullptr;
     const Function* projection = nullptr;
-    std::span<const long long> directions, actions, occurrences;
+    std::span<const long long> directions, actions, occurrences, sides, at_start;
     long long switches = 0;  // so many last guards turn modes, which are the last entries of p
+    // Discrete variables lie before the modes; rows of the resets are those of events, then of clocks.
+    long long discretes = 0, clocks = 0;
+    std::span<const unsigned char> writes, is_read;
+    std::span<const long long> clock_levels;
+    std::span<const SampledSource> calls;        // of the clocks
+    bool from_start = false;
+    // What happens when, of this run; and which guards are known by it, or fired at the start already.
+    std::span<const double> due_times;
+    std::span<const long long> due_what, due_rising, scheduled, fired;
     const std::atomic<bool>* cancel = nullptr;
     void* keeper = nullptr;
 };
@@ -64,14 +81,16 @@ inline int dense_degree(const Request& request, const Kernels& kernels) {
 class Workspace {
 public:
     Workspace(const Request& request, const Kernels& kernels)
-        : stops_(stop_times(request.t0, request.t1, request.tables)), kernels_(kernels) {
+        : kernels_(kernels) {
         const long long n = static_cast<long long>(request.x0.size());
         const int rows = request.general ? request.general->rows : kernels.rows;
         const int degree = dense_degree(request, kernels);
         const long long guards = request.guards ? static_cast<long long>(request.directions.size()) : 0;
         const long long lanes = padded(n);
+        const long long width = n + request.discretes, events = guards - request.switches;
         const long long total = lanes * (4 + rows + degree + 1) + 2 * padded(static_cast<long long>(request.u.size())) +
-                                guards * (7 + guard_samples + n) + (request.linear && guards > 0 ? lanes : 0);
+                                guards * (8 + guard_samples) + (events + request.clocks) * width + 2 * padded(width) +
+                                (request.linear ? lanes : 0);
         allocate(total);
 
         Integration& s = state_;
@@ -83,7 +102,7 @@ public:
         s.fixed_step = request.fixed_step, s.first_step = request.first_step;
         s.max_step = request.max_step, s.max_steps = request.max_steps;
         s.watch_stiffness = request.watch_stiffness, s.kinked = request.kinked;
-        s.stops = stops_.data(), s.stop_count = static_cast<long long>(stops_.size());
+        add_stops(request);
 
         double* atol = carve(lanes);
         std::fill(atol, atol + lanes, 1.0);
@@ -99,13 +118,14 @@ public:
         for (const Table* table : request.tables) tables_.push_back(activate(*table));
         s.inputs.tables = tables_.data(), s.inputs.count = static_cast<long long>(tables_.size());
         parameters_ = request.p.data();
-        if (request.switches > 0) add_modes(request);
+        if (request.switches + request.discretes > 0) add_held(request);
         if (request.linear || request.levels) add_linear(request);
         if (request.implicit)
             add_implicit(request);
         else if (!request.linear)
             s.rhs = connect(own(rhs_, *request.rhs, request), request);
         if (guards > 0) add_guards(request, guards);
+        add_instants(request, width, events + request.clocks);
         if (request.projection) {
             s.projection = connect(own(projection_caller_, *request.projection, request), request);
             s.has_projection = true;
@@ -207,17 +227,39 @@ private:
         return *place;
     }
 
-    // Modes turn during a run, so it has parameters of its own.
-    void add_modes(const Request& request) {
-        own_parameters_.assign(request.p.begin(), request.p.end());
-        parameters_ = own_parameters_.data();
-        state_.guards.switches = request.switches;
-        state_.guards.modes = own_parameters_.data() + own_parameters_.size() - static_cast<std::size_t>(request.switches);
+    // The times at which steps end: breakpoints of inputs, and what the agenda holds.
+    void add_stops(const Request& request) {
+        Stops found = stop_times(request.t0, request.t1, request.tables, request.due_times);
+        stops_ = std::move(found.times), changes_ = std::move(found.changes_inputs);
+        Integration& s = state_;
+        s.stops = stops_.data(), s.stop_count = static_cast<long long>(stops_.size());
+        s.stop_changes_inputs = changes_.data();
+        s.agenda.times = request.due_times.data(), s.agenda.what = request.due_what.data();
+        s.agenda.rising = request.due_rising.data();
+        s.agenda.count = static_cast<long long>(request.due_times.size());
+        s.agenda.closest = closest_times(request.t0, request.t1);
     }
 
-    void add_guards(const Request& request, long long count) {
+    // Discrete variables and modes change during a run, so it has parameters of its own.
+    void add_held(const Request& request) {
+        own_parameters_.assign(request.p.begin(), request.p.end());
+        parameters_ = own_parameters_.data();
         Guards& guards = state_.guards;
-        guards.values = connect(own(guard_caller_, *request.guards, request), request);
+        guards.switches = request.switches, guards.discretes = request.discretes;
+        double* end = own_parameters_.data() + own_parameters_.size();
+        guards.modes = end - request.switches, guards.held = guards.modes - request.discretes;
+    }
+
+    // What events and clocks assign, and the code of clocks.
+    void add_instants(const Request& request, long long width, long long rows) {
+        Guards& guards = state_.guards;
+        guards.width = width;
+        guards.reset_rows = carve(rows * width), guards.new_values = carve(padded(width));
+        guards.row_before = carve(padded(width));
+        writer_.resize(static_cast<std::size_t>(width));
+        guards.writer = writer_.data();
+        guards.writes = request.writes.empty() ? nullptr : request.writes.data();
+        guards.is_read = request.is_read.data();
         if (request.resets) guards.resets = connect(own(reset_caller_, *request.resets, request), request);
         guards.has_resets = request.resets != nullptr;
         guards.has_restart = request.restart != nullptr;
@@ -225,16 +267,48 @@ private:
             guards.restart = connect(own(restart_caller_, *request.restart, request), request);
             guards.restart.arg[4] = &guards.event;
         }
+        if (request.linear) add_solution(request);
+        Clocks& clocks = state_.clocks;
+        clocks.count = request.clocks, clocks.levels = request.clock_levels.data();
+        due_.resize(static_cast<std::size_t>(request.clocks) + 1);
+        clocks.due = due_.data();
+        if (request.calls.empty()) return;
+        calls_.resize(static_cast<std::size_t>(request.clocks));
+        clocks.calls = calls_.data();
+        for (std::size_t k = 0; k < request.calls.size(); ++k) add_call(request, request.calls[k], calls_[k]);
+    }
+
+    void add_call(const Request& request, const SampledSource& source, SampledCall& call) {
+        if (!source.code) return;
+        call_callers_.emplace_back();
+        call.reads = connect(own(call_callers_.back(), *source.reads, request), request);
+        call_callers_.emplace_back();
+        call.code = own(call_callers_.back(), *source.code, request).call();
+        const auto reads = static_cast<std::size_t>(source.reads->size_out[0]), writes = source.targets.size();
+        call_values_.emplace_back(reads + writes + 1);
+        call.values = call_values_.back().data(), call.answers = call.values + reads;
+        call.targets = source.targets.data(), call.target_count = static_cast<long long>(writes);
+        call.is_present = true;
+    }
+
+    void add_guards(const Request& request, long long count) {
+        Guards& guards = state_.guards;
+        guards.values = connect(own(guard_caller_, *request.guards, request), request);
         guards.count = count;
         guards.directions = request.directions.data();
         guards.actions = request.actions.data();
         guards.occurrences = request.occurrences.data();
         guards.reference = carve(count), guards.floor = carve(count), guards.next = carve(count);
         guards.now = carve(count), guards.before = carve(count), guards.written = carve(count);
-        guards.heading = carve(count);
+        guards.heading = carve(count), guards.trusted = carve(count);
         guards.samples = carve(guard_samples * count);
-        guards.reset_rows = carve(count * state_.n);
-        if (request.linear) add_solution(request);
+        flags_.assign(static_cast<std::size_t>(2 * count), 0);
+        guards.fresh = flags_.data(), guards.scheduled = flags_.data() + count;
+        for (const long long guard : request.fired) guards.fresh[guard] = 1;
+        for (const long long guard : request.scheduled) guards.scheduled[guard] = 1;
+        guards.from_start = request.from_start;
+        guards.sides = request.sides.data(), guards.at_start = request.at_start.data();
+        for (const long long side : request.sides) guards.any_sides |= side != 0;
         seen_.resize(static_cast<std::size_t>(count));
         guards.seen = seen_.data();
         // A guard crosses at most twice between neighbouring samples that are looked at.
@@ -248,7 +322,7 @@ private:
         Guards& guards = state_.guards;
         const double* solution = state_.linear.kernels.solution(state_.linear.system);
         guards.slope = carve(state_.lanes);
-        guards.values_after_solve = request.guards->size_in.size() == 5;
+        guards.values_after_solve = request.guards && request.guards->size_in.size() == 5;
         guards.resets_after_solve = request.resets && request.resets->size_in.size() == 5;
         if (guards.values_after_solve) guards.values.arg[4] = solution;
         if (guards.resets_after_solve) guards.resets.arg[4] = solution;
@@ -258,6 +332,11 @@ private:
     std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_, below_caller_;
     std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_;
     std::vector<double> stops_, own_parameters_;
+    std::vector<unsigned char> changes_, flags_;
+    std::vector<long long> writer_, due_;
+    std::vector<SampledCall> calls_;
+    std::deque<std::unique_ptr<Caller>> call_callers_;
+    std::deque<std::vector<double>> call_values_;
     const double* parameters_ = nullptr;
     Kernels kernels_;
     std::vector<ActiveTable> tables_;

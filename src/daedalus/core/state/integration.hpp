@@ -33,19 +33,52 @@ enum class Status {
     inconsistent,   // no values of z and x' behind a jump
     stiff,          // an explicit method is held back by stability, with most of the way to go
     not_projected,  // a state could not be moved onto the constraints
+    conflict,       // two writers of one name in one round of an instant
+    endless,        // events of one instant call each other without end
+    call_failed,    // Python code of a clock raised
     aborted,        // a callback asked to stop
 };
 
-// What stopped a run: a component and what of it was not finite, or the event that nothing consistent lies behind.
+// What stopped a run: a component and what of it was not finite, or the event that nothing consistent lies behind; or who,
+// of events and clocks, and who else.
 struct Culprit {
     long long component = -1;
     enum class What { nothing, state, derivative, event } what = What::nothing;
+    long long actor = -1, other = -1;
 };
 
 struct Root {
     long long guard = 0;
     double theta = 0;
     bool rising = false;
+    bool acts = false, moving = false;  // interrupts the step; the slopes of x tell where its guard is going
+};
+
+// Python code of a clock: what it reads is computed first, its answers go to the targets.
+struct SampledCall {
+    Call reads, code;
+    double *values = nullptr, *answers = nullptr;
+    const long long* targets = nullptr;
+    long long target_count = 0;
+    bool is_present = false;
+};
+
+// What is known to happen at given times: zeros of guards that time alone decides, and ticks of clocks.
+struct Agenda {
+    const double* times = nullptr;     // in the order of the run
+    const long long* what = nullptr;   // a guard, or the number of guards of events plus that of a clock
+    const long long* rising = nullptr;  // of a guard: 1, else 0
+    long long count = 0, next = 0;
+    double closest = 0;  // times that differ by less are one
+};
+
+// Clocks assign in the rows of the resets behind those of events.
+struct Clocks {
+    long long count = 0;
+    const long long* levels = nullptr;  // a clock reads what those of lower levels have assigned at the same instant
+    SampledCall* calls = nullptr;
+    long long* due = nullptr;  // at the present instant, by level
+    long long due_count = 0, due_next = 0, round_begin = 0;
 };
 
 // Guard functions and what is known about their signs.
@@ -67,7 +100,23 @@ struct Guards {
     double* now = nullptr;        // one evaluation
     double* before = nullptr;     // values just before a reset
     double* samples = nullptr;    // (samples in a step, count)
-    double* reset_rows = nullptr; // (count, n)
+    double* reset_rows = nullptr; // (events and clocks, width)
+    // What a row of the resets assigns: n states, then the discrete variables, which lie before the modes in p.
+    const unsigned char* writes = nullptr;  // (events and clocks, width); without it all that changes
+    const unsigned char* is_read = nullptr;  // which discrete variables equations or guards read
+    long long width = 0, discretes = 0;
+    double* held = nullptr;        // discrete variables, then modes
+    double* new_values = nullptr;  // (width) of one round
+    double* row_before = nullptr;  // (width) before the round
+    long long* writer = nullptr;   // (width) who has assigned in this round, -1 nobody
+    double* trusted = nullptr;     // references before a round
+    const long long* sides = nullptr;  // of a condition: 1 where it holds at zero, 2 where it does not; 0 for other guards
+    bool any_sides = false;
+    const long long* at_start = nullptr;  // conditions that count as becoming true where they hold at the start
+    bool from_start = false;       // a guard that is zero at the start and moves fires
+    unsigned char* fresh = nullptr;      // such guards
+    unsigned char* scheduled = nullptr;  // guards whose zeros are on the agenda
+    bool overflow = false;         // more zeros in a step than there is room for
     double* written = nullptr;    // of those that fired, behind their resets, before z and x' were solved for again
     double* heading = nullptr;    // rate with which a guard met its reset; 0 once it has left zero or another event came
     bool headings_judged = true;  // those left belong to guards that the reset sent back
@@ -77,7 +126,6 @@ struct Guards {
     Root* roots = nullptr;        // located in this step, in order of time
     long long root_count = 0, root_capacity = 0, early_count = 0;
     double rate = 0;              // of the guard that cut the step, just before
-    bool timing_known = false, timed = false;  // whether guards change with time alone
     // The last guards are switches of the equations: each has a mode among the parameters, 1 above zero and 0 elsewhere.
     long long switches = 0;
     double* modes = nullptr;
@@ -132,7 +180,7 @@ struct Integration {
     long long max_steps = std::numeric_limits<long long>::max();
 
     // Where it is.
-    bool started = false;
+    bool started = false, starting = false;  // starting: the row of the start takes the values behind its instant
     double t = 0, t_new = 0, h = 0, stage_time = 0;
     double* x = nullptr;
     double* x_new = nullptr;
@@ -155,6 +203,9 @@ struct Integration {
     Call projection;  // moves a state onto the invariants of the model
     bool has_projection = false;
     Guards guards;
+    Clocks clocks;
+    Agenda agenda;
+    const unsigned char* stop_changes_inputs = nullptr;  // of each stop
     Recorder recorder;
     Culprit culprit;
     long long steps = 0, rejected = 0, rhs_calls = 0;
@@ -199,6 +250,9 @@ DAEDALUS_HOST_DEVICE DAEDALUS_INLINE void slope_at(Integration& s, double t, con
         note_failure(s, failed, out, s.n);
 }
 
+// Rounds of one instant before its events are told to call each other without end.
+inline constexpr long long most_rounds = 50;
+
 // Room for everything one step may record: its end, a reset there, and a reset behind a breakpoint there.
 inline bool has_room_for_step(const Integration& s) {
     const Recorder& recorder = s.recorder;
@@ -209,8 +263,9 @@ inline bool has_room_for_step(const Integration& s) {
 // The same for its events and the changes of modes that they bring.
 inline bool has_room_for_events(const Integration& s) {
     const Recorder& recorder = s.recorder;
-    return (recorder.modes.capacity == 0 || recorder.modes.count + 3 <= recorder.modes.capacity) &&
-           recorder.events.count + s.guards.root_capacity + s.guards.count <= recorder.events.capacity;
+    return (recorder.held.capacity == 0 || recorder.held.count + 3 <= recorder.held.capacity) &&
+           (s.guards.count == 0 ||
+            recorder.events.count + s.guards.root_capacity + s.guards.count <= recorder.events.capacity);
 }
 
 // The row of this time keeps the later values, where z and x' of an implicit model jump.

@@ -14,7 +14,7 @@ struct Rows {
 struct EventRows {
     long long* guard = nullptr;
     double* t = nullptr;
-    double* before = nullptr;  // (capacity, n)
+    double* before = nullptr;  // (capacity, n, then discrete variables)
     double* after = nullptr;
     long long count = 0, capacity = 0;
 };
@@ -27,10 +27,11 @@ struct PieceRows {
     long long count = 0, capacity = 0;
 };
 
-// The modes of switches, each time with the row of `steps` from which on they hold.
-struct ModeRows {
+// Discrete variables and modes of switches, each time with the row of `steps` and the time from which on they hold.
+struct HeldRows {
     long long* row = nullptr;
-    double* values = nullptr;  // (capacity, switches)
+    double* t = nullptr;
+    double* values = nullptr;  // (capacity, discrete variables, then switches)
     long long count = 0, capacity = 0;
 };
 
@@ -41,7 +42,7 @@ struct Recorder {
     long long between_count = 0;
     EventRows events;
     PieceRows pieces;  // kept where a capacity is given
-    ModeRows modes;    // the same
+    HeldRows held;     // the same
     const double* save_at = nullptr;
     long long save_count = 0, save_next = 0;
     bool every_step = true;      // else only rows at events
@@ -69,11 +70,13 @@ DAEDALUS_HOST_DEVICE inline void push_event(EventRows& events, long long guard, 
     ++events.count;
 }
 
-DAEDALUS_HOST_DEVICE inline void push_modes(ModeRows& modes, long long row, const double* values, long long count) {
-    if (modes.capacity == 0) return;
-    modes.row[modes.count] = row;
-    copy(values, count, modes.values + modes.count * count);
-    ++modes.count;
+DAEDALUS_HOST_DEVICE inline void push_held(HeldRows& held, long long row, double t, const double* values,
+                                           long long count) {
+    if (held.capacity == 0) return;
+    held.row[held.count] = row;
+    held.t[held.count] = t;
+    copy(values, count, held.values + held.count * count);
+    ++held.count;
 }
 
 DAEDALUS_HOST_DEVICE inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,

@@ -31,7 +31,8 @@ def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) ->
     u, tables = core_inputs(case)
     if tables:
         call["tables"] = tables
-    for name in ("guards", "directions", "actions", "occurrences", "resets", "restart"):
+    # Sensitivities jump with the states: what an event writes is not listed.
+    for name in ("guards", "directions", "actions", "occurrences", "resets", "restart", "writes"):
         call.pop(name, None)
     if system.events:
         call.update(event_call(augmented), guards=augmented.guards.core)

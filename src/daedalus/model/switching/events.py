@@ -9,10 +9,12 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
-from daedalus.model.expressions import column, described, elements, is_logical, operation, symbol_key
+from daedalus.model.expressions import column, described, elements, operation, symbol_key
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import Notebook, WrittenEvent, size_text
+from daedalus.model.switching.combined_conditions import is_condition
 from daedalus.model.unit_labels import checked_unit
+from daedalus.model.variables import Manner
 
 _GUARD_REMEDY = "a quantity that passes zero, such as h - 1"
 
@@ -71,7 +73,7 @@ class EventDoor(Notebook):
         """
         check_name(name, "event")
         self._check_free(name, "event")
-        value, way = self._guard(name, guard, direction)
+        value, way, side = self._guard(name, guard, direction)
         if not isinstance(reset, Mapping) and reset is not None:
             raise ModelError(
                 f"The reset of event {name!r} takes values by name.",
@@ -85,13 +87,22 @@ class EventDoor(Notebook):
                 because="it says whether the run ends at the event.",
                 remedy="terminal=True",
             )
-        resets = {target: self._reset_value(name, target, new) for target, new in (reset or {}).items()}
+        self._write_event(name, value, way, reset or {}, bool(terminal), Manner(side))
+
+    def _write_event(
+        self, name: str, guard: ca.SX, way: int, reset: Mapping[str, object], terminal: bool, manner: Manner
+    ) -> None:
+        """Check what an event or a clock assigns, and note it."""
+        resets = {target: self._reset_value(name, target, new) for target, new in reset.items()}
         self._check_overlap(name, resets)
         self._changed()
-        self._events[name] = WrittenEvent(name, value, way, resets, bool(terminal))
+        self._events[name] = WrittenEvent(name, guard, way, resets, terminal, manner=manner)
 
-    def _guard(self, name: str, guard: object, direction: object) -> tuple[ca.SX, int]:
-        """The quantity that passes zero, and in which direction; an inequality is an event when it becomes true."""
+    def _guard(self, name: str, guard: object, direction: object) -> tuple[ca.SX, int, int]:
+        """The quantity that passes zero, in which direction, and which side of a condition zero is on.
+
+        An inequality is an event when it becomes true; so is any other condition, which jumps from -1 to 1 there.
+        """
         where = f"The guard of event {name!r}"
         value = self._expression(guard, where, _GUARD_REMEDY)
         if not value.is_scalar():
@@ -101,12 +112,6 @@ class EventDoor(Notebook):
                 because="an event happens where one quantity passes zero.",
                 remedy="one event for each component",
             )
-        if is_logical(value) or operation(value) == ca.OP_NE:
-            raise ModelError(
-                f"{where} is a logical expression.",
-                because="True and False pass no zero that could be located.",
-                remedy="casadi.fmax(a, b) for a <= 0 and b <= 0, casadi.fmin(a, b) for one of them",
-            )
         if not isinstance(direction, numbers.Real) or isinstance(direction, bool) or direction not in (-1, 0, 1):
             raise ModelError(
                 f"The direction of event {name!r} is not -1, 0 or 1.",
@@ -115,10 +120,16 @@ class EventDoor(Notebook):
                 remedy="-1 falling, 1 rising, 0 both",
             )
         way = int(float(direction))
+        side = 0
         if operation(value) in (ca.OP_LT, ca.OP_LE):
+            side = 1 if operation(value) == ca.OP_LE else 2
             value, way = _becomes_true(value, way, where)
-        elif operation(value) == ca.OP_EQ:
+        elif operation(value) == ca.OP_EQ and not self._only_held(value):
             value = value.dep(0) - value.dep(1)
+        elif is_condition(value):
+            if way < 0:
+                raise _with_direction(where, way)
+            value, way, side = 2 * value - 1, 1, 1
         moving = [
             n for n, _, _ in self._check_symbols(value, where) if n == "t" or self._variables[n].kind != "parameter"
         ]
@@ -129,18 +140,24 @@ class EventDoor(Notebook):
                 because="an event happens where a quantity changes its sign during a run.",
                 remedy=_GUARD_REMEDY,
             )
-        return value, way
+        return value, way, side
+
+    def _only_held(self, value: ca.SX) -> bool:
+        """Whether nothing in an expression moves between instants."""
+        kinds = {"t" if n == "t" else self._variables[n].kind for n, _, _ in self._check_symbols(value, "a condition")}
+        return kinds <= {"discrete", "parameter"}
 
     def _reset_value(self, event: str, target: str, new: object) -> ca.SX:
         where = f"The reset of {target} in event {event!r}"
         symbol = self._lookup(target) if isinstance(target, str) else ca.SX(0)
         keys = [self._known.get(symbol_key(s)) for s in elements(symbol)] if symbol.is_valid_input() else [None]
-        if any(k is None or k[0] == "t" or self._variables[k[0]].kind != "state" for k in keys):
+        kinds = ("state", "discrete")
+        if any(k is None or k[0] == "t" or self._variables[k[0]].kind not in kinds for k in keys):
             raise ModelError(
                 f"{where} is not possible.",
                 f"{target} is not {'a state' if isinstance(target, str) else 'a name'}",
-                because="only states keep the value that an event gives them.",
-                remedy=did_you_mean(str(target), [v.name for v in self._variables.values() if v.kind == "state"]),
+                because="only states and discrete variables keep the value that an event gives them.",
+                remedy=did_you_mean(str(target), [v.name for v in self._variables.values() if v.kind in kinds]),
             )
         value = self._expression(new, where)
         if value.is_scalar() and not symbol.is_scalar():
@@ -175,10 +192,14 @@ def _becomes_true(inequality: ca.SX, direction: int, where: str) -> tuple[ca.SX,
     value, way = (right - left, 1) if left.is_constant() else (left - right, -1)
     unclear = not left.is_constant() and not right.is_constant()
     if direction and (unclear or direction != way):
-        raise ModelError(
-            f"{where} is an inequality with a direction.",
-            f"direction={direction}",
-            because="an inequality is an event when it becomes true, which is a direction of its own.",
-            remedy="the inequality without direction=, or a - b with it",
-        )
+        raise _with_direction(where, direction)
     return value, way
+
+
+def _with_direction(where: str, direction: int) -> ModelError:
+    return ModelError(
+        f"{where} is an inequality with a direction.",
+        f"direction={direction}",
+        because="an inequality is an event when it becomes true, which is a direction of its own.",
+        remedy="the inequality without direction=, or a - b with it",
+    )

@@ -59,6 +59,7 @@ def _closed(system: System, expressions: EqualExpressions, with_addition: bool) 
         outputs=outputs,
         guards=closed(system.guards),
         resets=closed(system.resets),
+        assigned=closed(system.assigned),
         invariants={name: closed(value) for name, value in system.invariants.items()},
         watched={name: closed(value) for name, value in system.watched.items()},
         parts=(ClosedLoop(system),),

@@ -45,6 +45,8 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
     symbols = {"t": book._time, "x": concatenate(x), "xdot": concatenate(xdot)}
     for letter, kind in (("z", "algebraic"), ("u", "input"), ("p", "parameter")):
         symbols[letter] = concatenate(book._symbols[v.name] for v in book._variables.values() if v.kind == kind)
+    discrete = concatenate(book._symbols[v.name] for v in book._variables.values() if v.kind == "discrete")
+    symbols["p"] = concatenate([symbols["p"], discrete])
     guards = concatenate(event.guard for event in book._events.values())
     watched = book._watched()
     return System(
@@ -55,9 +57,9 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         concatenate([residual, *links]),
         rows,
         book._outputs,
-        [Event(e.name, e.direction, e.terminal, tuple(e.resets), e.purpose) for e in book._events.values()],
+        [Event(e.name, e.direction, e.terminal, tuple(e.resets), e.purpose, e.manner) for e in book._events.values()],
         guards,
-        _reset_matrix(book, symbols["x"]),
+        _reset_matrix(book, symbols["x"], symbols["x"]),
         {name: kept.residual for name, kept in book._invariants.items()},
         {name: kept.residual for name, kept in watched.items()},
         book._choices,
@@ -66,6 +68,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         book._parts(),
         book._aliases,
         book._output_units,
+        _reset_matrix(book, discrete, symbols["x"]),
     )
 
 
@@ -99,24 +102,27 @@ def _check_orders(book: Notebook, orders: dict[str, tuple[int, ...]]) -> None:
                 )
 
 
-def _reset_matrix(book: Notebook, x: ca.SX) -> ca.SX:
-    """Row i: the states after event i."""
-    position = {symbol_key(s): k for k, s in enumerate(elements(x))}
+def _reset_matrix(book: Notebook, symbols: ca.SX, states: ca.SX) -> ca.SX:
+    """Row i: the states, or the discrete variables, after event i."""
+    position = {symbol_key(s): k for k, s in enumerate(elements(symbols))}
+    known = {symbol_key(s) for s in elements(states)}
     rows = []
     for event in book._events.values():
-        after = elements(x)
+        after = elements(symbols)
         for target, value in event.resets.items():
             for symbol, new in zip(elements(book._lookup(target)), elements(column(value))):
-                if symbol_key(symbol) not in position:
+                is_discrete = book._variables[book._known[symbol_key(symbol)][0]].kind == "discrete"
+                if symbol_key(symbol) not in known and not is_discrete:
                     raise ModelError(
                         f"Event {event.name!r} resets {target}, which is no state of this model.",
                         f"{book._labels()[symbol_key(symbol)]} follows from the equations",
                         because="the equations contain no higher derivative of it.",
                         remedy="reset a state, or write the equations in second order",
                     )
-                after[position[symbol_key(symbol)]] = new
+                if symbol_key(symbol) in position:
+                    after[position[symbol_key(symbol)]] = new
         rows.append(ca.vertcat(*after).T if after else ca.SX(1, 0))
-    return ca.densify(ca.vertcat(*rows)) if rows else ca.SX(0, x.numel())
+    return ca.densify(ca.vertcat(*rows)) if rows else ca.SX(0, symbols.numel())
 
 
 def _check_count(book: Notebook, residual: ca.SX) -> None:

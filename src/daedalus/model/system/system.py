@@ -11,7 +11,6 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import elements
 from daedalus.model.names import (
     Shape,
@@ -25,6 +24,7 @@ from daedalus.model.names import (
     split_index,
 )
 from daedalus.model.system.equation_row import EquationRow
+from daedalus.model.system.event_records import manners, purposes
 from daedalus.model.system.formulas import formulas_of
 from daedalus.model.system.plain_record import PlainRecord, canonical_text, checksum, misfit, parsed
 from daedalus.model.system.state_choice import StateChoice
@@ -102,6 +102,7 @@ class System:
         parts: Sequence[object] = (),
         aliases: Mapping[str, str] | None = None,
         output_units: Mapping[str, str] | None = None,
+        assigned: ca.SX | None = None,
     ) -> None:
         self.name = name
         self.variables = tuple(variables)
@@ -117,6 +118,7 @@ class System:
         self.output_units = {name: unit for name, unit in (output_units or {}).items() if unit and name in outputs}
         self._guards = guards
         self._resets = resets
+        self._assigned = ca.SX(len(self.events), 0) if assigned is None else assigned
         self._invariants = dict(invariants or {})
         self._watched = dict(watched or {})
         self.invariant_rows = tuple(invariant_rows)  # the same for each element of what is kept at zero
@@ -155,6 +157,16 @@ class System:
     def resets(self) -> ca.SX:
         """The states after each event: (number of events) rows of x, as a matrix."""
         return ca.SX(self._resets)
+
+    @property
+    def assigned(self) -> ca.SX:
+        """The discrete variables after each event: (number of events) rows, as a matrix."""
+        return ca.SX(self._assigned) if self.discrete_count else ca.SX(len(self.events), 0)
+
+    @cached_property
+    def discrete_count(self) -> int:
+        """How many entries discrete variables have; they are the last ones of p."""
+        return sum(v.size for v in self.of_kind("discrete"))
 
     @property
     def invariants(self) -> dict[str, ca.SX]:
@@ -203,6 +215,7 @@ class System:
             "choices": self.choices, "invariant_rows": self.invariant_rows, "watched_rows": self.watched_rows,
             "aliases": self.aliases,
             "output_units": self.output_units,
+            "assigned": self._assigned,
         }  # fmt: skip
         return System(**{**own, **changes})
 
@@ -224,9 +237,9 @@ class System:
     def places(self) -> dict[str, Place]:
         """Where every name lives, derivatives included."""
         places: dict[str, Place] = {}
-        for kind, letter in (("algebraic", "z"), ("input", "u"), ("parameter", "p")):
+        for kinds, letter in ((("algebraic",), "z"), (("input",), "u"), (("parameter", "discrete"), "p")):
             offset = 0
-            for v in self.of_kind(kind):
+            for v in [v for kind in kinds for v in self.of_kind(kind)]:
                 own = np.arange(offset, offset + v.size)
                 places[v.name] = Place(v.name, v.shape, (letter,) * v.size, own, v.unit)
                 offset += v.size
@@ -337,8 +350,8 @@ class System:
         """The name of every entry of every vector."""
         shapes = {v.name: v.shape for v in self.variables}
         labels = {
-            letter: tuple(v.label(k) for v in self.of_kind(kind) for k in range(v.size))
-            for letter, kind in (("z", "algebraic"), ("u", "input"), ("p", "parameter"))
+            letter: tuple(v.label(k) for kind in kinds for v in self.of_kind(kind) for k in range(v.size))
+            for letter, kinds in (("z", ("algebraic",)), ("u", ("input",)), ("p", ("parameter", "discrete")))
         }
         for letter, step in (("x", 0), ("xdot", 1)):
             labels[letter] = tuple(
@@ -358,6 +371,7 @@ class System:
         }
         for letter, kind in (("z", "algebraic"), ("p", "parameter")):
             values[letter] = [entry for v in self.of_kind(kind) for entry in v.start]
+        values["p"] += [0.0 if entry is None else entry for v in self.of_kind("discrete") for entry in v.start]
         return {letter: _frozen_array(entries) for letter, entries in values.items()}
 
     @cached_property
@@ -402,8 +416,9 @@ class System:
             "invariant_rows": [row.to_record() for row in self.invariant_rows],
             "watched_rows": [row.to_record() for row in self.watched_rows],
             "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
-            **_purposes(self.events),
+            **purposes(self.events),
             **({"aliases": self.aliases} if self.aliases else {}),
+            **manners(self.events),
             **({"choices": [choice.to_record() for choice in self.choices]} if self.choices else {}),
             **({"output_units": dict(self.output_units)} if self.output_units else {}),
         }
@@ -411,7 +426,8 @@ class System:
     def _expressions(self) -> list[ca.SX]:
         """The expressions in the order in which the record names them."""
         named = (self._outputs, self._invariants, self._watched)
-        return [self._residual, self._guards, self._resets, *(value for group in named for value in group.values())]
+        own = [self._residual, self._guards, self._resets, *([self._assigned] if self.discrete_count else [])]
+        return [*own, *(value for group in named for value in group.values())]
 
     @staticmethod
     def from_record(
@@ -479,9 +495,3 @@ def state_order(states: Sequence[Variable], orders: Mapping[str, Sequence[int]])
         for k in range(v.size)
         if order < orders[v.name][k]
     ]
-
-
-def _purposes(events: Sequence[Event]) -> dict[str, Any]:
-    """What events are for that the model does not have of its own, by name; nothing where it has all of them."""
-    added = {event.name: event.purpose.value for event in events if event.purpose is not EventPurpose.MODEL}
-    return {"event_purposes": added} if added else {}

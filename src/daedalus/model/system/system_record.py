@@ -18,16 +18,17 @@ from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.formulas import read_expressions
 from daedalus.model.system.plain_record import PlainRecord, check_distinct, checked_list
 from daedalus.model.system.state_choice import StateChoice
-from daedalus.model.variables import Event, Variable
+from daedalus.model.variables import PLAIN, Event, Manner, Variable
 
 VERSION = 1
 LETTERS = ("xdot", "x", "z", "u", "p")
 FIELDS = (
     "version", "name", "variables", "orders", "symbols", "equations", "outputs", "invariants", "watched",
-    "invariant_rows", "watched_rows", "events", "event_purposes", "aliases", "choices", "output_units", "formulas",
+    "invariant_rows", "watched_rows", "events", "event_purposes", "event_manners", "aliases", "choices",
+    "output_units", "formulas",
 )  # fmt: skip
 PURPOSES = tuple(purpose.value for purpose in EventPurpose)
-_LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p"}
+_LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p", "discrete": "p"}
 
 
 def system_arguments(
@@ -60,24 +61,34 @@ def system_arguments(
         "variables": variables,
         "orders": orders,
         "symbols": symbols,
-        **_named_expressions(record, formulas, symbols["x"].numel()),
+        **_named_expressions(record, formulas, symbols["x"].numel(), _count(variables, "discrete")),
         "choices": _read_choices(record, variables),
         "aliases": _read_aliases(record),
         "output_units": _read_output_units(record),
     }
 
 
-def _named_expressions(record: PlainRecord, expressions: Sequence[ca.SX], states: int) -> dict[str, Any]:
+def _count(variables: Sequence[Variable], kind: str) -> int:
+    return sum(v.size for v in variables if v.kind == kind)
+
+
+def _named_expressions(
+    record: PlainRecord, expressions: Sequence[ca.SX], states: int, discretes: int
+) -> dict[str, Any]:
     """The expressions under the names of the record: as many as there are names, in the shapes that belong to them."""
     rows = {name: _read_rows(record, name) for name in ("equations", "invariant_rows", "watched_rows")}
     equations = rows["equations"]
     names = {group: record.texts(group, distinct=True) for group in ("outputs", "invariants", "watched")}
     events = _read_events(record)
-    if len(expressions) != 3 + sum(map(len, names.values())):
+    own = 4 if discretes else 3
+    if len(expressions) != own + sum(map(len, names.values())):
         raise record.misfit("formulas.outputs", "one for each name", [*expressions])
-    residual, guards, resets, *rest = expressions
+    residual, guards, resets = expressions[:3]
+    assigned = expressions[3] if discretes else ca.SX(len(events), 0)
+    rest = expressions[own:]
     fixed = {"equations": (residual, (len(equations), 1)), "events": (guards, (len(events), 1))}
     fixed["resets"] = (resets, (len(events), states))
+    fixed["discrete variables"] = (assigned, (len(events), discretes))
     for what, (expression, shape) in fixed.items():
         if expression.shape != shape and expression.numel() + shape[0] * shape[1] > 0:
             raise record.misfit(f"formulas of the {what}", f"{shape[0]} × {shape[1]}", expression.shape)
@@ -89,6 +100,7 @@ def _named_expressions(record: PlainRecord, expressions: Sequence[ca.SX], states
             raise record.misfit(f"{group.removesuffix('s')}_rows", f"{count} rows", len(rows))
     return {
         "residual": residual, "guards": guards, "resets": resets, "rows": equations, "events": events,
+        "assigned": assigned,
         "invariant_rows": rows["invariant_rows"], "watched_rows": rows["watched_rows"], **groups,
     }  # fmt: skip
 
@@ -134,14 +146,17 @@ def _read_symbols(record: PlainRecord, sizes: dict[str, int]) -> dict[str, ca.SX
 def _read_events(record: PlainRecord) -> list[Event]:
     events = []
     purposes = record.part("event_purposes") if "event_purposes" in record else PlainRecord({}, record.place)
+    manners = record.part("event_manners") if "event_manners" in record else PlainRecord({}, record.place)
     for k, entry in enumerate(record.items("events")):
         place = f"{record.place}.events[{k}]"
         own = PlainRecord(dict(zip(("name", "direction", "terminal", "resets"), checked_list(entry, place, 4))), place)
         direction, name = own.integer("direction", -1, 2), own.text("name")
         purpose = EventPurpose(purposes.word(name, PURPOSES)) if name in purposes else EventPurpose.MODEL
-        events.append(Event(name, direction, own.flag("terminal"), tuple(own.texts("resets")), purpose))
+        manner = Manner.from_record(manners.part(name)) if name in manners else PLAIN
+        events.append(Event(name, direction, own.flag("terminal"), tuple(own.texts("resets")), purpose, manner))
     check_distinct([event.name for event in events], f"{record.place}.events")
     purposes.only([event.name for event in events])
+    manners.only([event.name for event in events])
     return events
 
 

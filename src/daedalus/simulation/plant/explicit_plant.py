@@ -33,13 +33,16 @@ class ExplicitPlant(Plant):
     @cached_property
     def guards(self) -> Compiled:
         """The guards of the events."""
-        return self._compiled("guards", self.form.applied(self.system, self.system.guards))
+        return self._compiled("guards", self.form.applied(self.system, self.located_guards))
 
     @cached_property
     def resets(self) -> Compiled:
         """The states after each event, one event after the other."""
-        after = self.form.applied(self.system, self.system.resets)
+        after = self.form.applied(self.system, self.resets_in_order)
         return self._compiled("resets", ca.vec(after.T))
+
+    def _in_rows(self, expression: ca.SX) -> ca.SX:
+        return self.form.applied(self.system, expression)
 
     @cached_property
     def readout(self) -> Compiled:

@@ -40,6 +40,11 @@ class ImplicitPlant(Plant):
         self.width = 2 * n + nz
         self.index = variable_index(system) if index is None else index
 
+    @property
+    def row_width(self) -> int:
+        """How many columns a row of a run has: x, z and x'."""
+        return self.width
+
     @cached_property
     def _y(self) -> ca.SX:
         return ca.SX.sym("y", self.width)
@@ -128,15 +133,15 @@ class ImplicitPlant(Plant):
     @cached_property
     def guards(self) -> Compiled:
         """The guards of the events."""
-        return self._compiled("guards", self.system.guards)
+        return self._compiled("guards", self.located_guards)
 
     @cached_property
     def resets(self) -> Compiled:
         """The rows after each event, one event after the other; z and x' are solved for by the core."""
-        after = self.system.resets
-        count = after.shape[0]
+        count, order = len(self.reset_order), self.reset_order
         rest = ca.horzcat(self.system.symbol("z").T, self.system.symbol("xdot").T)
-        return self._compiled("resets", ca.vec(ca.horzcat(after, ca.repmat(rest, count, 1)).T))
+        parts = (self.system.resets[order, :], ca.repmat(rest, count, 1), self.system.assigned[order, :])
+        return self._compiled("resets", ca.vec(ca.horzcat(*parts).T))
 
     @cached_property
     def readout(self) -> Compiled:

@@ -70,12 +70,12 @@ class LinearPlant(Plant):
     @cached_property
     def guards(self) -> Any:
         """The guards of the events."""
-        return self._after("guards", self.system.guards)
+        return self._after("guards", self.located_guards)
 
     @cached_property
     def resets(self) -> Any:
         """The states after each event, one event after the other."""
-        return self._after("resets", ca.vec(self.system.resets.T))
+        return self._after("resets", ca.vec(self.resets_in_order.T))
 
     @cached_property
     def readout(self) -> Any:

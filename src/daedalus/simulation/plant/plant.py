@@ -51,6 +51,36 @@ class Plant(ABC):
         arguments = [*(self.system.symbol(letter) for letter in ("t", "x", "u", "p")), *more]
         return compile_function(ca.Function(name, arguments, [ca.densify(expression)]))
 
+    @property
+    def row_width(self) -> int:
+        """How many columns a row of a run has."""
+        return self.system.sizes["x"]
+
+    @cached_property
+    def located_guards(self) -> ca.SX:
+        """The guards of events, without those of clocks, and then of switches."""
+        events = self.system.events
+        located = [k for k, event in enumerate(events) if not event.is_clock]
+        return self.system.guards[[*located, *range(len(events), self.system.guards.numel())]]
+
+    @cached_property
+    def reset_order(self) -> list[int]:
+        """The events in the order of the rows of `resets`: those with guards, then clocks."""
+        return sorted(range(len(self.system.events)), key=lambda k: self.system.events[k].is_clock)
+
+    @cached_property
+    def resets_in_order(self) -> ca.SX:
+        """States, then discrete variables behind each event, one row an event."""
+        return ca.horzcat(self.system.resets, self.system.assigned)[self.reset_order, :]
+
+    def compiled_values(self, name: str, expression: ca.SX) -> Compiled:
+        """An expression of (t, x', x, z, u, p) as a function of (t, row, u, p)."""
+        return self._compiled(name, self._in_rows(expression))
+
+    def _in_rows(self, expression: ca.SX) -> ca.SX:
+        """An expression with z and x' as a row of the run gives them."""
+        return expression
+
     @cached_property
     @abstractmethod
     def rhs(self) -> Any:

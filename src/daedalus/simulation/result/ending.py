@@ -26,7 +26,7 @@ class Meaning:
 
     The others say what may have led to it: a singular configuration such as a dead centre, a fold of the algebraic
     equations, a point at which no choice of states is regular, a bad choice of redundant constraints, a switch that no
-    step gets to or behind, a start without inertia.
+    step gets to or behind, a start without inertia; or that events or clocks of one instant are to blame.
     """
 
     sentence: tuple[str, ...]
@@ -42,6 +42,7 @@ class Meaning:
     may_be_bad_constraints: bool = False
     may_be_stalled_switch: bool = False
     may_be_massless: bool = False
+    of_an_instant: bool = False
 
 
 class Ending(StrEnum):
@@ -68,6 +69,7 @@ class Ending(StrEnum):
     may_be_bad_constraints: bool
     may_be_stalled_switch: bool
     may_be_massless: bool
+    of_an_instant: bool
 
     def __new__(cls, word: str, meaning: Meaning) -> Ending:
         """A member from its word and what that means."""
@@ -143,6 +145,17 @@ class Ending(StrEnum):
         "a smaller rtol, or a reset that stays near the constraints",
         may_be_bad_constraints=True,
     )  # fmt: skip
+    CONFLICT = "conflict", Meaning(
+        ("two events or clocks assign one name at {t}",),
+        "one of them, a condition that tells which, or after= for the clock that has the last word",
+        final=True, of_an_instant=True,
+    )  # fmt: skip
+    ENDLESS = "endless", Meaning(
+        ("events call each other without end at {t}",),
+        "assignments that leave the conditions of the others as they are",
+        final=True, of_an_instant=True,
+    )  # fmt: skip
+    CALL_FAILED = "call_failed", Meaning(("Python code raised an exception at {t}",), final=True, of_an_instant=True)
     # Another piece follows: by an implicit method, or behind a singular configuration.
     STIFF = "stiff", Meaning(("stiff at {t}",))
     PASSED = "passed", Meaning(("led over a singular configuration at {t}",))

@@ -14,6 +14,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
+from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
 from daedalus.simulation.result.records import Record
@@ -73,10 +74,20 @@ def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> T
         told.text("method"),
         _rebuilt_work(told.part("work")),
         tuple(_rebuilt_record(part) for part in told.parts("records")),
-        _rebuilt_events(told, arrays, len(system.events), width),
+        _rebuilt_events(told, arrays, len(system.events), width + system.discrete_count),
     )
     times, parameters = arrays.get("times", len(x)), arrays.get("parameters", sizes["p"])
-    return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, outcome.stop.ending, outcome, dense)
+    held = _rebuilt_held(told, arrays, system.discrete_count) if system.discrete_count else None
+    plant = plant_for_rows(system, x)
+    return Trajectory(plant, drive, parameters, times, x, outcome.stop.ending, outcome, dense, held)
+
+
+def _rebuilt_held(told: PlainRecord, arrays: _PieceArrays, count: int) -> HeldValues:
+    """The discrete variables along the run."""
+    times = arrays.get("held_times", None)
+    if not len(times):
+        raise told.misfit("held_times", "at least one time", 0)
+    return HeldValues(arrays.get("held_rows", len(times)), times, arrays.get("held_values", len(times), count))
 
 
 def _rebuilt_stop(stop: PlainRecord) -> Stop:

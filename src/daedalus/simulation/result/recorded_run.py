@@ -18,6 +18,7 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.consistent_rows import consistent_rows
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
+from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.samples import Samples
 
@@ -79,7 +80,10 @@ class RecordedRun(Samples):
         status: Ending,
         outcome: Outcome | Callable[[], Outcome],
         source: Any,
+        held: HeldValues | None = None,
     ) -> None:
+        self._held_values = held  # discrete variables along the run
+        self._fired: frozenset[str] = frozenset()
         self._plant, self._drive, self._parameters = plant, drive, parameters
         self._scalar = False
         if times is not None and x is not None:
@@ -183,8 +187,24 @@ class RecordedRun(Samples):
             for k, t, before, after in self.outcome.events
         ]
 
-    def _snapshot(self, t: float, x: np.ndarray) -> Samples:
-        return Samples(self._plant, self._drive, self._parameters, np.array([t]), np.atleast_2d(x), scalar=True)
+    def _snapshot(self, t: float, row: np.ndarray, fired: frozenset[str] = frozenset()) -> Samples:
+        """One moment: a row of the run, with the discrete variables behind it where there are any."""
+        width, one = self._plant.row_width, np.atleast_2d(row)
+        held = one[:, width:] if one.shape[1] > width else None
+        base = (self._plant, self._drive, self._parameters, np.array([t]), one[:, :width])
+        return Samples(*base, scalar=True, held=held, fired=fired)
+
+    def _discrete_rows(self) -> np.ndarray | None:
+        return None if self._held_values is None else self._held_values.at_rows(len(self._times))
+
+    def fired_at(self, t: float) -> frozenset[str]:
+        """The events and clocks that happened at a time of the run: a run that begins there does not repeat them."""
+        closest = 8 * float(np.finfo(float).eps) * max(abs(t), abs(float(self._times[-1])) if len(self._times) else 0.0)
+        events = {self.system.events[k].name for k, time, *_ in self.outcome.events if abs(time - t) <= closest}
+        for event in self.system.events:
+            if event.manner.schedule is not None and len(event.manner.schedule.ticks(t, t)):
+                events.add(event.name)
+        return frozenset(events)
 
     def __repr__(self) -> str:
         begin, end = (self.time[0], self.time[-1]) if len(self.time) else (np.nan, np.nan)
@@ -222,7 +242,10 @@ class RecordedRun(Samples):
         True
         """
         if isinstance(self._source, _core.Run):
-            return self._snapshot(self._source.stop_time, self._source.end)
+            t, row = self._source.stop_time, self._source.end
+            if self._held_values is not None:
+                row = np.concatenate([row, self._held_values.values[-1]])
+            return self._snapshot(t, row, self.fired_at(t) if self.system.events else frozenset())
         return self.at(self.dense_spans[1][-1] if len(self.dense_spans[1]) else self._times[-1])
 
     def at(self, t: object, project: bool = False) -> Samples:
@@ -272,7 +295,10 @@ class RecordedRun(Samples):
             x = _core.evaluate_dense(dense.starts, dense.ends, dense.coefficients, inside)
         else:
             x = np.repeat(self._x[-1:], len(times), axis=0)
-        found = Samples(self._plant, self._drive, self._parameters, times, x, scalar=scalar)
+        held = None if self._held_values is None else self._held_values.at(times)
+        fired = self.fired_at(float(times[0])) if scalar and self.system.events else frozenset()
+        base = (self._plant, self._drive, self._parameters, times, x)
+        found = Samples(*base, scalar=scalar, held=held, fired=fired)
         if project and self._plant.projection is not None:
             found._x = self._plant.projection.core.evaluate_many(*found._arguments())[0]
         if project and isinstance(self._plant, ImplicitPlant):

@@ -27,6 +27,23 @@ class SwitchesLocated(Record):
 
 
 @dataclass(frozen=True)
+class PastAtStart(Record):
+    """An event whose condition holds at the start, or whose guard is past zero there.
+
+    >>> str(PastAtStart("full", True))
+    "the condition of 'full' holds at the start: it waits until it becomes true again"
+    """
+
+    event: str
+    is_condition: bool = False
+
+    def __str__(self) -> str:
+        if self.is_condition:
+            return f"the condition of {self.event!r} holds at the start: it waits until it becomes true again"
+        return f"the guard of {self.event!r} is past zero at the start: it waits until it passes zero again"
+
+
+@dataclass(frozen=True)
 class SwitchesNotLocated(Record):
     """Switches that steps are not cut at, and why."""
 

@@ -31,7 +31,15 @@ class Samples:
     """
 
     def __init__(
-        self, plant: Plant, drive: Drive, parameters: np.ndarray, times: np.ndarray, x: np.ndarray, scalar: bool = False
+        self,
+        plant: Plant,
+        drive: Drive,
+        parameters: np.ndarray,
+        times: np.ndarray,
+        x: np.ndarray,
+        scalar: bool = False,
+        held: np.ndarray | None = None,
+        fired: frozenset[str] = frozenset(),
     ) -> None:
         self._plant = plant
         self._drive = drive
@@ -39,6 +47,8 @@ class Samples:
         self._scalar = scalar  # one time asked for: values without the time axis
         self._times = times
         self._x = x  # rows of the run: x, or (x, z, x') of an implicit method
+        self._held = held  # discrete variables at each time, (nt, entries)
+        self._fired = fired  # what happened at the one time asked for
 
     def __reduce__(self) -> tuple[Any, ...]:
         drive = self._drive.sampled(self._times)
@@ -94,17 +104,31 @@ class Samples:
         if letter == "u":
             return self._inputs
         if letter == "p":
-            return np.broadcast_to(self._parameters, (len(self._times), len(self._parameters)))
+            return np.broadcast_to(self._held_parameters, (len(self._times), len(self._parameters)))
         if letter == "z":
             return self._readout[:, : self._plant.system.sizes["z"]]
         return self._derivatives
+
+    @cached_property
+    def _held_parameters(self) -> np.ndarray:
+        """p, the same for all times, (np,), or (nt, np) where discrete variables change."""
+        held = self._discrete_rows()
+        if held is None:
+            return self._parameters
+        rows = np.repeat(self._parameters[None, :], len(self._times), axis=0)
+        rows[:, rows.shape[1] - held.shape[1] :] = held
+        return rows
+
+    def _discrete_rows(self) -> np.ndarray | None:
+        """The discrete variables at each time; None where they are those of the parameters."""
+        return self._held
 
     @cached_property
     def _inputs(self) -> np.ndarray:
         return self._drive.at(self._times)
 
     def _arguments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        return self._times[:, None], self._x, self._inputs, self._parameters
+        return self._times[:, None], self._x, self._inputs, self._held_parameters
 
     @cached_property
     def _readout(self) -> np.ndarray:

@@ -64,6 +64,7 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         "ends": dense.ends,
         "coefficients": dense.coefficients,
         "parameters": tr._parameters,
+        **_held(tr),
         "constants": drive.constants,
     }
     for k, (table, _) in enumerate(drive.tables):
@@ -81,3 +82,9 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         ],
     }
     return arrays, description
+
+
+def _held(tr: RecordedRun) -> Arrays:
+    """The discrete variables along a run."""
+    held = tr._held_values
+    return {} if held is None else {"held_rows": held.rows, "held_times": held.times, "held_values": held.values}

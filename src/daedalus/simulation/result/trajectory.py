@@ -12,6 +12,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataframe, to_dataset
 from daedalus.simulation.result.recorded_run import Dense, Outcome, RecordedRun
 from daedalus.simulation.result.saved_run import save
@@ -269,7 +270,7 @@ class Trajectory(RecordedRun):
         dense = self.dense
         drive = self._drive.sampled(np.concatenate([dense.starts, dense.ends, self._times]))
         arrays = (self._parameters, self._times, self._x)
-        return _restore, (self.system, drive, *arrays, self.status, self.outcome, dense)
+        return _restore, (self.system, drive, *arrays, self.status, self.outcome, dense, self._held_values)
 
 
 def _restore(
@@ -281,6 +282,7 @@ def _restore(
     status: Ending,
     outcome: Outcome,
     dense: Dense,
+    held: HeldValues | None = None,
 ) -> Trajectory:
     """A trajectory from its plain parts, as pickles hold them."""
-    return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, status, outcome, dense)
+    return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, status, outcome, dense, held)

@@ -7,6 +7,7 @@ from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Start, made
 from daedalus.simulation.run.reselection import with_choice
 from daedalus.simulation.run.road import Road, implicit_road
+from daedalus.simulation.start.discrete_start import with_discrete_start
 from daedalus.simulation.start.start_row import start_row
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
@@ -18,12 +19,15 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
     """
     request, settings = road.request, road.settings
     p = parameter_values(road.system, request.parameters)
+    fired: frozenset[str] = getattr(start, "_fired", frozenset())
+    if road.system.discrete_count:
+        p, start = with_discrete_start(road.system, p, start)
     if settings.begins_anywhere and (start is None or type(start) is dict):
         plain = plain_start(road.system, start)
         if plain is not None:
-            return made(Piece, (settings, road.drive, p, t0, plain, road.why))
+            return made(Piece, (settings, road.drive, p, t0, plain, road.why, fired))
     row, drive = start_row(road, t0, p, start)
-    first = made(Piece, (settings, drive, p, t0, row, road.why))
+    first = made(Piece, (settings, drive, p, t0, row, road.why, fired))
     if settings.plant.is_implicit:
         return with_choice(first) if road.system.choices else first
     lost = vanishing_divisor(request.model, settings.plant, drive, t0, row, p)

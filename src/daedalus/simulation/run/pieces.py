@@ -16,16 +16,18 @@ The limits max_steps and time_limit, the times of save_at, progress and cancella
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from daedalus import _core
+from daedalus.model.system.system import System
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
+from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import MethodChoice
@@ -36,6 +38,8 @@ from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.stop_reason import refused_reset, sliding, stop_of
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.start.vanishing_divisor import passages
+from daedalus.simulation.switching.agenda import agenda_of, order_of
+from daedalus.simulation.switching.instant_end import held_at_start, instant_end
 
 # So many pieces in a row without a step lead nowhere.
 MOST_STILL = 3
@@ -50,6 +54,7 @@ class Piece(NamedTuple):
     begin: float
     row: np.ndarray  # x, or (x, z, x') for an implicit method
     why: MethodChoice | None = None  # this method, where it was not asked for
+    fired: frozenset[str] | None = None  # what happened at its beginning already; None in the midst of a run
 
 
 Next = Piece | Trajectory | Stop | None
@@ -140,17 +145,26 @@ def run_piece(
     if settings.switches is not None or settings.stops is not None:
         core_p = settings.core_parameters(p)
         u, tables = settings.core_inputs(u, tables, p, (piece.begin, t1))
-    return read_piece(piece, plan.run(piece.begin, t1, piece.row, u, core_p, save_at, tables, progress, cancel), t1)
+    agenda = agenda_of(settings.plant, settings.core_plant, p, (piece.begin, t1), piece.fired)
+    given = (u, core_p, save_at, tables, progress, cancel, None if agenda is None else agenda.core)
+    run = plan.run(piece.begin, t1, piece.row, *given)
+    return read_piece(piece, run, t1, save_at is not None, {} if agenda is None else agenda.codes)
 
 
-def read_piece(piece: Piece, run: Any, t1: float) -> Trajectory:
+def read_piece(
+    piece: Piece, run: Any, t1: float, sampled: bool = False, codes: Mapping[str, Any] | None = None
+) -> Trajectory:
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
     settings, drive, p = piece.settings, piece.drive, piece.parameters
     if settings.plant.has_constraints:
         keep_between_steps(settings.plant, drive, p, run)
+    count = settings.plant.system.discrete_count
+    held = HeldValues.of_run(run, count, sampled) if count else None
+    if held is not None:
+        p = np.concatenate([p[: len(p) - count], held.values[-1]])
     return Trajectory(
         settings.plant, drive, p, None, None, ENDINGS[run.status],
-        lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why), run,
+        lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why, codes, piece.fired), run, held,
     )  # fmt: skip
 
 
@@ -183,7 +197,7 @@ def _refused(run: Any, settings: Settings, drive: Drive, p: np.ndarray) -> Stop 
         return None
     t, event = float(run.stop_time), int(run.culprit)
     error = settings.restart.refusal(t, np.array(run.end), drive.at_time(t), p, event)
-    return None if error is None else refused_reset(t, settings.plant.system.events[event].name, error)
+    return None if error is None else refused_reset(t, settings.events[event].name, error)
 
 
 def explain(
@@ -193,12 +207,17 @@ def explain(
     p: np.ndarray,
     span: tuple[float, float],
     why: MethodChoice | None = None,
+    codes: Mapping[str, Any] | None = None,
+    fired: frozenset[str] | None = None,
 ) -> Outcome:
     """What the core reports, as records; `why` this method was taken where it was not asked for."""
     limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
     stop = _refused(run, settings, drive, p) or stop_of(run, settings.plant.system, *limits, events=settings.events)
+    if stop.ending.of_an_instant:
+        stop = instant_end(run, settings.plant.system, codes or {})
     told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
     told += undetermined_places(settings.plant, drive, p, run)
+    told += held_at_start(settings.plant, drive, run, p, fired)
     if settings.switches is not None:
         changes = settings.changes_in_time(p, span, run.stop_time)
         conditions = (*settings.switches.conditions, *settings.switches.on_time)
@@ -210,5 +229,14 @@ def explain(
         method=settings.method,
         work=Work(run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds),
         records=(why or settings.reason, *drive.notes, *settings.plant.notes, *told),
-        events=tuple(run.events),
+        events=tuple(run.events) if settings.watched else _written_events(run, settings.plant.system),
     )
+
+
+def _written_events(run: Any, system: System) -> tuple[tuple[int, float, np.ndarray, np.ndarray], ...]:
+    """The events of a core run under their places in the system."""
+    events = run.events
+    if not events:
+        return ()
+    order = order_of(system).all
+    return tuple((order[k], t, before, after) for k, t, before, after in events)

@@ -35,6 +35,7 @@ from daedalus.simulation.run.fitting_method import caveats, check_fits
 from daedalus.simulation.run.request import checked_numbers
 from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.start.restart import Restart, restarts
+from daedalus.simulation.switching.agenda import levels_of, order_of
 from daedalus.simulation.switching.condition_times import condition_times
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ class Settings:
     @property
     def events(self) -> tuple[Event, ...]:
         """What the guards of a run are called, in their order."""
-        return self.plant.system.events if self.watched is None else self.watched
+        own = self.plant.system
+        return tuple(own.events[k] for k in order_of(own).all) if self.watched is None else self.watched
 
     @cached_property
     def begins_anywhere(self) -> bool:
@@ -165,8 +167,8 @@ def _checked(
             notes = (*notes, ToleranceTightened())
     if method == "auto":
         call["watch_stiffness"] = True
-    if system.events or (switches is not None and switches.count):
-        call.update(_events(core_plant, 0 if switches is None else switches.count))
+    if system.events or (switches is not None and switches.count) or system.discrete_count:
+        call.update(event_call(plant, core_plant, 0 if switches is None else switches.count))
     restart = Restart(plant, rtol) if restarts(system) else None
     if restart is not None:
         call["restart"] = restart.function(core_plant.system)
@@ -252,15 +254,49 @@ def absolute_tolerance(system: System, atol: object) -> np.ndarray:
     return np.maximum(vector, SMALLEST)
 
 
-def _events(plant: Plant, switches: int) -> dict[str, Any]:
-    """Guards and resets for the core: every event cuts the step, terminal ones end the run; switches come last."""
-    events = plant.system.events
-    call = {
-        "guards": plant.guards.core,
-        "directions": [e.direction for e in events] + [0] * switches,
-        "actions": [2 if e.terminal else 1 for e in events] + [1] * switches,
-        "occurrences": [1] * (len(events) + switches),
-    }
-    if events:
-        call["resets"] = plant.resets.core
+def event_call(plant: Plant, core_plant: Plant, switches: int) -> dict[str, Any]:
+    """Guards, resets and clocks for the core: every event cuts the step, terminal ones end the run; switches come last.
+
+    plant: that of the system as written; core_plant: whose functions the core calls.
+    """
+    system = plant.system
+    order = order_of(system)
+    events = [system.events[k] for k in order.events]
+    call: dict[str, Any] = {"from_start": True}
+    if events or switches:
+        call |= {
+            "guards": core_plant.guards.core,
+            "directions": [e.direction for e in events] + [0] * switches,
+            "actions": [2 if e.terminal else 1 for e in events] + [1] * switches,
+            "occurrences": [1] * (len(events) + switches),
+            "sides": [e.manner.side for e in events] + [0] * switches,
+            "at_start": [int(e.manner.at_start) for e in events] + [0] * switches,
+        }
+    if system.events:
+        call["resets"] = core_plant.resets.core
+        call["writes"] = assignments(plant).ravel().tolist()
+        call["levels"] = levels_of(system)
+    if system.discrete_count:
+        call["discretes"] = system.discrete_count
+        call["is_read"] = _read_discretes(system)
     return {**call, "switches": switches} if switches else call
+
+
+def assignments(plant: Plant) -> np.ndarray:
+    """Which entries of a row, then which discrete variables, each event and clock assigns, (events, width), 0 or 1."""
+    system, width = plant.system, plant.row_width
+    first = system.sizes["p"] - system.discrete_count
+    found = np.zeros((len(system.events), width + system.discrete_count), dtype=np.uint8)
+    for row, k in enumerate(order_of(system).all):
+        for target in system.events[k].resets:
+            place = system.place(target)
+            for letter, position in zip(place.letters, place.positions):
+                found[row, int(position) if letter == "x" else width + int(position) - first] = 1
+    return found
+
+
+def _read_discretes(system: System) -> list[int]:
+    """Of each entry of the discrete variables whether an equation or a guard reads it."""
+    readers = ca.vertcat(system.residual, system.guards)
+    own = system.symbol("p")[system.sizes["p"] - system.discrete_count :]
+    return [int(ca.depends_on(readers, own[k])) for k in range(system.discrete_count)]

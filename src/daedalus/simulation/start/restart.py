@@ -22,6 +22,7 @@ from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.variable_index import variable_index
 from daedalus.simulation.start.allowed_share import allowed_share
+from daedalus.simulation.switching.agenda import order_of
 
 # What is left of a constraint by rounding, as a share of the largest value.
 ROUNDING = 1e-13
@@ -45,7 +46,7 @@ def _depend(system: System) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Restart:
-    """What lies behind the events of a run. inputs: those that are more than numbers, by name."""
+    """What lies behind the events of a run, by their numbers in the core. inputs: what is no number, by name."""
 
     plant: Plant
     rtol: float
@@ -62,11 +63,11 @@ class Restart:
         system = self.plant.system
         jet = _jet_of(system, self.inputs, t, u)
         before = self._before(t, row, u, p)
-        return reset_rule(system).behind(event, t, before, jet, p, allowed_share(self.rtol))
+        return reset_rule(system).behind(order_of(system).all[event], t, before, jet, p, allowed_share(self.rtol))
 
     def row(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> np.ndarray:
         """The row behind an event; not a number where it is refused."""
-        if not self.plant.system.events[event].resets:
+        if not self.plant.system.events[order_of(self.plant.system).all[event]].resets:
             return row
         written = self._written(t, row, u, p, event)
         if written is not None:

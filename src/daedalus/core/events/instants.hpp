@@ -1,0 +1,493 @@
+// One instant: what happens at one moment of a run, in rounds, until nothing more follows from it.
+//
+// 1. Inputs that jump have their later values, and modes of switches follow them.
+// 2. All clocks due and all events located at the moment form the first round. They read the values before it and assign
+//    together. A clock behind others reads what those have assigned: it comes in a round of its own.
+// 3. Algebraic variables, and what constraints decide, are solved for; modes follow.
+// 4. Events and conditions that have become true by this form the next round: their guard has passed zero, or reached it,
+//    across the jump. So on until there is none; after most_rounds the events call each other without end.
+// 5. Two writers of one name in a round are a conflict.
+// 6. An event that has fired is armed again once its guard has left zero. One that is zero at the start fires where it
+//    leaves zero in its direction, unless it fired at this moment in the run before.
+// 7. Steps are taken up anew only where a state changed, or a discrete variable that equations or guards read.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "events/consistent_restart.hpp"
+#include "events/guards.hpp"
+#include "events/modes.hpp"
+#include "methods/step_control.hpp"
+#include "state/integration.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// An error of z at the end of a step is below this part of what a guard on it changes by in the step.
+inline constexpr double solved_share = 1e-3;
+// Chattering: intervals below this part of the span that shrank this often in a row (bouncing that comes to rest), or
+// this many events in a row without leaving such an interval (switching to and fro).
+inline constexpr double crowd_interval = 1e-9;
+inline constexpr long long most_shrinking = 5, most_crowded = 1000;
+// A guard that fired in the run before rests until it is this many times as far from zero as it was there.
+inline constexpr double rests_within = 16;
+
+// Moves a state onto the constraints of a linear model; `far` where it may be further off than the error of a step.
+inline Status project(Integration& s, double t, double* x, bool far) noexcept {
+    s.stage_time = t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, t);
+    switch (s.linear.kernels.project(s.linear.keeper, x, far)) {
+        case Projected::done: return Status::going;
+        case Projected::singular: return Status::singular;
+        case Projected::diverged: return Status::not_projected;
+        case Projected::aborted: s.abort_called = true; return Status::aborted;
+        default: break;
+    }
+    if (!first_not_finite(x, s.n, s.culprit.component)) s.culprit.component = 0;
+    s.culprit.what = Culprit::What::state;
+    return Status::not_finite;
+}
+
+// Whether the occurrence counted `number` of this guard interrupts the step.
+inline bool cuts(const Guards& guards, long long guard, long long number) {
+    if (is_switch(guards, guard)) return true;
+    if (guards.actions[guard] == 0) return false;
+    return guards.actions[guard] == 1 || guards.has_resets || number >= guards.occurrences[guard];
+}
+
+inline void forget_headings(Guards& guards) noexcept {
+    for (long long guard = 0; guard < guards.count; ++guard) guards.heading[guard] = 0;
+    guards.headings_judged = false;
+}
+
+// The rate of a flight that is lost in rounding may be zero, its side is not.
+inline void note_heading(Guards& guards, const Root& root) noexcept {
+    const double rate = std::fmax(std::fabs(guards.rate), std::numeric_limits<double>::min());
+    guards.heading[root.guard] = root.rising ? rate : -rate;
+}
+
+// Whether the slopes of x tell where a guard is going: in an implicit row, those of a guard on z or x' do not.
+inline bool heads_on_line(Integration& s, const Root& root) noexcept {
+    if (!s.implicit) return true;
+    const double rate = rate_on_line(s, root.guard, slope_look * s.last_step);
+    return s.last_step != 0 && rate * (root.rising ? 1 : -1) > 0;
+}
+
+inline bool chatters(Integration& s, bool turned) noexcept {
+    Guards& guards = s.guards;
+    const double interval = std::fabs(s.t - guards.last_time);
+    guards.crowded = interval < crowd_interval * std::fabs(s.t1 - s.t0) ? guards.crowded + 1 : 0;
+    // Events at one and the same time say nothing about shrinking.
+    if (interval > 4 * spacing(s.t)) {
+        guards.shrinking = interval < guards.last_interval ? guards.shrinking + 1 : 0;
+        guards.last_interval = interval;
+    }
+    guards.last_time = s.t;
+    return guards.crowded >= (turned ? most_turns : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
+}
+
+// Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
+// its turn (the voltage of a diode becomes a current), and the way back onto the constraints behind a reset may move a
+// guard: within the error of the step it rests where it is. So does a guard on z that its reset left at zero where z was
+// solved for again: the end of a step has an error in z of its own, which a fixed step tells nothing of.
+inline void rest_fired(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    guards_at(s, s.t, s.x, guards.now);
+    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+        const long long guard = guards.roots[r].guard;
+        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t);
+        const double now = std::fabs(guards.now[guard]);
+        const bool moved = is_switch(guards, guard) || guards.heading[guard] != 0;
+        const double way = std::fabs(guards.rate * s.last_step);
+        const bool stayed = s.implicit && std::fabs(guards.written[guard]) <= 4 * level;
+        if ((stayed && now <= solved_share * way) || (moved && now <= s.rtol * way)) level = std::fmax(level, now);
+        guards.reference[guard] = 0;
+        guards.floor[guard] = 4 * level;
+    }
+}
+
+// Guard values after a restart at (t, x) become references; guards that fired, or still rest, and stand at zero rest.
+inline void refresh_references(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    rest_fired(s);
+    for (long long i = 0; i < guards.count; ++i) {
+        const bool rests = guards.reference[i] == 0 && std::fabs(guards.now[i]) <= guards.floor[i];
+        guards.reference[i] = rests || std::isnan(guards.now[i]) ? 0 : guards.now[i];
+        if (!rests) guards.floor[i] = 0;
+    }
+}
+
+// Whether an event of this round may have reset something.
+inline bool any_reset(const Guards& guards) noexcept {
+    bool any = false;
+    for (long long r = guards.early_count; r < guards.root_count; ++r) any |= guards.roots[r].acts && guards.has_resets;
+    return any;
+}
+
+// Events of one moment that call each other: the last one is named.
+inline Status endless_instant(Integration& s) noexcept {
+    const Guards& guards = s.guards;
+    s.culprit = {-1, Culprit::What::nothing, guards.root_count > 0 ? guards.roots[0].guard : -1};
+    return Status::endless;
+}
+
+// What an instant has brought so far.
+struct Happened {
+    bool turned = false;    // modes of switches
+    bool moved = false;     // states
+    bool changed = false;   // discrete variables
+    bool restarts = false;  // what equations or guards read
+    bool terminal = false;
+};
+
+inline Status evaluate_resets(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    s.stage_time = s.t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+    if (guards.resets_after_solve && !slope_by_solve(s, s.t, guards.row_before, guards.slope))
+        return s.abort_called ? Status::aborted : Status::singular;
+    guards.resets.arg[1] = guards.row_before;
+    guards.resets.res[0] = guards.reset_rows;
+    const int failed = evaluate(guards.resets);
+    s.abort_called |= failed == aborted;
+    if (s.abort_called) return Status::aborted;
+    if (!failed) return Status::going;
+    s.culprit = {0, Culprit::What::state};
+    return Status::not_finite;
+}
+
+// One value of a round; the place is that of a state, or n and that of a discrete variable.
+inline Status assign_one(Integration& s, long long actor, long long place, double value) noexcept {
+    Guards& guards = s.guards;
+    if (!std::isfinite(value)) {
+        s.culprit = {place, Culprit::What::state, actor};
+        return Status::not_finite;
+    }
+    if (guards.writer[place] >= 0) {
+        s.culprit = {place, Culprit::What::nothing, guards.writer[place], actor};
+        return Status::conflict;
+    }
+    guards.writer[place] = actor;
+    guards.new_values[place] = value;
+    return Status::going;
+}
+
+// What a row of the resets assigns, to the values of the round. Without a list of what it writes: all that it changes.
+inline Status assign_row(Integration& s, long long actor) noexcept {
+    Guards& guards = s.guards;
+    const double* row = guards.reset_rows + actor * guards.width;
+    for (long long j = 0; j < guards.width; ++j) {
+        if (!guards.writes) {
+            if (!std::isfinite(row[j])) {
+                s.culprit = {j, Culprit::What::state, actor};
+                return Status::not_finite;
+            }
+            if (row[j] != guards.row_before[j]) guards.new_values[j] = row[j];
+        } else if (guards.writes[actor * guards.width + j]) {
+            if (const Status status = assign_one(s, actor, j, row[j]); status != Status::going) return status;
+        }
+    }
+    return Status::going;
+}
+
+// Python code reads (t, values) and answers with what it assigns.
+inline Status assign_by_code(Integration& s, long long clock, long long actor) noexcept {
+    SampledCall& call = s.clocks.calls[clock];
+    s.stage_time = s.t;
+    if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
+    call.reads.arg[1] = s.guards.row_before;
+    call.reads.res[0] = call.values;
+    if (evaluate(call.reads) != 0) return Status::aborted;
+    call.code.arg[0] = &s.stage_time, call.code.arg[1] = call.values;
+    call.code.res[0] = call.answers;
+    if (evaluate(call.code) != 0) {
+        s.culprit = {-1, Culprit::What::nothing, actor};
+        return Status::call_failed;
+    }
+    for (long long k = 0; k < call.target_count; ++k)
+        if (const Status status = assign_one(s, actor, call.targets[k], call.answers[k]); status != Status::going)
+            return status;
+    return Status::going;
+}
+
+inline bool has_code(const Clocks& clocks, long long clock) { return clocks.calls && clocks.calls[clock].is_present; }
+
+// The clocks due of the lowest level that is left: [due_next, end).
+inline long long due_end(const Clocks& clocks) {
+    long long end = clocks.due_next;
+    while (end < clocks.due_count && clocks.levels[clocks.due[end]] == clocks.levels[clocks.due[clocks.due_next]]) ++end;
+    return end;
+}
+
+// All that the round assigns, into new_values.
+inline Status gather_assignments(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    Clocks& clocks = s.clocks;
+    const long long events = guards.count - guards.switches, end = due_end(clocks);
+    clocks.round_begin = clocks.due_next;
+    copy(s.x, s.n, guards.row_before);
+    copy(guards.held, guards.discretes, guards.row_before + s.n);
+    copy(guards.row_before, guards.width, guards.new_values);
+    for (long long j = 0; j < guards.width; ++j) guards.writer[j] = -1;
+    bool formulas = false;
+    for (long long r = guards.early_count; r < guards.root_count; ++r) formulas |= guards.roots[r].acts;
+    for (long long k = clocks.due_next; k < end; ++k) formulas |= !has_code(clocks, clocks.due[k]);
+    if (formulas && guards.has_resets)
+        if (const Status status = evaluate_resets(s); status != Status::going) return status;
+    for (long long r = guards.early_count; r < guards.root_count; ++r)
+        if (guards.roots[r].acts && guards.has_resets)
+            if (const Status status = assign_row(s, guards.roots[r].guard); status != Status::going) return status;
+    for (; clocks.due_next < end; ++clocks.due_next) {
+        const long long clock = clocks.due[clocks.due_next], actor = events + clock;
+        const Status status = has_code(clocks, clock) ? assign_by_code(s, clock, actor) : assign_row(s, actor);
+        if (status != Status::going) return status;
+    }
+    return Status::going;
+}
+
+// What lies behind each actor of the round, asked of the model: of several one after the other.
+inline Status ask_restarts(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    const Clocks& clocks = s.clocks;
+    const long long events = guards.count - guards.switches;
+    copy(guards.row_before, s.n, s.stage);
+    const auto ask = [&](long long actor) {
+        const bool answered = ask_restart(s, actor, s.stage, s.x);
+        if (answered) copy(s.x, s.n, s.stage);
+        return answered;
+    };
+    bool going = true;
+    for (long long r = guards.early_count; r < guards.root_count && going; ++r)
+        if (guards.roots[r].acts && guards.has_resets) going = ask(guards.roots[r].guard);
+    // Clocks of this round lie before due_next; what code assigns is known to the code alone.
+    for (long long k = clocks.round_begin; k < clocks.due_next && going; ++k)
+        if (!has_code(clocks, clocks.due[k])) going = ask(events + clocks.due[k]);
+    if (going) return Status::going;
+    copy(guards.row_before, s.n, s.x);  // the run ends before the instant
+    return s.abort_called ? Status::aborted : Status::inconsistent;
+}
+
+// The assigned values hold, and what follows from them: constraints by impulses, positions first; z and x' by a solve.
+inline Status take_assignments(Integration& s, Happened& all) noexcept {
+    Guards& guards = s.guards;
+    bool moved = false, read = false;
+    for (long long j = 0; j < s.n; ++j) moved |= guards.new_values[j] != s.x[j];
+    for (long long k = 0; k < guards.discretes; ++k) {
+        const double value = guards.new_values[s.n + k];
+        if (value == guards.held[k]) continue;
+        guards.held[k] = value;
+        all.changed = true;
+        read |= guards.is_read[k] != 0;
+    }
+    const bool acted = moved || any_reset(guards);
+    all.moved |= acted, all.restarts |= acted || read;
+    if (!acted && !read) return Status::going;
+    copy(guards.new_values, s.n, s.x);
+    if (s.implicit && guards.count > 0) {
+        guards_at(s, s.t, s.x, guards.now);
+        for (long long r = guards.early_count; r < guards.root_count; ++r)
+            guards.written[guards.roots[r].guard] = guards.now[guards.roots[r].guard];
+    }
+    if (acted && guards.has_restart)
+        if (const Status status = ask_restarts(s); status != Status::going) return status;
+    if (acted && s.linear.keeps_constraints)
+        if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
+    return s.implicit && !solve_restart(s, s.x, acted) ? restart_failure(s) : Status::going;
+}
+
+inline Status one_round(Integration& s, Happened& all) noexcept {
+    Guards& guards = s.guards;
+    forget_headings(guards);
+    const bool turned = turn_fired(s);
+    all.turned |= turned;
+    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+        Root& root = guards.roots[r];
+        if (is_switch(guards, root.guard)) continue;
+        guards.written[root.guard] = std::numeric_limits<double>::quiet_NaN();
+        guards.fresh[root.guard] = 0;
+        root.acts = cuts(guards, root.guard, ++guards.seen[root.guard]);
+        root.moving = root.acts && guards.has_resets && heads_on_line(s, root);
+    }
+    if (const Status status = gather_assignments(s); status != Status::going) return status;
+    const bool moved_before = all.moved;
+    all.moved = false;
+    if (const Status status = take_assignments(s, all); status != Status::going) return status;
+    const bool moved = all.moved;
+    all.moved |= moved_before;
+    copy(s.x, s.n, guards.new_values);
+    copy(guards.held, guards.discretes, guards.new_values + s.n);
+    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+        const Root& root = guards.roots[r];
+        if (is_switch(guards, root.guard)) continue;
+        if (root.moving && moved) note_heading(guards, root);
+        EventRows& events = s.recorder.events;
+        if (events.count == events.capacity) return endless_instant(s);
+        push_event(events, root.guard, s.t, guards.row_before, guards.new_values, guards.width);
+        const bool last = guards.seen[root.guard] >= guards.occurrences[root.guard];
+        all.terminal |= root.acts && guards.actions[root.guard] == 2 && last;
+    }
+    if (guards.switches == 0 || !(turned || all.restarts)) return Status::going;
+    all.restarts = true;
+    if (turned && s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
+    rest_fired(s);
+    return settle_modes(s);
+}
+
+// Guards that have passed zero, or reached it, across a jump from where they were trusted to be.
+inline bool find_jumped(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    const long long fired = guards.root_count;
+    long long found = 0;
+    for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
+        const double from = guards.trusted[guard], now = guards.now[guard];
+        if (is_scheduled(guards, guard) || from == 0 || !crosses(from, now)) continue;
+        if (crosses(from, guards.before[guard]) || !direction_fits(guards, guard, from)) continue;
+        bool is_fired = false;
+        for (long long r = guards.early_count; r < fired; ++r) is_fired |= guards.roots[r].guard == guard;
+        if (is_fired || fired + found == guards.root_capacity) continue;
+        guards.roots[fired + found++] = {guard, 0, from < 0};
+    }
+    for (long long k = 0; k < found; ++k) guards.roots[k] = guards.roots[fired + k];
+    guards.root_count = found, guards.early_count = 0;
+    copy(guards.now, guards.count, guards.before);
+    // They rest where they are at zero exactly.
+    for (long long k = 0; k < found; ++k) guards.before[guards.roots[k].guard] = 0;
+    guards.rate = 0;
+    return found > 0;
+}
+
+// The signs that guards had before the round: their references, or where one has left zero since, what it was.
+inline void trust_before(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    for (long long guard = 0; guard < guards.count; ++guard) {
+        const bool left = guards.reference[guard] == 0 && std::fabs(guards.before[guard]) > guards.floor[guard];
+        guards.trusted[guard] = left ? guards.before[guard] : guards.reference[guard];
+    }
+}
+
+// Whether something follows from the round that was: clocks behind others, else events.
+inline bool next_round(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    // A mode that is turned right at the start was no other before it.
+    const bool first = !any_reset(guards) && std::fabs(s.t - s.t0) <= crowd_interval * std::fabs(s.t1 - s.t0);
+    if (guards.count > 0) {
+        trust_before(s);
+        if (first)
+            for (long long i = 0; i < guards.count; ++i)
+                if (guards.sides && guards.sides[i] == 0) guards.trusted[i] = 0;
+        refresh_references(s);
+        if (find_jumped(s)) return true;
+    }
+    guards.root_count = guards.early_count = 0;
+    return s.clocks.due_next < s.clocks.due_count;
+}
+
+// Runs the rounds of the present moment. The roots from early_count on and the clocks due are the first.
+inline Status instant(Integration& s, Happened& all) noexcept {
+    Guards& guards = s.guards;
+    Status status = one_round(s, all);
+    for (long long round = 1; status == Status::going && next_round(s); ++round)
+        status = round < most_rounds ? one_round(s, all) : endless_instant(s);
+    if (status == Status::conflict || status == Status::call_failed || status == Status::not_finite ||
+        status == Status::aborted)
+        return status;
+    if (all.moved && s.recorder.event_rows) {
+        if (s.starting)
+            keep_later_values(s);
+        else
+            push_row(s.recorder.steps, s.t, s.x, s.n);
+    }
+    if (all.turned || all.changed || (guards.switches > 0 && all.restarts)) record_held(s, !all.moved);
+    if (all.terminal) return Status::event;
+    if (status != Status::going) return status;
+    return s.abort_called ? Status::aborted : Status::going;
+}
+
+// What a cut step ends with.
+inline Status fire(Integration& s) noexcept {
+    Happened all;
+    if (const Status status = instant(s, all); status != Status::going) return status;
+    return chatters(s, all.turned) ? Status::chattering : Status::going;
+}
+
+// The entries of the agenda at the present moment: clocks become due, guards become roots.
+inline bool gather_due(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    Clocks& clocks = s.clocks;
+    Agenda& agenda = s.agenda;
+    clocks.due_count = clocks.due_next = 0;
+    const long long events = guards.count - guards.switches;
+    bool any = false;
+    for (; agenda.next < agenda.count; ++agenda.next) {
+        if ((agenda.times[agenda.next] - s.t) * s.direction > agenda.closest) break;
+        const long long what = agenda.what[agenda.next];
+        any = true;
+        if (what < events) {
+            const bool rising = agenda.rising[agenda.next] != 0;
+            if (direction_fits(guards, what, rising ? -1.0 : 1.0) && guards.root_count < guards.root_capacity)
+                guards.roots[guards.root_count++] = {what, 0, rising};
+            continue;
+        }
+        const long long clock = what - events;
+        if (std::find(clocks.due, clocks.due + clocks.due_count, clock) != clocks.due + clocks.due_count) continue;
+        long long place = clocks.due_count++;
+        for (; place > 0 && clocks.levels[clocks.due[place - 1]] > clocks.levels[clock]; --place)
+            clocks.due[place] = clocks.due[place - 1];
+        clocks.due[place] = clock;
+    }
+    return any && (guards.root_count > 0 || clocks.due_count > 0);
+}
+
+// At a stop of the run: guards that an input has carried across zero fire, with all that is due.
+inline Status happen_at_stop(Integration& s, bool inputs_jump, Happened& all) noexcept {
+    Guards& guards = s.guards;
+    guards.root_count = guards.early_count = 0;
+    if (guards.count > 0) {
+        copy(guards.reference, guards.count, guards.trusted);
+        guards_at(s, s.t, s.x, guards.now);
+        if (s.abort_called) return Status::aborted;
+        forget_headings(guards);
+        if (inputs_jump) {
+            copy(guards.trusted, guards.count, guards.before);
+            find_jumped(s);
+            for (long long guard = 0; guard < guards.count; ++guard)
+                if (guards.reference[guard] != 0 || std::fabs(guards.now[guard]) > guards.floor[guard])
+                    guards.reference[guard] = guards.now[guard];
+        }
+        copy(guards.now, guards.count, guards.before);
+        for (long long r = 0; r < guards.root_count; ++r) guards.before[guards.roots[r].guard] = 0;
+        guards.rate = 0;
+    }
+    const bool due = gather_due(s);
+    return due || guards.root_count > 0 ? instant(s, all) : Status::going;
+}
+
+// At the start: clocks tick, and conditions that hold and are asked for count as becoming true.
+inline Status happen_at_start(Integration& s, Happened& all) noexcept {
+    Guards& guards = s.guards;
+    guards.root_count = guards.early_count = 0;
+    if (guards.count > 0) refresh_references(s);
+    if (guards.count > 0) copy(guards.now, guards.count, guards.before);
+    for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
+        // Those that fired at this moment in the run before are marked: they rest where they are.
+        if (guards.fresh[guard] && !is_scheduled(guards, guard))
+            guards.reference[guard] = 0, guards.floor[guard] = rests_within * std::fabs(guards.now[guard]);
+        const bool zero = guards.from_start && guards.sides[guard] == 0 && guards.now[guard] == 0;
+        guards.fresh[guard] = zero && !guards.fresh[guard] && !is_scheduled(guards, guard);
+        const bool holds = guards.directions[guard] * guards.now[guard] > 0;
+        if (guards.at_start && guards.at_start[guard] && holds) guards.roots[guards.root_count++] = {guard, 0, guards.now[guard] > 0};
+    }
+    const bool due = gather_due(s);
+    if (!due && guards.root_count == 0) return Status::going;
+    s.starting = true;
+    const Status status = instant(s, all);
+    s.starting = false;
+    return status;
+}
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus

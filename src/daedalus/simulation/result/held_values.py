@@ -1,0 +1,41 @@
+"""Discrete variables along a run: from which row and time on they have which values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class HeldValues:
+    """Values (changes, entries) that hold from times (changes,) on, and from rows (changes,) of the run on."""
+
+    rows: np.ndarray
+    times: np.ndarray
+    values: np.ndarray
+
+    @staticmethod
+    def of_run(run: Any, count: int, sampled: bool) -> HeldValues:
+        """The record of a core run, of its first `count` entries: modes of switches come behind.
+
+        sampled: whether the rows of the run are those of given times, and not its steps.
+        """
+        rows, times, values = run.held
+        if sampled:
+            sign = -1.0 if len(run.t) > 1 and run.t[-1] < run.t[0] else 1.0
+            rows = np.searchsorted(sign * run.t, sign * times, side="left").astype(float)
+        return HeldValues(rows, times, np.ascontiguousarray(values[:, :count]))
+
+    def at_rows(self, count: int) -> np.ndarray:
+        """The values in each row of a run, (count, entries)."""
+        place = np.searchsorted(self.rows, np.arange(count), side="right") - 1
+        return self.values[np.maximum(place, 0)]
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """The values at times, the later ones where they change, (times, entries)."""
+        forward = len(self.times) < 2 or self.times[-1] >= self.times[0]
+        sign = 1.0 if forward else -1.0
+        place = np.searchsorted(sign * self.times, sign * np.asarray(times), side="right") - 1
+        return self.values[np.maximum(place, 0)]

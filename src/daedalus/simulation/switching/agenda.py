@@ -1,0 +1,225 @@
+"""What is known to happen when in a run: ticks of clocks, and zeros of guards that time alone decides."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.errors import InputError, ModelError
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.model.variables import Code, Event
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.switching.guard_times import passages, rounding_of, timed_guards
+
+# More ticks than these would fill the memory before the run begins.
+MOST_TICKS = 20_000_000
+# A guard that is this share of what it is so much of the span later, is not zero but jumps.
+BESIDE, JUMPED = 1e-7, 1e-2
+
+
+class Order(NamedTuple):
+    """Events as the core numbers them, those with guards before clocks: positions in the system."""
+
+    events: tuple[int, ...]
+    clocks: tuple[int, ...]
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        """Events, then clocks."""
+        return self.events + self.clocks
+
+
+def order_of(system: System) -> Order:
+    """How the core numbers the events and clocks of a system."""
+    clocks = tuple(k for k, event in enumerate(system.events) if event.is_clock)
+    return Order(tuple(k for k, event in enumerate(system.events) if not event.is_clock), clocks)
+
+
+def has_agenda(system: System) -> bool:
+    """Whether anything is known to happen at given times in the runs of a system, or is assigned in them."""
+    return bool(system.discrete_count or any(e.is_clock for e in system.events) or timed_guards(system))
+
+
+def levels_of(system: System) -> list[int]:
+    """Of each clock how many rounds it comes behind those that it reads."""
+    level: dict[str, int] = {}
+    for event in system.events:  # a clock is written behind those that it reads
+        if event.is_clock:
+            level[event.name] = max((level.get(name, 0) + 1 for name in event.manner.after), default=0)
+    return list(level.values())
+
+
+class Agenda(NamedTuple):
+    """An agenda as the core takes it, and the code of clocks that runs in it, by name."""
+
+    core: Any
+    codes: Mapping[str, Any]
+
+
+def agenda_of(
+    plant: Plant, core_plant: Plant, p: np.ndarray, span: tuple[float, float], fired: Collection[str] | None
+) -> Agenda | None:
+    """The agenda of a run over a span; None where nothing is known of it beforehand.
+
+    fired: events and clocks that happened at the beginning already; None where it goes on in the midst of a run.
+    """
+    system = plant.system
+    if not system.events:
+        return None
+    order = order_of(system)
+    names = [system.events[k].name for k in order.all]
+    done = set(names) if fired is None else set(fired)
+    times, what, rising = [np.zeros(0)], [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
+    scheduled = []
+    for k in timed_guards(system):
+        found = passages(system, k, p, span)
+        if found is None:
+            continue
+        number = order.events.index(k)
+        scheduled.append(number)
+        keep = _counting(system, k, p, span, found.times, names[number] in done)
+        times.append(found.times[keep])
+        what.append(np.full(int(keep.sum()), number))
+        rising.append((found.rising[keep] == (span[1] >= span[0])).astype(int))
+    for j, k in enumerate(order.clocks):
+        ticks = _ticks(system.events[k], span, names[len(order.events) + j] in done)
+        times.append(ticks)
+        what.append(np.full(len(ticks), len(order.events) + j))
+        rising.append(np.zeros(len(ticks), dtype=int))
+    _check_meetings(system, order, dict(zip(order.clocks, times[len(times) - len(order.clocks) :])))
+    every = np.concatenate(times)
+    place = np.argsort(every if span[1] >= span[0] else -every, kind="stable")
+    numbers, ways = (np.concatenate(column)[place].tolist() for column in (what, rising))
+    known = [number for number in range(len(order.events)) if names[number] in done]
+    if not scheduled and not order.clocks and not known:
+        return None
+    calls, codes = _codes(plant, core_plant, order)
+    return Agenda(_core.Agenda(every[place], numbers, ways, scheduled, known, calls), codes)
+
+
+def _ticks(event: Event, span: tuple[float, float], done: bool) -> np.ndarray:
+    assert event.manner.schedule is not None
+    low, high, closest = min(span), max(span), rounding_of(span)
+    period = event.manner.schedule.period
+    if period is not None and (high - low) / period > MOST_TICKS:
+        raise InputError(
+            f"The clock {event.name!r} ticks too often.",
+            f"{(high - low) / period:.3g} times between t = {low:g} and {high:g}",
+            because="all ticks of a run are known before it begins.",
+            remedy="a longer period, or a shorter span",
+        )
+    ticks = np.clip(event.manner.schedule.ticks(low, high), low, high)
+    return ticks[np.abs(ticks - span[0]) > closest] if done else ticks
+
+
+def _counting(
+    system: System, event: int, p: np.ndarray, span: tuple[float, float], times: np.ndarray, done: bool
+) -> np.ndarray:
+    """Which passages count: at the start not that of what happened there already, nor of a condition that holds."""
+    keep = np.ones(len(times), dtype=bool)
+    manner, own = system.events[event].manner, [system.symbol(letter) for letter in ("t", "p")]
+    guard = ca.Function("guard", own, [system.guards[event]])
+    if not done and manner.side:
+        value = float(guard(span[0], p)) * system.events[event].direction
+        done = value > 0 or (value == 0 and manner.side == 1)
+    elif not done:
+        # A guard that jumps there has never been zero.
+        value, later = (abs(float(guard(t, p))) for t in (span[0], span[0] + BESIDE * (span[1] - span[0])))
+        done = value > JUMPED * later
+    if done:
+        keep &= np.abs(times - span[0]) > rounding_of(span)
+    return keep
+
+
+def _check_meetings(system: System, order: Order, ticks: Mapping[int, np.ndarray]) -> None:
+    """Two clocks of one level that write one name must never be due together."""
+    levels = dict(zip(order.clocks, levels_of(system)))
+    for i, a in enumerate(order.clocks):
+        for b in order.clocks[i + 1 :]:
+            first, second = system.events[a], system.events[b]
+            shared = sorted(_entries(system, first) & _entries(system, second))
+            meet = np.intersect1d(ticks[a], ticks[b]) if shared and levels[a] == levels[b] else np.zeros(0)
+            if len(meet):
+                raise ModelError(
+                    f"{first.name!r} and {second.name!r} both assign {shared[0]}.",
+                    f"both are due at t = {meet[0]:g}",
+                    because="what is due at one instant reads the values before and assigns together.",
+                    remedy=f'after="{first.name}" for the one that has the last word, or another offset',
+                )
+
+
+def _entries(system: System, event: Event) -> set[str]:
+    found: set[str] = set()
+    for target in event.resets:
+        place = system.place(target)
+        found |= {system.labels[letter][int(k)] for letter, k in zip(place.letters, place.positions)}
+    return found
+
+
+# -- Python code of clocks ---------------------------------------------------------------------------------------------
+
+
+def _codes(plant: Plant, core_plant: Plant, order: Order) -> tuple[list[Any], dict[str, Any]]:
+    """For each clock None, or (what it reads, its code with the memory of one run, where its answers go)."""
+    system = plant.system
+    coded = [system.events[k].manner.code for k in order.clocks]
+    if not any(code is not None for code in coded):
+        return [], {}
+    calls: list[Any] = []
+    codes: dict[str, Any] = {}
+    for k, code in zip(order.clocks, coded):
+        if code is None:
+            calls.append(None)
+            continue
+        name = system.events[k].name
+        if code.call is None:
+            raise InputError(
+                f"The code of the clock {name!r} is not there.",
+                because="a file or another process keeps what code reads and writes, and never the code.",
+                remedy="simulate the model that was written with it",
+            )
+        sizes = [[_size(system, each) for each in names] for names in (code.reads, code.writes)]
+        codes[name] = _core.SampledCode(code.call, code.memory, *sizes)
+        reads, targets = once(core_plant.system, _reads, core_plant, system, code.reads), _targets(plant, code)
+        calls.append((reads.core, codes[name], targets))
+    return calls, codes
+
+
+def _size(system: System, name: str) -> int:
+    """How many numbers a name stands for; 0 for a scalar."""
+    if name in system.outputs:
+        expression = system.outputs[name]
+        return 0 if expression.is_scalar() else int(expression.numel())
+    place = system.place(name)
+    return len(place.positions) if place.shape else 0
+
+
+def _reads(system: System, plant: Plant, names_of: System, names: tuple[str, ...]) -> Any:
+    """What code reads, of the plant that is run, by the names of the system without modes."""
+    columns = []
+    for name in names:
+        if name in ("t", "time"):
+            columns.append(system.symbol("t"))
+            continue
+        if name in names_of.outputs:
+            columns.append(ca.vec(names_of.outputs[name]))
+        else:
+            place = names_of.place(name)
+            columns += [system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)]
+    return plant.compiled_values("reads", ca.vertcat(ca.SX(0, 1), *columns))
+
+
+def _targets(plant: Plant, code: Code) -> list[int]:
+    """Places in a row of the resets: states, then discrete variables behind the whole row."""
+    system, found = plant.system, []
+    for name in code.writes:
+        place = system.place(name)
+        for letter, k in zip(place.letters, place.positions):
+            first = system.sizes["p"] - system.discrete_count
+            found.append(int(k) if letter == "x" else plant.row_width + int(k) - first)
+    return found

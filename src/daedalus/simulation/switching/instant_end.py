@@ -1,0 +1,62 @@
+"""Ends of runs that an instant is to blame for, and what is told of conditions that hold at the start."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from daedalus.model.system.system import System
+from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.result.ending import ENDINGS, Ending, Stop, time_text
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_on_the_way import PastAtStart
+from daedalus.simulation.switching.agenda import order_of
+
+
+def instant_end(run: Any, system: System, codes: Mapping[str, Any]) -> Stop:
+    """The end of a run by a conflict, by events that call each other without end, or by what code raised."""
+    ending, t = ENDINGS[run.status], float(run.stop_time)
+    order = order_of(system).all
+    first, second = (system.events[order[k]].name if 0 <= k < len(order) else "" for k in run.actors)
+    when = time_text(t)
+    if ending is Ending.CONFLICT:
+        name = _written(run, system)
+        what = f"{first!r} and {second!r} both assign {name} at {when}"
+        return Stop(ending, t, what, (), ending.remedy, (name,), event=second)
+    if ending is Ending.ENDLESS:
+        what = f"events at {when} call each other without end, the last one {first!r}"
+        return Stop(ending, t, what, (), ending.remedy, event=first)
+    error = codes[first].error if first in codes else None
+    told = "" if error is None else "".join(traceback.format_exception(error)).rstrip()
+    kind = "an exception" if error is None else f"{type(error).__name__}: {error}"
+    return Stop(ending, t, f"the code of {first!r} raised {kind} at {when}", (told,) if told else (), event=first)
+
+
+def _written(run: Any, system: System) -> str:
+    """The name of the entry of a row, then of the discrete variables, that the core points at."""
+    width = len(run.end)
+    row = [*system.labels["x"], *system.labels["z"], *system.labels["xdot"]][:width]
+    names = [*row, *system.labels["p"][system.sizes["p"] - system.discrete_count :]]
+    return names[run.culprit] if 0 <= run.culprit < len(names) else "a variable"
+
+
+def held_at_start(
+    plant: Plant, drive: Drive, run: Any, p: np.ndarray, fired: frozenset[str] | None
+) -> tuple[Record, ...]:
+    """Records of events with a direction whose guard is past zero when the run begins: they wait for the next time."""
+    system = plant.system
+    events = [system.events[k] for k in order_of(system).events]
+    if fired is None or not any(e.direction for e in events) or not len(run.t) or plant.guards.function.n_in() != 4:
+        return ()
+    t = run.t[:1]
+    values = np.ravel(plant.guards.core.evaluate_many(t[:, None], run.x[:1], drive.at(t), p)[0])
+    return tuple(
+        PastAtStart(event.name, bool(event.manner.side))
+        for event, value in zip(events, values)
+        if event.name not in fired and not event.manner.at_start and not event.purpose.watches_constraints
+        if event.direction * value > 0 or (value == 0 and event.manner.side == 1)
+    )
