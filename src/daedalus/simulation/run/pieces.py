@@ -38,7 +38,7 @@ from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.stop_reason import refused_reset, sliding, stop_of
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.start.vanishing_divisor import passages
-from daedalus.simulation.switching.agenda import agenda_of, order_of
+from daedalus.simulation.switching.agenda import agenda_of, order_of, still_there
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
 
 # So many pieces in a row without a step lead nowhere.
@@ -145,7 +145,10 @@ def run_piece(
     if settings.switches is not None or settings.stops is not None:
         core_p = settings.core_parameters(p)
         u, tables = settings.core_inputs(u, tables, p, (piece.begin, t1))
-    agenda = agenda_of(settings.plant, settings.core_plant, p, (piece.begin, t1), piece.fired)
+    fired = piece.fired
+    if fired:
+        fired = still_there(settings.plant, piece.begin, piece.row, drive.at_time(piece.begin), p, fired)
+    agenda = agenda_of(settings.plant, settings.core_plant, p, (piece.begin, t1), fired)
     given = (u, core_p, save_at, tables, progress, cancel, None if agenda is None else agenda.core)
     run = plan.run(piece.begin, t1, piece.row, *given)
     return read_piece(piece, run, t1, save_at is not None, {} if agenda is None else agenda.codes)

@@ -20,6 +20,8 @@ from daedalus.simulation.switching.guard_times import passages, rounding_of, tim
 MOST_TICKS = 20_000_000
 # A guard that is this share of what it is so much of the span later, is not zero but jumps.
 BESIDE, JUMPED = 1e-7, 1e-2
+# A guard this near to zero is where its event left it.
+AT_ZERO = 1e-6
 
 
 class Order(NamedTuple):
@@ -95,11 +97,23 @@ def agenda_of(
     every = np.concatenate(times)
     place = np.argsort(every if span[1] >= span[0] else -every, kind="stable")
     numbers, ways = (np.concatenate(column)[place].tolist() for column in (what, rising))
-    known = [number for number in range(len(order.events)) if names[number] in done]
+    known = [] if fired is None else [k for k in range(len(order.events)) if names[k] in done]
     if not scheduled and not order.clocks and not known:
         return None
     calls, codes = _codes(plant, core_plant, order)
     return Agenda(_core.Agenda(every[place], numbers, ways, scheduled, known, calls), codes)
+
+
+def still_there(
+    plant: Plant, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, fired: frozenset[str]
+) -> frozenset[str]:
+    """Of what fired at a moment the clocks, and the events whose guards are still at zero there."""
+    order = order_of(plant.system)
+    if not fired or not order.events or plant.guards.function.n_in() != 4:
+        return fired
+    values = np.ravel(plant.guards.core.evaluate_many(np.array([[t]]), row[None, :], u[None, :], p)[0])
+    moved = {plant.system.events[k].name for k, value in zip(order.events, values) if abs(value) > AT_ZERO}
+    return fired - moved
 
 
 def _ticks(event: Event, span: tuple[float, float], done: bool) -> np.ndarray:
