@@ -156,7 +156,7 @@ class _Writer:
             name, k, order = known[symbol_key(symbol)]
             return order > highest.get((name, k), 1)
 
-        if not any(map(is_new, ca.symvar(ca.vertcat(*self.put)))):
+        if not any(map(is_new, ca.symvar(ca.SX(ca.vertcat(*self.put))))):
             return
         for x in self.defined:
             symbol, name = self.work.unknowns.symbols[x], self.work.unknowns.names[x]
