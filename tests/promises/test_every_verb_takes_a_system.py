@@ -55,6 +55,7 @@ def driven():
 
 SPAN = 0.4
 STILL = {"inputs": {"u": 0.1}}
+DATA = {"time": [0.0, 0.1, 0.2, 0.3, 0.4], "x": [1.0, 0.99, 0.96, 0.91, 0.85]}
 BOX = {"x": (0.0, 1.0), "v": (0.0, 1.0), "u": (0.0, 0.0)}
 PUSHED = {"inputs": {"force": [0.1, 0.0, 0.0]}}
 CASES = {
@@ -84,6 +85,9 @@ CASES = {
     "to_first_order": (higher, lambda m: dd.to_first_order(m).equations),
     "to_semi_explicit": (higher, lambda m: dd.to_semi_explicit(m).equations),
     "eliminate": (oscillator, lambda m: dd.eliminate(m, "z").equations),
+    "check_units": (oscillator, lambda m: str(dd.check_units(m))),
+    "fit": (oscillator, lambda m: dd.fit(m, DATA, free=["k"], noise={"x": 0.01}, **STILL)["k"]),
+    "design": (oscillator, lambda m: str(dd.design(m, SPAN, free=["k"], **STILL))),
     "singular_limit": (fast_and_slow, lambda m: str(dd.singular_limit(m, "epsilon", 1.0))),
 }
 
@@ -119,7 +123,7 @@ def test_every_verb_that_takes_a_model_is_asked():
 
     first = {n: next(iter(inspect.signature(getattr(dd, n)).parameters), "") for n in dd.__all__ if _is_verb(n)}
     verbs = {name for name, argument in first.items() if argument in ("model", "model_a")}
-    assert verbs == {case.split()[0] for case in CASES} | {"phase_portrait", "same"}
+    assert verbs == {case.split()[0] for case in CASES} | {"phase_portrait", "report", "same"}
 
 
 def _is_verb(name):

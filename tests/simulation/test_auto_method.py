@@ -9,7 +9,7 @@ from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus import catalogue
-from daedalus.model.system.once import kept
+from daedalus.model.system.once import once
 from daedalus.simulation.result.records_of_methods import ImplicitChosen, Stiffness, ToleranceTightened
 from daedalus.simulation.start import implicit_start
 
@@ -327,6 +327,6 @@ def test_a_start_of_an_implicit_run_is_solved_for_once():
     system = known.model.freeze()
     for _ in range(3):
         dd.simulate(known.model, 1.0, start=known.start, method="radau5")
-    assert len(kept(system, implicit_start._exact_row)) == 1
+    assert len(once(system, implicit_start._rows)) == 1
     dd.simulate(known.model, 1.0, start={**known.start, "y": [0.9, 0.0, 0.1]}, method="radau5")
-    assert len(kept(system, implicit_start._exact_row)) == 2
+    assert len(once(system, implicit_start._rows)) == 2

@@ -1,4 +1,4 @@
-"""A mass that is pushed: position' = velocity, velocity' = force, with |force| <= 1.
+"""A unit mass that is pushed: position' = velocity, velocity' = force, with |force| <= 1, a force for each kilogram.
 
 Problem: from rest to rest one metre further in the least time: full push for one second, full brake for another.
 Reference: position = ½ t², velocity = t for a push of 1.
@@ -28,7 +28,7 @@ def build() -> KnownSystem:
     """
     m = Model("double_integrator")
     position, velocity = m.state("position", start=0.0, unit="m"), m.state("velocity", start=0.0, unit="m/s")
-    force = m.input("force", unit="N")
+    force = m.input("force", unit="m/s^2")
     m.equation([m.der(position), m.der(velocity)], [velocity, force])
     return KnownSystem(
         "double_integrator",

@@ -149,10 +149,13 @@ class _Writer:
         known, left = self.book._known, concatenate(e.residual for e in flat._all_equations().values())
         highest: dict[tuple[str, int], int] = {}
         for symbol in ca.symvar(left):
-            name, k, order = known[symbol_key(symbol)]
-            highest[name, k] = max(order, highest.get((name, k), 1))
+            if symbol_key(symbol) in known:
+                name, k, order = known[symbol_key(symbol)]
+                highest[name, k] = max(order, highest.get((name, k), 1))
 
         def is_new(symbol: ca.SX) -> bool:
+            if symbol_key(symbol) not in known:
+                return False
             name, k, order = known[symbol_key(symbol)]
             return order > highest.get((name, k), 1)
 
