@@ -82,7 +82,7 @@ def confirmed_or_not(name):
     return pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=reason) if reason else ())
 
 
-@pytest.mark.parametrize("name", map(confirmed_or_not, catalogue.names()))
+@pytest.mark.parametrize("name", [confirmed_or_not(name) for name in catalogue.names()])
 def test_variational_discrete_adjoint_and_differences_agree(name, monkeypatch):
     # Each function is called some hundred times only: compiling the large mechanisms would take longer than that.
     monkeypatch.setenv("DAEDALUS_COMPILER", "interpreter")
