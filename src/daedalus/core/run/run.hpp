@@ -75,6 +75,7 @@ private:
     using Clock = std::chrono::steady_clock;
     static constexpr long long first_rows = 32;
     static constexpr double chunk_seconds = 0.01;  // how long the loop may run before the clock is read again
+    static constexpr long long longest_chunk = 1LL << 30;  // steps, however quick they are
     static constexpr double look_seconds = 0.05;   // how often signals and progress are served
 
     static double seconds_since(Clock::time_point begin) {
@@ -103,7 +104,9 @@ private:
                 looked = now;
             }
             const double spent = now - chunk_begin;
-            chunk = 4 * spent < chunk_seconds ? 4 * chunk : spent > chunk_seconds ? std::max(1LL, chunk / 2) : chunk;
+            chunk = 4 * spent < chunk_seconds   ? std::min(4 * chunk, longest_chunk)
+                    : spent > chunk_seconds ? std::max(1LL, chunk / 2)
+                                            : chunk;
             chunk_begin = now;
         }
     }
