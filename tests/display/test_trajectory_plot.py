@@ -53,3 +53,20 @@ def test_a_failed_run_says_so_in_its_title():
 def test_unknown_names_are_refused(run):
     with pytest.raises(dd.InputError, match="no variable 'w'"):
         run.plot("w")
+
+
+def test_discrete_variables_are_drawn_as_steps_and_modes_as_bands():
+    m = dd.Model("room")
+    T, on, _level = m.state("T", start=20.0), m.discrete("on", start=1), m.discrete("level", start=0.25)
+    m.equation(m.der(T), 10.0 * on - 0.5 * (T - 10.0))
+    m.when(T > 22, {"on": 0})
+    m.when(T < 18, {"on": 1})
+    m.every(0.5, {"level": 0.1 * T})
+    figure = dd.simulate(m, 5.0).plot()
+    temperature, steps, bands = figure.axes
+    assert temperature.lines[0].get_drawstyle() == "default"
+    assert steps.lines[0].get_drawstyle() == "steps-post"
+    assert steps.get_ylabel() == "level"
+    assert bands.get_ylabel() == "on"
+    assert len(bands.patches) > 3
+    assert bands.texts[0].get_text() == "1"

@@ -10,18 +10,22 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
-from daedalus.differentiation.differentiable_system import differentiable_system
+from daedalus.differentiation.differentiable_system import assigns, differentiable_system, refuse_code, whole_start
 from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.instants.foreseen import Foreseen, Instant, NominalRun, foreseen
 from daedalus.differentiation.variational.implicit_slopes import consistent_row
 from daedalus.errors import InputError, SolverError
 from daedalus.initialisation.written_states import written_states
 from daedalus.integrators.methods import check_known, choose_method, is_implicit, takes_momenta
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
+from daedalus.model.switching.held_states import with_held_states, without_instants
+from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start, parameter_values
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.reduction.forms.no_form import NoForm
+from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
@@ -61,6 +65,9 @@ class Case:
     inputs: Mapping[str, Any] = field(default_factory=dict)  # as they were asked for
     redundancy: Redundancy | None = None
     request: Request | None = None  # as it was asked for
+    nominal: NominalRun | None = None  # how a model is run in which something is assigned at instants
+    foreseen: Foreseen | None = None  # what happens in it when
+    passed: int = 0  # how many instants lie behind the start
 
     @cached_property
     def given(self) -> np.ndarray:
@@ -71,9 +78,35 @@ class Case:
         return ~np.isnan(given_start(self.system, start)["x"])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        numbers = (self.drive, self.p, self.t0, self.t1, self.x0, self.grid, self.guess)
+        numbers = (self.drive, self.p, self.t0, self.t1, self.x0, self.grid, self.guess, self.foreseen, self.passed)
         way = (self.method, self.settings.rtol, self.atol, dict(self.limits), self.settings.method)
         return _kept_case, (self.system, numbers, way, self.settings.reason)
+
+    @property
+    def first_time(self) -> float:
+        """Where the whole run begins; a case between instants is a part of it."""
+        return self.t0 if self.foreseen is None else self.foreseen.begin
+
+    @property
+    def last_time(self) -> float:
+        """Where the whole run ends."""
+        return self.t1 if self.foreseen is None else self.foreseen.end
+
+    @property
+    def asked_time(self) -> float:
+        """Where the whole run was asked to end; a terminal event may end it before."""
+        return self.t1 if self.foreseen is None else self.foreseen.asked
+
+    @property
+    def next_instant(self) -> Instant | None:
+        """The instant that the case ends with."""
+        known = self.foreseen
+        return None if known is None or self.passed == len(known.instants) else known.instants[self.passed]
+
+    @property
+    def rests(self) -> np.ndarray:
+        """Positions of the states that are discrete variables."""
+        return np.array([] if self.foreseen is None else self.foreseen.rests, dtype=int)
 
     @property
     def has_formulas(self) -> bool:
@@ -176,6 +209,22 @@ class Case:
         guess = None if self.has_formulas else self.guess if guess is None else guess
         return replace(self, system=system, settings=settings, t0=t, x0=np.array(x), guess=guess)
 
+    def behind_instant(self, t: float, row: np.ndarray) -> Case:
+        """The same run behind its next instant, at a row (x, z, x'), with the same equations."""
+        assert self.foreseen is not None
+        passed, n = self.passed + 1, len(self.x0)
+        guess = None if self.has_formulas else row
+        end = self.foreseen.until(passed)
+        return replace(self, t0=t, t1=end, x0=np.array(row[:n]), guess=guess, passed=passed)
+
+    def with_foresight(self, tolerances: Mapping[str, Any] | None = None) -> Case | None:
+        """The same with what happens when in it; None where it is stiff. tolerances: of the run that tells."""
+        assert self.nominal is not None
+        asked = self.asked_time
+        run = self.nominal.run(self.drive, self.p, (self.t0, asked), self.row0, dict(tolerances or {}))
+        known = foreseen(self.nominal, run, (self.t0, asked))
+        return None if known is None else replace(self, foreseen=known, passed=0, t1=known.until(0))
+
     def with_inputs(self, system: System, t: float) -> tuple[System, Drive]:
         """Another system with the inputs of this run, from a moment on."""
         return read_inputs(system, self.inputs, (t, self.t1), with_addition=True)
@@ -193,11 +242,14 @@ class Case:
 
 def _kept_case(system: System, numbers: tuple[Any, ...], way: tuple[Any, ...], reason: Any) -> Case:
     """A case as pickles hold it: of the system that was run, with its settings made anew."""
-    drive, p, t0, t1, x0, grid, guess = numbers
+    drive, p, t0, t1, x0, grid, guess, known, passed = numbers
     method, rtol, atol, limits, name = way
+    if known is not None:
+        system = without_instants(system, known.names(system))
     settings = _settings(system, method, rtol, atol, limits, guess is None)
     settings = replace(settings, method=name, reason=reason)
-    return Case(system, system, drive, p, t0, t1, x0, settings, method, grid, limits, atol, guess)
+    own = (system, system, drive, p, t0, t1, x0, settings, method, grid, limits, atol, guess)
+    return Case(*own, foreseen=known, passed=passed)
 
 
 def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid: Any = None) -> Case:
@@ -216,19 +268,48 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
             because="those of a run that stops early are those of another end.",
             remedy='on_stop="raise", which holds anyway, or a span that the run gets through',
         )
-    road, formulas = _road(read_case_request(model, span, options))
-    request, plant = road.request, road.settings.plant
-    p = np.array(parameter_values(road.system, request.parameters))
-    row, drive = start_row(road, request.t0, p, request.start)
-    lost = vanishing_divisor(model, plant, drive, request.t0, row, p)
+    request = read_case_request(model, span, options)
+    if assigns(request.system):
+        refuse_code(request.system)
+        return _hybrid_case(request, grid)
+    return _case(*_road(request), request, grid)
+
+
+def _case(road: Road, formulas: bool, request: Request, grid: Any) -> Case:
+    """The case of a road; request: as it was asked for."""
+    own, plant = road.request, road.settings.plant
+    p = np.array(parameter_values(road.system, own.parameters))
+    row, drive = start_row(road, own.t0, p, own.start)
+    lost = vanishing_divisor(own.model, plant, drive, own.t0, row, p)
     if lost is not None:
         raise lost.error
     return Case(
-        model=model, system=road.system, drive=drive, p=p, t0=request.t0, t1=request.t1,
+        model=request.model, system=road.system, drive=drive, p=p, t0=own.t0, t1=own.t1,
         x0=row[plant.row_parts["x"]].copy(), settings=road.settings, method=road.method,
-        grid=read_grid(grid, *request.span), limits=dict(zip(LIMITS, request.limits)), atol=request.atol,
+        grid=read_grid(grid, *own.span), limits=dict(zip(LIMITS, own.limits)), atol=own.atol,
         guess=None if formulas else row, inputs=road.inputs, redundancy=road.solved.part(Redundancy), request=request,
     )  # fmt: skip
+
+
+def _hybrid_case(request: Request, grid: Any) -> Case:
+    """The case of a model in which something is assigned at instants: its run tells of them, and is differentiated."""
+    names = tuple(v.name for v in request.system.of_kind("discrete"))
+    held = request._replace(model=with_held_states(request.system), start=whole_start(request.system, request.start))
+    case = replace(_case(*_road(held, names), request, grid), redundancy=None)
+    system = _driven(request)[1]
+    fired: frozenset[str] = getattr(request.start, "_fired", frozenset())
+    while True:
+        settings = settings_of(
+            system, case.method, request.rtol, request.atol, *request.limits, locate_switches=True
+        ).with_moving_inputs(case.inputs)
+        labels = list(case.system.labels["x"])
+        rests = system.labels["p"][system.sizes["p"] - system.discrete_count :]
+        own, still = (np.array([labels.index(n) for n in names], dtype=int) for names in (system.labels["x"], rests))
+        case = replace(case, nominal=NominalRun(settings, own, still, fired))
+        known = case.with_foresight()
+        if known is not None:
+            return known
+        case = case.with_method(*implicit_choice(case.system, "the system is stiff", case.settings.rtol))
 
 
 def read_case_request(model: Model | System, span: Any, options: Mapping[str, Any]) -> Request:
@@ -244,8 +325,8 @@ def read_case_request(model: Model | System, span: Any, options: Mapping[str, An
     return with_whole_inputs(request)
 
 
-def _road(request: Request) -> tuple[Road, bool]:
-    """The road of a run with derivatives, and whether x' and z have formulas on it."""
+def _driven(request: Request) -> tuple[System, System, Drive, Mapping[str, Any]]:
+    """The system for a request, the same with inputs put in, what drives it, and the inputs that it takes."""
     solved, left = differentiable_system(request.model, request.inputs, request.span)
     system, drive = read_inputs(solved, left, request.span, with_addition=True)
     if drive.callbacks:
@@ -255,6 +336,17 @@ def _road(request: Request) -> tuple[Road, bool]:
             because="the function cannot be differentiated.",
             remedy="an expression in m.time, or dd.signal(times, values)",
         )
+    return solved, system, drive, left
+
+
+def _road(request: Request, rests: tuple[str, ...] | None = None) -> tuple[Road, bool]:
+    """The road of a run with derivatives, and whether x' and z have formulas on it.
+
+    rests: states that only instants change; then the system is that between instants.
+    """
+    solved, system, drive, left = _driven(request)
+    if rests is not None:
+        system = without_instants(system, rests, Reduction, ClosedLoop)
     method, formulas, why = _method_for(system, request.method, request.rtol)
     limits = dict(zip(LIMITS, request.limits))
     settings = _settings(system, method, request.rtol, request.atol, limits, formulas)

@@ -15,6 +15,9 @@ from daedalus.reduction.forms.no_form import NoForm
 from daedalus.simulation.inputs.differentiated_inputs import with_inputs_put_in
 from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.plant.variable_index import variable_index
+from daedalus.simulation.result.samples import Samples
+
+COMPARED = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR))
 
 
 def differentiable_system(
@@ -24,9 +27,41 @@ def differentiable_system(
 
     Where x' and z follow from a nonlinear solve the system is the model itself at index 1, and its reduced form above.
     """
-    refuse_sampled(as_system(model), "A derivative of a run")
     found, left = with_inputs_put_in(model, inputs, span)
     return (system_without_formulas(model), left) if isinstance(found, NoForm) else (found, left)
+
+
+def assigns(system: System) -> bool:
+    """Whether a model has discrete variables or clocks, or events that follow from conditions put together."""
+    return bool(system.discrete_count) or any(e.is_clock for e in system.events) or once(system, _has_conditions)
+
+
+def _has_conditions(system: System) -> bool:
+    if not system.events:
+        return False
+    arguments = [system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")]
+    guards = ca.Function("guards", arguments, [system.guards])
+    return any(guards.instruction_id(k) in COMPARED for k in range(guards.n_instructions()))
+
+
+def whole_start(system: System, start: Any) -> Any:
+    """A start of values by name; that of another run has one for each state and discrete variable."""
+    if not isinstance(start, Samples):
+        return start
+    own = [v.name for kind in ("state", "discrete") for v in system.of_kind(kind)]
+    rates = [name for name, place in system.places.items() if place.letter == "x" and name not in own]
+    return {name: start[name] for name in (*own, *rates) if name in start}
+
+
+def refuse_code(system: System) -> None:
+    """Refuse clocks that call Python code."""
+    names = [event.name for event in system.events if event.manner.code is not None]
+    if names:
+        raise InputError(
+            f"A derivative of a run does not go through the code of {', '.join(names[:6])}.",
+            because="Python code is called with numbers, and has no derivative.",
+            remedy="m.every(period, {name: formula}), with its memory in discrete variables",
+        )
 
 
 def refuse_sampled(system: System, what: str) -> None:

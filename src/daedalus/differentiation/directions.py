@@ -13,6 +13,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
+from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.system import System
 
 GROUPS = {"start": "x", "inputs": "u", "parameters": "p"}
@@ -62,11 +63,13 @@ class Directions:
 def read_directions(system: System, wrt: str | Sequence[str], intervals: int) -> Directions:
     """The directions of `wrt`: "start", "inputs", "parameters", or names of states, inputs and parameters."""
     wanted = [wrt] if isinstance(wrt, str) else list(wrt)
+    held = system.part(HeldStates)
+    modes = frozenset[int]() if held is None else held.compared
     found: dict[str, set[int]] = {"x": set(), "u": set(), "p": set()}
     for name in wanted:
         if name in GROUPS:
             letter = GROUPS[name]
-            found[letter].update(range(system.sizes[letter]))
+            found[letter].update(k for k in range(system.sizes[letter]) if letter != "x" or k not in modes)
             continue
         if not isinstance(name, str):
             raise InputError("wrt= takes names.", f"got {name!r}", remedy='wrt=("start", "parameters")')
@@ -81,6 +84,13 @@ def read_directions(system: System, wrt: str | Sequence[str], intervals: int) ->
                 "it follows from the states, the inputs and the parameters",
                 because="only what is given can be changed.",
                 remedy=f"sens.d({name!r}, ...) is how {name} changes; wrt= names what changes it",
+            )
+        if place.letter == "x" and modes.intersection(place.positions.tolist()):
+            raise InputError(
+                f"{name} cannot be varied.",
+                f"conditions decide by {name}",
+                because="a mode is one number or another, and nothing lies between them.",
+                remedy="a parameter, or a discrete variable that no condition compares",
             )
         found[place.letter].update(int(k) for k in place.positions)
     chosen = {letter: tuple(sorted(members)) for letter, members in found.items()}

@@ -13,6 +13,7 @@ from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.grazing import check_event_inputs, event_records
 from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
 from daedalus.differentiation.events.smoothness import refuse_corners
+from daedalus.differentiation.instants.instant_records import instant_records, refuse_second_order_instants
 from daedalus.differentiation.parts import (
     NextPart,
     RestsOnCorner,
@@ -26,7 +27,7 @@ from daedalus.differentiation.steps.stepwise import stepwise
 from daedalus.differentiation.variational.augmented import augmented_of
 from daedalus.differentiation.variational.error_controlled import run_error_controlled
 from daedalus.differentiation.variational.implicit_variational import run_implicit
-from daedalus.differentiation.variational.recorded import RunPart
+from daedalus.differentiation.variational.recorded import RunPart, at_rest
 from daedalus.differentiation.variational.tangent_start import TangentStart, tangent_start
 from daedalus.integrators.methods import is_implicit
 from daedalus.simulation.result.records import Record
@@ -50,6 +51,7 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Fo
         case = stepwise(case, 'by="discrete"')
     if order == 2:
         refuse_corners(case.system)
+        refuse_second_order_instants(case)
     try:
         return _in_parts(case, order, directions, by, by == "discrete")
     except RestsOnCorner:
@@ -64,16 +66,21 @@ def _in_parts(case: Case, order: int, directions: Directions, by: str, corners: 
     begin = start = tangent_start(case, directions, order)
     run = run_implicit if is_implicit(case.method) and by == "variational" else WAYS[by]
     parts: list[RunPart] = []
-    records = unlocated_jumps(case.system)
+    ends: list[float] = []
+    records = list(unlocated_jumps(case.system))
     while True:
         augmented = augmented_of(case.plant, directions, order)
-        recorded = run(case, augmented, augmented.begin(case, start))
+        y0 = augmented.begin(case, start)
+        recorded = at_rest(case.t0, y0) if case.t0 == case.t1 and case.foreseen else run(case, augmented, y0)
         if recorded is None:
             name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
             return differentiate(original.with_method(name, why), order, directions, by)
         records += event_records(case, augmented, recorded) if case.system.events else ()
         parts.append(RunPart(case, augmented, recorded))
-        end = end_of_part(case, recorded.status, [event.guard for event in recorded.events])
+        fired = [event.guard for event in recorded.events]
+        end = end_of_part(case, recorded.status, fired, float(recorded.t[-1]))
+        if end is not None and end.instant is not None:
+            records += instant_records(parts[-1], end.instant)
         if end is None:
             return ForwardRun(parts, begin, by, records)
         following = next_part(case, end, float(recorded.t[-1]), recorded.y[-1, : augmented.layout.width])
@@ -81,7 +88,8 @@ def _in_parts(case: Case, order: int, directions: Directions, by: str, corners: 
         start = replace(start, S=S, W=W)
         case = following.case
         records = records if following.record is None else [*records, following.record]
-        check_progress(case, [float(part.recorded.t[-1]) for part in parts], case.t1 - first.t0)
+        ends.append(float(recorded.t[-1]))
+        check_progress(case, ends, case.last_time - first.t0)
 
 
 def _carried(part: RunPart, following: NextPart) -> tuple[np.ndarray, np.ndarray]:

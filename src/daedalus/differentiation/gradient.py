@@ -65,8 +65,9 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
 
     @property
     def start(self) -> np.ndarray:
-        """By the start values, along the constraints."""
-        return self._flat("x")
+        """By the start values, along the constraints; those of discrete variables have names alone."""
+        own = [k for k, place in enumerate(self._directions.x) if place not in self._case.rests]
+        return self._flat("x")[own]
 
     @property
     def inputs(self) -> np.ndarray:
@@ -186,10 +187,10 @@ def pulled_back(runs: list[ForwardPart], last: np.ndarray, directions: Direction
     """The gradient of a scalar of the last state over known segments."""
     first, case = runs[0].case, runs[-1].case
     end = float(runs[-1].segments[-1].times[-1])
-    if end != case.t1:
+    if end != case.asked_time:
         raise SolverError(
             "The run ended at a terminal event.",
-            f"at t = {end:.6g}, before t = {case.t1:g}",
+            f"at t = {end:.6g}, before t = {case.asked_time:g}",
             because="the time of the end would move along, and a gradient at a fixed time says little.",
             remedy=f"a span that ends before t = {end:.6g}",
         )

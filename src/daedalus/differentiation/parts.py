@@ -18,6 +18,8 @@ import numpy as np
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.jumping_conditions import FixedModes, JumpingConditions, jumping_conditions
 from daedalus.differentiation.events.residual_events import events_of
+from daedalus.differentiation.instants.foreseen import Instant
+from daedalus.differentiation.instants.instant_maps import instant_maps_of
 from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -46,10 +48,11 @@ class RestsOnCorner(Exception):
 
 
 class End(NamedTuple):
-    """Why a part ended: how its run did, and at which event."""
+    """Why a part ended: how its run did, and at which event or instant."""
 
     status: Ending
     event: int | None = None
+    instant: Instant | None = None
 
 
 def in_first_mode(case: Case, corners: bool = False) -> Case:
@@ -77,8 +80,10 @@ def _own_events(case: Case) -> int:
     return len(case.system.events) if found is None else len(found.conditions.original.events)
 
 
-def end_of_part(case: Case, status: Ending, events: Sequence[int]) -> End | None:
-    """What ended a part that another follows; None where it was the last one. events: those on the way."""
+def end_of_part(case: Case, status: Ending, events: Sequence[int], t: float) -> End | None:
+    """What ended a part at t that another follows; None where it was the last one. events: those on the way."""
+    if case.next_instant is not None and t == case.t1:
+        return End(status, None, case.next_instant)
     if status.may_be_bad_constraints:
         return End(status)
     return End(status, events[-1]) if status is Ending.EVENT and goes_on(case, events[-1]) else None
@@ -87,6 +92,8 @@ def end_of_part(case: Case, status: Ending, events: Sequence[int]) -> End | None
 def next_part(case: Case, end: End, t: float, row: np.ndarray) -> NextPart:
     """What follows the end of a part, at the row (x, or (x, z, x')) that it ended with."""
     event = end.event
+    if end.instant is not None:
+        return _behind_instant(case, end.instant, t, row)
     if event is None or case.system.events[event].purpose.watches_constraints:
         return _with_other_constraints(case, end, t, row)
     found = case.system.part(FixedModes)
@@ -128,6 +135,20 @@ def _behind_jump(
         if not np.allclose(moves, time_slopes(case, _own_events(case) + k, t, whole), rtol=1e-6)
     )
     return NextPart(following, slopes, EquationsJump(t, jumps.texts[which], at_once))
+
+
+def _behind_instant(case: Case, instant: Instant, t: float, row: np.ndarray) -> NextPart:
+    """Behind an instant equations have the modes that hold there."""
+    n = len(case.x0)
+    whole = case.row_at(t, row[:n]) if case.has_formulas else row
+    behind, slopes, moves = instant_maps_of(case).jump(case, instant, t, whole)
+    following, fixed = case.behind_instant(t, behind), case.system.part(FixedModes)
+    if fixed is not None:
+        original = fixed.conditions.original
+        guess = None if case.has_formulas else behind
+        following = following.going_on(original, t, behind[:n], guess)
+        following = in_first_mode(following, fixed.conditions is jumping_conditions(original, True))
+    return NextPart(following, slopes - np.outer(following.row0[-n:], moves), None)
 
 
 def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.display.look import labelled, legend, look, mark_events, readable_limits
+from daedalus.display.mode_bands import draw_bands, is_mode
 from daedalus.model.names import element_label
 from daedalus.simulation.result.labelled_samples import unit_of
 from daedalus.simulation.result.trajectory import Trajectory
@@ -27,22 +28,27 @@ def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes 
     import matplotlib.pyplot as plt
 
     wanted = _default_names(tr) if names is None else [names] if isinstance(names, str) else list(names)
-    panels = [wanted] if ax is not None else by_unit(tr, wanted)
+    modes = [] if ax is not None else [name for name in wanted if is_mode(tr, name)]
+    shown = [name for name in wanted if name not in modes]
+    panels = [wanted] if ax is not None else by_unit(tr, shown)
     samples = fine_samples(tr)
     with look():
         if ax is not None:
             figure, axes = ax.figure, [ax]
         else:
-            height = 1.2 + 1.9 * len(panels)
+            heights = [1.9] * len(panels) + [0.4] * len(modes)
             figure, grid = plt.subplots(
-                len(panels), 1, sharex=True, squeeze=False, figsize=(8, height), layout="constrained"
-            )
+                len(heights), 1, sharex=True, squeeze=False, figsize=(8, 1.2 + sum(heights)), layout="constrained",
+                gridspec_kw={"height_ratios": heights},
+            )  # fmt: skip
             axes = list(grid[:, 0])
             figure.suptitle(tr.system.name if tr.success else f"{tr.system.name}: {tr.stop_reason}", wrap=True)
             _tell_drift(axes[0], tr)
         for panel, group in zip(axes, panels):
             _draw(panel, tr, samples, group)
             legend(panel, beside=ax is None)
+        for panel, name in zip(axes[len(panels) :], modes):
+            draw_bands(panel, tr, name)
         axes[-1].set_xlabel("time")
     return figure
 
@@ -64,7 +70,8 @@ def _default_names(tr: Trajectory) -> list[str]:
     system = tr.system
     states = [n for n, place in system.places.items() if place.letter == "x"]
     known = set(tr.keys())
-    names = [*states, *(v.name for v in system.of_kind("algebraic")), *tr._plant.output_slices]
+    others = [v.name for kind in ("algebraic", "discrete") for v in system.of_kind(kind)]
+    names = [*states, *others, *tr._plant.output_slices]
     return [name for name in names if name in known]
 
 
@@ -88,17 +95,31 @@ def fine_samples(tr: Trajectory) -> Any:
     # The last moment before each event, so that jumps are drawn upright.
     times = np.array([t for _, t, *_ in tr.outcome.events])
     before = times - 1e-9 * abs(ends[-1] - starts[0])
-    grid = np.unique(np.concatenate([grid, before[before > starts[0]], ends[-1:]]))
+    changes = _changes(tr)
+    grid = np.unique(np.concatenate([grid, before[before > starts[0]], changes, ends[-1:]]))
     return tr.at(grid if ends[-1] >= starts[0] else grid[::-1])
 
 
+def _changes(tr: Trajectory) -> np.ndarray:
+    """When discrete variables change, within the run."""
+    held = tr._held_values
+    if held is None or len(held.times) > MOST_POINTS:
+        return np.zeros(0)
+    low, high = sorted((float(tr.time[0]), float(tr.time[-1])))
+    return np.clip(held.times, low, high)
+
+
 def _draw(panel: Axes, tr: Trajectory, samples: Any, names: list[str]) -> None:
+    discrete = {v.name for v in tr.system.of_kind("discrete")}
+    forward = len(samples.time) < 2 or samples.time[-1] >= samples.time[0]
+    step = "steps-post" if forward else "steps-pre"
     for name in names:
         values = samples[name]
+        drawn = step if name in discrete else "default"
         shape = values.shape[1:]
         flat = values.reshape(len(values), -1) if len(shape) < 2 else values.transpose(0, 2, 1).reshape(len(values), -1)
         for k in range(flat.shape[1]):
-            panel.plot(samples.time, flat[:, k], label=element_label(name, shape, k))
+            panel.plot(samples.time, flat[:, k], label=element_label(name, shape, k), drawstyle=drawn)
     count = len(panel.lines)
     mark_events(panel, [t for _, t, *_ in tr.outcome.events])
     units = {unit_of(tr.system, name) for name in names} - {""}

@@ -64,7 +64,11 @@ class ResetRule:
         self.system = without_choice(system)
         self.kept = written_states(system)
         places = [[system.place(name) for name in event.resets] for event in system.events]
-        self.assigned = [sorted({int(k) for place in own for k in place.positions}) for own in places]
+        # Discrete variables that a reset assigns keep to themselves.
+        self.assigned = [
+            sorted({int(k) for place in own for letter, k in zip(place.letters, place.positions) if letter == "x"})
+            for own in places
+        ]
 
     @cached_property
     def _written(self) -> ca.Function:

@@ -26,6 +26,7 @@ import numpy as np
 
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.printing import expression_text
+from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.instruction_list import Instructions, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -92,7 +93,9 @@ def _found(system: System) -> Switches | None:
         return None
     rows = read_instructions(function)
     discrete = system.sizes["p"] - system.discrete_count
-    work = _Rewriting(rows, [elements(argument) for argument in arguments], _labels(system), discrete)
+    held = system.part(HeldStates)
+    rests = frozenset() if held is None else frozenset(held.positions.tolist())
+    work = _Rewriting(rows, [elements(argument) for argument in arguments], _labels(system), discrete, rests)
     residual, written = work.rewritten(system.residual.numel(), guards.numel())
     if not work.guards and not work.hidden:
         return None
@@ -122,6 +125,7 @@ class _Rewriting:
     symbols: Sequence[Sequence[ca.SX]]
     labels: Mapping[int, str]
     discrete: int  # the first of the parameters that is a discrete variable
+    rests: frozenset[int] = frozenset()  # states that are discrete variables
     guards: list[ca.SX] = field(default_factory=list)
     modes: list[ca.SX] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -153,10 +157,11 @@ class _Rewriting:
                 result[second][rows.slot[row]] = self.new[first]
             elif operation == ca.OP_INPUT:
                 self.old[row] = self.new[row] = self.symbols[first][second]
-                self.moving[row] = LETTERS[first] != "p"
+                rests = LETTERS[first] == "x" and second in self.rests
+                self.moving[row] = LETTERS[first] != "p" and not rests
                 if LETTERS[first] == "t":
                     self.timed.add(row)
-                if LETTERS[first] == "p" and second >= self.discrete:
+                if rests or (LETTERS[first] == "p" and second >= self.discrete):
                     self.assigned.add(row)
                 self.number[row] = numbers.setdefault(("symbol", first, second), len(numbers))
             elif operation == ca.OP_CONST:

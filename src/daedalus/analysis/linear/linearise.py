@@ -10,6 +10,7 @@ import numpy as np
 from daedalus.analysis.linear.linear_time_varying import LinearTimeVarying
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
 from daedalus.analysis.points.complete_point import complete_point
+from daedalus.analysis.points.told_modes import read_modes
 from daedalus.analysis.points.operating_point import OperatingPoint, read_point
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
@@ -24,6 +25,7 @@ def linearise(
     along: None = None,
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
+    modes: Mapping[str, object] | None = None,
 ) -> Linearisation: ...
 
 
@@ -38,6 +40,7 @@ def linearise(
     along: Any = None,
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
+    modes: Mapping[str, object] | None = None,
 ) -> Linearisation | LinearTimeVarying:
     """The linear system E δx' = A δx + B δu, δy = C δx + D δu that a model is for small deviations from a point.
 
@@ -54,6 +57,8 @@ def linearise(
     inputs: values by name over those of `at`; functions of time and tables count at the time of the point.
     parameters: values by name over those of the model. Derivatives and algebraic variables of an equilibrium or a run
         are solved for again where inputs or parameters are given beside it.
+    modes: values of discrete variables by name: the model is linearised as it is between instants, in this mode. One
+        without a value has that of `at`, else its start value, which `lin.notes` tells.
 
     At a point that is no equilibrium the linearisation is affine: `lin.offset` is not zero and `lin.warnings` says so.
     `lin.residual` holds what is left of the equations at the point, `lin.notes` what was assumed.
@@ -75,20 +80,28 @@ def linearise(
     >>> ltv = dd.linearise(m, along=dd.simulate(m, 2.0, start={"q": 0.5}, inputs={"torque": 0.0}))
     >>> ltv.at(0.0).A[1, 0].round(4)
     np.float64(-8.6091)
+    >>> room = dd.Model("room")
+    >>> T = room.state("T", start=20.0); fan = room.discrete("fan", start=0)
+    >>> room.equation(room.der(T), -(0.1 + 0.4 * fan) * (T - 10.0))
+    >>> dd.linearise(room, modes={"fan": 1}).A.tolist(), dd.linearise(room).notes
+    ([[-0.5]], ('fan = 0, its start value',))
     """
     system = as_system(model)
     if along is not None:
-        if at is not None or inputs or parameters:
+        if at is not None or inputs or parameters or modes:
             raise InputError(
                 "linearise takes a point or a run, not both.",
                 "along= brings the values of states, inputs and parameters along",
                 remedy="dd.linearise(m, along=tr), or dd.linearise(m, at=tr.at(t))",
             )
         return LinearTimeVarying(system, along)
+    held, assumed = read_modes(system, at, modes)
+    if held:
+        parameters = {**(parameters or {}), **held}
     vectors, guess = read_point(system, at, inputs, parameters), None
     if (inputs or parameters) and (isinstance(at, OperatingPoint) or not isinstance(at, Mapping)):
         # With other inputs or parameters the derivatives and algebraic variables of a known point are others, too.
         guess = vectors["z"]
         vectors.update({letter: np.full(system.sizes[letter], np.nan) for letter in ("xdot", "z")})
     point, notes = complete_point(system, vectors, guess)
-    return linearised(system, point, notes)
+    return linearised(system, point, (*assumed, *notes))

@@ -16,6 +16,7 @@ import numpy as np
 
 from daedalus.differentiation.events.smoothness import corners
 from daedalus.model.expressions import concatenate, elements
+from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -61,7 +62,7 @@ class JumpingConditions:
                 events=(*own.events, *ends),
                 guards=concatenate([own.guards, guards]),
                 resets=resets,
-                parts=(FixedModes(self, modes), *own.parts(Reduction, ClosedLoop)),
+                parts=(FixedModes(self, modes), *own.parts(Reduction, ClosedLoop, HeldStates)),
             )
         return self.made[modes]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.instants.instant_maps import instant_maps_of
 from daedalus.differentiation.parts import goes_on
 from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.variational.recorded import Recorded, RunPart, joined_record
@@ -92,7 +93,8 @@ class DifferentiatedRun(SensitivitySamples):
     @cached_property
     def states(self) -> Trajectory:
         """The solution itself, as `dd.simulate` would return it."""
-        return joined([self._trajectory(part) for part in self._parts])
+        known = self._case.foreseen
+        return joined([self._trajectory(part) for part in self._parts]) if known is None else known.nominal
 
     def _trajectory(self, part: RunPart) -> Trajectory:
         case, recorded, width = part.case, part.recorded, part.augmented.layout.width
@@ -106,6 +108,7 @@ class DifferentiatedRun(SensitivitySamples):
         """The events in order of time, with the derivative of each time."""
         found = []
         for part in self._parts:
+            found += self._at_instant(part)
             for event in part.recorded.events:
                 if goes_on(part.case, event.guard):
                     continue
@@ -113,6 +116,19 @@ class DifferentiatedRun(SensitivitySamples):
                 moves = dict(zip(self.labels, row.tolist()))
                 found.append(EventSensitivity(part.case.system.events[event.guard].name, event.time, moves))
         return found
+
+    def _at_instant(self, part: RunPart) -> list[EventSensitivity]:
+        """The events of the instant at the end of a part, which move together."""
+        instant, t = part.case.next_instant, float(part.recorded.t[-1])
+        if instant is None or not instant.events or t != part.case.t1:
+            return []
+        case, maps, layout = part.case, instant_maps_of(part.case), part.augmented.layout
+        row = layout.rows(part.recorded.y[-1:])[0]
+        whole = case.row_at(t, row[: layout.n]) if case.has_formulas else row
+        S = layout.sensitivities(part.recorded.y[-1:])[0][: layout.n]
+        moves = maps.time_slopes(case, instant, t, whole) @ np.concatenate([S, case.given_slopes(self._directions, t)])
+        named = dict(zip(self.labels, moves.tolist()))
+        return [EventSensitivity(maps.own.events[k].name, t, named) for k, _ in instant.events]
 
     def at(self, t: object) -> SensitivitySamples:
         """Sensitivities at any time of the run, from the dense output: one time, or an array of times.
@@ -140,6 +156,8 @@ class DifferentiatedRun(SensitivitySamples):
                 "at() takes finite times within the run.", f"it covers t = {ends[0]:g} to {ends[1]:g}; got {t!r}"[:160]
             )
         y = self._recorded.at(np.clip(flat, ends[0], ends[1]))
+        # Behind what happens at the end itself there is no stretch.
+        y[flat == self._recorded.t[-1]] = self._recorded.y[-1]
         return SensitivitySamples(self._case, self._augmented, flat, y, times.ndim == 0, self._parts)
 
 

@@ -46,7 +46,7 @@ def rank(sens: DifferentiatedRun, of: object = None) -> Ranking:
     samples = sens.at(_times(sens, None))
     slopes, values = [], []
     if names is None:
-        slopes, values = [samples._slopes], [samples.value]
+        slopes, values = [samples._slopes[:, samples._own]], [samples.value]
     else:
         for name in names:
             what = samples._followed(name)

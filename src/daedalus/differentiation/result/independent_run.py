@@ -41,7 +41,7 @@ def compared_with_simulate(sens: DifferentiatedRun, S: np.ndarray, size: np.ndar
     """The end of the result and its slopes S by all that is varied against runs of `dd.simulate`."""
     case = sens._parts[0].case
     request = case.request
-    if request is None or float(sens.steps[-1]) != case.t1:
+    if request is None or float(sens.steps[-1]) != case.asked_time:
         return Comparison()
     names = [label for label in case.system.labels["x"] if split_index(label)[0] in request.system.places]
     places = [case.system.labels["x"].index(label) for label in names]
@@ -55,7 +55,7 @@ def compared_with_simulate(sens: DifferentiatedRun, S: np.ndarray, size: np.ndar
         return Comparison(detail=f"dd.simulate does not run it alone: {error.what}")
     scaled = S[places] * size / nominal[:, None]
     allowed = min(AT_MOST, TOLERANCES * request.rtol * (1 + float(np.abs(scaled).max(initial=0.0))))
-    own = np.asarray(sens.value, dtype=float)[places]
+    own = sens._augmented.layout.states(sens._y)[0][places]
     gap = float((np.abs(own - end) / np.maximum(nominal, np.abs(end))).max(initial=0.0))
     if gap > allowed:
         return Comparison(gap / allowed, f"dd.simulate ends elsewhere, by {gap:.1e} of the values")
@@ -73,7 +73,7 @@ def compared_with_simulate(sens: DifferentiatedRun, S: np.ndarray, size: np.ndar
 
 def _begins_anew(sens: DifferentiatedRun, case: Case) -> bool:
     """Whether parameters enter through events, or through what they make of the start."""
-    return bool(sens._directions.p) and bool(sens._recorded.events or case.system.constrains_start)
+    return bool(sens._directions.p) and bool(sens._recorded.events or case.system.constrains_start or case.foreseen)
 
 
 def _parameter_slopes(sens: DifferentiatedRun, request: Request, names: list[str], size: np.ndarray) -> np.ndarray:

@@ -31,8 +31,8 @@ def to_dataset(sens: DifferentiatedRun, samples: SensitivitySamples) -> xarray.D
             axes = ["time", "x", *_axes(d.intervals, one), *second]
             variables[name] = (axes, getattr(samples, name))
     names = {
-        "x": list(system.labels["x"]),
-        "start": [system.labels["x"][k] for k in d.x],
+        "x": [system.labels["x"][k] for k in sens._own],
+        "start": [system.labels["x"][k] for k in d.x if k in sens._own],
         "u": [system.labels["u"][k] for k in d.u],
         "p": [system.labels["p"][k] for k in d.p],
     }

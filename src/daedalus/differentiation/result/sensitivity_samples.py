@@ -5,7 +5,7 @@ M = ∂x/∂x₀, N = ∂x/∂u, O = ∂²x/∂x₀², P = ∂²x/∂x₀∂u, Q
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -89,7 +89,7 @@ class SensitivitySamples:
     @property
     def value(self) -> np.ndarray:
         """x, (n,): the differential variables in order of declaration."""
-        return self._out(self._augmented.layout.states(self._y))
+        return self._out(self._augmented.layout.states(self._y)[:, self._own])
 
     @property
     def M(self) -> np.ndarray:
@@ -125,12 +125,12 @@ class SensitivitySamples:
     @property
     def M_dot(self) -> np.ndarray:
         """M', (n, n); at the start it is f_x P."""
-        return self._out(self._rates[:, :, self._columns("x")])
+        return self._out(self._rates[:, self._own][:, :, self._own_start])
 
     @property
     def N_dot(self) -> np.ndarray:
         """N', (n, nu); at the start it is f_u."""
-        return self._on_grid(self._out(self._rates[:, :, self._all_columns("u")]), 1)
+        return self._on_grid(self._out(self._rates[:, self._own][:, :, self._all_columns("u")]), 1)
 
     # -- by name -----------------------------------------------------------------------------------------------
 
@@ -190,6 +190,8 @@ class SensitivitySamples:
         d, system = self._directions, self._case.system
         if name in GROUPS:
             letter = GROUPS[name]
+            if letter == "x":
+                return self._own_start, (len(self._own_start),)
             found = self._all_columns(letter)
             members = len(getattr(d, letter))
             shape = (d.intervals, members) if letter == "u" and d.intervals else (members,)
@@ -241,8 +243,21 @@ class SensitivitySamples:
             )
         return self._columns(letter)
 
+    @cached_property
+    def _own(self) -> np.ndarray:
+        """The states that are differential variables; discrete variables stand among them."""
+        return np.setdiff1d(np.arange(self._augmented.layout.n), self._case.rests)
+
+    @property
+    def _own_start(self) -> np.ndarray:
+        """The columns of their start values."""
+        columns = self._all_columns("x")
+        rests = np.isin(np.array(self._directions.x, dtype=int), self._case.rests)
+        return np.arange(columns.start, columns.stop)[~rests]
+
     def _first(self, letter: str) -> np.ndarray:
-        return self._out(self._slopes[:, :, self._all_columns(letter)])
+        columns = self._own_start if letter == "x" else self._all_columns(letter)
+        return self._out(self._slopes[:, self._own][:, :, columns])
 
     def _second(self, one: str, other: str) -> np.ndarray:
         self._need_second()
@@ -282,8 +297,7 @@ class SensitivitySamples:
 
     @cached_property
     def _rates(self) -> np.ndarray:
-        each = [followed(a.variational, a.variational.system.symbol("xdot")) for a in self._all_augmented]
-        return self._in_parts(each).first(self._point, self._seeds)
+        return self._followed_in_parts(lambda v: followed(v, v.system.symbol("xdot"))).first(self._point, self._seeds)
 
     @cached_property
     def _point(self) -> tuple[np.ndarray, ...]:
@@ -315,10 +329,15 @@ class SensitivitySamples:
         return FollowedInParts(each[0].function, each[0].shape, tuple(each), np.clip(owners, 0, len(each) - 1))
 
     def _followed(self, of: object) -> Followed:
-        own = [a.variational for a in self._all_augmented]
         if not isinstance(of, str):
-            return self._in_parts([followed(variational, of) for variational in own])
-        return self._in_parts([once(variational.system, _followed, variational, of) for variational in own])
+            return self._followed_in_parts(lambda v: followed(v, of))
+        return self._followed_in_parts(lambda v: once(v.system, _followed, v, of))
+
+    def _followed_in_parts(self, make: Callable[[Variational | ResidualVariational], Followed]) -> Followed:
+        """An expression in every part, made once for those with the same equations."""
+        own = [a.variational for a in self._all_augmented]
+        made = {id(variational): make(variational) for variational in {id(v): v for v in own}.values()}
+        return self._in_parts([made[id(variational)] for variational in own])
 
 
 def _followed(system: System, variational: Variational | ResidualVariational, name: str) -> Followed:

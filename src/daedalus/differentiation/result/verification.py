@@ -160,7 +160,8 @@ def _against_differences(
 ) -> Check:
     """Central differences over shrinking increments, of the steps or, through events and without steps, of runs."""
     nominal_x = sens._case.system.nominal["x"]
-    worst, slopes, through_events = 0.0, [], steps is None or bool(steps._recorded.events)
+    worst, slopes = 0.0, []
+    through_events = steps is None or bool(steps._recorded.events) or sens._case.foreseen is not None
     for direction in _directions(sens, size, 3, 7):
         errors = []
         reference = (S @ direction) / nominal_x
@@ -210,16 +211,38 @@ def _end(case: Case, steps: DifferentiatedRun, through_events: bool) -> np.ndarr
 def _last_state(case: Case, end: float) -> np.ndarray:
     """The last state of a run; behind a terminal event, whose time moves, the motion is prolonged to `end`."""
     n = len(case.x0)
+    if case.foreseen is not None:
+        return _last_foreseen(case)
     while True:
         run = nominal_run(case)
         row = np.array(run.x[-1])
-        part = end_of_part(case, ENDINGS[run.status], [guard for guard, *_ in run.events])
+        part = end_of_part(case, ENDINGS[run.status], [guard for guard, *_ in run.events], float(run.t[-1]))
         if part is None and run.status == Ending.EVENT:
             late = float(run.t[-1]) - end
             return row[:n] - late * case.row_at(float(run.t[-1]), row[:n])[-n:]
         if part is None:
             return row[:n]
         case = next_part(case, part, float(run.t[-1]), row).case
+
+
+def _last_foreseen(case: Case) -> np.ndarray:
+    """The last states of a run with instants of its own; behind a terminal event the motion is prolonged."""
+    assert case.nominal is not None
+    assert case.foreseen is not None
+    call, wanted = nominal_settings(case).call, case.foreseen.end
+    numbers = {name: call[name] for name in ("rtol",) if "step" not in call}
+    own = case.nominal.settings.call
+    if numbers:
+        numbers["atol"] = own["atol"] * (call["rtol"] / own["rtol"])
+    run = case.nominal.run(
+        case.drive, case.p, (case.t0, case.asked_time), case.row0, {**numbers, "watch_stiffness": False}
+    )
+    if not run.success:
+        raise SolverError("A run nearby stopped early.", run.stop_reason)
+    labels, end = case.system.labels["x"], run.end
+    late = float(end.time) - wanted
+    rates = np.array([float(np.asarray(end[f"{name}_dot"])) if late and name in end else 0.0 for name in labels])
+    return np.array([float(np.asarray(end[name])) for name in labels]) - late * rates
 
 
 def _tolerance(case: Case) -> float:
@@ -245,7 +268,7 @@ def _against_adjoint(
     case: Case, directions: Directions, steps: DifferentiatedRun, S: np.ndarray, size: np.ndarray
 ) -> Check:
     """A random combination of the last state, forward and by the adjoint."""
-    if steps.steps[-1] != case.t1:
+    if steps.steps[-1] != case.asked_time:
         return _not_made("the adjoint", "the run ends at an event")
     draw = np.random.default_rng(11)
     weights = draw.standard_normal(len(S)) / case.system.nominal["x"]
@@ -266,7 +289,8 @@ def _segments(steps: DifferentiatedRun) -> tuple[list[ForwardPart], np.ndarray]:
             rows = np.stack([case.row_at(float(t), x) for t, x in zip(recorded.t, rows)])
         events = [(e.guard, e.time, e.before[:width], e.after) for e in recorded.events]
         segments, last = recorded_segments(recorded.t, rows, events)
-        end = end_of_part(case, recorded.status, [event.guard for event in recorded.events])
+        fired = [event.guard for event in recorded.events]
+        end = end_of_part(case, recorded.status, fired, float(recorded.t[-1]))
         joint = None if end is None else next_part(case, end, float(recorded.t[-1]), recorded.y[-1, :width]).slopes
         runs.append(ForwardPart(case, segments, joint))
     return runs, last

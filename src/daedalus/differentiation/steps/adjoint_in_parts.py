@@ -9,6 +9,8 @@ import numpy as np
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.parts import check_progress, end_of_part, next_part
 from daedalus.differentiation.steps.adjoint import Segment, backward, forward
+from daedalus.integrators.methods import is_implicit
+from daedalus.simulation.result.ending import Ending
 
 
 class ForwardPart(NamedTuple):
@@ -22,21 +24,29 @@ class ForwardPart(NamedTuple):
 def forward_in_parts(case: Case) -> tuple[list[ForwardPart], np.ndarray] | None:
     """The nominal run and its last row; None where "auto" finds that explicit steps are held back."""
     parts: list[ForwardPart] = []
-    span = case.t1 - case.t0
+    ends: list[float] = []
+    span = case.last_time - case.first_time
     while True:
-        found = forward(case)
+        found = forward(case) if case.t0 != case.t1 or case.foreseen is None else _at_rest(case)
         if found is None:
             return None
         segments, last, status = found
         t = float(segments[-1].times[-1])
         fired = [guard for segment in segments[-2:] for guard, time, _ in segment.events if time == t]
-        end = end_of_part(case, status, fired)
-        if t == case.t1 or end is None:
+        end = end_of_part(case, status, fired, t)
+        if end is None or (t == case.t1 and end.instant is None):
             return [*parts, ForwardPart(case, segments)], last
         following = next_part(case, end, t, last)
         parts.append(ForwardPart(case, segments, following.slopes))
         case = following.case
-        check_progress(case, [float(part.segments[-1].times[-1]) for part in parts], span)
+        ends.append(t)
+        check_progress(case, ends, span)
+
+
+def _at_rest(case: Case) -> tuple[list[Segment], np.ndarray, Ending]:
+    """A run over no time, between the start and an instant there."""
+    row = case.row0 if is_implicit(case.method) else case.x0
+    return [Segment(np.array([case.t0]), row)], row, Ending.FINISHED
 
 
 def backward_in_parts(parts: list[ForwardPart], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

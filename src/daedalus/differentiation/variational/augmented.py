@@ -20,6 +20,7 @@ from daedalus.differentiation.variational.residual_augmented import ResidualAugm
 from daedalus.differentiation.variational.restart_function import restart_function
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.differentiation.variational.variational import Variational
+from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
@@ -33,7 +34,7 @@ class Augmented:
     def __init__(self, plant: ExplicitPlant, directions: Directions, order: int) -> None:
         self.plant = plant
         system = plant.system
-        full = bool(system.invariants) or bool(system.events)
+        full = bool(system.invariants) or bool(system.events) or system.part(HeldStates) is not None
         self.variational = Variational(system, plant.form, directions, order, full)
         self.layout = self.variational.layout
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,15 @@ def _kept_record(
 ) -> Recorded:
     """A record as pickles hold it, with its dense output."""
     return Recorded(t, y, lambda: dense, status, work, events)
+
+
+def at_rest(t: float, y: np.ndarray) -> Recorded:
+    """What a run over no time leaves behind, such as that between an instant and the end at the same time."""
+    return Recorded(np.array([t]), y[None].copy(), partial(_no_dense, len(y)), Ending.FINISHED, Work())
+
+
+def _no_dense(size: int) -> Dense:
+    return Dense(np.zeros(0), np.zeros(0), np.zeros((0, 1, size)))
 
 
 def joined_record(parts: Sequence[RunPart]) -> Recorded:

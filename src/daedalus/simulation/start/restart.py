@@ -67,7 +67,7 @@ class Restart:
 
     def row(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int) -> np.ndarray:
         """The row behind an event; not a number where it is refused."""
-        if not self.plant.system.events[order_of(self.plant.system).all[event]].resets:
+        if not reset_rule(self.plant.system).assigned[order_of(self.plant.system).all[event]]:
             return row
         written = self._written(t, row, u, p, event)
         if written is not None:
@@ -83,7 +83,8 @@ class Restart:
         plant = self.plant
         if not isinstance(plant, ExplicitPlant) or not plant.system.constrains_start:
             return None
-        new = plant.resets.core(np.array([t]), row, u, p)[0].reshape(-1, len(row))[event]
+        width = len(row) + plant.system.discrete_count
+        new = plant.resets.core(np.array([t]), row, u, p)[0].reshape(-1, width)[event, : len(row)]
         allowed = ROUNDING * max(1.0, float(np.abs(new).max()))
         for kept in (plant.invariants, plant.watched):
             left = kept.core(np.array([t]), new, u, p)[0]

@@ -89,7 +89,7 @@ def agenda_of(
         what.append(np.full(int(keep.sum()), number))
         rising.append((found.rising[keep] == (span[1] >= span[0])).astype(int))
     for j, k in enumerate(order.clocks):
-        ticks = _ticks(system.events[k], span, names[len(order.events) + j] in done)
+        ticks = ticks_of(system.events[k], span, names[len(order.events) + j] in done)
         times.append(ticks)
         what.append(np.full(len(ticks), len(order.events) + j))
         rising.append(np.zeros(len(ticks), dtype=int))
@@ -116,7 +116,8 @@ def still_there(
     return fired - moved
 
 
-def _ticks(event: Event, span: tuple[float, float], done: bool) -> np.ndarray:
+def ticks_of(event: Event, span: tuple[float, float], done: bool) -> np.ndarray:
+    """When a clock ticks in a span, ends included; done: whether the tick at its beginning has happened already."""
     assert event.manner.schedule is not None
     low, high, closest = min(span), max(span), rounding_of(span)
     period = event.manner.schedule.period

@@ -1,0 +1,1 @@
+"""Derivatives through instants: clocks, schedules, conditions and discrete variables."""

@@ -1,0 +1,238 @@
+"""How states behind an instant follow from those before it, round by round, and how its time moves.
+
+At an instant whose time moves by dτ = c dv, v = (x, u, p), states at the moving time change by A dv:
+
+    A = [1 0] + f⁻ c            before it
+    A ← r_x A + r_(u,p) + r_t c      behind a round that makes r(t, x, u, p) of x
+    dx⁺ = (A - f⁺ c) dv         at a fixed time behind it
+
+which is the saltation of one event with reset r (I. A. Hiskens, M. A. Pai, IEEE Transactions on Circuits and Systems I
+47, 2000) carried through rounds. Clocks and schedules do not move, c = 0; an event that a guard g brings about has
+c = -g_v / (g_t + g_x f⁻).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.instants.foreseen import Instant
+from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
+from daedalus.errors import SolverError
+from daedalus.initialisation.behind_reset import reset_rule
+from daedalus.initialisation.reset_refusals import RefusedReset
+from daedalus.initialisation.reset_slopes import reset_slopes
+from daedalus.model.expressions import elements
+from daedalus.model.switching.held_states import HeldStates
+from daedalus.model.system.instruction_list import read_instructions
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
+from daedalus.simulation.start.restart import Restart, restarts
+from daedalus.simulation.switching.agenda import order_of
+
+LETTERS = ("t", "xdot", "x", "z", "u", "p")
+COMPARED = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE))
+# A guard brought an event about where it is zero this near to it, in parts of the run; or in these many tolerances.
+NEAR, TOLERANCES = 1e-6, 100.0
+
+
+class InstantMaps:
+    """The resets and guards of a system between instants, with their derivatives at points."""
+
+    def __init__(self, system: System, formulas: bool) -> None:
+        held = system.part(HeldStates)
+        assert held is not None
+        self.system, self.own, self.formulas = system, held.instants, formulas
+        self.assigned = reset_rule(self.own).assigned
+        self._made: dict[tuple[str, tuple[int, ...]], ca.Function | ImplicitSlopes] = {}
+        still = set(held.positions.tolist())
+        self.moves_states = [restarts(self.own) and not set(targets) <= still for targets in self.assigned]
+
+    # -- functions with derivatives by (t, x, u, p) ------------------------------------------------------------
+
+    def _at(self, key: tuple[str, tuple[int, ...]], case: Case, t: float, row: np.ndarray) -> tuple[np.ndarray, ...]:
+        """A value and its derivatives by (t, x, u, p) at a row (x, z, x')."""
+        if key not in self._made:
+            self._made[key] = self._function(self._expression(*key), case)
+        function, u, p = self._made[key], case.u_at(t), case.p
+        if isinstance(function, ImplicitSlopes):
+            return function.at(t, row, u, p)[:2]
+        value, slopes = function(t, row[: len(case.x0)], u, p)
+        return value.full().ravel(), slopes.full()
+
+    def _function(self, expression: ca.SX, case: Case) -> ca.Function | ImplicitSlopes:
+        if not self.formulas:
+            return ImplicitSlopes(self.system, expression)
+        arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        flat = ca.densify(case.form.applied(self.system, expression))
+        return ca.Function("instant", arguments, [flat, ca.densify(ca.jacobian(flat, ca.vertcat(*arguments)))])
+
+    def _expression(self, what: str, actors: tuple[int, ...]) -> ca.SX:
+        if what == "guards":
+            return ca.vertcat(*(self._guards(actors[0])))
+        after, resets = elements(self.own.symbol("x")), self.own.resets
+        for actor in actors:
+            for k in self.assigned[actor]:
+                after[k] = resets[actor, k]
+        return ca.vertcat(*after)
+
+    def _guards(self, event: int) -> list[ca.SX]:
+        """What may have brought an event about: its guard, and both sides of the conditions in it."""
+        arguments = [self.own.symbol(letter) for letter in LETTERS]
+        rows = read_instructions(ca.Function("guard", arguments, [ca.densify(self.own.guards[event])]))
+        symbols = [elements(argument) for argument in arguments]
+        values: dict[int, ca.SX] = {}
+        found = [self.own.guards[event]]
+        for row in range(len(rows)):
+            operation, a, b = rows.operation[row], rows.first[row], rows.second[row]
+            if operation == ca.OP_OUTPUT:
+                continue
+            if operation == ca.OP_INPUT:
+                values[row] = symbols[a][b]
+            elif operation == ca.OP_CONST:
+                values[row] = ca.SX(rows.constants[a])
+            else:
+                two = b >= 0
+                values[row] = (
+                    ca.SX.binary(operation, values[a], values[b]) if two else ca.SX.unary(operation, values[a])
+                )
+                if operation in COMPARED:
+                    found.append(values[a] - values[b])
+        return found
+
+    # -- one instant -------------------------------------------------------------------------------------------
+
+    def _nearest(self, case: Case, event: int, t: float, row: np.ndarray) -> tuple[float, int, np.ndarray, np.ndarray]:
+        """How far from t something that brings an event about is zero, which of all it is, its slopes and all rates."""
+        n = len(case.x0)
+        values, slopes = self._at(("guards", (event,)), case, t, row)
+        rates = slopes[:, 0] + slopes[:, 1 : 1 + n] @ row[-n:]
+        far = np.where(rates != 0, np.abs(values) / np.where(rates != 0, np.abs(rates), 1.0), np.inf)
+        which = int(np.argmin(far))
+        return float(far[which]), which, slopes, rates
+
+    def rate_share(self, case: Case, event: int, t: np.ndarray, rows: np.ndarray, most: int) -> float:
+        """The rate of what brought an event about at the last of some rows over the largest at the others."""
+        n = len(case.x0)
+        whole = rows[-1] if not case.has_formulas else case.row_at(float(t[-1]), rows[-1][:n])
+        _, which, _, rates = self._nearest(case, event, float(t[-1]), whole)
+        largest = 0.0
+        for k in np.unique(np.linspace(0, len(t) - 1, min(most, len(t))).astype(int)):
+            row = rows[k] if not case.has_formulas else case.row_at(float(t[k]), rows[k][:n])
+            largest = max(largest, abs(float(self._nearest(case, event, float(t[k]), row)[3][which])))
+        return abs(float(rates[which])) / largest if largest else 1.0
+
+    def time_slopes(self, case: Case, instant: Instant, t: float, row: np.ndarray) -> np.ndarray:
+        """c = ∂τ/∂(x, u, p) of an instant at a row (x, z, x')."""
+        nv = sum(self.system.sizes[letter] for letter in ("x", "u", "p"))
+        if instant.clocks or not instant.events:
+            return np.zeros(nv)
+        allowed = max(NEAR, TOLERANCES * case.settings.rtol) * abs(case.last_time - case.first_time)
+        first = [event for event, before in instant.events if np.array_equal(before, instant.events[0][1])]
+        nearest, found = np.inf, None
+        for event in first:
+            far, which, slopes, rates = self._nearest(case, event, t, row)
+            if not slopes[:, 1:].any():
+                return np.zeros(nv)  # time alone decides
+            if far < nearest:
+                nearest, found = far, -slopes[which, 1:] / rates[which]
+        if found is not None and nearest <= allowed:
+            return found
+        if t == case.first_time:
+            return np.zeros(nv)  # what holds at the start happens there
+        raise self._unmoved(first[0], t)
+
+    def _unmoved(self, event: int, t: float) -> SolverError:
+        return SolverError(
+            f"It cannot be told how the time of {self.own.events[event].name!r} moves.",
+            f"at t = {t:.6g} neither its guard nor a condition in it passes zero with a rate",
+            because="a guard that jumps, or that only touches zero, has no derivative there.",
+            remedy="a guard that passes zero, or a span that ends before it",
+        )
+
+    def jump(
+        self, case: Case, instant: Instant, t: float, row: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The row behind all rounds, A, and c, at a row (x, z, x')."""
+        n = len(case.x0)
+        c = self.time_slopes(case, instant, t, row)
+        A = np.eye(n, len(c)) + np.outer(row[-n:], c)
+        given = np.eye(len(c))[n:]
+        waiting, levels = list(instant.events), list(instant.clocks)
+        while waiting or levels:
+            actors, waiting = self._round(case, list(levels[:1]), waiting, t, row)
+            levels = levels[1:]
+            row, slopes = self._behind(case, actors, t, row)
+            A = slopes[:, 1 : 1 + n] @ A + slopes[:, 1 + n :] @ given + np.outer(slopes[:, 0], c)
+        return row, A, c
+
+    def _round(
+        self, case: Case, level: list[tuple[int, ...]], waiting: list[tuple[int, np.ndarray]], t: float, row: np.ndarray
+    ) -> tuple[tuple[int, ...], list[tuple[int, np.ndarray]]]:
+        """Who acts in a round: the clocks that are due next, and events that saw the values before it."""
+        clocks = level[0] if level else ()
+        if not waiting:
+            return clocks, []
+        seen, n = waiting[0][1], len(case.x0)
+        together = [event for event, before in waiting if np.array_equal(before, seen)]
+        if clocks:
+            after = self._at(("resets", clocks), case, t, row)[0]
+            if np.abs(after - seen).max() < np.abs(row[:n] - seen).max():
+                return clocks, waiting
+        return (*together, *clocks), waiting[len(together) :]
+
+    def _behind(self, case: Case, actors: tuple[int, ...], t: float, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The row behind a round, and ∂x⁺/∂(t, x, u, p)."""
+        if any(self.moves_states[actor] for actor in actors):
+            return self._restarted(case, actors, t, row)
+        value, slopes = self._at(("resets", actors), case, t, row)
+        return self._consistent(case, t, value, row, actors), slopes
+
+    def _consistent(self, case: Case, t: float, x: np.ndarray, before: np.ndarray, actors: Sequence[int]) -> np.ndarray:
+        if self.formulas:
+            return case.row_at(t, x)
+        plant = case.plant
+        assert isinstance(plant, ImplicitPlant)
+        found = consistent_row(plant, t, np.concatenate([x, before[len(x) :]]), case.u_at(t), case.p)
+        if found is None:
+            raise SolverError(
+                f"Behind {self.own.events[actors[0]].name!r} no values are consistent.",
+                f"at t = {t:.6g} the equations have no solution for x' and z near those before it",
+                remedy="another assignment, or start values of the algebraic variables",
+            )
+        return found
+
+    def _restarted(
+        self, case: Case, actors: tuple[int, ...], t: float, row: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same where states depend on each other, one actor after the other."""
+        plant = plant_of(self.own) if self.formulas else implicit_plant_of(self.own)
+        n, u, p = len(case.x0), case.u_at(t), case.p
+        total = np.concatenate([np.zeros((n, 1)), np.eye(n, 1 + n + len(u) + len(p))[:, : n + len(u) + len(p)]], axis=1)
+        given = np.eye(total.shape[1])
+        for actor in actors:
+            written = self._at(("resets", (actor,)), case, t, row)[1]
+            own = row[:n] if self.formulas else row
+            try:
+                behind = Restart(plant, case.settings.rtol).behind(t, own, u, p, order_of(self.own).all.index(actor))
+            except RefusedReset as error:
+                raise SolverError(
+                    f"The run of {self.own.name!r} with its derivatives stopped at {self.own.events[actor].name!r}.",
+                    [f"at t = {t:.6g}: {error.what.rstrip('.')}", *error.facts],
+                    because=error.because,
+                    remedy=error.remedy,
+                ) from None
+            slopes = reset_slopes(behind, self.assigned[actor], written)
+            total = slopes[:, 1 : 1 + n] @ total + slopes[:, :1] @ given[:1] + slopes[:, 1 + n :] @ given[1 + n :]
+            row = self._consistent(case, t, behind.vector("x"), behind.row, (actor,))
+        return row, total
+
+
+def instant_maps_of(case: Case) -> InstantMaps:
+    """The maps of the system of a case, made once."""
+    return once(case.system, InstantMaps, case.has_formulas)

@@ -1,0 +1,56 @@
+"""What is told of instants that a derivative goes through, and what it does not go through."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.instants.foreseen import Instant
+from daedalus.differentiation.instants.instant_maps import instant_maps_of
+from daedalus.differentiation.variational.recorded import RunPart
+from daedalus.errors import SolverError
+from daedalus.simulation.result.records import Record
+from daedalus.simulation.result.records_of_derivatives import EventsTogether, NearlyGrazes
+
+# An event grazes below √rtol of its guard's largest rate, and below the first; it nearly grazes below a multiple of it.
+GRAZES, NEARLY = 1e-6, 30.0
+# Rows at which the rate of a guard is looked at.
+MOST_ROWS = 50
+
+
+def refuse_second_order_instants(case: Case) -> None:
+    """Raise where something is assigned in a run of second order."""
+    if case.foreseen is None or not case.foreseen.instants:
+        return
+    first = case.foreseen.instants[0]
+    who = [*(k for level in first.clocks for k in level), *(k for k, _ in first.events)]
+    raise SolverError(
+        "Second derivatives through an instant are not offered.",
+        f"{instant_maps_of(case).own.events[who[0]].name} acts at t = {first.time:.6g}",
+        because="the second derivative of what is assigned, and of its time, enters.",
+        remedy="order=1, or a span that ends before it",
+    )
+
+
+def instant_records(part: RunPart, instant: Instant) -> list[Record]:
+    """Records of an instant at the end of a part; a SolverError for an event that grazes."""
+    case = part.case
+    if instant.clocks or not instant.events or instant.time == case.first_time:
+        return []
+    before = instant.events[0][1]
+    together = [event for event, seen in instant.events if np.array_equal(seen, before)]
+    t, rows = part.recorded.t, part.augmented.layout.rows(part.recorded.y)
+    if len(t) < 2:
+        return []
+    shares = instant_maps_of(case).rate_share(case, together[0], t, rows, MOST_ROWS)
+    name = instant_maps_of(case).own.events[together[0]].name
+    grazes = max(GRAZES, float(np.sqrt(case.settings.rtol)))
+    if shares < grazes:
+        raise SolverError(
+            f"The event {name!r} grazes.",
+            f"at t = {instant.time:.6g} its guard passes zero with {shares:.1g} of its largest rate",
+            because="the smallest change decides whether it happens, so that no derivative exists.",
+            remedy="a span that ends before it, or other start values",
+        )
+    found: list[Record] = [NearlyGrazes(name, instant.time)] if shares < NEARLY * grazes else []
+    return [*found, EventsTogether()] if len(together) > 1 else found
