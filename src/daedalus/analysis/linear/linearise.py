@@ -10,8 +10,8 @@ import numpy as np
 from daedalus.analysis.linear.linear_time_varying import LinearTimeVarying
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
 from daedalus.analysis.points.complete_point import complete_point
-from daedalus.analysis.points.told_modes import read_modes
 from daedalus.analysis.points.operating_point import OperatingPoint, read_point
+from daedalus.analysis.points.told_modes import read_modes
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
