@@ -108,11 +108,15 @@ def test_6_nothing_determines_the_motion():
 def test_7_an_input_is_differentiated_in_the_equations():
     m = dd.Model("tracking")
     x, u = m.state("x", start=0.0), m.input("u")
-    assert message(lambda: m.equation(m.der(x), m.der(u) - x), dd.ModelError) == (
-        "u has no derivative in this model.\n"
-        "  u is an input\n"
-        "  Because only states have derivatives that the equations may use.\n"
-        '  Try: m.state("u", ...) if its derivative is part of the equations'
+    m.equation(m.der(x), m.der(u) - x)
+    assert dd.simulate(m, 1.0, inputs={"u": m.time})["x"][-1] == pytest.approx(1 - np.exp(-1), abs=1e-6)
+    step = dd.signal([0.0, 0.5], [0.0, 1.0])
+    assert message(lambda: dd.simulate(m, 1.0, inputs={"u": step}), dd.InputError) == (
+        "The input u is a held table, and the model differentiates it once.\n"
+        "  signal(2 times from 0 to 0.5, hold)\n"
+        "  Because each step of the table would become an impulse.\n"
+        '  Try: dd.signal(times, values, kind="spline"), a smooth function of time, inputs={"u": lambda t: ...}, or a '
+        "filter, m.equation(T * m.der(y) + y, u) with the state y in the place of u"
     )
 
 
@@ -141,8 +145,8 @@ def test_9_a_constraint_follows_a_held_table():
         "  signal(2 times from 0 to 1, hold)\n"
         "  it stands in rail, which is differentiated\n"
         "  Because each step of the table would become an impulse.\n"
-        '  Try: a smooth function of time, inputs={"path": lambda t: ...}, or 2 filters T * m.der(y) + y = path one '
-        "behind the other in the place of path"
+        '  Try: dd.signal(times, values, kind="spline"), a smooth function of time, inputs={"path": lambda t: ...}, or '
+        "2 filters T * m.der(y) + y = path one behind the other in the place of path"
     )
     tr = dd.simulate(m, 2.0, inputs={"path": lambda t: 0.25 * (1 - np.cos(t))}, rtol=1e-9)
     assert tr["force"][-1] == pytest.approx(0.5 * np.cos(2.0), abs=1e-9)

@@ -116,7 +116,14 @@ class LobattoStep:
     def stages(self) -> int: ...
 
 class Table:
-    def __init__(self, times: ArrayLike, values: ArrayLike, slots: Sequence[int], linear: bool = False) -> None: ...
+    def __init__(
+        self,
+        times: ArrayLike,
+        values: ArrayLike,
+        slots: Sequence[int],
+        linear: bool = False,
+        coefficients: ArrayLike | None = None,
+    ) -> None: ...
 
 class Tableau:
     def __init__(

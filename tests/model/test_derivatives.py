@@ -96,13 +96,13 @@ def test_der_obeys_the_product_rule(operations, random):
 
 @pytest.mark.parametrize(
     ("name", "label", "kind"),
-    [("z", "z", "an algebraic variable"), ("w", "w[0]", "an algebraic variable"), ("u", "u", "an input")],
+    [("z", "z", "an algebraic variable"), ("w", "w[0]", "an algebraic variable")],
 )
 def test_der_of_what_has_no_derivative(d, name, label, kind):
     text = (
         f"{label} has no derivative in this model.\n"
         f"  {label} is {kind}\n"
-        "  Because only states have derivatives that the equations may use.\n"
+        "  Because only states and inputs have derivatives that the equations may use.\n"
         f'  Try: m.state("{name}", ...) if its derivative is part of the equations'
     )
     assert text_of(lambda: d.der(d.m[name])) == text

@@ -436,10 +436,10 @@ def _on_grid(drive: Drive, grid: np.ndarray, du: np.ndarray) -> tuple[list[Any],
     forward = grid if grid[0] < grid[-1] else grid[::-1]
     moves = du if grid[0] < grid[-1] else du[::-1]
     for table, _ in drive.tables:
-        if table.kind == "linear":
+        if table.order:
             raise InputError(
-                "Differences on a grid do not go with a linear table.",
-                f"{len(table.times)} points of a signal that is linear between them",
+                f"Differences on a grid do not go with a {table.kind} table.",
+                f"{len(table.times)} points of a signal that moves between them",
                 because="what is added on an interval makes the signal jump.",
                 remedy='dd.signal(..., kind="hold"), or no grid',
             )

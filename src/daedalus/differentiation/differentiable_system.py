@@ -8,6 +8,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import InputError, SolverError
+from daedalus.model.input_rates import refuse_rates
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -79,6 +80,7 @@ def refuse_sampled(system: System, what: str) -> None:
 def flowing_system(model: Model | System) -> System:
     """The system whose inputs are given step by step, so that none can be differentiated."""
     refuse_sampled(as_system(model), "A flow")
+    refuse_rates(as_system(model), "A flow")
     found = solvable(model)
     if not isinstance(found, NoForm):
         return _without_choices(found)

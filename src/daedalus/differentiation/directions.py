@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.input_rates import refuse_rates, system_rates
 from daedalus.model.names import did_you_mean
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.system import System
@@ -60,6 +61,12 @@ class Directions:
         return np.concatenate([system.nominal["x"][list(self.x)], inputs, np.where(own > 0, own, 1.0)])
 
 
+def _rate_positions(system: System) -> set[int]:
+    """Inputs that are derivatives of others: a constant that is added to an input leaves them as they are."""
+    names = [rate for rates in system_rates(system).values() for rate in rates if rate in system.places]
+    return {int(k) for name in names for k in system.places[name].positions}
+
+
 def read_directions(system: System, wrt: str | Sequence[str], intervals: int) -> Directions:
     """The directions of `wrt`: "start", "inputs", "parameters", or names of states, inputs and parameters."""
     wanted = [wrt] if isinstance(wrt, str) else list(wrt)
@@ -69,7 +76,8 @@ def read_directions(system: System, wrt: str | Sequence[str], intervals: int) ->
     for name in wanted:
         if name in GROUPS:
             letter = GROUPS[name]
-            found[letter].update(k for k in range(system.sizes[letter]) if letter != "x" or k not in modes)
+            left_out = {"x": modes, "u": _rate_positions(system)}.get(letter, set())
+            found[letter].update(set(range(system.sizes[letter])) - left_out)
             continue
         if not isinstance(name, str):
             raise InputError("wrt= takes names.", f"got {name!r}", remedy='wrt=("start", "parameters")')
@@ -94,6 +102,8 @@ def read_directions(system: System, wrt: str | Sequence[str], intervals: int) ->
             )
         found[place.letter].update(int(k) for k in place.positions)
     chosen = {letter: tuple(sorted(members)) for letter, members in found.items()}
+    if intervals and chosen["u"]:
+        refuse_rates(system, "A grid of intervals")
     directions = Directions(chosen["x"], chosen["u"], chosen["p"], intervals if chosen["u"] else 0)
     if directions.count == 0:
         raise InputError(

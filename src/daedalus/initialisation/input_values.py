@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.input_rates import expressions_with_rates, system_rates
 from daedalus.model.names import split_derivative, split_index
 from daedalus.model.plain_numbers import plain_result
 from daedalus.model.signals import Signal
@@ -26,6 +27,7 @@ def without_expressions(system: System, inputs: object) -> tuple[System, dict[st
     loops = {name: value for name, value in given.items() if isinstance(value, ca.SX) and not value.is_constant()}
     if not loops:
         return system, given
+    loops = expressions_with_rates(system, loops)
     for name, value in loops.items():
         place = system.place(name)
         if place.letter != "u":
@@ -43,10 +45,20 @@ def input_jet(system: System, inputs: Mapping[str, object], time: float, order: 
     """u, u', ..., u^(order) at a time, one row each; what is not said is zero.
 
     Numbers are constant in time, a held table too; a linear one has the slope to the right. Functions of time are
-    differentiated. A derivative may be given by name: `{"u": 1.0, "u_dot": 0.5}`.
+    differentiated. A derivative may be given by name: `{"u": 1.0, "u_dot": 0.5}`. Derivatives that are inputs of the
+    model themselves follow from the input unless they are given.
     """
     jet = np.zeros((order + 1, system.sizes["u"]))
     told = np.zeros(system.sizes["u"], dtype=bool)
+    for name, rates in system_rates(system).items():
+        if name in inputs:
+            rows = _derivatives(system.places[name], inputs[name], time, order + len(rates), notes)
+            for k, rate in enumerate(rates, 1):
+                if rate in system.places and rate not in inputs:
+                    positions = system.places[rate].positions
+                    told[positions] = True
+                    for level, row in enumerate(rows[k : k + order + 1]):
+                        jet[level, positions] = row
     for name, value in inputs.items():
         place, own = _place(system, name)
         if own:
@@ -85,18 +97,17 @@ def _derivatives(place: Place, value: object, time: float, order: int, notes: li
 
 def _of_table(place: Place, table: Signal, time: float) -> list[np.ndarray]:
     low, high = table.times[0], table.times[-1]
-    if time < low or (table.kind == "linear" and time > high):
+    if time < low or (not table.covers_later_times and time > high):
         raise InputError(
             f"The signal for input {place.name} does not cover the start.",
             f"the start is at t = {time:g}, the table goes from {low:g} to {high:g}",
             remedy="more points, or another time=",
         )
-    value = table.flat(np.array([time]))[0]
-    if table.kind == "hold" or len(table.times) < 2:
-        return [value]
-    k = int(np.clip(np.searchsorted(table.times, time, side="right") - 1, 0, len(table.times) - 2))
-    slope = (table.values[k + 1] - table.values[k]) / (table.times[k + 1] - table.times[k])
-    return [value, slope]
+    found = [table.flat(np.array([time]))[0]]
+    while table.order and len(table.times) > 1:
+        table = table.derivative()
+        found.append(table.flat(np.array([time]))[0])
+    return found
 
 
 def _of_function(

@@ -15,7 +15,7 @@ from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.expressions import elements
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
-from daedalus.model.notebook import Equation, WrittenEvent
+from daedalus.model.notebook import Equation, WrittenEvent, new_symbol
 from daedalus.model.printing import WHOLE, expression_text
 from daedalus.model.switching.clocks import ClockDoor
 from daedalus.model.system.formulas import expressions_of, formulas_of
@@ -243,7 +243,7 @@ class Model(EquationDoor, ClockDoor, PartDoor):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["name"])  # type: ignore[misc]
         for variable in state["variables"]:
-            self._declare(variable)
+            self._take_in(variable, new_symbol(variable.name, variable.shape))
         for name, length in state["chains"].items():
             self._derivative_symbol(name, length)
         symbols = [self._time, *self._symbols.values(), *(s for chain in self._derivatives.values() for s in chain)]

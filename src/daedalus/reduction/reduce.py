@@ -63,8 +63,8 @@ def reduce(
     alpha: the rate of "baumgarte" in 1/time; without it the rate of the fastest motion at the start.
     inputs: expressions of `m.time`, parameters and states in the place of inputs, which become outputs of that name. An
         input that is differentiated and not given here stays open: its derivatives `u_dot`, `u_ddot` are inputs of
-        the result too. `simulate(n, inputs={"u": ...})` takes them from an expression or a traced function, and
-        refuses tables.
+        the result too. `simulate(n, inputs={"u": ...})` takes them from an expression, a traced function or a table
+        that is smooth enough, `dd.signal(..., kind="spline")`.
     tear: algebraic unknowns that follow from others by a division by a constant become outputs of the same name:
         aliases, chains, and of coupled equations all but a few torn ones. Implicit methods then solve for fewer.
 

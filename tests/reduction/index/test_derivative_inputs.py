@@ -71,8 +71,11 @@ def test_all_derivatives_may_be_given():
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (dd.signal([0, 1], [0, 1], kind="linear"), "The input u is a linear table, and the model differentiates it"),
-        (dd.signal([0, 1], [0, 1]), "The input u is a held table, and the model differentiates it twice."),
+        (
+            dd.signal([0, 0.5, 1], [0, 1, 1], kind="linear"),
+            "The input u is a linear table, and the model differentiates it",
+        ),
+        (dd.signal([0, 0.5], [0, 1]), "The input u is a held table, and the model differentiates it twice."),
         (lambda t: np.where(t > 0.5, 1.0, 0.0), "The input u jumps or has a kink, and the model differentiates it"),
     ],
 )

@@ -103,21 +103,13 @@ def test_how_often_is_reported_by_reduce():
     ("value", "text"),
     [
         (
-            dd.signal([0.0, 1.0], [0.0, 1.0]),
+            dd.signal([0.0, 0.5], [0.0, 1.0]),
             "The input u is a held table, and the model differentiates it once.\n"
-            "  signal(2 times from 0 to 1, hold)\n"
+            "  signal(2 times from 0 to 0.5, hold)\n"
             "  it stands in path, which is differentiated\n"
             "  Because each step of the table would become an impulse.\n"
-            '  Try: a smooth function of time, inputs={"u": lambda t: ...}, or a filter, m.equation(T * m.der(y) + y, '
-            "u) with the state y in the place of u",
-        ),
-        (
-            dd.signal([0.0, 1.0], [0.0, 1.0], kind="linear"),
-            "The input u is a linear table, and the model differentiates it once.\n"
-            "  signal(2 times from 0 to 1, linear)\n"
-            "  it stands in path, which is differentiated\n"
-            "  Because at each point of the table the slope jumps: the first derivative jumps and the second is an "
-            "impulse.\n",
+            '  Try: dd.signal(times, values, kind="spline"), a smooth function of time, inputs={"u": lambda t: ...}, '
+            "or a filter, m.equation(T * m.der(y) + y, u) with the state y in the place of u",
         ),
         (lambda t: 1.0 if t > 0.5 else 0.0, "The input u jumps or has a kink, and the model differentiates it once."),
         (lambda t: abs(t - 0.5), "The input u jumps or has a kink"),
@@ -131,6 +123,25 @@ def test_what_has_no_derivative_is_refused_with_the_remedy(value, text):
     with pytest.raises(dd.InputError) as caught:
         dd.simulate(follower(), 1.0, inputs={"u": value})
     assert str(caught.value).startswith(text)
+
+
+def test_a_linear_table_has_one_derivative_and_a_spline_as_many_as_its_order():
+    bend = dd.signal([0.0, 0.5, 1.0], [0.0, 1.0, 1.5], kind="linear")
+    tr = dd.simulate(follower(), 1.0, inputs={"u": bend}, save_at=[0.25, 0.75])
+    assert tr["x"] == pytest.approx([0.5, 1.25], abs=1e-12)
+    with pytest.raises(dd.InputError) as caught:
+        dd.simulate(follower(2), 1.0, inputs={"u": bend})
+    assert str(caught.value).startswith(
+        "The input u is a linear table, and the model differentiates it twice.\n"
+        "  signal(3 times from 0 to 1, linear)\n"
+        "  it stands in path, which is differentiated\n"
+        "  Because at each point of the table the slope jumps: the first derivative jumps and the second is an "
+        "impulse.\n"
+    )
+    times = np.linspace(0.0, 1.0, 21)
+    wave = dd.signal(times, np.sin(3 * times), kind="spline", order=5)
+    tr = dd.simulate(follower(2), 1.0, inputs={"u": wave}, save_at=[0.4])
+    assert tr["x"][-1] == pytest.approx(np.sin(1.2), abs=1e-9)
 
 
 def test_an_input_without_a_value_and_one_misspelt():

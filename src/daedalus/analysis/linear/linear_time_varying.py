@@ -18,6 +18,7 @@ from daedalus.analysis.points.complete_point import complete_point, linked_state
 from daedalus.analysis.points.partial_derivatives import output_labels, partial_derivatives
 from daedalus.analysis.structure.jets.differentiated_equations import is_determined
 from daedalus.errors import InputError, SolverError
+from daedalus.model.input_rates import refuse_rates
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import LETTERS, Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
@@ -57,6 +58,7 @@ class LinearTimeVarying:
             )
         self.system, self.run = system, run
         self.states = (*system.labels["x"], *system.labels["z"])
+        refuse_rates(system, "A linearisation along a run")
         self.inputs = system.labels["u"]
         self.outputs = output_labels(system) or self.states
         self.span = (float(run.time[0]), float(run.time[-1]))

@@ -6,7 +6,7 @@ With F(t, x', x, z, u, p) = 0 and the unknowns w = (x, z):
 
 An output y = g(t, x', x, z, u, p) gives C = ∂g/∂w + Y A and D = ∂g/∂u + Y B with Y E = (∂g/∂x', 0): the equations stand
 in for the derivatives. Where no combination of the equations contains the derivative that an output needs, the output
-gets a variable of its own, w = ∂g/∂x' x', so that nothing is lost.
+gets a variable of its own, w = ∂g/∂x' x', so that nothing is lost. Derivatives of inputs follow from the inputs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.linear.descriptor import DescriptorSystem
+from daedalus.analysis.linear.differentiated_inputs import with_inputs_followed
 from daedalus.analysis.linear.system_text import listed
 from daedalus.analysis.points.complete_point import equation_sizes, linked_states
 from daedalus.analysis.points.operating_point import OperatingPoint, sizes_of
@@ -98,6 +99,11 @@ def linearised(
         if added:
             notes = (*notes, f"{listed(added)} added: the equations as they stand do not determine these derivatives")
         offset = np.concatenate([offset, np.zeros(len(added))])
+    matrices, names, followed = with_inputs_followed(system, matrices, names)
+    if followed:
+        equations += tuple(f"definition of {name}" for name in followed)
+        offset = np.concatenate([offset, np.zeros(len(followed))])
+        notes = (*notes, f"{listed(followed)} added: derivatives of inputs follow from the inputs")
     record = {
         "equations": equations,
         "residual": np.concatenate([residual[order], np.zeros(len(equations) - len(order))]),

@@ -1,7 +1,7 @@
 // Tabulated inputs: which segment is active, what it writes into u, and where integration has to stop.
 //
-// A hold table is right-continuous: u(t) = values[j] for times[j] <= t < times[j+1]. A linear one interpolates. Outside
-// its range a table keeps its first or last values. Steps never cross a time of a table, so one segment is active in
+// A hold table is right-continuous: u(t) = values[j] for times[j] <= t < times[j+1]. A linear one interpolates, a curved
+// one is a polynomial in t - times[j] on each segment. Outside its range a table keeps its first or last values. Steps never cross a time of a table, so one segment is active in
 // every step and it is found from the step's middle: the left value holds up to the breakpoint, the right one after it.
 #pragma once
 
@@ -22,6 +22,8 @@ struct Table {
     std::vector<double> values;     // (times, slots) in rows
     std::vector<long long> slots;   // where in u
     bool linear = false;
+    long long degree = 0;              // of the polynomials of a curved table
+    std::vector<double> coefficients;  // of these: (segments, degree + 1, slots), lowest power first
 };
 
 // One table inside a run.
@@ -31,6 +33,8 @@ struct ActiveTable {
     const long long* slots = nullptr;
     long long count = 0, width = 0;
     bool linear = false;
+    long long degree = 0;
+    const double* coefficients = nullptr;
     long long segment = 0;  // how many times lie before the active segment
 };
 
@@ -49,6 +53,8 @@ inline ActiveTable activate(const Table& table) {
             static_cast<long long>(table.times.size()),
             static_cast<long long>(table.slots.size()),
             table.linear,
+            table.degree,
+            table.coefficients.data(),
             0};
 }
 
@@ -96,7 +102,7 @@ inline Stops stop_times(double t0, double t1, std::span<const Table* const> tabl
 inline namespace DAEDALUS_ISA {
 
 DAEDALUS_HOST_DEVICE inline bool has_slope(const ActiveTable& table) {
-    return table.linear && table.segment > 0 && table.segment < table.count;
+    return (table.linear || table.degree > 0) && table.segment > 0 && table.segment < table.count;
 }
 
 // Chooses the segments around the time `middle` and writes what stays constant in them.
@@ -122,11 +128,27 @@ DAEDALUS_HOST_DEVICE inline void enter_segments(Inputs& inputs, double middle) {
     }
 }
 
+// The polynomials of the active segment at t, or their derivatives, by Horner's rule.
+DAEDALUS_HOST_DEVICE inline void write_curve(const ActiveTable& table, double t, bool rate, double* out) {
+    const double s = t - table.times[table.segment - 1];
+    const double* rows = table.coefficients + (table.segment - 1) * (table.degree + 1) * table.width;
+    for (long long i = 0; i < table.width; ++i) {
+        double sum = 0;
+        for (long long k = table.degree; k >= (rate ? 1 : 0); --k)
+            sum = sum * s + rows[k * table.width + i] * (rate ? static_cast<double>(k) : 1);
+        out[table.slots[i]] = sum;
+    }
+}
+
 // Writes the tables that change inside their segment.
 DAEDALUS_HOST_DEVICE DAEDALUS_COLD void write_slopes(Inputs& inputs, double t) {
     for (long long k = 0; k < inputs.count; ++k) {
         const ActiveTable& table = inputs.tables[k];
         if (!has_slope(table)) continue;
+        if (table.degree > 0) {
+            write_curve(table, t, false, inputs.u);
+            continue;
+        }
         const double begin = table.times[table.segment - 1], end = table.times[table.segment];
         const double part = (t - begin) / (end - begin);
         const double* left = table.values + (table.segment - 1) * table.width;
@@ -136,11 +158,15 @@ DAEDALUS_HOST_DEVICE DAEDALUS_COLD void write_slopes(Inputs& inputs, double t) {
     }
 }
 
-// Writes the slopes of all tables in their active segments; inputs without a table keep the rate 0.
-DAEDALUS_HOST_DEVICE inline void write_rates(Inputs& inputs) {
+// Writes the slopes of all tables at t in their active segments; inputs without a table keep the rate 0.
+DAEDALUS_HOST_DEVICE inline void write_rates(Inputs& inputs, double t) {
     for (long long k = 0; k < inputs.count; ++k) {
         const ActiveTable& table = inputs.tables[k];
         const bool moves = has_slope(table);
+        if (moves && table.degree > 0) {
+            write_curve(table, t, true, inputs.rates);
+            continue;
+        }
         const double* left = moves ? table.values + (table.segment - 1) * table.width : table.values;
         const double length = moves ? table.times[table.segment] - table.times[table.segment - 1] : 1;
         for (long long i = 0; i < table.width; ++i)

@@ -11,7 +11,8 @@ namespace daedalus {
 
 namespace {
 
-void construct_table(Table* self, nb::object times, nb::object values, std::vector<long long> slots, bool linear) {
+void construct_table(Table* self, nb::object times, nb::object values, std::vector<long long> slots, bool linear,
+                     nb::object coefficients) {
     const Doubles t(times), v(values);
     const auto width = static_cast<long long>(slots.size());
     if (t.size() == 0) throw nb::value_error("a table needs at least one time");
@@ -22,7 +23,16 @@ void construct_table(Table* self, nb::object times, nb::object values, std::vect
     }
     for (const long long slot : slots)
         if (slot < 0) throw nb::value_error("slots must not be negative");
-    new (self) Table{to_vector(t), to_vector(v), std::move(slots), linear};
+    long long degree = 0;
+    std::vector<double> powers;
+    if (!coefficients.is_none()) {
+        const Doubles c(coefficients);
+        const long long each = (t.size() - 1) * width;
+        if (each == 0 || c.size() % each != 0 || c.size() < 2 * each)
+            throw nb::value_error("coefficients must have the shape (times - 1, degree + 1, slots)");
+        degree = c.size() / each - 1, powers = to_vector(c);
+    }
+    new (self) Table{to_vector(t), to_vector(v), std::move(slots), linear, degree, std::move(powers)};
 }
 
 nb::object read_value(const double* from, long long size) {
@@ -140,7 +150,8 @@ void construct_agenda(PythonAgenda* place, nb::handle times, std::vector<long lo
 void bind_inputs(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<Table>(module, "Table")
-        .def("__init__", construct_table, "times"_a, "values"_a, "slots"_a, "linear"_a = false);
+        .def("__init__", construct_table, "times"_a, "values"_a, "slots"_a, "linear"_a = false,
+             "coefficients"_a = nb::none());
     nb::class_<PythonSampled>(module, "SampledCode", nb::type_slots(slots))
         .def("__init__", construct_sampled, "callable"_a, "memory"_a.none(), "reads"_a, "writes"_a)
         .def_prop_ro("error", [](const PythonSampled& self) { return self.error.is_valid() ? self.error : nb::none(); })

@@ -18,6 +18,7 @@ from daedalus.model.expressions import (
     split_equalities,
     symbol_key,
 )
+from daedalus.model.input_rates import input_rate
 from daedalus.model.names import check_name
 from daedalus.model.notebook import Equation, Notebook, size_text
 from daedalus.model.plain_numbers import without_unit
@@ -153,9 +154,11 @@ class EquationDoor(Notebook):
     # -- derivatives -------------------------------------------------------------------------------------------
 
     def der(self, expression: object) -> ca.SX:
-        """The time derivative of a state, or of any expression of states and time (chain rule).
+        """The time derivative of a state, of an input, or of any expression of these and of time (chain rule).
 
         The derivative of a derivative is allowed: the model reduces itself to first order, `x_dot` then is a state.
+        The derivative of an input u is the input `u_dot`, which a run fills from what is given for u: an expression, a
+        function of time that can be traced, a linear table (once), or a spline (as often as its order).
 
         Example
         -------
@@ -165,6 +168,10 @@ class EquationDoor(Notebook):
         >>> m.equation(m.der(m.der(y)), -9.81)
         >>> round(float(dd.simulate(m, 1.0)["y_dot"][-1]), 9)
         -9.81
+        >>> m = dd.Model("high pass"); v = m.state("v", start=0.0); u = m.input("u")
+        >>> m.equation(m.der(v), m.der(u) - v)
+        >>> round(float(dd.simulate(m, 1.0, inputs={"u": lambda t: t**2})["v"][-1]), 6)      # 2 (t - 1 + exp(-t))
+        0.735759
         """
         value = self._expression(expression, "The argument of der")
         self._check_differentiable(value)
@@ -180,22 +187,28 @@ class EquationDoor(Notebook):
         symbols, rates = [self._time], [ca.SX(1)]
         for symbol in ca.symvar(value):
             name, k, order = self._known[symbol_key(symbol)]
-            if name != "t" and self._variables[name].kind == "state":
+            kind = "time" if name == "t" else self._variables[name].kind
+            if kind in ("state", "input"):
                 symbols.append(symbol)
-                rates.append(self._derivative_scalar(name, k, order + 1))
+                rates.append(self._rate_scalar(name, k, order))
         result = ca.jtimes(column(value), concatenate(symbols), concatenate(rates))
         return ca.reshape(ca.densify(result), *value.shape)
+
+    def _rate_scalar(self, name: str, k: int, order: int) -> ca.SX:
+        """The derivative of an element of a state's derivative of an order, or of an input."""
+        if self._variables[name].kind == "input":
+            return self._scalars[input_rate(self, name, self.der), 0][k]
+        return self._derivative_scalar(name, k, order + 1)
 
     def _check_differentiable(self, value: ca.SX) -> None:
         for name, k, _ in self._check_symbols(value, "The argument of der"):
             kind = "time" if name == "t" else self._variables[name].kind
-            if kind in ("algebraic", "input"):
+            if kind == "algebraic":
                 label = self._variables[name].label(k)
-                article = "an algebraic variable" if kind == "algebraic" else "an input"
                 raise ModelError(
                     f"{label} has no derivative in this model.",
-                    f"{label} is {article}",
-                    because="only states have derivatives that the equations may use.",
+                    f"{label} is an algebraic variable",
+                    because="only states and inputs have derivatives that the equations may use.",
                     remedy=f'm.state("{name}", ...) if its derivative is part of the equations',
                 )
 

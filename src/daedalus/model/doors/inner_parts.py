@@ -17,6 +17,7 @@ from daedalus.model.assembly.tree_text import tree_text
 from daedalus.model.assembly.written_assembly import Connection, PartNote
 from daedalus.model.doors.ports import PortDoor
 from daedalus.model.expressions import dense, elements
+from daedalus.model.input_rates import join_rates, with_rates
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import new_symbol, size_text
 from daedalus.model.variables import Variable, make_variable
@@ -146,6 +147,7 @@ class PartDoor(PortDoor):
         self._changed()
         for name in targets:
             self._assembly.sources[name] = source
+            join_rates(self, name, self.der)  # type: ignore[attr-defined]
 
     def diagram(self, path: str | None = None) -> str:
         """Draw the parts and what joins them, one colour a domain; writes SVG to `path` and returns it as text.
@@ -306,4 +308,7 @@ class PartDoor(PortDoor):
                     remedy="an expression of that shape, or one number",
                 )
             bound[name] = expression
-        return bound
+        if kind == "parameter" or not bound:
+            return bound
+        own = [v.name for v in other._variables.values() if v.kind == kind]
+        return with_rates(own, bound, self.der)  # type: ignore[attr-defined]

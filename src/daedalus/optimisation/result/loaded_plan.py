@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.signals import Signal
+from daedalus.model.signals import KINDS, Signal
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description, InputKind, StandIn
@@ -62,9 +62,8 @@ def _description(record: PlainRecord, arrays: Arrays, system: System) -> Descrip
     for k, part in enumerate(record.parts("given")):
         positions = tuple(part.integers("positions", below=system.sizes["u"]).tolist())
         shape = tuple(part.integers("shape").tolist())
-        table = Signal(
-            arrays[f"given_{k}/times"], arrays[f"given_{k}/values"], part.word("kind", ("hold", "linear")), shape
-        )
+        kind, own = part.word("kind", KINDS), arrays.get(f"given_{k}/coefficients")
+        table = Signal(arrays[f"given_{k}/times"], arrays[f"given_{k}/values"], kind, shape, own)
         description.given_names.append((positions, table))
         description.given.update(dict.fromkeys(positions, table))
     description.parameters = np.nan_to_num(system.start["p"])

@@ -75,6 +75,8 @@ def _described(plan: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     for k, (positions, value) in enumerate(description.given_names):
         table = _table(plan, positions, value)
         arrays[f"given_{k}/times"], arrays[f"given_{k}/values"] = table.times, table.values
+        if table.coefficients is not None:
+            arrays[f"given_{k}/coefficients"] = table.coefficients
         given.append({"positions": list(positions), "kind": table.kind, "shape": list(table.shape)})
     record = {
         "kind": KIND,

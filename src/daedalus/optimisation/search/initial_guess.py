@@ -172,7 +172,7 @@ def read_guesses(description: Description, values: Mapping[str, object]) -> dict
 def _component(value: Any, k: int, size: int) -> object:
     """The part of a vector's guess that belongs to one element."""
     if isinstance(value, Signal):
-        return Signal(value.times, value.values[:, [k]], value.kind, ())
+        return value.element(k)
     if callable(value):
         return lambda t: np.asarray(value(t)).ravel(order="F")[k]
     array = np.asarray(value, dtype=float)

@@ -47,6 +47,8 @@ def moving_formula(description: Description, value: object, name: str, always: b
     if isinstance(value, Signal):
         if len(value.times) == 1:
             return None
+        if value.coefficients is not None:
+            return _curved(time, value)
         steps = ca.pw_lin if value.kind == "linear" else _held
         return ca.vertcat(*(steps(time, ca.DM(value.times), ca.DM(column)) for column in value.values.T))
     if not callable(value):
@@ -67,6 +69,20 @@ def moving_formula(description: Description, value: object, name: str, always: b
             remedy="a function made of NumPy's elementwise functions, or dd.signal(times, values)",
         )
     return formula
+
+
+def _curved(time: ca.SX, table: Signal) -> ca.SX:
+    """A spline as a formula: the polynomial of the piece that a time lies in."""
+    assert table.coefficients is not None
+    breaks = ca.DM(table.times[:-1])
+    shift = time - _held(time, breaks, breaks)
+    columns = []
+    for rows in np.moveaxis(table.coefficients, 2, 0):
+        total = ca.SX(0)
+        for k in range(table.order, -1, -1):
+            total = total * shift + _held(time, breaks, ca.DM(rows[:, k]))
+        columns.append(total)
+    return ca.vertcat(*columns)
 
 
 def _held(time: ca.SX, times: ca.DM, values: ca.DM) -> ca.SX:

@@ -14,28 +14,14 @@ from math import factorial
 import casadi as ca
 
 from daedalus.model.expressions import concatenate
+from daedalus.model.input_rates import rate_variable
 from daedalus.model.model import Model
-from daedalus.model.names import derivative_name, split_derivative
-from daedalus.model.system.system import System
+from daedalus.model.names import derivative_name
 from daedalus.model.variables import Variable
 from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted, written_out
 
 # Names that nobody writes, for what is there only while the equations are differentiated.
 MOMENT, CONSTANT = "(moment)", "({name} at the moment)"
-
-
-def derivative_input_names(system: System) -> dict[str, tuple[str, ...]]:
-    """Which inputs of a reduced model are derivatives of which other: {"u": ("u_dot", "u_ddot")}.
-
-    Names that end in _dot are reserved, so an input that has one is such a derivative.
-    """
-    inputs = [variable.name for variable in system.of_kind("input")]
-    orders: dict[str, int] = {}
-    for name in inputs:
-        origin, order = split_derivative(name)
-        if order and origin in inputs:
-            orders[origin] = max(order, orders.get(origin, 0))
-    return {name: tuple(derivative_name(name, k) for k in range(1, most + 1)) for name, most in orders.items()}
 
 
 def with_derivative_inputs(
@@ -56,14 +42,14 @@ def with_derivative_inputs(
             own = derivative_name(name, k)
             constant = replace(old, name=CONSTANT.format(name=own), kind="parameter", start=(0.0,) * old.size)
             constants[own] = book._adopt(constant, ca.SX.sym(own, *model._symbols[name].shape))
-            inputs[own] = replace(old, name=own, unit=old.unit if k == 0 else "")
+            inputs[own] = rate_variable(old, k) if k else old
             polynomial = polynomial + constants[own] * ((book._time - moment) ** k / factorial(k))
         polynomials[name] = polynomial
     n = reduced(book, polynomials)
 
     final = rewritten(n, dict.fromkeys([MOMENT, *(CONSTANT.format(name=own) for own in constants)]))
     final._equations = dict(n._equations)
-    final._outputs = {name: value for name, value in n._outputs.items() if name not in needed}
+    final._outputs = {name: value for name, value in n._outputs.items() if name not in constants}
     final._know(replace(n.reduction, original=model.freeze()), *n._found)
     symbols = {own: final._adopt(inputs[own], model._symbols.get(own, constants[own])) for own in constants}
     substituted(final, concatenate([moment, *constants.values()]), concatenate([final._time, *symbols.values()]))

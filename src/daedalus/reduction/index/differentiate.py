@@ -10,7 +10,9 @@ import numpy as np
 from daedalus.analysis.structure.signature import Signature
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.input_rates import rates_of
 from daedalus.model.model import Model
+from daedalus.model.names import split_derivative
 from daedalus.model.system.equation_row import EquationRow, times_text
 from daedalus.reduction.index.offsets import SolvedDerivatives, Unknown
 from daedalus.reduction.rewriting import equation_rows, scalar_rows
@@ -115,17 +117,17 @@ def check_inputs(
     counts: dict[str, int], rows: Sequence[EquationRow], book: Model, residual: ca.SX, s: Signature
 ) -> None:
     """Refuse what would need the derivative of a signal from outside."""
-    needed = {name: times for name, times in counts.items() if times}
-    if not needed:
+    name = next((name for name, times in counts.items() if times), None)
+    if name is None:
         return
-    name = next(iter(needed))
+    needed = _by_origin(counts)
     own = sorted(set(ca.jacobian_sparsity(residual, column(book._symbols[name])).row()))
     where = [rows[i].label for i in own if s.c[i]]
     error = DifferentiatedInputError(
-        f"The input {name} would have to be differentiated {times_text(needed[name])}.",
+        f"The input {name} would have to be differentiated {times_text(counts[name])}.",
         [
             f"it stands in {', '.join(where[:6])}, which {'is' if len(where) == 1 else 'are'} differentiated",
-            *(f"the input {n} too: {times_text(t)}" for n, t in list(needed.items())[1:6]),
+            *(f"the input {n} too: {times_text(t)}" for n, t in counts.items() if t and n != name),
         ],
         because="a signal from outside may jump, and its derivative would be an impulse.",
         remedy=f'dd.reduce(m, inputs={{"{name}": expression of m.time}}), or make {name} a state with an equation for '
@@ -133,6 +135,19 @@ def check_inputs(
     )
     error.needed = needed
     raise error
+
+
+def _by_origin(counts: dict[str, int]) -> dict[str, int]:
+    """Which derivative of each input the reduction needs, derivatives that are inputs themselves counted in."""
+    found = {}
+    for name, times in counts.items():
+        origin, order = split_derivative(name)
+        origin, order = (origin, order) if origin in counts else (name, 0)
+        found[origin] = max(found.get(origin, 0), order + times if times else 0)
+    for name, rates in rates_of(list(counts)).items():
+        if found[name]:
+            found[name] = max(found[name], len(rates))
+    return {name: times for name, times in found.items() if times}
 
 
 def given_input_counts(book: Model, names: Iterable[str], rows: Sequence[EquationRow], s: Signature) -> dict[str, int]:
@@ -143,9 +158,12 @@ def given_input_counts(book: Model, names: Iterable[str], rows: Sequence[Equatio
     residual, old = concatenate(scalar_rows(book)), equation_rows(book)
     combined = [i for i, row in enumerate(old) if rows[i] != row]
     parts = {i: {*combined, *(j for j, row in enumerate(old) if row.source in rows[i].combined)} for i in combined}
-    counts = {}
+    counts, rates = {}, rates_of(book.inputs)
     for name in names:
-        own = set(ca.jacobian_sparsity(residual, column(book._symbols[name])).row())
-        own |= {i for i in combined if own & parts[i]}
-        counts[name] = max((int(s.c[i]) for i in own), default=0)
+        counts[name] = 0
+        for order, level in enumerate((name, *rates.get(name, ()))):
+            if level in book._symbols:
+                own = set(ca.jacobian_sparsity(residual, column(book._symbols[level])).row())
+                own |= {i for i in combined if own & parts[i]}
+                counts[name] = max(counts[name], max((int(s.c[i]) + order for i in own), default=0))
     return counts

@@ -8,6 +8,7 @@ import casadi as ca
 
 from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import concatenate, symbol_key
+from daedalus.model.input_rates import with_rates
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
 from daedalus.model.signals import Signal
@@ -29,6 +30,7 @@ def with_inputs(book: ReducedModel, inputs: Mapping[str, object]) -> ReducedMode
     if not inputs:
         return book
     given = {name: _expression(book, name, value) for name, value in inputs.items()}
+    given = with_rates(book.inputs, given, book.der)
     twin = rewritten(book, dict.fromkeys(given))
     twin._equations = dict(book._equations)
     old = concatenate(book._symbols[name] for name in given)

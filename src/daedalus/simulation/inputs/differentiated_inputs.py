@@ -1,8 +1,8 @@
-"""Inputs that a model differentiates: their derivatives are taken from expressions and traced functions of time.
+"""Inputs that a model differentiates: derivatives are taken of expressions, traced functions of time and tables.
 
-A constraint with an input in it, x = u(t), asks for u' and often u'' before the model can be run. Numbers, expressions
-in the model's symbols and Python functions that can be traced have such derivatives; a table has none, and neither has
-a function that jumps.
+A constraint with an input in it, x = u(t), asks for u' and often u'' before the model can be run, and `m.der(u)` for u'
+in so many words. Numbers, expressions in the model's symbols and Python functions that can be traced have such
+derivatives, tables as many as their order; a function that jumps has none.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import casadi as ca
 
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
+from daedalus.model.input_rates import expression_rate, no_rate, rates_of, system_rates
 from daedalus.model.model import Model, as_system
-from daedalus.model.names import split_index
+from daedalus.model.names import derivative_name, split_index
 from daedalus.model.reopened import as_model
 from daedalus.model.signals import Signal
 from daedalus.model.system.closed_loop import MOST_LOOPS
@@ -25,11 +26,13 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping
 from daedalus.reduction.forms.no_form import NoForm
-from daedalus.reduction.index.derivative_inputs import derivative_input_names
+from daedalus.reduction.index.derivative_inputs import with_derivative_inputs
 from daedalus.reduction.index.differentiate import DifferentiatedInputError
 from daedalus.reduction.index.given_inputs import check_smooth, smooth_instead
 from daedalus.reduction.reduce import reduced_with
+from daedalus.reduction.reduction_record import Reduction
 from daedalus.simulation.inputs.read_inputs import input_place, traced_input
+from daedalus.simulation.inputs.table_rates import table_rates
 from daedalus.simulation.plant.solvable import solvable
 
 
@@ -61,15 +64,22 @@ def with_inputs_put_in(
     values = dict(check_mapping(given, "inputs"))
     for name in values:
         input_place(as_system(model), name)
-    smooth = {name: _with_derivatives(model, name, values, span, error) for name in error.needed}
-    rest = {name: value for name, value in values.items() if name not in smooth}
-    return _reduced(model, smooth), rest
+    tables = {n: v for n, times in error.needed.items() if isinstance(v := values.get(n), Signal)}
+    smooth = {name: _with_derivatives(model, name, values, span, error) for name in error.needed if name not in tables}
+    rates = rates_of([v.name for v in as_system(model).of_kind("input")])
+    gone = {rate for name in error.needed for rate in (name, *rates.get(name, ()))}
+    rest = {name: value for name, value in values.items() if name not in gone}
+    for name, table in tables.items():
+        times = error.needed[name]
+        levels = [table, *table_rates(name, table, times, span, error.facts[:1])]
+        rest.update(zip((derivative_name(name, k) for k in range(times + 1)), levels))
+    return _reduced(model, smooth, {name: error.needed[name] for name in tables}), rest
 
 
 def with_input_derivatives(
     model: Model | System, inputs: Mapping[str, object] | None, span: tuple[float, float]
 ) -> Mapping[str, object] | None:
-    """The inputs of a run; a model that was reduced with derivatives among its inputs gets them from the others.
+    """The inputs of a run; a model that takes derivatives of inputs gets them from what is given for the inputs.
 
     Example
     -------
@@ -81,33 +91,47 @@ def with_input_derivatives(
     >>> sorted(with_input_derivatives(n, {"u": ca.sin(m.time)}, (0.0, 1.0)))
     ['u', 'u_ddot', 'u_dot']
     """
-    values: dict[str, object] | None = None
-    derivatives = derivative_input_names(as_system(model))
-    model = as_model(model) if derivatives else model
+    system = as_system(model)
+    derivatives = system_rates(system)
+    if not derivatives:
+        return inputs
+    values = dict(check_mapping(inputs, "inputs"))
     for name, names in derivatives.items():
-        assert isinstance(model, Model)
-        own = [n for n in names if n in model._variables]
-        given = {} if inputs is None else check_mapping(inputs, "inputs")
-        if all(n in given for n in own):
-            continue
-        values = dict(given) if values is None else values
-        error = _needed(name, len(names))
-        expression = ca.SX(_with_derivatives(model, name, values, span, error))
-        values[name] = expression
-        check_smooth(model, {name: expression}, {name: len(names)})
-        moving = [v.name for v in model._variables.values() if v.kind != "parameter"]
-        times = times_text(len(names))
-        if ca.depends_on(expression, concatenate(ca.vec(model._symbols[n]) for n in moving)):
-            raise InputError(
-                f"The input {name} depends on variables of the model, which differentiates it {times}.",
-                because="its derivatives would have to be taken along the motion, before the model was reduced.",
-                remedy=f'dd.simulate of the model as it was, or dd.reduce(m, inputs={{"{name}": ...}})',
-            )
-        for n in names:
-            expression = ca.jacobian(ca.vec(expression), model._time)
-            if n in own:
-                values[n] = ca.densify(ca.reshape(expression, *model._symbols[n].shape))
-    return inputs if values is None else values
+        missing = [n for n in names if n in system.places and n not in values]
+        if missing:
+            levels = _levels(as_model(model), name, len(names), values, span)
+            values[name] = levels[0]
+            values.update({n: level for n, level in zip(names, levels[1:]) if n in missing})
+    return values
+
+
+def _levels(
+    model: Model, name: str, times: int, values: Mapping[str, object], span: tuple[float, float]
+) -> list[object]:
+    """An input and its derivatives up to an order."""
+    value, system, error = values.get(name), as_system(model), _needed(name, times)
+    if isinstance(value, Signal):
+        return [value, *table_rates(name, value, times, span)]
+    expression = ca.SX(_with_derivatives(model, name, values, span, error))
+    if expression.is_scalar() and system.places[name].shape != ():
+        expression = ca.repmat(expression, *model._symbols[name].shape)
+    if expression.is_constant():
+        return [value, *[0.0] * times]
+    check_smooth(model, {name: expression}, {name: times})
+    moving = concatenate(system.symbol(letter) for letter in ("x", "xdot", "z", "u"))
+    if system.part(Reduction) is not None and ca.depends_on(expression, moving):
+        raise InputError(
+            f"The input {name} depends on variables of the model, which differentiates it {times_text(times)}.",
+            because="its derivatives would have to be taken along the motion, before the model was reduced.",
+            remedy=f'dd.simulate of the model as it was, or dd.reduce(m, inputs={{"{name}": ...}})',
+        )
+    found: list[object] = [expression]
+    for order in range(1, times + 1):
+        rate = expression_rate(system, found[-1])
+        if rate is None:
+            raise no_rate(name, order)
+        found.append(rate)
+    return found
 
 
 def _needed(name: str, times: int) -> DifferentiatedInputError:
@@ -130,16 +154,6 @@ def _with_derivatives(
             remedy=smooth_instead(name, error.needed[name]),
         )
     value: Any = values[name]
-    if isinstance(value, Signal):
-        held = value.kind == "hold"
-        raise InputError(
-            f"The input {name} is a {'held' if held else 'linear'} table, and the model differentiates it {times}.",
-            [f"{value!r}", *error.facts[:1]],
-            because="each step of the table would become an impulse."
-            if held
-            else "at each point of the table the slope jumps: the first derivative jumps and the second is an impulse.",
-            remedy=smooth_instead(name, error.needed[name]),
-        )
     system = as_system(model)
     if callable(value) and not isinstance(value, ca.SX):
         expression, reason = traced_input(system, system.place(name), value, span)
@@ -154,10 +168,18 @@ def _with_derivatives(
     return model._expression(value, f"The input {name!r}")
 
 
-def _reduced(model: Model, smooth: dict[str, ca.SX]) -> System:
-    """The reduced system with expressions in the place of inputs; equal expressions are put in once."""
-    return once(as_system(model), _put_in, model, EqualExpressions(smooth), most=MOST_LOOPS)
+def _reduced(model: Model, smooth: dict[str, ca.SX], tables: Mapping[str, int]) -> System:
+    """The reduced system with expressions in the place of inputs; equal expressions are put in once.
+
+    tables: inputs that stay open with their derivatives, and how often each is differentiated.
+    """
+    return once(as_system(model), _put_in, model, EqualExpressions(smooth), tuple(tables.items()), most=MOST_LOOPS)
 
 
-def _put_in(system: System, model: Model, smooth: EqualExpressions) -> System:
-    return reduced_with(model, smooth.by_name).freeze()
+def _put_in(system: System, model: Model, smooth: EqualExpressions, tables: tuple[tuple[str, int], ...]) -> System:
+    given = smooth.by_name
+    if not tables:
+        return reduced_with(model, given).freeze()
+    return with_derivative_inputs(
+        model, dict(tables), lambda twin, polynomials: reduced_with(twin, {**given, **polynomials})
+    ).freeze()

@@ -34,7 +34,9 @@ class Drive(NamedTuple):
 
     def core_tables(self) -> list[Any]:
         """The tables as the core takes them."""
-        return [_core.Table(s.times, s.values, list(slots), s.kind == "linear") for s, slots in self.tables]
+        return [
+            _core.Table(s.times, s.values, list(slots), s.kind == "linear", s.coefficients) for s, slots in self.tables
+        ]
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """u at times (N,), as (N, nu)."""
@@ -243,7 +245,7 @@ def _check_table(place: Place, table: Signal, span: tuple[float, float]) -> None
             f"{place.name} is {shape_text(place.shape)}, the signal gives {shape_text(table.shape)}",
         )
     low, high = min(span), max(span)
-    late = table.kind == "linear" and high > table.times[-1] * (1 + 1e-12) + 1e-300
+    late = not table.covers_later_times and high > table.times[-1] * (1 + 1e-12) + 1e-300
     if low < table.times[0] or late:
         raise InputError(
             f"The signal for input {place.name} does not cover the run.",

@@ -12,15 +12,14 @@ import numpy as np
 from daedalus.analysis.structure.signature import signature
 from daedalus.errors import InputError
 from daedalus.model.signals import Signal
-from daedalus.model.system.equation_row import times_text
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.index.given_inputs import smooth_instead
 from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.inputs.table_rates import has_impulse, no_rates
 
 
 def check_tables(system: System, drive: Drive, span: tuple[float, float]) -> None:
-    """An InputError where the equations differentiate a held table, or a linear one twice, across its jumps in a span.
+    """An InputError where the equations differentiate a table more often than its order, across its jumps in a span.
 
     Example
     -------
@@ -34,24 +33,13 @@ def check_tables(system: System, drive: Drive, span: tuple[float, float]) -> Non
       signal(2 times from 0 to 0.5, hold)
       it stands in source, which is differentiated
       Because each step of the table would become an impulse.
-      Try: a smooth function of time, inputs={"u": lambda t: ...}, or a filter, m.equation(T * m.der(y) + y, u) with ...
+      Try: dd.signal(times, values, kind="spline"), a smooth function of time, inputs={"u": lambda t: ...}, or a ...
     """
     for table, slots in drive.tables:
-        if not _jumps(table, span):
-            continue
         times = once(system, _differentiations)[0][list(slots)]
         worst = int(np.argmax(times))
-        if times[worst] >= (1 if table.kind == "hold" else 2):
+        if has_impulse(table, int(times[worst]), span):
             raise _refused(system, table, int(slots[worst]), int(times[worst]))
-
-
-def _jumps(table: Signal, span: tuple[float, float]) -> bool:
-    """Whether a table, or the slope of a linear one, jumps inside of a span."""
-    low, high = min(span), max(span)
-    inside = (table.times > low) & (table.times < high)
-    if table.kind == "hold":
-        return bool(np.any(np.diff(table.values, axis=0)[inside[1:]]))
-    return bool(np.any(inside[1:-1]))
 
 
 def _differentiations(system: System) -> tuple[np.ndarray, np.ndarray]:
@@ -74,16 +62,5 @@ def _refused(system: System, table: Signal, slot: int, times: int) -> InputError
     stem = name.partition("[")[0]
     rows = ca.jacobian_sparsity(system.residual, system.symbol("u")[slot]).row()
     where = [system.equation_labels[i] for i in rows if once(system, _differentiations)[1][i]]
-    held = table.kind == "hold"
-    return InputError(
-        f"The input {stem} is a {'held' if held else 'linear'} table, and the model differentiates it "
-        f"{times_text(times)}.",
-        [
-            f"{table!r}",
-            f"it stands in {', '.join(where[:6])}, which {'is' if len(where) == 1 else 'are'} differentiated",
-        ],
-        because="each step of the table would become an impulse."
-        if held
-        else "at each point of the table the slope jumps: the first derivative jumps and the second is an impulse.",
-        remedy=smooth_instead(stem, times),
-    )
+    fact = f"it stands in {', '.join(where[:6])}, which {'is' if len(where) == 1 else 'are'} differentiated"
+    return no_rates(stem, table, times, [fact])

@@ -122,7 +122,11 @@ def _rebuilt_tables(told: PlainRecord, arrays: _PieceArrays, inputs: int) -> tup
         values = arrays.get(f"table_{k}_values", len(times), len(slots))
         if not len(times) or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
             raise table.misfit("times", "increasing times", times.tolist())
-        tables.append((Signal(times, values, table.word("kind", KINDS), shape), slots))
+        kind = table.word("kind", KINDS)
+        own = None
+        if kind == "spline":
+            own = arrays.get(f"table_{k}_coefficients", len(times) - 1, None, len(slots))
+        tables.append((Signal(times, values, kind, shape, own), slots))
     return tuple(tables)
 
 

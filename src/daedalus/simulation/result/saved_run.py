@@ -69,6 +69,8 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
     }
     for k, (table, _) in enumerate(drive.tables):
         arrays[f"table_{k}_times"], arrays[f"table_{k}_values"] = table.times, table.values
+        if table.coefficients is not None:
+            arrays[f"table_{k}_coefficients"] = table.coefficients
     for k, (_, _, before, after) in enumerate(outcome.events):
         arrays[f"event_{k}"] = np.stack([before, after])
     description = {

@@ -106,7 +106,7 @@ def _check_signal(table: Signal, times: np.ndarray, size: int, name: str) -> Non
             remedy="one column of values for each input",
         )
     slack = 1e-12 * max(abs(times[0]), abs(times[-1]))
-    late = table.kind == "linear" and times[-1] > table.times[-1] + slack
+    late = not table.covers_later_times and times[-1] > table.times[-1] + slack
     if times[0] < table.times[0] - slack or late:
         raise InputError(
             f"The signal for input {name} does not cover the response.",
@@ -119,10 +119,19 @@ def _check_signal(table: Signal, times: np.ndarray, size: int, name: str) -> Non
 def _signal_pieces(table: Signal, times: np.ndarray) -> Pieces:
     inside = table.times[(table.times > times[0]) & (table.times < times[-1])]
     breaks = np.unique(np.concatenate([times[:1], inside, times[-1:]]))
+    if table.coefficients is not None:
+        return Pieces(breaks, _on_grid(_whole_pieces(table), breaks))
     starts = table.flat(breaks[:-1])
     if table.kind == "hold":
         return Pieces(breaks, starts[:, None, :])
     return Pieces(breaks, np.stack([starts, table.flat(breaks[1:]) - starts], axis=1))
+
+
+def _whole_pieces(table: Signal) -> Pieces:
+    """All polynomials of a spline, in the part θ of each piece."""
+    assert table.coefficients is not None
+    powers = np.diff(table.times)[:, None] ** np.arange(table.order + 1)
+    return Pieces(table.times, table.coefficients * powers[:, :, None])
 
 
 def _common_grid(times: np.ndarray, parts: list[Pieces]) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import column, elements, nonzeros, symbol_key
-from daedalus.model.names import Shape, derivative_name, element_label
+from daedalus.model.input_rates import system_rates
+from daedalus.model.names import Shape, derivative_name, element_label, split_derivative
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System, state_order
 
@@ -120,7 +121,8 @@ class DerivativeArray:
             return self.label(position, order)
         if letter == "u":
             name, shape, k = self._inputs[position]
-            return element_label(derivative_name(name, order), shape, k)
+            origin, own = split_derivative(name)
+            return element_label(derivative_name(origin, own + order), shape, k)
         return "t" if letter == "t" else self.system.labels["p"][position]
 
     def input_of(self, symbol: ca.SX) -> tuple[str, int]:
@@ -156,7 +158,19 @@ class DerivativeArray:
         letter, order, position = self.place(symbol)
         if letter == "t":
             return ca.SX(1)
+        if letter == "u" and position in self._input_rates:
+            return self.inputs(order)[self._input_rates[position]]
         return (self.unknowns if letter == "y" else self.inputs)(order + 1)[position]
+
+    @cached_property
+    def _input_rates(self) -> dict[int, int]:
+        """Where the derivatives of inputs are that are inputs themselves, by the position of what they are of."""
+        places, found = self.system.places, {}
+        for name, rates in system_rates(self.system).items():
+            for low, high in zip((name, *rates), rates):
+                if low in places and high in places:
+                    found.update(zip(places[low].positions.tolist(), places[high].positions.tolist()))
+        return found
 
     def highest_order(self, expression: ca.SX, letter: str = "y") -> int:
         """The highest derivative of an unknown ("y") or input ("u") in an expression; -1 when there is none."""

@@ -198,7 +198,7 @@ private:
         }
         s.stage_time = s.t;
         if (s.inputs.any_slope) write_slopes(s.inputs, s.t);
-        write_rates(s.inputs);
+        write_rates(s.inputs, s.t);
         m.drift.arg[1] = m.none, m.drift.arg[2] = s.x, m.drift.arg[3] = s.x + m.states;
         if (m.model.columns.products) {
             evaluate_columns(s, m, m.drift, m.model.columns.drift, {m.none, s.x, s.inputs.u}, m.drift_now);
