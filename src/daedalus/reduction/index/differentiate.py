@@ -139,7 +139,7 @@ def check_inputs(
 
 def _by_origin(counts: dict[str, int]) -> dict[str, int]:
     """Which derivative of each input the reduction needs, derivatives that are inputs themselves counted in."""
-    found = {}
+    found = dict[str, int]()
     for name, times in counts.items():
         origin, order = split_derivative(name)
         origin, order = (origin, order) if origin in counts else (name, 0)

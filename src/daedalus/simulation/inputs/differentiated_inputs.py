@@ -125,13 +125,13 @@ def _levels(
             because="its derivatives would have to be taken along the motion, before the model was reduced.",
             remedy=f'dd.simulate of the model as it was, or dd.reduce(m, inputs={{"{name}": ...}})',
         )
-    found: list[object] = [expression]
+    found = [expression]
     for order in range(1, times + 1):
         rate = expression_rate(system, found[-1])
         if rate is None:
             raise no_rate(name, order)
         found.append(rate)
-    return found
+    return list(found)
 
 
 def _needed(name: str, times: int) -> DifferentiatedInputError:

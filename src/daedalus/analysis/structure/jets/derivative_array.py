@@ -165,7 +165,7 @@ class DerivativeArray:
     @cached_property
     def _input_rates(self) -> dict[int, int]:
         """Where the derivatives of inputs are that are inputs themselves, by the position of what they are of."""
-        places, found = self.system.places, {}
+        places, found = self.system.places, dict[int, int]()
         for name, rates in system_rates(self.system).items():
             for low, high in zip((name, *rates), rates):
                 if low in places and high in places:
