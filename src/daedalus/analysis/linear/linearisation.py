@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.linear.descriptor import DescriptorSystem
-from daedalus.analysis.linear.differentiated_inputs import with_inputs_followed
+from daedalus.analysis.linear.followed_inputs import with_inputs_followed
 from daedalus.analysis.linear.system_text import listed
 from daedalus.analysis.points.complete_point import equation_sizes, linked_states
 from daedalus.analysis.points.operating_point import OperatingPoint, sizes_of
