@@ -6,7 +6,7 @@ interval after the other, then the parameters; within each in the order of the m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,8 +76,8 @@ def read_directions(system: System, wrt: str | Sequence[str], intervals: int) ->
     for name in wanted:
         if name in GROUPS:
             letter = GROUPS[name]
-            left_out = {"x": modes, "u": _rate_positions(system)}.get(letter, set())
-            found[letter].update(set(range(system.sizes[letter])) - left_out)
+            left_out: dict[str, Set[int]] = {"x": modes, "u": _rate_positions(system)}
+            found[letter].update(set(range(system.sizes[letter])) - left_out.get(letter, set()))
             continue
         if not isinstance(name, str):
             raise InputError("wrt= takes names.", f"got {name!r}", remedy='wrt=("start", "parameters")')
