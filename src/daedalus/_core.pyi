@@ -323,6 +323,29 @@ class Flow:
         repetitions: int = 1000,
     ) -> float: ...
 
+    # Over any interval, from a time on: x and its derivative by x; the tuple is empty where a step failed.
+    def transition(
+        self, t: float, length: float, x: ArrayLike, u: ArrayLike, p: ArrayLike
+    ) -> tuple[()] | tuple[Array, Array]: ...
+    # x, its covariance with noise of a density gathered on the way, and the error of x in tolerances.
+    def carry(
+        self,
+        t: float,
+        length: float,
+        x: ArrayLike,
+        u: ArrayLike,
+        p: ArrayLike,
+        covariance: ArrayLike,
+        density: ArrayLike,
+        rtol: float,
+        atol: float,
+    ) -> tuple[()] | tuple[Array, Array, float]: ...
+
+# A state and its covariance with measurements taken in, NaN for missing ones; empty where H P Hᵀ + R is not positive.
+def take_in(
+    x: ArrayLike, covariance: ArrayLike, slopes: ArrayLike, noise: ArrayLike, innovation: ArrayLike
+) -> tuple[()] | tuple[Array, Array]: ...
+
 flow_slot_count: int
 
 def reserve_flow_slot(flow: Flow, mark: str) -> int: ...

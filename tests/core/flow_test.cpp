@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "flow/covariance.hpp"
 #include "flow/flow_evaluate.hpp"
 
 using namespace daedalus;
@@ -161,6 +162,21 @@ void check_threads() {
     for (std::size_t k = 0; k < 16; ++k) CHECK(ends[k] == ends[k % 2]);
 }
 
+// F P Fᵀ + Q, and a measurement of the first of two states beside one that is missing, by hand.
+void check_covariances() {
+    const double F[] = {1, 0.5, 0, 1}, P[] = {2, 0, 0, 4}, Q[] = {0.1, 0, 0, 0.2};
+    double out[4];
+    std::vector<double> work;
+    carry_covariance(2, F, P, Q, work, out);
+    CHECK(std::abs(out[0] - 3.1) < 1e-14 && std::abs(out[1] - 2) < 1e-14 && out[1] == out[2]);
+    const double H[] = {1, 0, 0, 1}, R[] = {2, 0, 0, 1}, v[] = {1, std::nan("")};
+    double x[] = {5, 6};
+    CHECK(take_in(2, 2, H, R, v, P, x, out));
+    CHECK(std::abs(x[0] - 5.5) < 1e-14 && x[1] == 6 && std::abs(out[0] - 1) < 1e-14 && std::abs(out[3] - 4) < 1e-14);
+    const double none[] = {0, 0, 0, 0};
+    CHECK(!take_in(2, 2, H, none, v, none, x, out));
+}
+
 }  // namespace
 
 int main() {
@@ -168,6 +184,7 @@ int main() {
         for (const int steps : {1, 3}) check_derivatives(implicit, steps);
     for (const bool implicit : {false, true}) check_pull_back(implicit);
     check_threads();
+    check_covariances();
     if (failures == 0) std::puts("flows: all checks passed");
     return failures != 0;
 }

@@ -91,3 +91,87 @@ def test_wrong_arguments_are_told():
         dd.Estimator(oscillator(), ["x"], process_noise={"y": 1.0}, inputs={"u": 0.0})
     with pytest.raises(dd.InputError, match="measurements do not fit"):
         dd.Estimator(oscillator(), ["x"], inputs={"u": 0.0})([1.0, 2.0])
+
+
+def test_late_measurements_are_taken_in_where_they_belong():
+    random = np.random.default_rng(5)
+    drive, measured = np.sin(0.4 * np.arange(12)), random.normal(size=12)
+
+    def following(kind):
+        return dd.Estimator(
+            oscillator(), ["x"], process_noise={"v": 0.05}, measurement_noise=0.01, kind=kind, every=EVERY, horizon=20,
+            inputs={"u": 0.0},
+        )  # fmt: skip
+
+    for kind in ("ekf", "mhe"):
+        punctual, late = following(kind), following(kind)
+        for k, (y, u) in enumerate(zip(measured, drive)):
+            expected = punctual([y], [u])
+            found = late([np.nan if k == 6 else y], [u])
+            if k == 9:
+                found = late([measured[6]], time=6 * EVERY)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        np.testing.assert_allclose(late.covariance, punctual.covariance, rtol=1e-6)
+
+
+def test_measurements_between_the_samples():
+    """A moment in between without a measurement changes nothing, and one of an earlier time is gone through."""
+    plain, between = (
+        dd.Estimator(oscillator(), ["x"], process_noise=0.1, measurement_noise=0.01, every=EVERY, inputs={"u": 0.3})
+        for _ in range(2)
+    )
+    for k, y in enumerate((0.1, 0.4, 0.2, -0.1)):
+        expected = plain([y], time=k * EVERY)
+        found = between([y], time=k * EVERY)
+        between([np.nan], time=(k + 0.4) * EVERY)
+    assert between.time == pytest.approx(3.4 * EVERY)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    moved = between([0.5], time=2.5 * EVERY)
+    assert not np.allclose(moved, found)
+
+
+def test_what_cannot_be_taken_in_is_told():
+    estimator = dd.Estimator(oscillator(), ["x"], every=EVERY, horizon=3, inputs={"u": 0.0})
+    for _ in range(6):
+        estimator([0.0])
+    with pytest.raises(dd.InputError, match=r"measurements of t = 0\.1 are too late") as caught:
+        estimator([0.0], time=0.1)
+    assert caught.value.facts == ["the last 3 moments are remembered, from t = 0.3 on"]
+    with pytest.raises(dd.InputError, match="Late measurements take no inputs"):
+        estimator([0.0], [1.0], time=0.4)
+    with pytest.raises(dd.InputError, match="The inputs do not fit"):
+        estimator([0.0], [1.0, 2.0])
+    certain = dd.Estimator(oscillator(), ["x"], start_covariance=0.0, measurement_noise=0.0, inputs={"u": 0.0})
+    with pytest.raises(dd.InputError, match="cannot be weighed"):
+        certain([0.0])
+
+
+def test_a_model_with_events_is_followed_by_its_sensitivities():
+    m = dd.Model("ball")
+    h, v = m.state("h", start=1.0), m.state("v", start=0.0)
+    m.equation([m.der(h), m.der(v)], [v, -9.81])
+    m.event("bounce", h, direction=-1, reset={"v": -0.8 * v})
+    true = dd.simulate(m, 0.8, save_at=np.linspace(0, 0.8, 9))["h"]
+    estimator = dd.Estimator(m, ["h"], start={"v": 0.5}, process_noise=1e-6, measurement_noise=1e-6, every=0.1)
+    for value in true:
+        x = estimator([value])
+    assert x[0] == pytest.approx(true[-1], abs=1e-3)
+
+
+def test_a_stiff_plant_takes_implicit_steps():
+    m = dd.Model("stiff")
+    x, y = m.state("x", start=1.0), m.state("y", start=1.0)
+    m.equation([m.der(x), m.der(y)], [-1e5 * (x - ca.cos(y)), -y])
+    estimator = dd.Estimator(m, ["y"], measurement_noise=1e-4, every=0.5)
+    for k in range(4):
+        found = estimator([np.exp(-0.5 * k)])
+    assert found == pytest.approx([np.cos(np.exp(-1.5)), np.exp(-1.5)], abs=1e-4)
+
+
+def test_time_in_the_equations_is_that_of_the_estimator():
+    m = dd.Model("driven")
+    x = m.state("x", start=0.0)
+    m.equation(m.der(x), ca.cos(m.time))
+    estimator = dd.Estimator(m, ["x"], start_covariance=1e-12, every=0.5)
+    rows = [float(estimator([np.nan])[0]) for _ in range(5)]
+    assert rows == pytest.approx(np.sin(0.5 * np.arange(5)), abs=1e-7)

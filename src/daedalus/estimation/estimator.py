@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.estimation.moving_horizon import HorizonPoint, smoothed
+from daedalus.estimation.moments import Moment, corrected, gone_through
+from daedalus.estimation.moving_horizon import smoothed
 from daedalus.estimation.propagation import Propagation
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 
 KINDS = ("ekf", "mhe")
+# Times that differ by less than this share of the interval are one moment.
+SAME = 1e-9
 
 
 class Estimator:
@@ -22,6 +25,7 @@ class Estimator:
     A call takes the measurements y of this moment (NaN for missing ones) and the inputs u that hold from now until the
     next call, and gives the estimate of the state at this moment, a vector in the order of `labels["x"]`. Estimates lie
     on the constraints of the model, and the covariance along them: a quaternion is corrected in its tangent space.
+    `estimator(y, time=t)` takes measurements at any times, also late ones of a moment that is past.
 
     Parameters
     ----------
@@ -30,7 +34,7 @@ class Estimator:
         diagonal, a matrix, or variances by name. Process noise is the spectral density of white noise in the state
         equations; measurement noise the covariance of one sample.
     kind: "ekf" corrects the last state; "mhe" the last `horizon` states together, again linearised where they are.
-    every: the sampling interval. simulate_options: those of `dd.simulate`.
+    every: the sampling interval. horizon: how many moments are remembered, for "mhe" and for late measurements. simulate_options: those of `dd.simulate`.
 
     Example
     -------
@@ -71,53 +75,81 @@ class Estimator:
         self._density = _matrix(process_noise, len(states), states, "process_noise")
         self._noise = _matrix(measurement_noise, rows, names, "measurement_noise")
         self.state = self._model.start
-        self._inputs: np.ndarray | None = None
-        self._nodes: list[HorizonPoint] = []
+        self._moments: list[Moment] = []
+        self._before: np.ndarray | None = None  # the inputs before the first moment that is remembered
 
-    def __call__(self, y: object, u: object = None) -> np.ndarray:
-        """The estimate of the state at this moment; u holds until the next call."""
+    def __call__(self, y: object, u: object = None, time: float | None = None) -> np.ndarray:
+        """The estimate of the state at the newest moment; u holds until the next call.
+
+        Parameters
+        ----------
+        y: the measurements in the order of `labels["y"]`, NaN for missing ones.
+        u: the inputs from now on; None for those of the model's options, or of the moment before a late measurement.
+        time: when y was measured, `every` after the call before if None. A time before that of an earlier call is that
+            of late measurements: they are taken in where they belong, and what came after is gone through again.
+        """
         measured = np.asarray(y, dtype=float).ravel()
         if measured.shape != (len(self._noise),):
             raise InputError(
                 "The measurements do not fit.", f"got {measured.size} numbers for {', '.join(self.labels['y'])}"
             )
-        if self._nodes:
-            ahead = self._model.over(self.time, self.state, self._inputs, self._density)
-            self.time += self._model.every
-            self.state = ahead.x
-            self.covariance = ahead.transition @ self.covariance @ ahead.transition.T + ahead.noise
-        held = None if u is None else np.asarray(u, dtype=float).ravel()
-        node = HorizonPoint(self.time, self.state, self.covariance, measured, held)
-        self._nodes = [*self._nodes, node][-(self._horizon if self.kind == "mhe" else 1) :]
-        if self.kind == "mhe":
-            self.state, self.covariance = smoothed(self._model, self._nodes, self._density, self._noise)
+        held = None if u is None else self._inputs_of(u)
+        if time is not None and self._moments and time < self.time:
+            self._late(measured, held, float(time))
         else:
-            self.state, self.covariance = corrected(
-                self._model, self.time, self.state, self.covariance, measured, self._inputs, self._noise
-            )
-        self._inputs = node.inputs
+            self._now(measured, held, time)
         return np.array(self.state)
 
+    def _now(self, measured: np.ndarray, held: np.ndarray | None, time: float | None) -> None:
+        before, moments = None, self._moments
+        if moments:
+            last = moments[-1]
+            now = last.time + self._model.every if time is None else float(time)
+            before = last.inputs
+            self.state, self.covariance = self._model.carried(
+                last.time, now - last.time, self.state, self.covariance, before, self._density
+            )
+            self.time = now
+        elif time is not None:
+            self.time = float(time)
+        moment = Moment(self.time, self.state, self.covariance, measured, held)
+        moments.append(moment)
+        if len(moments) > self._horizon:
+            self._before = moments.pop(0).inputs
+        if self.kind == "mhe":
+            self.state, self.covariance = smoothed(self._model, moments, self._density, self._noise)
+        else:
+            self.state, self.covariance = corrected(self._model, moment, before, self._noise)
 
-def corrected(
-    model: Propagation,
-    t: float,
-    x: np.ndarray,
-    covariance: np.ndarray,
-    measured: np.ndarray,
-    u: np.ndarray | None,
-    noise: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """A state and its covariance with measurements taken in, in Joseph's form; missing ones say nothing."""
-    seen = np.isfinite(measured)
-    if not np.any(seen):
-        return x, covariance
-    values, slopes = model.measured(t, x, u)
-    H, R = slopes[seen], noise[np.ix_(seen, seen)]
-    gain = np.linalg.solve(H @ covariance @ H.T + R, H @ covariance).T
-    left = np.eye(len(x)) - gain @ H
-    moved = x + gain @ (measured - values)[seen]
-    return model.kept(t, moved, u), left @ covariance @ left.T + gain @ R @ gain.T
+    def _late(self, measured: np.ndarray, held: np.ndarray | None, time: float) -> None:
+        """Take in measurements of an earlier moment, and go on from there through what is remembered."""
+        moments, slack = self._moments, SAME * self._model.every
+        if time < moments[0].time - slack or held is not None:
+            raise InputError(
+                f"The measurements of t = {time:g} are too late."
+                if held is None
+                else "Late measurements take no inputs.",
+                f"the last {len(moments)} moments are remembered, from t = {moments[0].time:g} on",
+                remedy="a larger horizon=" if held is None else "u=None: those that held then are known",
+            )
+        k = max(i for i, moment in enumerate(moments) if moment.time <= time + slack)
+        there = moments[k]._replace(time=max(time, moments[k].time), measured=measured)
+        again = [moments[k], there, *moments[k + 1 :]]
+        before = moments[k - 1].inputs if k else self._before
+        found, self.state, self.covariance = gone_through(self._model, again, before, self._density, self._noise)
+        self._moments = [*moments[:k], *found]
+        if len(self._moments) > self._horizon:
+            self._before = self._moments.pop(0).inputs
+        if self.kind == "mhe":
+            self.state, self.covariance = smoothed(self._model, self._moments, self._density, self._noise)
+
+    def _inputs_of(self, u: object) -> np.ndarray:
+        held = np.asarray(u, dtype=float).ravel()
+        if held.shape != (len(self.labels["u"]),):
+            raise InputError(
+                "The inputs do not fit.", f"got {held.size} numbers for {', '.join(self.labels['u']) or 'no inputs'}"
+            )
+        return held
 
 
 def _matrix(value: object, size: int, names: Sequence[str], word: str) -> np.ndarray:

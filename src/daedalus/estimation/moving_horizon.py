@@ -7,28 +7,17 @@ the round before and solves the linear problem by a filter forward and a smoothe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from daedalus.estimation.moments import Moment
 from daedalus.estimation.propagation import Propagation
 
 ROUNDS, SETTLED = 4, 1e-8
 
 
-@dataclass(frozen=True, eq=False)
-class HorizonPoint:
-    """One moment of the horizon: what was foreseen there, what was measured, and the inputs that hold from then on."""
-
-    time: float
-    foreseen: np.ndarray
-    covariance: np.ndarray
-    measured: np.ndarray
-    inputs: np.ndarray | None
-
-
 def smoothed(
-    model: Propagation, nodes: Sequence[HorizonPoint], density: np.ndarray, noise: np.ndarray
+    model: Propagation, nodes: Sequence[Moment], density: np.ndarray, noise: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The last state and its covariance, from all of the horizon."""
     points = [node.foreseen for node in nodes]
@@ -46,7 +35,7 @@ def smoothed(
 
 def _round(
     model: Propagation,
-    nodes: Sequence[HorizonPoint],
+    nodes: Sequence[Moment],
     points: Sequence[np.ndarray],
     density: np.ndarray,
     noise: np.ndarray,
@@ -66,7 +55,8 @@ def _round(
             P = left @ P @ left.T + gain @ R @ gain.T
         filtered.append((x, P))
         if k + 1 < len(nodes):
-            step = model.over(node.time, model.kept(node.time, at, node.inputs), node.inputs, density)
+            on_it = model.kept(node.time, at, node.inputs)
+            step = model.over(node.time, nodes[k + 1].time - node.time, on_it, node.inputs, density)
             x = step.x + step.transition @ (x - at)
             ahead_of.append((step.transition, x, step.transition @ P @ step.transition.T + step.noise))
             P = ahead_of[-1][2]

@@ -1,4 +1,4 @@
-"""One sampling interval of an estimator: where a state goes, with which derivative, and the noise gathered on the way.
+"""One interval of an estimator: where a state goes, with which derivative, and the noise gathered on the way.
 
 x₊ = φ(x, u)      Φ = ∂φ/∂x      Q₊ = ∫ Φ(t₁, τ) Q Φ(t₁, τ)ᵀ dτ      (Simpson's rule, with Φ(t₁, τ) = Φ(t₁) Φ(τ)⁻¹)
 """
@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
+from daedalus.compilation import compile_function
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError
+from daedalus.estimation.held_flow import held_flow
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plants import plant_of
 
 # A measurement may lead far off the constraints; each correction squares what is left.
 CORRECTIONS = 6
+SETTLED = 1e-15
 
 
 class Propagated(NamedTuple):
@@ -30,64 +34,94 @@ class Propagated(NamedTuple):
 
 
 class Propagation:
-    """The model of an estimator: runs over intervals, outputs with derivatives, and the way onto its constraints."""
+    """The model of an estimator: runs over intervals, outputs with derivatives, and the way onto its constraints.
+
+    Inputs are held over an interval, and it is a map of fixed steps in the core; models with events or driven by
+    signals are run with their sensitivities.
+    """
 
     def __init__(
         self, model: Model | System, outputs: Sequence[str], every: float, start: Any, options: Mapping[str, Any]
     ) -> None:
-        self.model, self.outputs, self.every = model, list(outputs), every
-        self.options = {"rtol": 1e-8, "atol": 1e-10, **options}
-        first = self._run(0.0, None if start is None else start, None)
-        self.system, self._samples = first.system, first.at(0.0)
-        if self._samples._augmented.layout.width != self.system.sizes["x"]:
+        self.model, self.every, self.options = model, every, {"rtol": 1e-8, "atol": 1e-10, **options}
+        first = self._run(0.0, every, None if start is None else start, None)
+        self.system, samples = first.system, first.at(0.0)
+        if samples._augmented.layout.width != self.system.sizes["x"]:
             raise InputError(
                 "The estimator needs formulas for its algebraic variables.",
                 f"{self.system.name} has equations that are solved at each step",
                 remedy="dd.eliminate, or dd.reduce with another choice",
             )
-        self.start, self.tangent = np.array(self._samples.value), first.projector
+        self.start, self.tangent = np.array(samples.value), first.projector
         self.labels = {"x": self.system.labels["x"], "u": self.system.labels["u"]}
-        self._projection = plant_of(self.system).projection
-        self._seen = [self._samples._followed(name) for name in self.outputs]
+        self._case = samples._case
+        self._flow = held_flow(self._case)
+        projection = plant_of(self.system).projection
+        self._projection = None if projection is None else projection.core
+        self._outputs = self._compiled([samples._followed(name).function for name in outputs])
 
-    def _run(self, t: float, start: object, inputs: Mapping[str, object] | None) -> Sensitivities:
+    def _compiled(self, each: Sequence[ca.Function]) -> Any:
+        """Outputs below each other and their derivative by the state, as one compiled function of (t, x, u, p)."""
+        arguments = [ca.SX.sym(letter, self.system.sizes[letter]) for letter in ("x", "u", "p")]
+        arguments = [ca.SX.sym("t"), *arguments]
+        found = [function(*arguments) for function in each]
+        n = self.system.sizes["x"]
+        values = ca.vertcat(*(pair[0] for pair in found))
+        slopes = ca.vertcat(*(pair[1][:, :n] for pair in found))
+        # By rows, as the core reads matrices.
+        outputs = [ca.densify(values), ca.vec(ca.densify(slopes).T)]
+        return compile_function(ca.Function("measured", arguments, outputs)).core
+
+    def _run(self, t: float, length: float, start: object, inputs: Mapping[str, object] | None) -> Sensitivities:
         given = {**self.options.get("inputs", {}), **(inputs or {})}
         rest = {name: value for name, value in self.options.items() if name != "inputs"}
-        return sensitivities(self.model, (t, t + self.every), wrt="start", start=start, inputs=given or None, **rest)
+        return sensitivities(self.model, (t, t + length), wrt="start", start=start, inputs=given or None, **rest)
 
-    def over(self, t: float, x: np.ndarray, u: np.ndarray | None, density: np.ndarray) -> Propagated:
+    def carried(
+        self, t: float, length: float, x: np.ndarray, covariance: np.ndarray, u: np.ndarray | None, density: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A state and its covariance at the end of an interval, with noise of a spectral density on the way."""
+        if length == 0.0:
+            return x, covariance
+        if self._flow is not None:
+            return self._flow.carry(t, length, x, self._held(t, u), covariance, density)
+        ahead = self.over(t, length, x, u, density)
+        return ahead.x, ahead.transition @ covariance @ ahead.transition.T + ahead.noise
+
+    def over(self, t: float, length: float, x: np.ndarray, u: np.ndarray | None, density: np.ndarray) -> Propagated:
         """What becomes of x, with inputs held, and what noise of a spectral density adds."""
-        inputs = None if u is None else dict(zip(self.labels["u"], np.asarray(u, dtype=float).tolist()))
-        sens = self._run(t, dict(zip(self.labels["x"], x.tolist())), inputs)
-        whole, half = sens.M, sens.at(t + 0.5 * self.every).M
-        second = whole @ np.linalg.pinv(half)
+        if length == 0.0:
+            return Propagated(x, np.eye(len(x)), np.zeros_like(density))
+        if self._flow is not None:
+            end, first, second = self._flow.halves(t, length, x, self._held(t, u))
+            whole = second @ first
+        else:
+            inputs = None if u is None else dict(zip(self.labels["u"], np.asarray(u, dtype=float).tolist()))
+            sens = self._run(t, length, dict(zip(self.labels["x"], x.tolist())), inputs)
+            end, whole = np.array(sens.value), sens.M
+            second = whole @ np.linalg.pinv(sens.at(t + 0.5 * length).M)
         parts = (whole @ density @ whole.T, second @ density @ second.T, density)
-        noise = self.every / 6 * (parts[0] + 4 * parts[1] + parts[2])
-        return Propagated(np.array(sens.value), whole, noise)
+        return Propagated(end, whole, length / 6 * (parts[0] + 4 * parts[1] + parts[2]))
 
     def measured(self, t: float, x: np.ndarray, u: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The outputs at a state, below each other, and their derivative by it."""
-        point = self._point(t, x, u)
-        found = [what._all(point) for what in self._seen]
-        n = len(x)
-        return np.concatenate([v[0] for v, _ in found]), np.concatenate([s[0][:, :n] for _, s in found])
+        values, slopes = self._outputs(np.array([t]), x, self._held(t, u), self._case.p)
+        return values, slopes.reshape(len(values), len(x))
 
     def kept(self, t: float, x: np.ndarray, u: np.ndarray | None) -> np.ndarray:
         """The state moved onto the constraints and invariants of the model, the norm of a quaternion among them."""
         if self._projection is None:
             return x
-        times, rows, inputs, p = self._point(t, x, u)
+        at, held, row = np.array([[t]]), self._held(t, u)[None, :], x[None, :]
         for _ in range(CORRECTIONS):
-            moved = self._projection.core.evaluate_many(times[:, None], rows, inputs, p)[0]
-            if not np.all(np.isfinite(moved)):
+            moved = self._projection.evaluate_many(at, row, held, self._case.p)[0]
+            change = float(np.abs(moved - row).max())
+            if not np.isfinite(change):
                 return x
-            settled = np.allclose(moved, rows, rtol=0, atol=1e-15)
-            rows = moved
-            if settled:
+            row = moved
+            if change <= SETTLED:
                 break
-        return np.array(rows[0])
+        return np.array(row[0])
 
-    def _point(self, t: float, x: np.ndarray, u: np.ndarray | None) -> tuple[np.ndarray, ...]:
-        case = self._samples._case
-        inputs = case.drive.at(np.array([t])) if u is None else np.atleast_2d(np.asarray(u, dtype=float))
-        return np.array([t]), np.atleast_2d(x), inputs, case.p
+    def _held(self, t: float, u: np.ndarray | None) -> np.ndarray:
+        return self._case.u_at(t) if u is None else u

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "flow/covariance.hpp"
 #include "flow/flow_slots.hpp"
 #include "machine/instruction_set.hpp"
 #include "python/interpreter_lock.hpp"
@@ -266,6 +267,103 @@ nb::tuple evaluate_part(PythonFlow& self, const std::string& part, nb::handle x,
     return nb::make_tuple(end, M, block(memory.tensors, plan.n * square));
 }
 
+// One evaluation over any interval: the steps of the flow divide it.
+class Interval {
+public:
+    Interval(PythonFlow& self, nb::handle x, nb::handle u, nb::handle p)
+        : flow_(self.owner), own_(flow_.plan), given_(own_, x, u, p, x), loan_(flow_) {
+        if (!loan_) throw std::bad_alloc();
+    }
+    const double* start() const { return given_.x.data(); }
+    int n() const { return own_.n; }
+    bool keeps() const { return own_.corrections > 0; }
+
+    // The state at the end, or null; the derivative by x is written to F where it is given.
+    const double* end(double t, double length, const double* x, double* F = nullptr) {
+        own_.t0 = t, own_.h = length / own_.steps;
+        FlowMemory& memory = loan_.memory();
+        const double *u = given_.u.data(), *p = given_.p.data();
+        if (F ? flow_.kernels.first(own_, memory, x, u, p, 0) : flow_.kernels.value(own_, memory, x, u, p))
+            return nullptr;
+        if (F) {
+            const Directions& along = own_.directions[0];
+            const double* M = memory.M + own_.steps * own_.n * along.lanes;
+            for (int r = 0; r < own_.n; ++r)
+                for (int j = 0; j < own_.n; ++j) F[r * own_.n + j] = M[r * along.lanes + along.direction_of[j]];
+        }
+        return memory.x + static_cast<long long>(own_.steps) * own_.n;
+    }
+
+private:
+    FlowOwner& flow_;
+    FlowPlan own_;
+    Point given_;
+    FlowLoan loan_;
+};
+
+// x at the end of an interval and its derivative by x; empty on failure.
+nb::tuple transition(PythonFlow& self, double t, double length, nb::handle x, nb::handle u, nb::handle p) {
+    Interval interval(self, x, u, p);
+    const auto n = static_cast<std::size_t>(interval.n());
+    Storage<double> F(static_cast<long long>(n * n));
+    const double* end = interval.end(t, length, interval.start(), F.data());
+    if (!end) return nb::make_tuple();
+    return nb::make_tuple(copy_to_numpy({end, n}), to_numpy(std::move(F), {n, n}));
+}
+
+// A state and its covariance at the end of an interval, with noise of a spectral density gathered on the way by
+// Simpson's rule over two halves, and the error of the state in tolerances, told by the same steps over the whole.
+nb::tuple carry(PythonFlow& self, double t, double length, nb::handle x, nb::handle u, nb::handle p,
+                nb::handle covariance, nb::handle density, double rtol, double atol) {
+    Interval interval(self, x, u, p);
+    const Doubles P(covariance), Q(density);
+    const int n = interval.n();
+    const long long square = static_cast<long long>(n) * n;
+    Point::check("covariance", P, square), Point::check("density", Q, square);
+    const double* coarse = interval.end(t, length, interval.start());
+    if (!coarse) return nb::make_tuple();
+    std::vector<double> whole(coarse, coarse + n), at(interval.start(), interval.start() + n), work;
+    std::vector<double> F(static_cast<std::size_t>(square)), middle(F), added(F);
+    Storage<double> out(P.span());
+    // P₁ = F₂ (F₁ (P + h/6 Q) F₁ᵀ + 4 h/6 Q) F₂ᵀ + h/6 Π Q Πᵀ with Π the projector of what the model keeps.
+    const double share = length / 6;
+    for (int half = 0; half < 2; ++half) {
+        const double* end = interval.end(t + half * 0.5 * length, 0.5 * length, at.data(), F.data());
+        if (!end) return nb::make_tuple();
+        std::copy_n(end, n, at.begin());
+        for (long long k = 0; k < square; ++k) {
+            middle[static_cast<std::size_t>(k)] = out.data()[k] + (half ? 0.0 : share * Q.data()[k]);
+            added[static_cast<std::size_t>(k)] = (half ? share : 4 * share) * Q.data()[k];
+        }
+        if (half && interval.keeps()) {
+            std::vector<double> noise(added), projector(F);
+            if (!interval.end(t + length, 0.0, at.data(), projector.data())) return nb::make_tuple();
+            std::vector<double> none(noise.size(), 0.0);
+            carry_covariance(n, projector.data(), noise.data(), none.data(), work, added.data());
+        }
+        carry_covariance(n, F.data(), middle.data(), added.data(), work, out.data());
+    }
+    double error = 0;
+    for (std::size_t k = 0; k < at.size(); ++k)
+        error = std::max(error, std::abs(at[k] - whole[k]) / (atol + rtol * std::abs(at[k])));
+    const auto rows = static_cast<std::size_t>(n);
+    return nb::make_tuple(copy_to_numpy({at.data(), rows}), to_numpy(std::move(out), {rows, rows}), error);
+}
+
+// A state and its covariance with measurements taken in; empty where H P Hᵀ + R is not positive.
+nb::tuple take_in_measurements(nb::handle x, nb::handle covariance, nb::handle slopes, nb::handle noise,
+                               nb::handle innovation) {
+    const Doubles state(x), P(covariance), H(slopes), R(noise), v(innovation);
+    const long long n = state.size(), m = v.size();
+    Point::check("covariance", P, n * n), Point::check("slopes", H, m * n), Point::check("noise", R, m * m);
+    Storage<double> moved(state.span()), out(n * n);
+    if (!take_in(static_cast<int>(n), static_cast<int>(m), H.data(), R.data(), v.data(), P.data(), moved.data(),
+                 out.data()))
+        return nb::make_tuple();
+    const auto rows = static_cast<std::size_t>(n);
+    return nb::make_tuple(to_numpy(std::move(moved), {rows}), to_numpy(std::move(out), {rows, rows}));
+}
+
 // Weights of the last state, by the first state, by the inputs of each step and by the parameters; empty on failure.
 nb::tuple pull_back(PythonFlow& self, nb::handle times, nb::handle states, nb::handle guesses, nb::handle inputs,
                     nb::handle p, nb::handle weights) {
@@ -357,9 +455,12 @@ void bind_flow(nb::module_& module) {
         .def("__init__", construct, "lists"_a)
         .def("set_shape", set_shape, "part"_a, "sparsity_in"_a, "sparsity_out"_a, "names_in"_a, "names_out"_a)
         .def("evaluate", evaluate_part, "part"_a, "x"_a, "u"_a, "p"_a, "seed"_a, "parameters"_a = false)
+        .def("transition", transition, "t"_a, "length"_a, "x"_a, "u"_a, "p"_a)
+        .def("carry", carry, "t"_a, "length"_a, "x"_a, "u"_a, "p"_a, "covariance"_a, "density"_a, "rtol"_a, "atol"_a)
         .def("pull_back", pull_back, "times"_a, "states"_a, "guesses"_a, "inputs"_a, "p"_a, "weights"_a)
         .def("time_per_call", time_part, "part"_a, "x"_a, "u"_a, "p"_a, "seed"_a, "parameters"_a = false,
              "repetitions"_a = 1000);
+    module.def("take_in", take_in_measurements, "x"_a, "covariance"_a, "slopes"_a, "noise"_a, "innovation"_a);
     module.def("reserve_flow_slot", reserve, "flow"_a, "mark"_a);
     module.def("flow_slots_in_use", slots_in_use);
     module.attr("flow_slot_count") = flow_slot_count;
