@@ -34,7 +34,8 @@ class Estimator:
         diagonal, a matrix, or variances by name. Process noise is the spectral density of white noise in the state
         equations; measurement noise the covariance of one sample.
     kind: "ekf" corrects the last state; "mhe" the last `horizon` states together, again linearised where they are.
-    every: the sampling interval. horizon: how many moments are remembered, for "mhe" and for late measurements. simulate_options: those of `dd.simulate`.
+    every: the sampling interval. horizon: how many moments are remembered, for "mhe" and for late measurements.
+    simulate_options: those of `dd.simulate`.
 
     Example
     -------

@@ -23,7 +23,9 @@ LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
 RTOL, ATOL = 1e-8, 1e-11
 # Weights of several outputs without a given noise are found from the residuals, in so many rounds at most.
 ROUNDS, SETTLED = 8, 1e-4
-POLISHING = 4
+# The search comes near, in relative changes of χ² and of the unknowns; Gauss–Newton steps then find the last digits.
+FOUND, NEAR = 1e-11, 1e-7
+POLISHING, POLISHED = 6, 1e-12
 
 
 def fit(
@@ -250,7 +252,7 @@ def _search(
     try:
         done = least_squares(
             residuals, theta, jac=lambda point: problem.both(point)[1], bounds=limits, x_scale="jac", method="trf",
-            loss=loss, ftol=1e-14, xtol=1e-11, gtol=1e-14, max_nfev=200 * len(theta),
+            loss=loss, ftol=FOUND, xtol=NEAR, gtol=1e-14, max_nfev=200 * len(theta),
         )  # fmt: skip
     except KeyboardInterrupt:
         return best, SearchEnd(False, "interrupted by the user", 0)
@@ -270,4 +272,6 @@ def _polished(problem: WeightedResiduals, theta: np.ndarray, limits: tuple[np.nd
         if rank < len(theta) or not inside or not size < min(0.5 * before, 1e-3):
             break
         theta, before = moved, size
+        if size < POLISHED:
+            break
     return theta

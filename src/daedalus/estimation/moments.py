@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ def gone_through(
     """The moments with what is foreseen from the first one on, and the state and covariance after the last."""
     found = [moments[0]]
     x, P = corrected(model, moments[0], before, noise)
-    for last, moment in zip(moments, moments[1:]):
+    for last, moment in pairwise(moments):
         x, P = model.carried(last.time, moment.time - last.time, x, P, last.inputs, density)
         found.append(moment._replace(foreseen=x, covariance=P))
         x, P = corrected(model, found[-1], last.inputs, noise)

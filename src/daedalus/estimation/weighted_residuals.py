@@ -6,11 +6,15 @@ r_k = (y(t_k; θ) − y_k) / σ      ∂r_k/∂θ = ∂y/∂θ / σ by the varia
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from daedalus.differentiation.case import Case
+from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.forward_run import differentiate
+from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import DaedalusError, InconsistentStartError
@@ -48,16 +52,47 @@ class WeightedResiduals:
     parameters: Mapping[str, object]
     options: Mapping[str, Any]
     _last: tuple[bytes, list[dict[str, tuple[np.ndarray, np.ndarray]]]] | None = field(default=None, init=False)
+    _weighted: tuple[dict[str, float], tuple[np.ndarray, np.ndarray]] | None = field(default=None, init=False)
+    _begun: dict[int, tuple[Case, Directions]] = field(default_factory=dict, init=False)
 
     def curves(self, theta: np.ndarray) -> list[dict[str, tuple[np.ndarray, np.ndarray]]]:
         """For each experiment and measured name: values (times, elements) and slopes (times, elements, unknowns)."""
         key = theta.tobytes()
         if self._last is None or self._last[0] != key:
             self._last = key, [self._run(k, one, theta) for k, one in enumerate(self.experiments)]
+            self._weighted = None
         return self._last[1]
 
     def _run(self, number: int, one: Experiment, theta: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         own = [(k, u) for k, u in enumerate(self.unknowns) if u.experiment in (None, number)]
+        sens = self._again(number, own, theta) or self._anew(number, one, own, theta)
+        samples, labels = sens.at(one.times), sens.labels
+        places = [labels.index(u.name) for _, u in own]
+        found = {}
+        for name in one.measured:
+            values, slopes = _followed(samples, name)
+            if len(own) == len(self.unknowns) and places == list(range(slopes.shape[2])):
+                found[name] = values, slopes
+                continue
+            whole = np.zeros((*values.shape, len(self.unknowns)))
+            whole[:, :, [k for k, _ in own]] = slopes[:, :, places]
+            found[name] = values, whole
+        return found
+
+    def _again(self, number: int, own: Sequence[tuple[int, FreeValue]], theta: np.ndarray) -> Sensitivities | None:
+        """The run of an experiment with other numbers; None where the start has to be found anew."""
+        begun = self._begun.get(number)
+        if begun is None:
+            return None
+        case, directions = begun
+        x0, p = np.array(case.x0), np.array(case.p)
+        for k, u in own:
+            (p if u.letter == "p" else x0)[case.system.place(u.name).positions[0]] = theta[k]
+        return Sensitivities(*differentiate(replace(case, x0=x0, p=p), 1, directions, "variational"))
+
+    def _anew(
+        self, number: int, one: Experiment, own: Sequence[tuple[int, FreeValue]], theta: np.ndarray
+    ) -> Sensitivities:
         start = {**self.start, **{u.name: float(theta[k]) for k, u in own if u.letter == "x"}}
         parameters = {**self.parameters, **{u.name: float(theta[k]) for k, u in own if u.letter == "p"}}
         span, names = (float(one.times[0]), float(one.times[-1])), [u.name for _, u in own]
@@ -71,20 +106,24 @@ class WeightedResiduals:
                 self.model, start, free=free, parameters=parameters, inputs=options["inputs"] or None, time=span[0]
             )
             sens = sensitivities(self.model, span, wrt=names, start=moved, parameters=parameters, **options)
-        samples, labels = sens.at(one.times), sens.labels
-        places = [labels.index(name) for name in names]
-        found = {}
-        for name in one.measured:
-            values, slopes = _followed(samples, name)
-            whole = np.zeros((*values.shape, len(self.unknowns)))
-            whole[:, :, [k for k, _ in own]] = slopes[:, :, places]
-            found[name] = values, whole
-        return found
+        case = sens._case
+        # Only where any start is a start, and nothing is decided by its values, do other numbers make the same run.
+        if case.has_formulas and not case.system.constrains_start and not case.system.events:
+            self._begun[number] = case, sens._directions
+        return sens
 
     def both(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """r (samples + priors,) and ∂r/∂θ (samples + priors, unknowns)."""
+        every = self.curves(theta)
+        if self._weighted is None or self._weighted[0] != self.sigma:
+            self._weighted = dict(self.sigma), self._stacked(theta, every)
+        return self._weighted[1]
+
+    def _stacked(
+        self, theta: np.ndarray, every: Sequence[Mapping[str, tuple[np.ndarray, np.ndarray]]]
+    ) -> tuple[np.ndarray, np.ndarray]:
         residuals, slopes = [], []
-        for one, curves in zip(self.experiments, self.curves(theta)):
+        for one, curves in zip(self.experiments, every):
             for name, data in one.measured.items():
                 seen = np.isfinite(data)
                 values, derivative = curves[name]
