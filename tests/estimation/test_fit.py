@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.estimation.residual_tests import judged_as_noise
 
 
 def decay() -> dd.Model:
@@ -113,6 +114,67 @@ def test_estimates_lie_within_their_intervals_at_the_stated_rate():
     assert abs(inside - 180) < 3 * np.sqrt(200 * 0.9 * 0.1)
 
 
+def test_progress_is_told():
+    data, told = {"time": TIMES, "x": np.exp(-0.7 * TIMES)}, []
+    fit = dd.fit(decay(), data, free="k", inputs={"u": 0.0}, progress=lambda runs, least: told.append((runs, least)))
+    assert [runs for runs, _ in told] == list(range(1, len(told) + 1))
+    assert told[0][1] > told[-1][1] == pytest.approx(0.0, abs=1e-12)
+    assert fit.success
+
+
+@pytest.mark.parametrize("starts", [1, 3])
+def test_an_interrupt_returns_the_best_so_far(starts):
+    data = {"time": TIMES, "x": np.exp(-0.7 * TIMES)}
+
+    def impatient(runs, least):
+        if runs == 3:
+            raise KeyboardInterrupt
+
+    fit = dd.fit(decay(), data, free="k", inputs={"u": 0.0}, noise=0.01, starts=starts, progress=impatient)
+    assert (fit.success, fit.message, fit.evaluations) == (False, "interrupted by the user", 3)
+    assert abs(fit["k"] - 0.7) < 0.1 < 0.3
+    assert "(interrupted by the user)" in repr(fit)
+
+
+def test_residuals_of_the_right_model_look_like_noise_and_those_of_a_wrong_one_do_not():
+    random, times = np.random.default_rng(4), np.linspace(0, 3, 200)
+    noise = 0.02 * random.normal(size=200)
+    right = dd.fit(decay(), {"time": times, "x": np.exp(-0.7 * times) + noise}, free="k", inputs={"u": 0.0})
+    tests = right.residual_tests["x"]
+    assert min(tests.runs, tests.whiteness, tests.normality) > 0.01
+    assert tests.doubts == ()
+    assert "no noise" not in repr(right)
+    swinging = np.exp(-0.7 * times) + 0.05 * np.sin(4 * times) + noise
+    wrong = dd.fit(decay(), {"time": times, "x": swinging}, free="k", inputs={"u": 0.0})
+    assert wrong.residual_tests["x"].doubts[:2] == (
+        "they keep one sign too long or change it too often",
+        "neighbours are correlated",
+    )
+    assert "the residuals of x are no noise: they keep one sign too long" in repr(wrong)
+    tailed = np.exp(-0.7 * times) + 0.02 * random.standard_t(1.5, size=200)
+    assert "they are not normally distributed" in (
+        dd.fit(decay(), {"time": times, "x": tailed}, free="k", inputs={"u": 0.0}).residual_tests["x"].doubts
+    )
+
+
+def test_probabilities_of_noise_are_evenly_spread():
+    """Each test is conspicuous in five of a hundred draws of noise."""
+    random = np.random.default_rng(11)
+    found = np.array([list(vars(judged_as_noise([random.normal(size=120)])).values()) for _ in range(300)])
+    assert np.all(np.abs(np.mean(found < 0.05, axis=0) - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 300))
+
+
+def test_what_is_believed_counts_where_data_is_silent():
+    m = dd.Model("spring")
+    x, v = m.state("x", start=1.0), m.state("v", start=0.0)
+    k, mass = m.parameter("k", 4.0), m.parameter("mass", 1.0)
+    m.equation([m.der(x), mass * m.der(v)], [v, -k * x])
+    data = {"time": TIMES, "x": np.cos(2 * TIMES)}
+    fit = dd.fit(m, data, free=["k", "mass"], noise=1e-8, prior={"mass": (1.0, 0.2)})
+    assert fit.unidentifiable == []
+    assert fit.std["mass"] == pytest.approx(0.2, rel=1e-3)
+
+
 # -- published fits ----------------------------------------------------------------------------------------------------
 
 
@@ -131,23 +193,32 @@ def test_misra1a():
 
 
 def test_lanczos1():
-    """NIST StRD, https://www.itl.nist.gov/div898/strd/nls/data/lanczos1.shtml: three decays, written to 13 digits."""
-    amounts, rates = np.array([0.0951, 0.8607, 1.5576]), np.array([1.0, 3.0, 5.0])
-    x = 0.05 * np.arange(24)
+    """NIST StRD, https://www.itl.nist.gov/div898/strd/nls/data/lanczos1.shtml, y = Σ bᵢ exp(−rᵢ x), start 2."""
+    y = [
+        2.513400000000, 2.044333373291, 1.668404436564, 1.366418021208, 1.123232487372, 9.268897180037e-1,
+        7.679338563728e-1, 6.388775523106e-1, 5.337835317402e-1, 4.479363617347e-1, 3.775847884350e-1,
+        3.197393199326e-1, 2.720130773746e-1, 2.324965529032e-1, 1.996589546065e-1, 1.722704126914e-1,
+        1.493405660168e-1, 1.300700206922e-1, 1.138119324644e-1, 1.000415587559e-1, 8.833209084540e-2,
+        7.833544019350e-2, 6.976693743449e-2, 6.239312536719e-2,
+    ]  # fmt: skip
     m = dd.Model("lanczos")
-    parts = m.state("parts", 3, start=[0.5, 0.7, 3.6])
-    rate = [m.parameter(f"r{k}", value) for k, value in enumerate((0.6, 2.2, 6.0))]
+    parts = m.state("parts", 3, start=[0.5, 3.6, 4.0])
+    rate = [m.parameter(f"r{k}", value) for k, value in enumerate((0.7, 4.2, 6.3))]
     m.equation(m.der(parts), -ca.vertcat(*rate) * parts)
     m.output("y", ca.sum1(parts))
-    data = np.round(np.exp(-np.outer(x, rates)) @ amounts, 12)
-    fit = dd.fit(m, {"time": x, "y": data}, free=["r0", "r1", "r2", "parts"], rtol=1e-12, atol=1e-14, starts=1)
+    data = {"time": 0.05 * np.arange(24), "y": y}
+    fit = dd.fit(m, data, free=["r0", "r1", "r2", "parts"], rtol=1e-13, atol=1e-15)
     order = np.argsort([fit[f"r{k}"] for k in range(3)])
-    np.testing.assert_allclose(np.array([fit[f"r{k}"] for k in range(3)])[order], rates, rtol=1e-5)
-    np.testing.assert_allclose(np.array([fit[f"parts[{k}]"] for k in range(3)])[order], amounts, rtol=1e-4)
+    rates, amounts = (np.array([fit[name.format(k)] for k in range(3)])[order] for name in ("r{}", "parts[{}]"))
+    np.testing.assert_allclose(rates, [1.0000000001, 3.0000000002, 5.0000000001], rtol=1e-8)
+    np.testing.assert_allclose(amounts, [9.5100000027e-2, 8.6070000013e-1, 1.5575999998], rtol=1e-8)
 
 
 def test_alpha_pinene():
-    """Box, Hunter, MacGregor, Erjavec 1973; sum of squares of COPS 3.0 (Dolan, Moré, Munson 2004), problem 9."""
+    """Box, Hunter, MacGregor, Erjavec 1973; data as in MINPACK-2 and COPS 3.1 (Dolan, Moré, Munson 2004).
+
+    Published coefficients have four or five digits; with them the sum of squares is 19.872393.
+    """
     times = [0.0, 1230.0, 3060.0, 4920.0, 7800.0, 10680.0, 15030.0, 22620.0, 36420.0]
     shares = np.array(
         [
@@ -173,8 +244,8 @@ def test_alpha_pinene():
         ),
     )  # fmt: skip
     fit = dd.fit(m, {"time": times, "y": shares}, free=[f"p{k}" for k in range(1, 6)], noise=1.0)
-    assert fit.chi_squared == pytest.approx(19.8722, abs=1e-3)
-    np.testing.assert_allclose(list(fit.values()), [5.9259e-5, 2.9634e-5, 2.0473e-5, 2.7449e-4, 3.9980e-5], rtol=2e-3)
+    assert 19.871 < fit.chi_squared < 19.872393
+    np.testing.assert_allclose(list(fit.values()), [5.9256e-5, 2.9632e-5, 2.0450e-5, 2.7473e-4, 4.0073e-5], rtol=3e-3)
 
 
 # -- wrong data --------------------------------------------------------------------------------------------------------

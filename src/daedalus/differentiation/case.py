@@ -68,6 +68,7 @@ class Case:
     nominal: NominalRun | None = None  # how a model is run in which something is assigned at instants
     foreseen: Foreseen | None = None  # what happens in it when
     passed: int = 0  # how many instants lie behind the start
+    save_at: np.ndarray | None = None  # the times at which a run without events is recorded; its steps if None
 
     @cached_property
     def given(self) -> np.ndarray:

@@ -5,14 +5,15 @@ min over θ of Σ ((y(t_k; θ) − y_k) / σ_k)² + Σ ((θ_i − μ_i) / s_i)²
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.estimation.experiments import Experiment, read_experiments
-from daedalus.estimation.fit_result import Fit, SearchEnd
+from daedalus.estimation.fit_result import Fit
+from daedalus.estimation.search import Search, SearchProgress
 from daedalus.estimation.weighted_residuals import FreeValue, WeightedResiduals
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
@@ -23,9 +24,6 @@ LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
 RTOL, ATOL = 1e-8, 1e-11
 # Weights of several outputs without a given noise are found from the residuals, in so many rounds at most.
 ROUNDS, SETTLED = 8, 1e-4
-# The search comes near, in relative changes of χ² and of the unknowns; Gauss–Newton steps then find the last digits.
-FOUND, NEAR = 1e-11, 1e-7
-POLISHING, POLISHED = 6, 1e-12
 
 
 def fit(
@@ -41,6 +39,7 @@ def fit(
     loss: str = "linear",
     starts: int = 1,
     seed: int = 0,
+    progress: bool | Callable[[int, float], None] | None = None,
     **simulate_options: Any,
 ) -> Fit:
     """Find the parameters and start values with which a model comes nearest to measurements.
@@ -60,6 +59,8 @@ def fit(
     hold: inputs between the samples, "linear" or "hold".
     loss: "linear" for least squares; "huber", "soft_l1", "cauchy", "arctan" let single wrong samples weigh less.
     starts: how many searches, from different places within the bounds (or within a factor of two); the best counts.
+    progress: a bar with the runs made and the least χ² so far (None: where somebody looks, after half a second), or a
+        function of these two.
     simulate_options: those of `dd.simulate`; rtol is 1e-8 unless given.
 
     Ctrl-C ends the search and returns the best so far. Raises an InputError for data that cannot be compared.
@@ -92,12 +93,14 @@ def fit(
     limits = _limits(unknowns, bounds)
     theta = np.clip(theta, *limits)
     problem.both(theta)  # what cannot be run at all is told by its own error
-    theta, end = _best_of(problem, theta, limits, loss, starts, seed)
+    search = Search(problem, limits, loss, SearchProgress(progress, system.name))
+    theta, end = search.best_of(theta, starts, seed)
     for _ in range(ROUNDS if estimated else 0):
         moved = _estimate_noise(problem, theta, estimated)
-        if moved < SETTLED or len(sigma) == 1:
+        if moved < SETTLED or len(sigma) == 1 or end.interrupted:
             break
-        theta, end = _search(problem, theta, limits, loss)
+        theta, end = search.from_here(theta)
+    search.progress.close()
     return Fit(problem, theta, limits, estimated, end)
 
 
@@ -207,71 +210,3 @@ def _limits(
         if not low[k] < high[k]:
             raise InputError(f"The bounds of {unknown.name} leave nothing.", f"got ({lower}, {upper})")
     return low, high
-
-
-def _best_of(
-    problem: WeightedResiduals,
-    theta: np.ndarray,
-    limits: tuple[np.ndarray, np.ndarray],
-    loss: str,
-    starts: int,
-    seed: int,
-) -> tuple[np.ndarray, SearchEnd]:
-    """The best of several searches; the first begins at theta."""
-    found, end = _search(problem, theta, limits, loss)
-    random = np.random.default_rng(seed)
-    for _ in range(starts - 1):
-        share = random.uniform(size=len(theta))
-        bounded = np.isfinite(limits[0]) & np.isfinite(limits[1])
-        inside = np.where(bounded, limits[0], 0.0) + share * np.where(bounded, limits[1] - limits[0], 0.0)
-        begin = np.clip(np.where(bounded, inside, theta * 2.0 ** (2 * share - 1)), *limits)
-        if not np.all(np.isfinite(problem.value(begin))):
-            continue
-        other, other_end = _search(problem, begin, limits, loss)
-        if np.sum(problem.value(other) ** 2) < np.sum(problem.value(found) ** 2):
-            found, end = other, other_end
-    return found, end
-
-
-def _search(
-    problem: WeightedResiduals, theta: np.ndarray, limits: tuple[np.ndarray, np.ndarray], loss: str
-) -> tuple[np.ndarray, SearchEnd]:
-    """One search from theta; an interrupt ends it with the best so far."""
-    from scipy.optimize import least_squares
-
-    best, least = theta, np.inf
-
-    def residuals(point: np.ndarray) -> np.ndarray:
-        nonlocal best, least
-        found = problem.value(point)
-        cost = float(np.sum(found**2))
-        if cost < least:
-            best, least = np.array(point), cost
-        return found
-
-    try:
-        done = least_squares(
-            residuals, theta, jac=lambda point: problem.both(point)[1], bounds=limits, x_scale="jac", method="trf",
-            loss=loss, ftol=FOUND, xtol=NEAR, gtol=1e-14, max_nfev=200 * len(theta),
-        )  # fmt: skip
-    except KeyboardInterrupt:
-        return best, SearchEnd(False, "interrupted by the user", 0)
-    theta = _polished(problem, done.x, limits) if loss == "linear" and done.status > 0 else done.x
-    return theta, SearchEnd(bool(done.status > 0), str(done.message), int(done.nfev))
-
-
-def _polished(problem: WeightedResiduals, theta: np.ndarray, limits: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """The last digits: Gauss–Newton steps while they get shorter; where a bound or a blind direction is met, none."""
-    before = np.inf
-    for _ in range(POLISHING):
-        residuals, slopes = problem.both(theta)
-        step, _, rank, _ = np.linalg.lstsq(slopes, -residuals)
-        size = float(np.linalg.norm(step / np.where(theta == 0, 1.0, theta)))
-        moved = theta + step
-        inside = np.all(moved > limits[0]) and np.all(moved < limits[1])
-        if rank < len(theta) or not inside or not size < min(0.5 * before, 1e-3):
-            break
-        theta, before = moved, size
-        if size < POLISHED:
-            break
-    return theta

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,9 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.estimation.profile import profile_interval
-from daedalus.estimation.unseen_directions import BLIND, SHARE, Unseen, unseen_directions
+from daedalus.estimation.residual_tests import ResidualTests, judged_as_noise
+from daedalus.estimation.search import SearchEnd
+from daedalus.estimation.unseen_directions import SHARE, Unseen, seen_directions, unseen_directions
 from daedalus.estimation.weighted_residuals import WeightedResiduals
 from daedalus.model.model import Model
 from daedalus.model.reopened import as_model
@@ -22,21 +24,12 @@ if TYPE_CHECKING:
 WAYS = ("linear", "profile")
 
 
-@dataclass(frozen=True)
-class SearchEnd:
-    """How the search for the least squares ended."""
-
-    success: bool
-    message: str
-    evaluations: int
-
-
 class Fit(Mapping[str, float]):
     """The values that fit the data best; `dd.fit` gives it.
 
     `fit["L"]` is a value, `fit.std["L"]` its standard deviation. Attributes: `std`, `covariance`, `correlation`,
-    `unidentifiable`, `residuals`, `noise` (given or estimated), `chi_squared`, `degrees_of_freedom`, `probability`,
-    `model`, `success`, `message`, `evaluations`.
+    `unidentifiable`, `residuals`, `residual_tests`, `noise` (given or estimated), `chi_squared`,
+    `degrees_of_freedom`, `probability`, `model`, `success`, `message`, `evaluations`.
 
     Example
     -------
@@ -102,16 +95,13 @@ class Fit(Mapping[str, float]):
     @cached_property
     def unidentifiable(self) -> list[Unseen]:
         """Directions of the unknowns that change nothing that is measured, each with a sentence as its text."""
-        return unseen_directions(self._linear[1], self._theta, self.labels)
+        return unseen_directions(self._linear[1], self._theta, self.labels, self._problem.priors)
 
     @cached_property
     def _covariance(self) -> np.ndarray:
         """(JᵀJ)⁻¹; infinite on the diagonal for what data says nothing about."""
-        sizes = np.where(self._theta == 0, 1.0, np.abs(self._theta))
-        _, singular, rows = np.linalg.svd(self._linear[1] * sizes)
-        padded = np.concatenate([singular, np.zeros(len(sizes) - len(singular))])
-        seen = padded > BLIND * max(padded[0], 1e-300)
-        part = rows[seen] / padded[seen][:, None]
+        sizes, rows, singular, seen = seen_directions(self._linear[1], self._theta, self._problem.priors)
+        part = rows[seen] / singular[seen][:, None]
         covariance = (part.T @ part) * sizes[:, None] * sizes[None, :]
         for row in rows[~seen]:
             blind = np.flatnonzero(np.abs(row) > SHARE * np.abs(row).max())
@@ -178,6 +168,15 @@ class Fit(Mapping[str, float]):
             found.append({name: row[:, 0] if row.shape[1] == 1 else row for name, row in rows.items()})
         return found
 
+    @cached_property
+    def residual_tests(self) -> dict[str, ResidualTests]:
+        """For each measured name, whether its residuals look like noise: runs, whiteness, normality."""
+        series: dict[str, list[np.ndarray]] = {name: [] for name in self.noise}
+        for rows in self.residuals:
+            for name, values in rows.items():
+                series[name] += list(np.atleast_2d(values.T))
+        return {name: judged_as_noise(parts) for name, parts in series.items()}
+
     @property
     def probability(self) -> float:
         """How often noise alone makes χ² as large as this; near zero the model or the noise is wrong. NaN where the
@@ -210,8 +209,19 @@ class Fit(Mapping[str, float]):
 
         return plot_fit(self, ax)
 
+    def plot_residuals(self, ax: Any = None) -> Any:
+        """Draw residuals in standard deviations over time, and their quantiles beside those of normal noise."""
+        from daedalus.display.fit_plot import plot_residuals
+
+        return plot_residuals(self, ax)
+
     def __repr__(self) -> str:
         rows = [f"  {name} = {self[name]:.6g} ± {self.std[name]:.2g}" for name in self.labels]
         head = f"Fit: χ² = {self.chi_squared:.4g} with {self.degrees_of_freedom} degrees of freedom"
         told = [f"  {direction}" for direction in self.unidentifiable]
-        return "\n".join([head if self.success else f"{head} ({self.message})", *rows, *told])
+        doubts = [
+            f"  the residuals of {name} are no noise: {', '.join(tests.doubts)}"
+            for name, tests in self.residual_tests.items()
+            if tests.doubts
+        ]
+        return "\n".join([head if self.success else f"{head} ({self.message})", *rows, *told, *doubts])

@@ -9,6 +9,8 @@ import numpy as np
 
 # Sensitivities are as accurate as the run; below this share of the largest singular value nothing is known.
 BLIND = 1e-6
+# A belief with a spread of more than a thousand times the value says nothing.
+BELIEVED = 1e-3
 # Entries of a direction below this share of its largest belong to rounding.
 SHARE = 1e-3
 LARGEST_POWER = 4
@@ -29,13 +31,26 @@ class Unseen:
         return f"a combination of {', '.join(self.names)} changes nothing that is measured"
 
 
-def unseen_directions(slopes: np.ndarray, theta: np.ndarray, labels: Sequence[str]) -> list[Unseen]:
-    """The directions that data says nothing about, in relative changes of the unknowns."""
-    scaled = slopes * np.where(theta == 0, 1.0, np.abs(theta))
+def seen_directions(
+    slopes: np.ndarray, theta: np.ndarray, priors: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Sizes of the unknowns, directions of relative changes (rows), how much each is seen, and whether it is at all.
+
+    The last `priors` rows of the slopes are beliefs: they are exact, however little they say.
+    """
+    sizes = np.where(theta == 0, 1.0, np.abs(theta))
+    scaled = slopes * sizes
     singular, rows = np.linalg.svd(scaled)[1:]
     padded = np.concatenate([singular, np.zeros(len(theta) - len(singular))])
+    believed = np.linalg.norm(scaled[len(scaled) - priors :] @ rows.T, axis=0)
+    return sizes, rows, padded, (padded > BLIND * max(padded[0], 1e-300)) | (believed > BELIEVED)
+
+
+def unseen_directions(slopes: np.ndarray, theta: np.ndarray, labels: Sequence[str], priors: int = 0) -> list[Unseen]:
+    """The directions that data says nothing about, in relative changes of the unknowns."""
+    _, rows, _, seen = seen_directions(slopes, theta, priors)
     found = []
-    for row in rows[padded <= BLIND * max(padded[0], 1e-300)]:
+    for row in rows[~seen]:
         signed = row * np.where(theta < 0, -1.0, 1.0)
         own = np.flatnonzero(np.abs(signed) > SHARE * np.abs(signed).max()).tolist()
         found.append(Unseen(tuple(labels[k] for k in own), tuple(float(signed[k]) for k in own)))

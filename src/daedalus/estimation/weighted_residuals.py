@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.differentiation.case import Case
-from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.case import Case, read_case
+from daedalus.differentiation.directions import Directions, read_directions
 from daedalus.differentiation.forward_run import differentiate
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
-from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import DaedalusError, InconsistentStartError
 from daedalus.estimation.experiments import Experiment
 from daedalus.initialisation.initialise import initialise
@@ -88,29 +87,30 @@ class WeightedResiduals:
         x0, p = np.array(case.x0), np.array(case.p)
         for k, u in own:
             (p if u.letter == "p" else x0)[case.system.place(u.name).positions[0]] = theta[k]
-        return Sensitivities(*differentiate(replace(case, x0=x0, p=p), 1, directions, "variational"))
+        return _differentiated(replace(case, x0=x0, p=p), directions)
 
     def _anew(
         self, number: int, one: Experiment, own: Sequence[tuple[int, FreeValue]], theta: np.ndarray
     ) -> Sensitivities:
         start = {**self.start, **{u.name: float(theta[k]) for k, u in own if u.letter == "x"}}
         parameters = {**self.parameters, **{u.name: float(theta[k]) for k, u in own if u.letter == "p"}}
-        span, names = (float(one.times[0]), float(one.times[-1])), [u.name for _, u in own]
-        options = {**self.options, "inputs": {**self.options.get("inputs", {}), **one.inputs}}
+        span = float(one.times[0]), float(one.times[-1])
+        options = {**self.options, "inputs": {**self.options.get("inputs", {}), **one.inputs}, "parameters": parameters}
         try:
-            sens = sensitivities(self.model, span, wrt=names, start=start or None, parameters=parameters, **options)
+            case = read_case(self.model, span, {**options, "start": start or None})
         except InconsistentStartError:
             given = {u.name.split("[")[0] for _, u in own if u.letter == "x"}
             free = [v.name for v in self.system.of_kind("state") if v.name not in given]
             moved = initialise(
                 self.model, start, free=free, parameters=parameters, inputs=options["inputs"] or None, time=span[0]
             )
-            sens = sensitivities(self.model, span, wrt=names, start=moved, parameters=parameters, **options)
-        case = sens._case
+            case = read_case(self.model, span, {**options, "start": moved})
+        case = replace(case, save_at=one.times)
+        directions = read_directions(case.system, [u.name for _, u in own], 0)
         # Only where any start is a start, and nothing is decided by its values, do other numbers make the same run.
         if case.has_formulas and not case.system.constrains_start and not case.system.events:
-            self._begun[number] = case, sens._directions
-        return sens
+            self._begun[number] = case, directions
+        return _differentiated(case, directions)
 
     def both(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """r (samples + priors,) and ∂r/∂θ (samples + priors, unknowns)."""
@@ -142,8 +142,16 @@ class WeightedResiduals:
             return self.both(theta)[0]
         except DaedalusError:
             count = sum(one.samples for one in self.experiments)
-            priors = sum(u.label in self.prior or u.name in self.prior for u in self.unknowns)
-            return np.full(count + priors, np.inf)
+            return np.full(count + self.priors, np.inf)
+
+    @property
+    def priors(self) -> int:
+        """How many unknowns something is believed about; their residuals come last."""
+        return sum(u.label in self.prior or u.name in self.prior for u in self.unknowns)
+
+
+def _differentiated(case: Case, directions: Directions) -> Sensitivities:
+    return Sensitivities(*differentiate(case, 1, directions, "variational"))
 
 
 def _followed(samples: SensitivitySamples, name: str) -> tuple[np.ndarray, np.ndarray]:

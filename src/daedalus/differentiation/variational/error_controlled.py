@@ -31,6 +31,8 @@ def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) ->
     u, tables = core_inputs(case)
     if tables:
         call["tables"] = tables
+    if case.save_at is not None and not system.events:
+        call["save_at"] = case.save_at
     # Sensitivities jump with the states: what an event writes is not listed.
     for name in ("guards", "directions", "actions", "occurrences", "resets", "restart", "writes"):
         call.pop(name, None)

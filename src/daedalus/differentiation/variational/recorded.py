@@ -47,6 +47,8 @@ class Recorded:
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """y at times within the run, (times, size); at an event the later values."""
+        if not self.events and np.array_equal(times, self.t):
+            return self.y
         dense = self.dense
         if not len(dense.starts):
             return np.repeat(self.y[-1:], len(times), axis=0)
