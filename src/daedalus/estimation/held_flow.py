@@ -83,5 +83,5 @@ def held_flow(case: Case) -> HeldFlow | None:
     system = flowing_system(case.system)
     if system.events or system.labels["x"] != case.system.labels["x"]:
         return None
-    atol = case.atol if isinstance(case.atol, (int, float)) else float(np.min(case.settings.atol))
+    atol = case.atol if isinstance(case.atol, (int, float)) else float(np.min(case.settings.call["atol"]))
     return HeldFlow(system, case.p, is_implicit(case.settings.method), case.settings.rtol, float(atol))
