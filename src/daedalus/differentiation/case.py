@@ -208,7 +208,7 @@ class Case:
         settings = _settings(system, self.method, rtol, self.atol, self.limits, self.has_formulas)
         settings = replace(settings, method=self.settings.method, reason=self.settings.reason)
         guess = None if self.has_formulas else self.guess if guess is None else guess
-        return replace(self, system=system, settings=settings, t0=t, x0=np.array(x), guess=guess)
+        return replace(self, system=system, settings=settings, t0=t, x0=np.array(x), guess=guess, save_at=None)
 
     def behind_instant(self, t: float, row: np.ndarray) -> Case:
         """The same run behind its next instant, at a row (x, z, x'), with the same equations."""

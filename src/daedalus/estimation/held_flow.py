@@ -78,7 +78,7 @@ class HeldFlow:
 def held_flow(case: Case) -> HeldFlow | None:
     """The flow of a case, or None for runs that fixed steps cannot make: with events, tables, or without formulas."""
     drive = case.drive
-    if not case.has_formulas or drive.tables or drive.callbacks:
+    if not case.has_formulas or case.nominal is not None or drive.tables or drive.callbacks:
         return None
     system = flowing_system(case.system)
     if system.events or system.labels["x"] != case.system.labels["x"]:

@@ -105,10 +105,12 @@ class WeightedResiduals:
                 self.model, start, free=free, parameters=parameters, inputs=options["inputs"] or None, time=span[0]
             )
             case = read_case(self.model, span, {**options, "start": moved})
-        case = replace(case, save_at=one.times)
+        if case.nominal is None:
+            case = replace(case, save_at=one.times)
         directions = read_directions(case.system, [u.name for _, u in own], 0)
         # Only where any start is a start, and nothing is decided by its values, do other numbers make the same run.
-        if case.has_formulas and not case.system.constrains_start and not case.system.events:
+        free_start = case.has_formulas and not case.system.constrains_start
+        if free_start and not case.system.events and case.nominal is None:
             self._begun[number] = case, directions
         return _differentiated(case, directions)
 
