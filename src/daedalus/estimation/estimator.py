@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.estimation.moments import Moment, corrected, gone_through
+from daedalus.estimation.measured_moments import MeasuredMoment, corrected, gone_through
 from daedalus.estimation.moving_horizon import smoothed
 from daedalus.estimation.propagation import Propagation
 from daedalus.model.model import Model
@@ -76,7 +76,7 @@ class Estimator:
         self._density = _matrix(process_noise, len(states), states, "process_noise")
         self._noise = _matrix(measurement_noise, rows, names, "measurement_noise")
         self.state = self._model.start
-        self._moments: list[Moment] = []
+        self._moments: list[MeasuredMoment] = []
         self._before: np.ndarray | None = None  # the inputs before the first moment that is remembered
 
     def __call__(self, y: object, u: object = None, time: float | None = None) -> np.ndarray:
@@ -113,7 +113,7 @@ class Estimator:
             self.time = now
         elif time is not None:
             self.time = float(time)
-        moment = Moment(self.time, self.state, self.covariance, measured, held)
+        moment = MeasuredMoment(self.time, self.state, self.covariance, measured, held)
         moments.append(moment)
         if len(moments) > self._horizon:
             self._before = moments.pop(0).inputs

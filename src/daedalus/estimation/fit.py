@@ -13,7 +13,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.estimation.experiments import Experiment, read_experiments
 from daedalus.estimation.fit_result import Fit
-from daedalus.estimation.search import Search, SearchProgress
+from daedalus.estimation.least_squares_search import LeastSquaresSearch, SearchProgress
 from daedalus.estimation.weighted_residuals import FreeValue, WeightedResiduals
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
@@ -93,7 +93,7 @@ def fit(
     limits = _limits(unknowns, bounds)
     theta = np.clip(theta, *limits)
     problem.both(theta)  # what cannot be run at all is told by its own error
-    search = Search(problem, limits, loss, SearchProgress(progress, system.name))
+    search = LeastSquaresSearch(problem, limits, loss, SearchProgress(progress, system.name))
     theta, end = search.best_of(theta, starts, seed)
     for _ in range(ROUNDS if estimated else 0):
         moved = _estimate_noise(problem, theta, estimated)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.estimation.least_squares_search import SearchEnd
 from daedalus.estimation.profile import profile_interval
 from daedalus.estimation.residual_tests import ResidualTests, judged_as_noise
-from daedalus.estimation.search import SearchEnd
 from daedalus.estimation.unseen_directions import SHARE, Unseen, seen_directions, unseen_directions
 from daedalus.estimation.weighted_residuals import WeightedResiduals
 from daedalus.model.model import Model

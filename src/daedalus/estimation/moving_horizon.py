@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from daedalus.estimation.moments import Moment
+from daedalus.estimation.measured_moments import MeasuredMoment
 from daedalus.estimation.propagation import Propagation
 
 ROUNDS, SETTLED = 4, 1e-8
 
 
 def smoothed(
-    model: Propagation, nodes: Sequence[Moment], density: np.ndarray, noise: np.ndarray
+    model: Propagation, nodes: Sequence[MeasuredMoment], density: np.ndarray, noise: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The last state and its covariance, from all of the horizon."""
     points = [node.foreseen for node in nodes]
@@ -35,7 +35,7 @@ def smoothed(
 
 def _round(
     model: Propagation,
-    nodes: Sequence[Moment],
+    nodes: Sequence[MeasuredMoment],
     points: Sequence[np.ndarray],
     density: np.ndarray,
     noise: np.ndarray,

@@ -54,7 +54,7 @@ class SearchProgress:
 
 
 @dataclass(eq=False)
-class Search:
+class LeastSquaresSearch:
     """What is searched, within which limits, with which loss."""
 
     problem: WeightedResiduals

@@ -13,7 +13,7 @@ from daedalus.errors import InputError
 from daedalus.estimation.propagation import Propagation
 
 
-class Moment(NamedTuple):
+class MeasuredMoment(NamedTuple):
     """One moment: what was foreseen there, what was measured, and the inputs that hold from then on."""
 
     time: float
@@ -24,7 +24,7 @@ class Moment(NamedTuple):
 
 
 def corrected(
-    model: Propagation, moment: Moment, before: np.ndarray | None, noise: np.ndarray
+    model: Propagation, moment: MeasuredMoment, before: np.ndarray | None, noise: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The state and its covariance with the measurements of a moment taken in; missing ones say nothing."""
     t, x = moment.time, moment.foreseen
@@ -40,8 +40,12 @@ def corrected(
 
 
 def gone_through(
-    model: Propagation, moments: Sequence[Moment], before: np.ndarray | None, density: np.ndarray, noise: np.ndarray
-) -> tuple[list[Moment], np.ndarray, np.ndarray]:
+    model: Propagation,
+    moments: Sequence[MeasuredMoment],
+    before: np.ndarray | None,
+    density: np.ndarray,
+    noise: np.ndarray,
+) -> tuple[list[MeasuredMoment], np.ndarray, np.ndarray]:
     """The moments with what is foreseen from the first one on, and the state and covariance after the last."""
     found = [moments[0]]
     x, P = corrected(model, moments[0], before, noise)
