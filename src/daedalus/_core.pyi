@@ -464,6 +464,8 @@ class Plan:
         levels: Sequence[int] = ...,
         writes: Sequence[int] = ...,
         from_start: bool = False,
+        contacts: Any = None,
+        is_contact: Sequence[int] = ...,
     ) -> None: ...
     def run(
         self,

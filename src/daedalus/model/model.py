@@ -17,14 +17,14 @@ from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.notebook import Equation, WrittenEvent, new_symbol
 from daedalus.model.printing import WHOLE, expression_text
-from daedalus.model.switching.clocks import ClockDoor
+from daedalus.model.switching.contacts import ContactDoor
 from daedalus.model.system.formulas import expressions_of, formulas_of
 from daedalus.model.system.freeze import freeze
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 
-class Model(EquationDoor, ClockDoor, PartDoor):
+class Model(EquationDoor, ContactDoor, PartDoor):
     """A dynamic system 0 = F(t, x', x, z, u, p), written down piece by piece.
 
     Example

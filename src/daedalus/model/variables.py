@@ -21,6 +21,7 @@ from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.unit_labels import checked_unit, rate_unit
 
 KINDS = ("state", "algebraic", "input", "parameter", "discrete")
+CONTACTS = ("friction", "unilateral")
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,23 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Contact:
+    """A contact whose mode an event changes: the kind of its law, and the name of its force.
+
+    `name.mode` is its mode and `name.law` its equation. Outputs are `name.velocity` and `name.limit` of a friction,
+    `name.gap` and `name.restitution` of a unilateral constraint.
+    """
+
+    kind: str  # one of CONTACTS
+    name: str
+
+    @property
+    def is_friction(self) -> bool:
+        """Whether it is dry friction, and no unilateral constraint."""
+        return self.kind == "friction"
+
+
+@dataclass(frozen=True)
 class Manner:
     """What makes an event happen, beside its guard: which side of zero counts, the start, a schedule, Python code."""
 
@@ -101,6 +119,7 @@ class Manner:
     schedule: Schedule | None = None  # instead of a guard
     after: tuple[str, ...] = ()  # clocks whose new values it reads
     code: Code | None = None
+    contact: Contact | None = None  # whose modes and impulses are decided there
 
     def to_record(self) -> dict[str, Any]:
         """The manner as plain data; the code itself stays behind."""
@@ -109,16 +128,21 @@ class Manner:
             record["schedule"] = self.schedule.to_record()
         if self.code is not None:
             record["reads"], record["writes"] = list(self.code.reads), list(self.code.writes)
+        if self.contact is not None:
+            record["contact"], record["force"] = self.contact.kind, self.contact.name
         return record
 
     @staticmethod
     def from_record(record: PlainRecord) -> Manner:
         """The inverse of `to_record`, with every entry checked."""
-        record.only(("side", "at_start", "after", "schedule", "reads", "writes"))
+        record.only(("side", "at_start", "after", "schedule", "reads", "writes", "contact", "force"))
         schedule = Schedule.from_record(record.part("schedule")) if "schedule" in record else None
         code = Code(tuple(record.texts("reads")), tuple(record.texts("writes"))) if "reads" in record else None
+        contact = None
+        if "contact" in record:
+            contact = Contact(record.word("contact", CONTACTS), record.text("force"))
         side = record.integer("side", 0, 3)
-        return Manner(side, record.flag("at_start"), schedule, tuple(record.texts("after")), code)
+        return Manner(side, record.flag("at_start"), schedule, tuple(record.texts("after")), code, contact)
 
     def prefixed(self, prefix: str) -> Manner:
         """The same inside another model, where names have a prefix."""
@@ -126,7 +150,8 @@ class Manner:
         if code is not None and prefix:
             reads, writes = (tuple(prefix + name for name in names) for names in (code.reads, code.writes))
             code = replace(code, reads=reads, writes=writes)
-        return replace(self, after=tuple(prefix + name for name in self.after), code=code)
+        contact = None if self.contact is None else replace(self.contact, name=prefix + self.contact.name)
+        return replace(self, after=tuple(prefix + name for name in self.after), code=code, contact=contact)
 
 
 PLAIN = Manner()

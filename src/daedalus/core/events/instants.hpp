@@ -17,6 +17,7 @@
 #include <limits>
 
 #include "events/consistent_restart.hpp"
+#include "events/contacts.hpp"
 #include "events/guards.hpp"
 #include "events/modes.hpp"
 #include "methods/step_control.hpp"
@@ -76,7 +77,7 @@ inline bool heads_on_line(Integration& s, const Root& root) noexcept {
     return s.last_step != 0 && rate * (root.rising ? 1 : -1) > 0;
 }
 
-inline bool chatters(Integration& s, bool turned) noexcept {
+inline bool chatters(Integration& s, const Happened& all) noexcept {
     Guards& guards = s.guards;
     const double interval = std::fabs(s.t - guards.last_time);
     guards.crowded = interval < crowd_interval * std::fabs(s.t1 - s.t0) ? guards.crowded + 1 : 0;
@@ -85,8 +86,9 @@ inline bool chatters(Integration& s, bool turned) noexcept {
         guards.shrinking = interval < guards.last_interval ? guards.shrinking + 1 : 0;
         guards.last_interval = interval;
     }
+    if (all.settled) guards.shrinking = 0;
     guards.last_time = s.t;
-    return guards.crowded >= (turned ? most_turns : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
+    return guards.crowded >= (all.turned ? most_turns : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
 }
 
 // Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
@@ -133,15 +135,6 @@ inline Status endless_instant(Integration& s) noexcept {
     s.culprit = {-1, Culprit::What::nothing, guards.root_count > 0 ? guards.roots[0].guard : -1};
     return Status::endless;
 }
-
-// What an instant has brought so far.
-struct Happened {
-    bool turned = false;    // modes of switches
-    bool moved = false;     // states
-    bool changed = false;   // discrete variables
-    bool restarts = false;  // what equations or guards read
-    bool terminal = false;
-};
 
 inline Status evaluate_resets(Integration& s) noexcept {
     Guards& guards = s.guards;
@@ -315,6 +308,8 @@ inline Status one_round(Integration& s, Happened& all) noexcept {
     const bool moved_before = all.moved;
     all.moved = false;
     if (const Status status = take_assignments(s, all); status != Status::going) return status;
+    if (const long long contact = guards.has_contacts ? fired_contact(guards) : -1; contact >= 0 || (guards.has_contacts && all.moved))
+        if (const Status status = settle_contacts(s, contact, all); status != Status::going) return status;
     const bool moved = all.moved;
     all.moved |= moved_before;
     copy(s.x, s.n, guards.new_values);
@@ -410,7 +405,7 @@ inline Status instant(Integration& s, Happened& all) noexcept {
 inline Status fire(Integration& s) noexcept {
     Happened all;
     if (const Status status = instant(s, all); status != Status::going) return status;
-    return chatters(s, all.turned) ? Status::chattering : Status::going;
+    return chatters(s, all) ? Status::chattering : Status::going;
 }
 
 // The entries of the agenda at the present moment: clocks become due, guards become roots.
@@ -469,6 +464,8 @@ inline Status happen_at_stop(Integration& s, bool inputs_jump, Happened& all) no
 inline Status happen_at_start(Integration& s, Happened& all) noexcept {
     Guards& guards = s.guards;
     guards.root_count = guards.early_count = 0;
+    if (guards.has_contacts)
+        if (const Status status = first_contacts(s, all); status != Status::going) return status;
     if (guards.count > 0) refresh_references(s);
     if (guards.count > 0) copy(guards.now, guards.count, guards.before);
     for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {

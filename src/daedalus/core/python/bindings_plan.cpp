@@ -217,6 +217,22 @@ void add_restart(nb::handle restart, Plan& plan) {
     plan.request.restart = &function;
 }
 
+// What decides the modes and impulses of contacts, and which guards of events are theirs.
+void add_contacts(nb::handle contacts, std::vector<unsigned char> is_contact, Plan& plan) {
+    if (contacts.is_none()) return;
+    Request& request = plan.request;
+    const auto events = static_cast<long long>(plan.directions.size()) - request.switches;
+    if (!request.resets || static_cast<long long>(is_contact.size()) != events)
+        refuse("contacts need resets, and is_contact one entry an event");
+    const Function& function = model_function(contacts, "contacts");
+    const std::vector<long long> expected{1, plan.row_size, plan.input_count, plan.parameter_count, 1 + events};
+    if (function.size_in != expected || function.size_out != std::vector<long long>{plan.row_size + request.discretes})
+        refuse("contacts must map (t, row, u, p, given) to a row and discrete variables");
+    plan.is_contact = std::move(is_contact);
+    plan.contacts = nb::borrow(contacts);
+    request.contacts = &function, request.is_contact = plan.is_contact;
+}
+
 void set_tolerances(nb::handle atol, double rtol, Plan& plan) {
     if (!(rtol >= 0) || std::isinf(rtol)) refuse("rtol must be a number, not negative");
     plan.atol.assign(static_cast<std::size_t>(plan.row_size), 1e-9);
@@ -250,7 +266,8 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
                nb::handle projection, nb::handle restart, long long switches, bool keep_steps, bool watch_stiffness,
                bool kinked, std::optional<long long> memory_limit, std::vector<long long> sides,
                std::vector<long long> at_start, long long discretes, std::vector<unsigned char> is_read,
-               std::vector<long long> levels, std::vector<unsigned char> writes, bool from_start) {
+               std::vector<long long> levels, std::vector<unsigned char> writes, bool from_start,
+               nb::handle contacts, std::vector<unsigned char> is_contact) {
     Plan& plan = *new (place) Plan;
     try {
         choose_model(model, plan);
@@ -268,6 +285,7 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
         add_guards(guards, resets, switches, plan);
         add_projection(projection, plan);
         add_restart(restart, plan);
+        add_contacts(contacts, std::move(is_contact), plan);
     } catch (...) {
         place->~Plan();
         throw;
@@ -280,14 +298,16 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     if (!nb::inst_ready(self)) return 0;
     const Plan* plan = nb::inst_ptr<Plan>(self);
     for (const nb::object* held :
-         {&plan->model, &plan->method, &plan->guards, &plan->resets, &plan->projection, &plan->restart})
+         {&plan->model, &plan->method, &plan->guards, &plan->resets, &plan->projection, &plan->restart,
+          &plan->contacts})
         Py_VISIT(held->ptr());
     return 0;
 }
 
 int clear(PyObject* self) {
     Plan* plan = nb::inst_ptr<Plan>(self);
-    plan->model = plan->method = plan->guards = plan->resets = plan->projection = plan->restart = nb::object();
+    plan->model = plan->method = plan->guards = plan->resets = plan->projection = plan->restart = plan->contacts =
+        nb::object();
     return 0;
 }
 
@@ -307,7 +327,7 @@ nb::class_<Plan> bind_plan(nb::module_& module) {
              "restart"_a = nb::none(), "switches"_a = 0, "keep_steps"_a = true, "watch_stiffness"_a = false,
              "kinked"_a = false, "memory_limit"_a = nb::none(), "sides"_a = nb::list(), "at_start"_a = nb::list(),
              "discretes"_a = 0, "is_read"_a = nb::list(), "levels"_a = nb::list(), "writes"_a = nb::list(),
-             "from_start"_a = false);
+             "from_start"_a = false, "contacts"_a = nb::none(), "is_contact"_a = nb::list());
 }
 
 }  // namespace daedalus

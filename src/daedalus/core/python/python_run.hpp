@@ -13,10 +13,10 @@ namespace daedalus {
 
 // Model, method, tolerances, limits and events, checked once; runs borrow from it and never change it.
 struct Plan {
-    nb::object model, method, guards, resets, projection, restart;
+    nb::object model, method, guards, resets, projection, restart, contacts;
     std::vector<double> atol;
     std::vector<long long> directions, actions, occurrences, sides, at_start, levels;
-    std::vector<unsigned char> writes, is_read;
+    std::vector<unsigned char> writes, is_read, is_contact;
     long long row_size = 0, input_count = 0, parameter_count = 0;
     Request request;  // span, start, inputs and parameters are of each run
 };

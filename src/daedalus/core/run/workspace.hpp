@@ -36,6 +36,7 @@ struct Request {
     const void* implicit_method = nullptr;
     int implicit_degree = 0;  // of its dense output
     const Function* restart = nullptr;
+    const Function* contacts = nullptr;
     // A linear model instead of rhs, and constraints that its matrix or that of another one keeps.
     const LinearModel* linear = nullptr;
     const ConstraintLevels* levels = nullptr;
@@ -61,7 +62,7 @@ struct Request {
     long long switches = 0;  // so many last guards turn modes, which are the last entries of p
     // Discrete variables lie before the modes; rows of the resets are those of events, then of clocks.
     long long discretes = 0, clocks = 0;
-    std::span<const unsigned char> writes, is_read;
+    std::span<const unsigned char> writes, is_read, is_contact;
     std::span<const long long> clock_levels;
     std::span<const SampledSource> calls;        // of the clocks
     bool from_start = false;
@@ -267,6 +268,13 @@ private:
             guards.restart = connect(own(restart_caller_, *request.restart, request), request);
             guards.restart.arg[4] = &guards.event;
         }
+        guards.has_contacts = request.contacts != nullptr;
+        if (request.contacts) {
+            guards.contacts = connect(own(contacts_caller_, *request.contacts, request), request);
+            guards.is_contact = request.is_contact.data();
+            contact_values_.resize(static_cast<std::size_t>(1 + guards.count + width));
+            guards.given = contact_values_.data(), guards.settled = guards.given + 1 + guards.count;
+        }
         if (request.linear) add_solution(request);
         Clocks& clocks = state_.clocks;
         clocks.count = request.clocks, clocks.levels = request.clock_levels.data();
@@ -329,9 +337,9 @@ private:
     }
 
     std::unique_ptr<Caller> matrix_caller_, keeper_caller_, level_callers_[4];
-    std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_, below_caller_;
+    std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_, contacts_caller_, below_caller_;
     std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_;
-    std::vector<double> stops_, own_parameters_;
+    std::vector<double> stops_, own_parameters_, contact_values_;
     std::vector<unsigned char> changes_, flags_;
     std::vector<long long> writer_, due_;
     std::vector<SampledCall> calls_;

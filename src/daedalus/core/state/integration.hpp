@@ -83,11 +83,14 @@ struct Clocks {
 
 // Guard functions and what is known about their signs.
 struct Guards {
-    Call values, resets, restart;
+    Call values, resets, restart, contacts;
     long long count = 0;
     bool has_resets = false;
     bool has_restart = false;  // what lies behind a reset is asked of the model: (t, row before, u, p, event) -> row
     double event = 0;          // the last argument of it
+    bool has_contacts = false;  // modes and impulses of contacts are asked of the model
+    const unsigned char* is_contact = nullptr;  // which guards of events are those of contacts
+    double *given = nullptr, *settled = nullptr;  // the last argument of it, and its answer
     // Functions of x' and z too, which a linear model solves for first.
     bool values_after_solve = false, resets_after_solve = false;
     const long long* directions = nullptr;   // -1 falling, +1 rising, 0 both, along the run

@@ -178,6 +178,7 @@ class Obstacle(StrEnum):
     OTHER_RANK = "another number of independent constraints"
     STANDSTILL = "no step"
     REFUSED_RESET = "a reset that is refused"
+    CONTACTS = "contacts that are not determined"
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.model.system.system import System
+from daedalus.simulation.contacts.contact_run import has_contacts
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
@@ -35,7 +36,7 @@ from daedalus.simulation.result.records_on_the_way import SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.settings import Settings
-from daedalus.simulation.run.stop_reason import refused_reset, sliding, stop_of
+from daedalus.simulation.run.stop_reason import refused_contacts, refused_reset, sliding, stop_of
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.start.vanishing_divisor import passages
 from daedalus.simulation.switching.agenda import agenda_of, order_of, still_there
@@ -195,11 +196,17 @@ def _standstill(t: float) -> Stop:
 
 
 def _refused(run: Any, settings: Settings, drive: Drive, p: np.ndarray) -> Stop | None:
-    """The end at an event whose reset is refused."""
-    if run.culprit_stage != "event" or settings.restart is None:
+    """The end at an event whose reset is refused, or at contacts that nothing lies behind."""
+    if run.culprit_stage != "event":
         return None
-    t, event = float(run.stop_time), int(run.culprit)
-    error = settings.restart.refusal(t, np.array(run.end), drive.at_time(t), p, event)
+    t, event, u = float(run.stop_time), int(run.culprit), drive.at_time(float(run.stop_time))
+    if settings.contacts is not None:
+        refusal = settings.contacts.refusal(t, np.array(run.end), u, p, event)
+        if refusal is not None:
+            return refused_contacts(t, refusal)
+    if settings.restart is None:
+        return None
+    error = settings.restart.refusal(t, np.array(run.end), u, p, event)
     return None if error is None else refused_reset(t, settings.events[event].name, error)
 
 
@@ -237,9 +244,12 @@ def explain(
 
 
 def _written_events(run: Any, system: System) -> tuple[tuple[int, float, np.ndarray, np.ndarray], ...]:
-    """The events of a core run under their places in the system."""
+    """The events of a core run under their places in the system; a contact that stays as it was is none."""
     events = run.events
     if not events:
         return ()
     order = order_of(system).all
-    return tuple((order[k], t, before, after) for k, t, before, after in events)
+    own = ((order[k], t, before, after) for k, t, before, after in events)
+    if not has_contacts(system):
+        return tuple(own)
+    return tuple(e for e in own if system.events[e[0]].manner.contact is None or not np.array_equal(e[2], e[3]))

@@ -18,6 +18,7 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
 from daedalus.reduction.switches import switches_of
+from daedalus.simulation.contacts.contact_run import Contacts, has_contacts
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
@@ -74,6 +75,7 @@ class Settings:
     choice: tuple[Sequence[int], Sequence[int]] = ((), ())
     # What lies behind resets where states depend on each other.
     restart: Restart | None = None
+    contacts: Contacts | None = None
 
     @cached_property
     def plan(self) -> _core.Plan:
@@ -172,6 +174,9 @@ def _checked(
     restart = Restart(plant, rtol) if restarts(system) else None
     if restart is not None:
         call["restart"] = restart.function(core_plant.system)
+    contacts = Contacts(plant) if has_contacts(system) else None
+    if contacts is not None:
+        call["contacts"], call["is_contact"] = contacts.function(core_plant.system), contacts.flags
     if isinstance(plant, ImplicitPlant):
         notes += caveats(plant, method)
         if switches_of(system) is not None:
@@ -183,7 +188,9 @@ def _checked(
     chosen = (core_method, choice.name, reason_of(method, choice.name, rtol, numbers["step"]))
     core = _core_model(core_plant, choice.name)
     ends = numbers["max_steps"], numbers["time_limit"]
-    return Settings(plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart)
+    return Settings(
+        plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts
+    )
 
 
 def _core_model(plant: Plant, method: str) -> Any:

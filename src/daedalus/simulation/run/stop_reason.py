@@ -10,6 +10,7 @@ import numpy as np
 from daedalus.initialisation.reset_refusals import RefusedReset
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
+from daedalus.simulation.contacts.refused_contacts import RefusedContacts
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
 
 # As in the core (step_control.hpp).
@@ -60,6 +61,12 @@ def refused_reset(t: float, event: str, error: RefusedReset) -> Stop:
         Ending.INCONSISTENT, t, what, tuple(error.facts), error.remedy, error.candidates, event=event,
         obstacle=Obstacle.REFUSED_RESET,
     )  # fmt: skip
+
+
+def refused_contacts(t: float, error: RefusedContacts) -> Stop:
+    """The end of a run at contacts whose modes or impulses the equations do not determine."""
+    what = f"{error.what[:1].lower()}{error.what[1:].rstrip('.')} at {time_text(t)}"
+    return Stop(Ending.INCONSISTENT, t, what, tuple(error.facts), error.remedy, error.names, obstacle=Obstacle.CONTACTS)
 
 
 def sliding(t: float, condition: str) -> Stop:

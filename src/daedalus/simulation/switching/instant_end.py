@@ -58,5 +58,6 @@ def held_at_start(
         PastAtStart(event.name, bool(event.manner.side))
         for event, value in zip(events, values)
         if event.name not in fired and not event.manner.at_start and not event.purpose.watches_constraints
+        if event.manner.contact is None
         if event.direction * value > 0 or (value == 0 and event.manner.side == 1)
     )

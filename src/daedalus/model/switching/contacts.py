@@ -1,0 +1,193 @@
+"""Contacts: dry friction that sticks and slides, and unilateral constraints that push and never pull.
+
+Both are a force with two laws and a mode, a discrete variable that says which of them holds. Dry friction f at a rate v
+has the modes -1, 0 and 1, the direction it slides in, and obeys (1 - s²) v' + s² f + s · kinetic = 0: it slides with
+f = -s · kinetic, or sticks with v' = 0. A unilateral constraint c >= 0 has the modes 0, free with λ = 0, and 1, closed
+with c'' = 0: m c'' + (1 - m) λ = 0. Each law is an equation of index 1 in every mode. Which modes hold together, and
+what an impact does, is decided by a run: see `daedalus.simulation.contacts`.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from daedalus.errors import ModelError
+from daedalus.model.expressions import column, elements
+from daedalus.model.mechanics.equations_of_motion import pulled_back, time_derivative
+from daedalus.model.names import check_name, with_article
+from daedalus.model.notebook import Equation, size_text
+from daedalus.model.switching.clocks import ClockDoor
+from daedalus.model.switching.contact_rates import with_rates_put_in
+from daedalus.model.variables import Contact, Manner, make_variable
+
+
+class ContactDoor(ClockDoor):
+    """Write dry friction and unilateral constraints."""
+
+    def friction(self, name: str, speed: object, kinetic: object, static: object = None) -> ca.SX:
+        """Declare a dry friction force that opposes a speed; returns it, to be put into the equations.
+
+        It slides at the level `kinetic`, f = -kinetic · sign(speed), and sticks at zero speed while it takes no more
+        than `static` to do so. Its power f · speed is never positive. `name` is the force along a run, `name.mode` is
+        -1 or 1 while it slides backwards or forwards and 0 while it sticks.
+
+        Parameters
+        ----------
+        speed: the relative velocity, an expression of states, their derivatives and time.
+        kinetic, static: levels of the force; numbers, or expressions, of a normal force for instance. Without `static`
+            both are equal.
+
+        Where several frictions stick at once, complementarity decides which of them slide. What has no answer, or more
+        than one, ends a run in words.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("block on a spring")
+        >>> x = m.state("x", start=1.0); v = m.state("v", start=0.0)
+        >>> f = m.friction("floor", v, kinetic=0.1)
+        >>> m.equation(m.der(x), v); m.equation(m.der(v), -x + f)
+        >>> tr = dd.simulate(m, 20.0)
+        >>> round(float(tr["x"][-1]), 9), float(tr["floor.mode"][-1])
+        (0.0, 0.0)
+        """
+        check_name(name, "friction")
+        rate = self._contact_scalar(speed, f"The speed of {name!r}")
+        levels = [self._level(name, "kinetic", kinetic)]
+        levels.append(levels[0] if static is None else self._level(name, "static", static))
+        self._check_levels(name, *levels)
+        self._check_moves(rate, f"The speed of {name!r}")
+        force, mode = self._contact_variables(name, 1.0)
+        change = self.der(rate)  # type: ignore[attr-defined]
+        self._equations[f"{name}.law"] = Equation(
+            f"{name}.law", (1 - mode**2) * change + mode**2 * force + mode * levels[0]
+        )
+        self._outputs[f"{name}.velocity"], self._outputs[f"{name}.limit"] = rate, levels[1]
+        guard = (1 - mode**2) * (levels[1] - ca.fabs(force)) + mode * rate
+        self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("friction", name)))
+        return force
+
+    def unilateral(self, name: str, gap: object, restitution: object = 0.0) -> ca.SX:
+        """Write a unilateral constraint c(q, t) >= 0; returns its multiplier λ >= 0, the variable of the same name.
+
+        With G = ∂c/∂q it exerts the generalised force +Gᵀλ on coordinates and bodies, as `m.constraint` does; in
+        equations that are written by hand λ is put in by hand. While the gap c is open λ is zero, while λ pushes it
+        stays closed. An approaching contact makes an impact: an impulse in the metric of the masses turns its rate ċ
+        into -restitution · ċ. Several contacts that are closed are treated one after the other, the one that approaches
+        fastest first and of equal ones the one written first, until none approaches; bounces that follow each other
+        ever faster come to rest. `name.mode` is 1 while the contact is closed and pushes.
+
+        Parameters
+        ----------
+        gap: an expression of positions and time; one contact for each call.
+        restitution: 0 for an impact without a bounce, 1 for one that loses no energy; a number or an expression.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("ball on a table")
+        >>> h = m.coordinate("h", start=1.0, rate=0.0)
+        >>> m.kinetic_energy(0.5 * m.rate(h) ** 2); m.potential_energy(9.81 * h)
+        >>> push = m.unilateral("table", h, restitution=0.5)
+        >>> tr = dd.simulate(m, 3.0)
+        >>> round(float(tr["h"][-1]), 9), round(float(tr["table"][-1]), 6)
+        (0.0, 9.81)
+        """
+        check_name(name, "unilateral constraint")
+        distance = self._contact_scalar(gap, f"Unilateral constraint {name!r}")
+        bounce = self._level(name, "restitution", restitution)
+        if bounce.is_constant() and not 0 <= float(bounce) <= 1:
+            raise ModelError(
+                f"The restitution of {name!r} is {float(bounce):g}.",
+                because="an impact keeps a share of the speed of approach, from none to all of it.",
+                remedy="restitution=0.5",
+            )
+        self._check_moves(distance, f"Unilateral constraint {name!r}")
+        self._check_positions(distance, f"Unilateral constraint {name!r}")  # type: ignore[attr-defined]
+        multiplier, mode = self._contact_variables(name, 0.0)
+        written = self._mechanics  # type: ignore[attr-defined]
+        rate = time_derivative(self, written, distance)
+        closing = time_derivative(self, written, rate)
+        self._equations[f"{name}.law"] = Equation(f"{name}.law", mode * closing + (1 - mode) * multiplier)
+        self._outputs[f"{name}.gap"], self._outputs[f"{name}.restitution"] = distance, bounce
+        guard = (1 - mode) * distance + mode * multiplier
+        self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("unilateral", name)))
+        self._push(distance, multiplier)
+        return multiplier
+
+    def _push(self, distance: ca.SX, multiplier: ca.SX) -> None:
+        """Let the multiplier act on coordinates and bodies, by virtual work."""
+        written = self._mechanics  # type: ignore[attr-defined]
+        for name in written.positions:
+            gradient = column(ca.gradient(distance, self._symbols[name]))
+            if not gradient.is_zero():
+                force = pulled_back(self, written, name, gradient * multiplier)
+                for k, entry in enumerate(elements(ca.densify(force))):
+                    self._add_force(name, k, entry)  # type: ignore[attr-defined]
+
+    def _contact_variables(self, name: str, mode: float) -> tuple[ca.SX, ca.SX]:
+        """The force of a contact, and its mode, which begins with a value in which nothing is held."""
+        for suffix, what in (("", "contact"), (".change", "event"), (".velocity", "output"), (".gap", "output")):
+            self._check_free(name + suffix, what)
+        force = self._declare(make_variable(name, "algebraic", ()))
+        return force, self._declare(make_variable(f"{name}.mode", "discrete", (), start=mode))
+
+    # -- checks ------------------------------------------------------------------------------------------------
+
+    def _contact_scalar(self, value: object, where: str) -> ca.SX:
+        expression = self._expression(value, where)
+        if not expression.is_scalar():
+            raise ModelError(
+                f"{where} is not a scalar.",
+                f"it is {size_text(expression)}",
+                because="each contact has a mode of its own.",
+                remedy="one call for each component",
+            )
+        return ca.SX(expression)
+
+    def _check_moves(self, expression: ca.SX, where: str) -> None:
+        """Refuse what no state enters."""
+        seen = self._check_symbols(expression, where)
+        for name, _, _ in seen:
+            kind = "time" if name == "t" else self._variables[name].kind
+            if kind in ("algebraic", "input", "discrete"):
+                raise ModelError(
+                    f"{where} contains {name}.",
+                    f"{name} is {with_article(kind)}",
+                    because="a contact that holds keeps the derivative at zero, and only states have derivatives.",
+                    remedy="an expression of states, coordinates, parameters and time",
+                )
+        if not any(name != "t" and self._variables[name].kind == "state" for name, _, _ in seen):
+            raise ModelError(
+                f"{where} contains no state.",
+                because="nothing that moves would be held.",
+                remedy="an expression of states or coordinates",
+            )
+
+    def _level(self, name: str, what: str, value: object) -> ca.SX:
+        where = f"The {what} level of {name!r}" if what != "restitution" else f"The restitution of {name!r}"
+        level = self._contact_scalar(value, where)
+        if level.is_constant() and not float(level) >= 0:
+            raise ModelError(
+                f"{where} is {float(level):g}.",
+                because="a friction opposes motion and an impact loses speed.",
+                remedy=f"{what}={abs(float(level)):g}",
+            )
+        return level
+
+    def _check_levels(self, name: str, kinetic: ca.SX, static: ca.SX) -> None:
+        if kinetic.is_constant() and static.is_constant() and float(static) < float(kinetic):
+            raise ModelError(
+                f"The friction {name!r} sticks at less than it slides at.",
+                f"static {float(static):g}, kinetic {float(kinetic):g}",
+                because="it would begin to slide and stop at once, without end.",
+                remedy=f"static={float(kinetic):g}, or more",
+            )
+
+    # -- what is written ---------------------------------------------------------------------------------------
+
+    def _all_equations(self) -> dict[str, Equation]:
+        """The equations; laws of contacts contain no second derivative that an equation gives in other words."""
+        equations = super()._all_equations()
+        laws = [f"{e.manner.contact.name}.law" for e in self._events.values() if e.manner.contact is not None]
+        return with_rates_put_in(self, equations, [law for law in laws if law in equations]) if laws else equations

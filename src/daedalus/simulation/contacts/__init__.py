@@ -1,0 +1,1 @@
+"""Contacts along a run: which frictions stick, which constraints push, what an impact does."""

@@ -1,0 +1,156 @@
+"""Which modes of contacts hold together: a complementarity problem between forces and the changes of rates.
+
+A friction at rest sticks, with a force within its limit, or slides, in the direction in which it is accelerated. A
+constraint that is closed pushes, with a force that is not negative, or opens, with an acceleration that is not.
+Modes are turned one after the other, the first that contradicts itself first, which ends for P-matrices (K. G. Murty,
+Opsearch 11, 1974); frictions whose limits depend on other forces may have none. Where it does not end all combinations
+are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from daedalus.initialisation.wording import listed
+from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, Undetermined
+from daedalus.simulation.contacts.refused_contacts import RefusedContacts
+
+# Shares of the forces and accelerations of the problem that are not told from zero.
+FORCE, ACCELERATION = 1e-9, 1e-7
+# More combinations than these are not looked at.
+MOST_COMBINATIONS = 2000
+
+
+def settled_modes(
+    laws: ContactLaws, place: ContactPlace, guess: np.ndarray, free: Sequence[int], stiffness: np.ndarray
+) -> tuple[np.ndarray, ContactMotion]:
+    """Modes that fit a place, and what follows from them.
+
+    guess: modes to begin with; free: contacts at rest, whose modes are to be found; stiffness: the acceleration that a
+    unit of its own force gives each contact.
+    """
+    modes, seen = guess.copy(), set()
+    while True:
+        motion = _motion(laws, place, modes)
+        wrong = next((k for k in free if _turned(laws, motion, modes, k, stiffness[k]) is not None), None)
+        if wrong is None:
+            _check_single(laws, place, modes, free, stiffness)
+            return _without_idle(laws, place, modes, motion, free, stiffness)
+        if tuple(modes) in seen:
+            break
+        seen.add(tuple(modes))
+        modes[wrong] = _turned(laws, motion, modes, wrong, stiffness[wrong])
+    found = _all_settled(laws, place, guess, free, stiffness)
+    if not found:
+        raise _none(laws, free)
+    return found[0]
+
+
+def _without_idle(
+    laws: ContactLaws,
+    place: ContactPlace,
+    modes: np.ndarray,
+    motion: ContactMotion,
+    free: Sequence[int],
+    stiffness: np.ndarray,
+) -> tuple[np.ndarray, ContactMotion]:
+    """The same with constraints open that are closed and push no more than rounding: their forces have no sign."""
+    largest = float(np.max(np.abs(motion.y[: laws.system.sizes["x"]]), initial=0.0))
+    idle = [
+        k for k in free
+        if not laws.is_friction[k] and modes[k] and motion.force[k] * stiffness[k] <= ACCELERATION * largest
+    ]  # fmt: skip
+    if not idle:
+        return modes, motion
+    opened = modes.copy()
+    opened[idle] = 0.0
+    after = _motion(laws, place, opened)
+    fits = all(_turned(laws, after, opened, k, stiffness[k]) is None for k in free if k not in idle)
+    fits = fits and all(after.change[k] >= -ACCELERATION * largest for k in idle)
+    return (opened, after) if fits else (modes, motion)
+
+
+def _motion(laws: ContactLaws, place: ContactPlace, modes: np.ndarray) -> ContactMotion:
+    try:
+        return laws.motion(place, modes)
+    except Undetermined:
+        raise _shared(laws, modes) from None
+
+
+def _turned(laws: ContactLaws, motion: ContactMotion, modes: np.ndarray, k: int, stiffness: float) -> float | None:
+    """The mode that a contact at rest turns to where its present one contradicts itself; None where it does not."""
+    force, change = motion.force[k], motion.change[k]
+    largest = float(np.max(np.abs(motion.force), initial=0.0))
+    slack = ACCELERATION * abs(stiffness) * max(largest, abs(motion.level[k]) if laws.is_friction[k] else 0.0)
+    if laws.is_friction[k]:
+        if modes[k] == 0:
+            return None if abs(force) <= motion.level[k] + FORCE * largest else float(-np.sign(force))
+        return None if modes[k] * change >= -slack else 0.0
+    if modes[k]:
+        return None if force >= -FORCE * largest else 0.0
+    return None if change >= -slack else 1.0
+
+
+def _all_settled(
+    laws: ContactLaws, place: ContactPlace, guess: np.ndarray, free: Sequence[int], stiffness: np.ndarray
+) -> list[tuple[np.ndarray, ContactMotion]]:
+    """All combinations of modes that fit a place."""
+    choices = [(0.0, 1.0, -1.0) if laws.is_friction[k] else (1.0, 0.0) for k in free]
+    if np.prod([len(choice) for choice in choices]) > MOST_COMBINATIONS:
+        raise _none(laws, free)
+    found = []
+    for chosen in product(*choices):
+        modes = guess.copy()
+        modes[list(free)] = chosen
+        try:
+            motion = laws.motion(place, modes)
+        except Undetermined:
+            continue
+        if all(_turned(laws, motion, modes, k, stiffness[k]) is None for k in free):
+            found.append((modes, motion))
+    return found
+
+
+def _check_single(
+    laws: ContactLaws, place: ContactPlace, modes: np.ndarray, free: Sequence[int], stiffness: np.ndarray
+) -> None:
+    """Refuse several answers with different accelerations, which frictions may have whose limits are forces."""
+    if not laws.limits_depend_on_forces or len(free) < 1 or 3 ** len(free) > MOST_COMBINATIONS // 20:
+        return
+    found = _all_settled(laws, place, modes, free, stiffness)
+    changes = [motion.change for _, motion in found]
+    size = max((float(np.max(np.abs(c), initial=0.0)) for c in changes), default=0.0)
+    if any(np.max(np.abs(c - changes[0])) > 1e-6 * size for c in changes):
+        names = listed([laws.names[k] for k in free])
+        raise RefusedContacts(
+            f"The contacts {names} may go on in more than one way.",
+            [f"{len(found)} combinations of modes fit the equations"],
+            because="where a normal force depends on the friction, forces and motion need not determine each other.",
+            remedy="a smaller coefficient of friction, or compliance in the contact",
+            names=tuple(laws.names[k] for k in free),
+        )
+
+
+def _none(laws: ContactLaws, free: Sequence[int]) -> RefusedContacts:
+    names = listed([laws.names[k] for k in free])
+    return RefusedContacts(
+        f"No modes of the contacts {names} fit together.",
+        ["whether they stick or slide, push or open, a force or an acceleration has the wrong sign"],
+        because="where a normal force depends on the friction, there may be no motion that obeys both.",
+        remedy="a smaller coefficient of friction, or compliance in the contact",
+        names=tuple(laws.names[k] for k in free),
+    )
+
+
+def _shared(laws: ContactLaws, modes: np.ndarray) -> RefusedContacts:
+    holding = [name for name, m, is_friction in zip(laws.names, modes, laws.is_friction) if (m == 0) == is_friction]
+    return RefusedContacts(
+        f"The forces of {listed(holding)} are not determined.",
+        ["they hold the same motion, and how they share its load is not said"],
+        because="a rigid contact has any force that the motion asks for.",
+        remedy="one contact in the place of those that hold the same thing, or compliance between them",
+        names=tuple(holding),
+    )

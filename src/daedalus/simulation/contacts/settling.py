@@ -1,0 +1,101 @@
+"""The contacts at one moment: impacts first, then bounces too short to count, then modes by complementarity."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, UnitImpulses
+from daedalus.simulation.contacts.impacts import impulses
+from daedalus.simulation.contacts.modes_by_complementarity import settled_modes
+
+# A rate below this, beside the largest number of the state, is zero; so is a gap.
+AT_REST = 1e-12
+# A friction that sticks may have been moved by errors of the steps, up to this.
+STUCK = 1e-7
+# A flight shorter than this part of the span is the end of bouncing: the contact comes to rest.
+SHORTEST_FLIGHT = 4e-9
+
+
+class Settled(NamedTuple):
+    """The state and the modes behind a moment."""
+
+    x: np.ndarray
+    modes: np.ndarray
+
+
+def settled(laws: ContactLaws, place: ContactPlace, fired: np.ndarray, span: float) -> Settled:
+    """The state and the modes behind a moment at which the guards of some contacts fired."""
+    modes = laws.modes_of(place)
+    motion = laws.motion(place, modes)
+    response = laws.response(place, motion.y)
+    rest = AT_REST * max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
+    closed = ~laws.is_friction & ((modes == 1) | (motion.gap <= rest) | fired.astype(bool))
+    restitution = np.where(laws.is_friction, 0.0, motion.level)
+    for _ in range(len(modes) + 1):
+        moved = impulses(laws, response, motion.rate, closed, restitution, rest)
+        found = _behind(laws, place, motion, response, moved, closed, fired, rest)
+        short = _too_short(found[1], found[2], closed, moved, span)
+        if not short.any():
+            break
+        restitution = np.where(short, 0.0, restitution)
+    place, after, modes = found
+    return _stopped(laws, place, after, modes, response, rest)
+
+
+def _behind(
+    laws: ContactLaws,
+    place: ContactPlace,
+    motion: ContactMotion,
+    response: UnitImpulses,
+    moved: np.ndarray,
+    closed: np.ndarray,
+    fired: np.ndarray,
+    rest: float,
+) -> tuple[ContactPlace, ContactMotion, np.ndarray]:
+    """Place, motion and modes behind impulses."""
+    before = laws.modes_of(place)
+    rates = motion.rate + response.rates @ moved
+    if moved.any():
+        place = place._replace(x=place.x + response.states @ moved)
+    allowed = rest + AT_REST * float(np.max(np.abs(motion.rate), initial=0.0))
+    # What fired has reached zero as well as a run tells, unless an impulse has moved it since.
+    at_zero = np.where(before == 0, allowed * STUCK / AT_REST, allowed)
+    at_zero = np.where(fired.astype(bool), np.maximum(at_zero, np.abs(motion.rate)), at_zero)
+    resting = np.where(laws.is_friction, np.abs(rates) <= at_zero, closed & (rates <= allowed))
+    guess = np.where(laws.is_friction, np.where(resting, 0.0, np.sign(rates)), np.where(resting, 1.0, 0.0))
+    slips = laws.is_friction & resting & fired.astype(bool) & (before == 0)
+    guess = np.where(slips, -np.sign(motion.force), guess)
+    opens = ~laws.is_friction & resting & fired.astype(bool) & (before == 1)
+    guess = np.where(opens, 0.0, guess)
+    free = np.flatnonzero(resting).tolist()
+    modes, after = settled_modes(laws, place, guess, free, np.diag(response.rates))
+    return place, after, modes
+
+
+def _too_short(
+    motion: ContactMotion, modes: np.ndarray, closed: np.ndarray, moved: np.ndarray, span: float
+) -> np.ndarray:
+    """Contacts that fly off and are back almost at once."""
+    falling = np.minimum(motion.change, 0.0)
+    flies = closed & (moved > 0) & (modes == 0) & (falling < 0) & (motion.rate > 0)
+    return flies & (2 * motion.rate < -falling * SHORTEST_FLIGHT * abs(span))
+
+
+def _stopped(
+    laws: ContactLaws,
+    place: ContactPlace,
+    motion: ContactMotion,
+    modes: np.ndarray,
+    response: UnitImpulses,
+    rest: float,
+) -> Settled:
+    """The state with the rates of all contacts that hold at zero, exactly, by impulses of rounding size."""
+    holds = np.where(laws.is_friction, modes == 0, modes == 1)
+    rates = motion.rate[holds]
+    if not np.any(rates):
+        return Settled(place.x, modes)
+    weight = response.rates[np.ix_(holds, holds)]
+    size = np.linalg.lstsq(weight, -rates, rcond=1e-12)[0]
+    return Settled(place.x + response.states[:, holds] @ size, modes)

@@ -1,0 +1,216 @@
+"""Dry friction that sticks and slides, against closed forms and independent computations."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+METHODS = ("auto", "tsit5", "rk4", "radau5", "radau9", "bdf", "rodas5p")
+
+
+def oscillator(kinetic: object = 0.03, static: object = None) -> dd.Model:
+    m = dd.Model("Coulomb oscillator")
+    x, v = m.state("x", start=1.0), m.state("v", start=0.0)
+    f = m.friction("floor", v, kinetic=kinetic, static=static)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -x + f)
+    return m
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_amplitude_falls_by_4f_over_k_a_period_and_stops_in_the_dead_zone(method: str) -> None:
+    step = {"step": 0.01} if method == "rk4" else {}
+    tr = dd.simulate(oscillator(), 60.0, method=method, rtol=1e-8, **step)
+    assert tr.success
+    turns = [float(event.before["x"]) for event in tr.events]
+    expected = [(-1) ** (k + 1) * (1 - 0.06 * (k + 1)) for k in range(16)] + [0.02]
+    assert np.allclose(turns, expected, atol=3e-6)
+    assert np.allclose([event.time for event in tr.events], np.pi * np.arange(1, 18), atol=1e-5)
+    assert tr["v"][-1] == 0.0
+    assert tr["floor.mode"][-1] == 0
+    assert abs(tr["x"][-1] - 0.02) < 3e-6
+    assert set(tr["floor.mode"].tolist()) == {-1.0, 0.0, 1.0}
+
+
+def test_what_does_not_reach_the_static_level_never_moves() -> None:
+    tr = dd.simulate(oscillator(0.5, 1.2), 5.0)
+    assert not tr.events
+    assert np.all(tr["x"] == 1.0)
+    assert np.all(tr["floor"] == 1.0)
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf"])
+def test_stick_slip_on_a_belt_has_the_period_of_the_closed_form(method: str) -> None:
+    m = dd.Model("belt")
+    speed, static, kinetic = 0.5, 2.0, 1.0
+    x, v = m.state("x", start=0.0), m.state("v", start=speed)
+    f = m.friction("belt", v - speed, kinetic=kinetic, static=static)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -x + f)
+    times = np.array([event.time for event in dd.simulate(m, 40.0, method=method, rtol=1e-9).events])
+    drop = static - kinetic
+    slides, sticks = 2 * (np.pi - np.arctan(drop / speed)), 2 * drop / speed
+    expected = static / speed + np.cumsum([0.0, *[slides, sticks] * 4])[: len(times)]
+    assert len(times) == 9
+    assert np.allclose(times, expected, atol=1e-6)
+
+
+def test_levels_follow_a_normal_force() -> None:
+    m = dd.Model("press")
+    x, v, normal = m.state("x", start=0.0), m.state("v", start=1.0), m.algebraic("normal")
+    m.equation(normal, 1 + m.time)
+    f = m.friction("plate", v, kinetic=0.3 * normal)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), f)
+    tr = dd.simulate(m, 5.0, rtol=1e-9)
+    stop = np.sqrt(1 + 2 / 0.3) - 1  # 1 = 0.3 (t + t²/2)
+    assert len(tr.events) == 1
+    assert abs(tr.events[0].time - stop) < 1e-8
+    assert abs(tr["x"][-1] - (stop - 0.3 * (stop**2 / 2 + stop**3 / 6))) < 1e-8
+
+
+def test_a_force_that_grows_lets_it_go_at_the_static_level() -> None:
+    m = dd.Model("pulled")
+    x, v = m.state("x", start=0.0), m.state("v", start=0.0)
+    f = m.friction("floor", v, kinetic=1.0, static=1.5)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), m.time + f)
+    for method in ("auto", "radau5", "bdf"):
+        tr = dd.simulate(m, 3.0, method=method, rtol=1e-9)
+        assert abs(tr.events[0].time - 1.5) < 1e-7
+        assert abs(tr["v"][-1] - ((9 - 2.25) / 2 - 1.5)) < 1e-6, method
+
+
+def blocks(mass: np.ndarray, push: np.ndarray, limits: np.ndarray) -> dd.Model:
+    m = dd.Model("blocks at rest")
+    n = len(push)
+    v = m.state("v", n, start=0.0)
+    forces = [m.friction(f"floor{k}", v[k], kinetic=limits[k]) for k in range(n)]
+    m.equation(ca.mtimes(ca.DM(mass), m.der(v)), ca.DM(push) + ca.vertcat(*forces))
+    return m
+
+
+def test_any_number_stick_at_once_as_the_convex_problem_says() -> None:
+    """Accelerations from rest minimise ½ aᵀ M a - pushᵀ a + Σ limit |a|."""
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 3, 4, 5, 6):
+        root = rng.normal(size=(n, n))
+        mass, push, limits = root @ root.T + 0.3 * np.eye(n), rng.normal(size=n), rng.uniform(0.1, 1.2, n)
+        tr = dd.simulate(blocks(mass, push, limits), 1e-3, method="tsit5")
+        a = np.zeros(n)
+        for _ in range(4000):
+            for k in range(n):
+                rest = push[k] - mass[k] @ a + mass[k, k] * a[k]
+                a[k] = np.sign(rest) * max(abs(rest) - limits[k], 0.0) / mass[k, k]
+        assert np.allclose(tr["v_dot"][0], a, atol=1e-8)
+        assert np.array_equal([tr[f"floor{k}.mode"][0] for k in range(n)], np.sign(np.where(abs(a) < 1e-9, 0, a)))
+
+
+def arm(static: float) -> dd.Model:
+    m = dd.Model("arm")
+    q = m.coordinate("q", 2, start=[0.3, -0.2], rate=[0.0, 0.0])
+    w = m.rate(q)
+    m.kinetic_energy(0.5 * (2 * w[0] ** 2 + (w[0] + w[1]) ** 2 + 2 * ca.cos(q[1]) * w[0] * (w[0] + w[1])))
+    m.potential_energy(9.81 * (-2 * ca.cos(q[0]) - ca.cos(q[0] + q[1])))
+    for k in range(2):
+        m.generalised_force(q[k], m.friction(f"joint{k}", w[k], kinetic=0.5 * static, static=static))
+    return m
+
+
+def test_a_robot_at_rest_sticks_in_every_joint() -> None:
+    tr = dd.simulate(arm(20.0), 5.0)
+    gravity = 9.81 * np.array([2 * np.sin(0.3) + np.sin(0.1), np.sin(0.1)])
+    assert np.allclose(tr["q"], [0.3, -0.2], rtol=0, atol=1e-14)
+    assert not tr.events
+    assert np.allclose([tr["joint0"][-1], tr["joint1"][-1]], gravity)
+
+
+def test_it_comes_to_rest_in_every_joint_the_same_way_by_every_method() -> None:
+    runs = [dd.simulate(arm(4.0), 10.0, method=method, rtol=1e-8) for method in ("auto", "radau5", "bdf")]
+    for tr in runs:
+        assert tr.success
+        assert tr["joint0.mode"][-1] == tr["joint1.mode"][-1] == 0
+        assert np.allclose(tr["q"][-1], runs[0]["q"][-1], atol=1e-5)
+        power = tr["joint0"] * tr["joint0.velocity"] + tr["joint1"] * tr["joint1.velocity"]
+        assert power.max() < 1e-9
+
+
+def pendulum() -> dd.Model:
+    m = dd.Model("pendulum of index 3")
+    q = m.coordinate("q", 2, start=[0.6, -0.8], rate=[0.0, 0.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    m.constraint("rod", ca.sumsqr(q) - 1)
+    f = m.friction("pivot", q[0] * m.rate(q)[1] - q[1] * m.rate(q)[0], kinetic=0.5, static=0.7)
+    m.force([-f * q[1], f * q[0]], at=q)
+    return m
+
+
+def test_friction_in_a_mechanism_of_index_3_agrees_with_its_minimal_coordinate() -> None:
+    m = dd.Model("pendulum")
+    a = m.coordinate("a", start=float(np.arctan2(0.6, 0.8)), rate=0.0)
+    m.kinetic_energy(0.5 * m.rate(a) ** 2)
+    m.potential_energy(-9.81 * ca.cos(a))
+    m.generalised_force(a, m.friction("pivot", m.rate(a), kinetic=0.5, static=0.7))
+    expected = dd.simulate(m, 30.0, rtol=1e-9)
+    for method in ("auto", "radau5"):
+        tr = dd.simulate(pendulum(), 30.0, method=method, rtol=1e-8)
+        assert tr.success
+        assert len(tr.events) == len(expected.events)
+        assert abs(np.arctan2(*(tr["q"][-1] * [1, -1])) - expected["a"][-1]) < 1e-6
+        assert max(tr.drift().values()) < 1e-6
+
+
+def test_two_brakes_that_hold_the_same_shaft_are_told_by_name() -> None:
+    m = dd.Model("shaft")
+    w = m.state("w", start=1.0)
+    one, two = m.friction("front", w, kinetic=1.0), m.friction("rear", w, kinetic=1.0)
+    m.equation(m.der(w), one + two)
+    tr = dd.simulate(m, 2.0)
+    assert not tr.success
+    assert abs(tr.end.time - 0.5) < 1e-9
+    assert tr.stop_reason == (
+        "the forces of front, rear are not determined at t = 0.5; they hold the same motion, and how they share its "
+        "load is not said; try one contact in the place of those that hold the same thing, or compliance between them"
+    )
+
+
+def test_runs_joined_equal_one_and_a_reset_of_the_speed_is_seen() -> None:
+    m = oscillator(0.1)
+    m.schedule([10.0], {"v": 1.0})
+    whole = dd.simulate(m, 15.0, rtol=1e-9)
+    half = dd.simulate(m, 7.0, rtol=1e-9)
+    rest = dd.simulate(m, (7.0, 15.0), start=half.end, rtol=1e-9)
+    assert whole.success
+    assert abs(whole["x"][-1] - rest["x"][-1]) < 1e-7
+    assert whole.at(10.0)["floor.mode"] == 1.0
+
+
+def test_an_input_that_jumps_breaks_it_loose() -> None:
+    m = dd.Model("pushed")
+    x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    f = m.friction("floor", v, kinetic=1.0, static=2.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), u + f)
+    pull = dd.signal([0.0, 1.0, 2.0], [1.5, 3.0, 0.0], kind="hold")
+    for method in ("auto", "radau5"):
+        tr = dd.simulate(m, 5.0, inputs={"u": pull}, method=method)
+        assert abs(tr["x"][-1] - 3.0) < 1e-6, method
+        assert tr["floor.mode"][-1] == 0
+
+
+def test_prepare_sweep_and_files_see_it(tmp_path) -> None:
+    m = oscillator(0.1)
+    run = dd.prepare(m, 20.0, save_at=[20.0])
+    assert np.allclose(run()[0], [0.0, 0.0], atol=1e-6)
+    assert np.allclose(run(np.array([0.05, 0.0]))[0], [0.05, 0.0])
+    ends = dd.sweep(m, 20.0, over={"x": [0.05, 1.0]}, save_at="end")["x"]
+    assert np.allclose(np.ravel(ends), [0.05, 0.0], atol=1e-6)
+    tr = dd.simulate(m, 20.0)
+    tr.save(tmp_path / "run.nc")
+    again = dd.load(tmp_path / "run.nc")
+    assert np.array_equal(again["floor.mode"], tr["floor.mode"])
+    assert again.at(1.0)["floor"] == tr.at(1.0)["floor"]
