@@ -75,7 +75,7 @@ def host() -> Host:
 
 
 @functools.cache
-def _target_machine(level: int) -> Any:
+def target_machine(level: int) -> Any:
     machine = host()
     with LLVM_LOCK:
         target = _llvm().Target.from_triple(machine.triple)
@@ -87,7 +87,7 @@ def _passes(level: int) -> tuple[Any, Any]:
     """What runs on each function, and what builds it; made once, since LLVM's binding never frees them."""
     llvm = _llvm()
     with LLVM_LOCK:
-        builder = llvm.create_pass_builder(_target_machine(level), llvm.create_pipeline_tuning_options(speed_level=1))
+        builder = llvm.create_pass_builder(target_machine(level), llvm.create_pipeline_tuning_options(speed_level=1))
         passes = llvm.create_new_function_pass_manager()
         passes.add_instruction_combine_pass()
         return passes, builder
@@ -97,7 +97,7 @@ class _Linker:
     """LLVM's linker with the mathematical functions in it, for a few libraries that keep it alive."""
 
     def __init__(self) -> None:
-        self.jit = _llvm().create_lljit_compiler(_target_machine(2), suppress_errors=True)
+        self.jit = _llvm().create_lljit_compiler(target_machine(2), suppress_errors=True)
         self.served = 0
         self._mathematics: dict[bool, Any] = {}
 
@@ -135,7 +135,7 @@ def object_code(text: str, level: int) -> bytes:
     """Object code of one module of LLVM text; level 0 to 3 is how hard the code generator tries."""
     llvm = _llvm()
     with LLVM_LOCK:
-        machine = _target_machine(level)
+        machine = target_machine(level)
         module = llvm.parse_assembly(text)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)

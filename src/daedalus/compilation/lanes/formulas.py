@@ -1,0 +1,171 @@
+"""The formulas of a CasADi function on lanes: its instruction list, each row as words."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Sequence
+
+import casadi as ca
+
+from daedalus.compilation.instructions import needed_rows, use_counts
+from daedalus.compilation.lanes import elementary, more_functions, trigonometric
+from daedalus.compilation.lanes.words import Body, Word
+from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
+
+Written = Callable[..., Word]
+
+
+def _truth(how: str) -> Written:
+    return lambda w, a, b: w.choose(w.compare(how, a, b), w.num(1.0), w.num(0.0))
+
+
+def _holds(w: Body, a: Word) -> Word:
+    """Where a number counts as true; NaN does, as in C."""
+    return w.put(f"fcmp une {w.real} {a}, {w.num(0.0)}")
+
+
+def _sign(w: Body, a: Word) -> Word:
+    up = w.choose(w.compare("ogt", a, w.num(0.0)), w.num(1.0), a)
+    return w.choose(w.compare("olt", a, w.num(0.0)), w.num(-1.0), up)
+
+
+def _ceiling(w: Body, a: Word) -> Word:
+    return w.own("ceil", a)
+
+
+OPERATIONS: dict[int, Written] = {
+    ca.OP_ADD: Body.add,
+    ca.OP_SUB: Body.sub,
+    ca.OP_MUL: Body.mul,
+    ca.OP_DIV: Body.div,
+    ca.OP_NEG: Body.neg,
+    ca.OP_SQ: lambda w, a: w.mul(a, a),
+    ca.OP_TWICE: lambda w, a: w.add(a, a),
+    ca.OP_INV: lambda w, a: w.div(w.num(1.0), a),
+    ca.OP_SQRT: Body.sqrt,
+    ca.OP_FABS: Body.abs,
+    ca.OP_FLOOR: Body.floor,
+    ca.OP_CEIL: _ceiling,
+    ca.OP_COPYSIGN: Body.copysign,
+    ca.OP_LT: _truth("olt"),
+    ca.OP_LE: _truth("ole"),
+    ca.OP_EQ: _truth("oeq"),
+    ca.OP_NE: _truth("une"),
+    ca.OP_NOT: lambda w, a: w.choose(w.compare("oeq", a, w.num(0.0)), w.num(1.0), w.num(0.0)),
+    ca.OP_AND: lambda w, a, b: w.choose(w.both(_holds(w, a), _holds(w, b)), w.num(1.0), w.num(0.0)),
+    ca.OP_OR: lambda w, a, b: w.choose(w.either(_holds(w, a), _holds(w, b)), w.num(1.0), w.num(0.0)),
+    ca.OP_SIGN: _sign,
+    ca.OP_IF_ELSE_ZERO: lambda w, a, b: w.choose(_holds(w, a), b, w.num(0.0)),
+    ca.OP_ASSIGN: lambda w, a: a,
+    ca.OP_LIFT: lambda w, a, b: a,
+    ca.OP_FMIN: more_functions.fmin,
+    ca.OP_FMAX: more_functions.fmax,
+    ca.OP_FMOD: more_functions.fmod,
+    ca.OP_REMAINDER: more_functions.remainder,
+    ca.OP_HYPOT: more_functions.hypot,
+    ca.OP_ERF: more_functions.erf,
+    ca.OP_LOG1P: more_functions.log1p,
+    ca.OP_EXPM1: more_functions.expm1,
+    ca.OP_SINH: more_functions.sinh,
+    ca.OP_COSH: more_functions.cosh,
+    ca.OP_TANH: more_functions.tanh,
+    ca.OP_ASINH: more_functions.asinh,
+    ca.OP_ACOSH: more_functions.acosh,
+    ca.OP_ATANH: more_functions.atanh,
+    ca.OP_SIN: trigonometric.sin,
+    ca.OP_COS: trigonometric.cos,
+    ca.OP_TAN: trigonometric.tan,
+    ca.OP_ASIN: trigonometric.asin,
+    ca.OP_ACOS: trigonometric.acos,
+    ca.OP_ATAN: trigonometric.atan,
+    ca.OP_ATAN2: trigonometric.atan2,
+    ca.OP_EXP: elementary.exp,
+    ca.OP_LOG: elementary.log,
+    ca.OP_POW: elementary.power,
+    ca.OP_CONSTPOW: elementary.power,
+}
+
+# Constant exponents that a few products and a root give.
+_SHORT_POWERS: dict[float, Written] = {
+    0.5: lambda w, a: w.sqrt(w.add(a, w.num(0.0))),
+    -0.5: lambda w, a: w.div(w.num(1.0), w.sqrt(w.add(a, w.num(0.0)))),
+    1.5: lambda w, a: w.mul(a, w.sqrt(w.add(a, w.num(0.0)))),
+    -1.0: lambda w, a: w.div(w.num(1.0), a),
+    2.0: lambda w, a: w.mul(a, a),
+    3.0: lambda w, a: w.mul(w.mul(a, a), a),
+    4.0: lambda w, a: w.mul(w.mul(a, a), w.mul(a, a)),
+}
+
+
+def check_known(rows: Instructions) -> None:
+    """Refuse a list with operations that lanes do not have, by an UnknownOperationError that names them."""
+    known = {*OPERATIONS, ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT}
+    unknown = {op for op in rows.operation if op not in known}
+    if unknown:
+        raise UnknownOperationError.named(unknown)
+
+
+def written_formulas(w: Body, rows: Instructions, arguments: Sequence[Sequence[Word]]) -> list[list[Word]]:
+    """The words of all outputs for words of the arguments; products that feed one sum are fused with it."""
+    needed = needed_rows(rows)
+    fused = _fused_products(rows, use_counts(rows, needed), needed)
+    swallowed = set(fused.values())
+    values: dict[int, Word] = {}
+    outputs = [[w.num(0.0)] * size for size in rows.size_out]
+    for row, op in enumerate(rows.operation):
+        first, second = rows.first[row], rows.second[row]
+        if not needed[row] or row in swallowed:
+            continue
+        if op == ca.OP_OUTPUT:
+            outputs[second][rows.slot[row]] = values[first]
+        elif op == ca.OP_INPUT:
+            values[row] = arguments[first][second]
+        elif op == ca.OP_CONST:
+            values[row] = w.num(rows.constants[first])
+        elif row in fused:
+            values[row] = _fused(w, rows, row, fused[row], values)
+        else:
+            values[row] = _plain(w, rows, row, values)
+    return outputs
+
+
+def _plain(w: Body, rows: Instructions, row: int, values: dict[int, Word]) -> Word:
+    """One operation; what a constant makes cheaper is written so."""
+    op, first, second = rows.operation[row], rows.first[row], rows.second[row]
+    a = values[first]
+    if second < 0:
+        return OPERATIONS[op](w, a)
+    if rows.operation[second] == ca.OP_CONST:
+        constant = rows.constants[rows.first[second]]
+        if op == ca.OP_DIV and constant != 0 and math.isfinite(constant) and math.isfinite(1 / constant):
+            return w.mul(a, w.num(1 / constant))
+        if op in (ca.OP_POW, ca.OP_CONSTPOW) and constant in _SHORT_POWERS:
+            return _SHORT_POWERS[constant](w, a)
+    return OPERATIONS[op](w, a, values[second])
+
+
+def _fused_products(rows: Instructions, uses: array[int], needed: bytearray) -> dict[int, int]:
+    """For each sum that takes in a product, the row of that product: one that nothing else reads."""
+    found: dict[int, int] = {}
+    taken: set[int] = set()
+    for row, op in enumerate(rows.operation):
+        if not needed[row] or op not in (ca.OP_ADD, ca.OP_SUB):
+            continue
+        for source in (rows.first[row], rows.second[row]):
+            if rows.operation[source] in (ca.OP_MUL, ca.OP_SQ) and uses[source] == 1 and source not in taken:
+                found[row] = source
+                taken.add(source)
+                break
+    return found
+
+
+def _fused(w: Body, rows: Instructions, row: int, product: int, values: dict[int, Word]) -> Word:
+    """A sum with a product in it, in one rounding."""
+    a = values[rows.first[product]]
+    b = a if rows.operation[product] == ca.OP_SQ else values[rows.second[product]]
+    leads = rows.first[row] == product
+    other = values[rows.second[row] if leads else rows.first[row]]
+    if rows.operation[row] == ca.OP_ADD:
+        return w.fma(a, b, other)
+    return w.fma(a, b, w.neg(other)) if leads else w.fma(w.neg(a), b, other)

@@ -1,0 +1,79 @@
+"""Kernels on lanes to machine code of this processor, and the width that suits its instruction set."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+from typing import Any
+
+from daedalus.compilation import disk_cache, machine_code
+from daedalus.compilation.counting import count
+
+logger = logging.getLogger(__name__)
+
+# To be raised whenever the generated code changes, so that older entries of the disk cache are not used.
+CODE_VERSION = 1
+
+
+def lane_width() -> int:
+    """How many doubles this processor computes with at once: 8 with AVX-512, 4 with AVX2, 2 with NEON; else 0."""
+    host = machine_code.host()
+    if not host.has_fused_multiply_add:
+        return 0
+    features = host.features.split(",")
+    if "+avx512f" in features:
+        return 8
+    return 4 if "+avx2" in features else 2
+
+
+@functools.cache
+def _passes() -> tuple[Any, Any]:
+    """What runs on a kernel: functions are put in, cells become registers, and what is left over goes."""
+    import llvmlite.binding as llvm
+
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    builder = llvm.create_pass_builder(machine_code.target_machine(2), options)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_new_gvn_pass()
+    passes.add_aggressive_dce_pass()
+    passes.add_simplify_cfg_pass()
+    return passes, builder
+
+
+def kernel_code(text: str) -> machine_code.MachineCode:
+    """The code of a kernel called ENTRY, from the disk cache where it is there.
+
+    Raises RuntimeError where LLVM gives up, ImportError or OSError where it is missing.
+    """
+    host = machine_code.host()
+    key = hashlib.sha256(repr((CODE_VERSION, "lanes", host, text)).encode()).hexdigest()
+    stored = disk_cache.load(key)
+    if stored is not None:
+        try:
+            code = machine_code.link(stored, strict=False)
+            count("loaded_from_disk")
+            return code
+        except RuntimeError as error:
+            logger.debug("an entry of the code cache could not be linked: %s", error)
+    objects = [_object_code(text)]
+    code = machine_code.link(objects, strict=False)
+    count("compiled")
+    disk_cache.store(key, objects)
+    return code
+
+
+def _object_code(text: str) -> bytes:
+    import llvmlite.binding as llvm
+
+    machine = machine_code.target_machine(2)
+    with machine_code.LLVM_LOCK:
+        module = llvm.parse_assembly(text)
+        module.triple, module.data_layout = machine.triple, str(machine.target_data)
+        module.verify()
+        passes, builder = _passes()
+        passes.run(module, builder)
+        return bytes(machine.emit_object(module))

@@ -1,0 +1,213 @@
+"""Functions on lanes against mpmath: sin, cos, exp, log, pow within 1 ulp, the others within 4, over the whole range."""
+
+import ctypes
+import math
+
+import casadi as ca
+import mpmath
+import numpy as np
+import pytest
+
+from daedalus.compilation.lanes.formulas import check_known, written_formulas
+from daedalus.compilation.lanes.machine import kernel_code, lane_width
+from daedalus.compilation.lanes.words import Body, LaneModule
+from daedalus.compilation.llvm_code import ENTRY
+from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
+
+INF, NAN = math.inf, math.nan
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, INF, -INF, NAN, 5e-324, -5e-324, 2.3e-308, 1.7e308, -1.7e308]
+
+
+def on_lanes(function: ca.Function, *columns: np.ndarray, lanes: int | None = None) -> np.ndarray:
+    """The first output of a function of scalars, for many values at once."""
+    lanes = lanes or lane_width()
+    rows, module = read_instructions(function), LaneModule(lanes)
+    check_known(rows)
+    w = Body(module)
+    begin = w.cell("i64")
+    begin.set("0")
+    with w.repeat(lambda: w.line(f"icmp slt i64 {begin.now}, %count")):
+        at = begin.now
+        words = []
+        for k in range(len(columns)):
+            place = w.line(f"getelementptr double, ptr %p{k}, i64 {at}")
+            words.append([w.line(f"load {module.real}, ptr {place}, align 8")])
+        ((result,),) = written_formulas(w, rows, words)
+        place = w.line(f"getelementptr double, ptr %result, i64 {at}")
+        w.raw(f"store {module.real} {result}, ptr {place}, align 8")
+        begin.set(w.line(f"add i64 {at}, {lanes}"))
+    given = ", ".join(f"ptr %p{k}" for k in range(len(columns)))
+    head = f"define void @{ENTRY}(i64 %count, {given}, ptr %result) #0 {{"
+    code = kernel_code(module.text([head, *w.whole_text(), "ret void", "}"]))
+    count = -len(columns[0]) % lanes + len(columns[0])
+    padded = [np.resize(np.asarray(c, dtype=float), count) for c in columns]
+    result = np.empty(count)
+    address = ctypes.c_void_p
+    call = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[address] * (len(columns) + 1))(code.address)
+    call(count, *(c.ctypes.data for c in (*padded, result)))
+    return result[: len(columns[0])]
+
+
+def ulps(found: np.ndarray, exact: list) -> float:
+    """The largest distance in units of the last place of the exact value; infinite where a special value is missed."""
+    worst = 0.0
+    for value, true in zip(found.tolist(), exact):
+        if mpmath.isnan(true) or math.isnan(value):
+            worst = max(worst, 0.0 if mpmath.isnan(true) and math.isnan(value) else INF)
+            continue
+        nearest = float(true)
+        if math.isinf(nearest) or nearest == 0:
+            worst = max(worst, 0.0 if value == nearest or abs(value) >= 1.7e308 else abs(value - nearest) / 5e-324)
+            continue
+        worst = max(worst, float(abs(mpmath.mpf(value) - true) / math.ulp(nearest)))
+    return worst
+
+
+def drawn(low: float, high: float, count: int = 700, seed: int = 0) -> np.ndarray:
+    """Numbers spread evenly over an interval, and over the exponents in it."""
+    generator = np.random.default_rng(seed)
+    even = generator.uniform(low, high, count)
+    sizes = 10 ** generator.uniform(-20, math.log10(max(abs(low), abs(high))), count)
+    signs = np.where(generator.random(count) < 0.5, -1.0, 1.0)
+    every = sizes * signs
+    return np.concatenate([even, every[(every >= low) & (every <= high)]])
+
+
+def one_operand(name: str) -> ca.Function:
+    x = ca.SX.sym("x")
+    return ca.Function(name, [x], [getattr(ca, name)(x)])
+
+
+def two_operands(name: str) -> ca.Function:
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    body = x**y if name == "pow" else getattr(ca, name)(x, y)
+    return ca.Function(name, [x, y], [body])
+
+
+ONE = {
+    "sin": (1.0, mpmath.sin, -1e3, 1e3),
+    "cos": (1.0, mpmath.cos, -1e3, 1e3),
+    "exp": (1.0, mpmath.exp, -745.0, 709.7),
+    "log": (1.0, mpmath.log, 0.0, 1e300),
+    "tan": (4.0, mpmath.tan, -1e3, 1e3),
+    "asin": (4.0, mpmath.asin, -1.0, 1.0),
+    "acos": (4.0, mpmath.acos, -1.0, 1.0),
+    "atan": (4.0, mpmath.atan, -1e3, 1e3),
+    "sinh": (4.0, mpmath.sinh, -710.0, 710.0),
+    "cosh": (4.0, mpmath.cosh, -710.0, 710.0),
+    "tanh": (4.0, mpmath.tanh, -25.0, 25.0),
+    "asinh": (4.0, mpmath.asinh, -1e12, 1e12),
+    "acosh": (4.0, mpmath.acosh, 1.0, 1e12),
+    "atanh": (4.0, mpmath.atanh, -1.0, 1.0),
+    "erf": (4.0, mpmath.erf, -7.0, 7.0),
+    "log1p": (4.0, mpmath.log1p, -1.0, 1e12),
+    "expm1": (4.0, mpmath.expm1, -50.0, 709.0),
+}
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_functions_of_one_number(name):
+    allowed, exact, low, high = ONE[name]
+    x = drawn(low, high)
+    with mpmath.workprec(160):
+        assert ulps(on_lanes(one_operand(name), x), [exact(mpmath.mpf(v)) for v in x.tolist()]) <= allowed
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_special_values_are_those_of_the_mathematical_library(name):
+    found = on_lanes(one_operand(name), np.array(SPECIAL))
+    with np.errstate(all="ignore"):
+        if name == "erf":
+            wanted = np.array([math.erf(v) for v in SPECIAL])
+        else:
+            named = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh"}
+            wanted = getattr(np, {**named, "atanh": "arctanh"}.get(name, name))(np.array(SPECIAL))
+    np.testing.assert_allclose(found, wanted, rtol=9e-16, atol=0)
+    zeros = wanted == 0
+    assert np.signbit(found[zeros]).tolist() == np.signbit(wanted[zeros]).tolist()
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_large_angles_are_reduced_to_their_last_digit(name):
+    generator = np.random.default_rng(1)
+    x = np.ldexp(generator.uniform(1, 2, 500), generator.integers(15, 1023, 500))
+    # The double next to a multiple of π/2 (J.-M. Muller, Elementary Functions, chapter 11).
+    x = np.concatenate([x, -x[:100], [6381956970095103 * 2.0**797, 2.0**30, np.nextafter(2.0**30, 0), 1e22]])
+    with mpmath.workprec(1400):
+        exact = [getattr(mpmath, name)(mpmath.mpf(v)) for v in x.tolist()]
+        assert ulps(on_lanes(one_operand(name), x), exact) <= (4 if name == "tan" else 1)
+
+
+def test_powers():
+    generator = np.random.default_rng(2)
+    x = np.exp(generator.uniform(-20, 20, 900))
+    y = generator.uniform(-30, 30, 900)
+    near_one = 1 + generator.uniform(-1e-3, 1e-3, 300)
+    x, y = np.concatenate([x, near_one]), np.concatenate([y, generator.uniform(-6e5, 6e5, 300)])
+    with mpmath.workprec(200):
+        exact = [mpmath.power(mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(x.tolist(), y.tolist())]
+        exact = [mpmath.inf if e > 1.79e308 else e for e in exact]
+        assert ulps(on_lanes(two_operands("pow"), x, y), exact) <= 1.0
+
+
+def pairs(values: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    grid = np.array([(a, b) for a in values for b in values])
+    return grid[:, 0].copy(), grid[:, 1].copy()
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"), [("pow", np.power), ("atan2", np.arctan2), ("fmod", np.fmod), ("hypot", np.hypot)]
+)
+def test_special_pairs_are_those_of_the_mathematical_library(name, ours):
+    x, y = pairs([*SPECIAL, 3.0, -3.0, 2.5, 1e17, -7.25])
+    with np.errstate(all="ignore"):
+        wanted = ours(x, y)
+    found = on_lanes(two_operands(name), x, y)
+    np.testing.assert_allclose(found, wanted, rtol=9e-16, atol=0)
+    zeros = wanted == 0
+    assert np.signbit(found[zeros]).tolist() == np.signbit(wanted[zeros]).tolist()
+
+
+@pytest.mark.parametrize(("name", "exact"), [("fmod", math.fmod), ("remainder", math.remainder)])
+def test_remainders_are_exact(name, exact):
+    generator = np.random.default_rng(3)
+    x = np.ldexp(generator.uniform(-1, 1, 600), generator.integers(-300, 300, 600))
+    y = np.ldexp(generator.uniform(-1, 1, 600), generator.integers(-300, 300, 600))
+    x = np.concatenate([x, generator.uniform(-50, 50, 300), [1.5, 2.5, -1.5, 4.0, 1e300, 5e-324]])
+    y = np.concatenate([y, generator.uniform(-3, 3, 300), [1.0, 1.0, 1.0, 2.0, 5e-324, 1e300]])
+    wanted = [exact(a, b) for a, b in zip(x.tolist(), y.tolist())]
+    assert on_lanes(two_operands(name), x, y).tolist() == wanted
+
+
+def test_angles_and_lengths():
+    generator = np.random.default_rng(4)
+    x = generator.normal(size=600) * 10 ** generator.uniform(-8, 8, 600)
+    y = generator.normal(size=600) * 10 ** generator.uniform(-8, 8, 600)
+    with mpmath.workprec(120):
+        given = [(mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(x.tolist(), y.tolist())]
+        assert ulps(on_lanes(two_operands("atan2"), x, y), [mpmath.atan2(a, b) for a, b in given]) <= 4
+        assert ulps(on_lanes(two_operands("hypot"), x, y), [mpmath.hypot(a, b) for a, b in given]) <= 4
+
+
+def test_conditions_and_choices_mean_what_they_mean_to_casadi():
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    chosen = ca.if_else(ca.logic_and(x < y, ca.logic_not(x == 0)), ca.fmin(x, y), ca.fmax(x, y) + ca.sign(x))
+    f = ca.Function("f", [x, y], [chosen + 3 * ca.floor(x) + ca.ceil(y) + ca.copysign(x, y) + ca.fabs(y) / 4])
+    a, b = pairs([-2.5, -1.0, -0.0, 0.0, 0.3, 1.0, 7.5, 1e10])
+    wanted = np.array([float(f(p, q)) for p, q in zip(a, b)])
+    np.testing.assert_allclose(on_lanes(f, a, b), wanted, rtol=1e-15)
+
+
+def test_every_width_gives_the_same_bits():
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    f = ca.Function("f", [x, y], [ca.sin(x) * ca.exp(y / 3) + ca.log(y * y) ** 3 - ca.atan2(x, y) + x**y])
+    a, b = drawn(0.1, 40.0)[:601], drawn(-5.0, 5.0)[:601]
+    one = on_lanes(f, a, b, lanes=1)
+    for lanes in (2, 4, 8):
+        assert on_lanes(f, a, b, lanes=lanes).tobytes() == one.tobytes()
+
+
+def test_what_lanes_do_not_have_is_named():
+    x = ca.SX.sym("x")
+    with pytest.raises(UnknownOperationError, match="erfinv"):
+        check_known(read_instructions(ca.Function("f", [x], [ca.erfinv(x)])))
