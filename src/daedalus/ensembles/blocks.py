@@ -10,7 +10,7 @@ from concurrent.futures import TimeoutError as StillRunning
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
-Blocks = Iterator[tuple[int, list[Result]]]
+Blocks = Iterator[tuple[range, Result]]
 
 # Most cases in a block: enough to hand out cheaply.
 _BLOCK = 64
@@ -20,33 +20,39 @@ _ALONE = 5e-3
 _AHEAD = 4
 
 
-def in_blocks(run: Callable[[range], list[Result]], count: int, workers: int, cancel: Any) -> Blocks[Result]:
-    """(first case, results) of one block after the other. The first case runs alone, so that all compile once."""
+def in_blocks(
+    run: Callable[[range], Result], count: int, workers: int, cancel: Any, first: int = 1, most: int = _BLOCK
+) -> Blocks[Result]:
+    """(cases, results) of one block after the other. The first block is run alone, so that all compile once.
+
+    first, most: how many cases the first block has, and the largest one.
+    """
     begun = time.perf_counter()
-    yield 0, run(range(1))
-    done, size = 1, 1
+    block = range(min(first, count))
+    yield block, run(block)
+    done, size = block.stop, first
     while done < count and (workers == 1 or time.perf_counter() - begun < _ALONE):
         block = range(done, min(done + size, count))
-        yield done, run(block)
-        done, size = block.stop, min(2 * size, _BLOCK)
+        yield block, run(block)
+        done, size = block.stop, min(2 * size, most)
     if done < count:
-        yield from _threads(run, done, count, workers, cancel)
+        fair = max(1, (count - done) // (8 * workers))
+        yield from _threads(run, range(done, count), min(most, max(first, fair)), workers, cancel)
 
 
-def _threads(run: Callable[[range], list[Result]], begin: int, count: int, workers: int, cancel: Any) -> Blocks[Result]:
-    """The cases from `begin` on, in threads."""
-    size = max(1, min(_BLOCK, (count - begin) // (8 * workers)))
-    blocks = iter(range(first, min(first + size, count)) for first in range(begin, count, size))
-    waiting: deque[tuple[int, Future[list[Result]]]] = deque()
+def _threads(run: Callable[[range], Result], cases: range, size: int, workers: int, cancel: Any) -> Blocks[Result]:
+    """Cases in threads, in blocks of a size."""
+    blocks = iter(range(begin, min(begin + size, cases.stop)) for begin in range(cases.start, cases.stop, size))
+    waiting: deque[tuple[range, Future[Result]]] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="sweep") as pool:
         try:
             while True:
                 while len(waiting) < _AHEAD * workers and (block := next(blocks, None)) is not None:
-                    waiting.append((block.start, pool.submit(run, block)))
+                    waiting.append((block, pool.submit(run, block)))
                 if not waiting:
                     return
-                first, future = waiting.popleft()
-                yield first, _awaited(future)
+                block, future = waiting.popleft()
+                yield block, _awaited(future)
         except BaseException:
             cancel.set()
             pool.shutdown(wait=True, cancel_futures=True)

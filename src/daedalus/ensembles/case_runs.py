@@ -54,14 +54,14 @@ class CaseRuns:
         self._request, self._plain = request, plain
         self._tables = self.road.drive.core_tables() if self.road.drive.tables else None
         self._may_branch = independence_of(self.road.settings.plant) is not None
-        self._vectors = self._written_at_once()
+        self.vectors = self._written_at_once()
 
     def __call__(self, case: int) -> PlainRun | Trajectory | str:
         """The run of a case, or why there is none."""
         try:
-            if self._vectors is None:
+            if self.vectors is None:
                 return travel(self._road_of(case), cancel=self.cancel)
-            return self._run_at_once(case, self._vectors)
+            return self._run_at_once(case, self.vectors)
         except DaedalusError as error:
             # What is wrong with all cases is raised; a number that is none belongs to its case.
             if isinstance(error, InputError) and self.cases.is_finite(case):

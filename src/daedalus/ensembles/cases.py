@@ -68,6 +68,13 @@ class Cases:
             found.append(k)
         return tuple(reversed(found))
 
+    def positions_of(self, block: range) -> list[np.ndarray]:
+        """Where on each axis the cases of a block lie."""
+        numbers = np.arange(block.start, block.stop)
+        if not self.product:
+            return [numbers] * len(self.axes)
+        return [np.asarray(k) for k in np.unravel_index(numbers, self.shape)]
+
     def values(self, case: int) -> dict[str, Any]:
         """The values of a case by name."""
         return {

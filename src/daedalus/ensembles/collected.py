@@ -19,20 +19,26 @@ NOT_RUN = "not run: interrupted by the user"
 Variables = dict[str, tuple[Any, ...]]
 
 
-class CaseResult(NamedTuple):
-    """What is left of a run: one array (times, ...) a column, whether it ended well, and how it ended."""
+class CaseResults(NamedTuple):
+    """What is left of the runs of a block of cases.
+
+    rows: one array (cases, times, ...) a column; NaN where a case has no data.
+    complete: which cases have a value at every time. reasons: how cases ended, by their place in the block, where it is
+    not how all runs end that reach their end.
+    """
 
     rows: list[np.ndarray]
-    success: bool
-    reason: str | None  # None where it is that of all runs that finish
-    end: float
+    success: np.ndarray
+    complete: np.ndarray
+    reasons: dict[int, str]
+    ends: np.ndarray
 
 
 class Collected(Protocol):
     """Where the results of a sweep go, block by block in the order of the cases."""
 
-    def take(self, first: int, results: Sequence[CaseResult]) -> None:
-        """Take in the results of the cases from `first` on."""
+    def take(self, block: range, results: CaseResults) -> None:
+        """Take in the results of some cases."""
 
     def variables(self, finished: str) -> tuple[Variables, Variables]:
         """The variables and the coordinates of the Dataset; `finished` is how runs end that reach their end."""
@@ -52,15 +58,16 @@ class KeptCases:
         self._values = [np.full((cases.count, len(times), *column.shape), np.nan) for column in columns]
         self._success = np.zeros(cases.count, dtype=bool)
         self._end = np.full(cases.count, np.nan)
-        self._reasons: dict[int, str | None] = {}
+        self._reasons: dict[int, str] = {}
+        self._taken = np.zeros(cases.count, dtype=bool)
 
-    def take(self, first: int, results: Sequence[CaseResult]) -> None:
-        """Take in the results of the cases from `first` on."""
-        for k, result in enumerate(results, first):
-            for block, rows in zip(self._values, result.rows):
-                block[k, : len(rows)] = rows
-            self._success[k], self._end[k] = result.success, result.end
-            self._reasons[k] = result.reason
+    def take(self, block: range, results: CaseResults) -> None:
+        """Take in the results of some cases."""
+        place = slice(block.start, block.stop)
+        for values, rows in zip(self._values, results.rows):
+            values[place] = rows
+        self._success[place], self._end[place], self._taken[place] = results.success, results.ends, True
+        self._reasons.update((block.start + k, reason) for k, reason in results.reasons.items())
 
     def variables(self, finished: str) -> tuple[Variables, Variables]:
         """The variables and the coordinates of the Dataset."""
@@ -69,9 +76,13 @@ class KeptCases:
             column.name: ([*dims, "time", *column.dims], values.reshape(*shape, *values.shape[1:]), _units(column))
             for column, values in zip(self.columns, self._values)
         }
-        reasons = [self._reasons.get(k, NOT_RUN) or finished for k in range(self.cases.count)]
+        reasons = np.where(self._taken, finished, NOT_RUN)
+        longest = max(map(len, self._reasons.values()), default=0)
+        reasons = reasons.astype(f"U{max(longest, reasons.dtype.itemsize // 4)}")
+        for k, reason in self._reasons.items():
+            reasons[k] = reason
         found["success"] = (dims, self._success.reshape(shape))
-        found["stop_reason"] = (dims, np.array(reasons, dtype=str).reshape(shape))
+        found["stop_reason"] = (dims, reasons.reshape(shape))
         if self.end_only:
             found["end_time"] = (dims, self._end.reshape(shape))
         return found, _case_coordinates(self.cases)
@@ -94,28 +105,26 @@ class SummarisedCases:
         )
         self._summary = Statistics(statistics, channels, cases.count)
         self._left_out: list[tuple[int, str]] = []
-        self._waiting: list[np.ndarray] = []
+        self._waiting = np.zeros((0, channels))
         self._taken = 0
 
-    def take(self, first: int, results: Sequence[CaseResult]) -> None:
-        """Take in the results of the cases from `first` on."""
-        for k, result in enumerate(results, first):
-            if result.success and all(len(rows) == self.times for rows in result.rows):
-                self._waiting.append(np.concatenate([rows.reshape(-1) for rows in result.rows]))
-                if len(self._waiting) == _BLOCK:
-                    self._add_waiting()
-            else:
-                self._left_out.append((k, result.reason or "it has no value at the last times"))
-        self._taken += len(results)
-
-    def _add_waiting(self) -> None:
-        if self._waiting:
-            self._summary.add(np.stack(self._waiting))
-        self._waiting = []
+    def take(self, block: range, results: CaseResults) -> None:
+        """Take in the results of some cases."""
+        counts = results.success & results.complete
+        flat = np.concatenate([rows.reshape(len(block), -1) for rows in results.rows], axis=1)
+        waiting = np.concatenate([self._waiting, flat if counts.all() else flat[counts]])
+        whole = len(waiting) // _BLOCK * _BLOCK
+        for begin in range(0, whole, _BLOCK):
+            self._summary.add(waiting[begin : begin + _BLOCK])
+        self._waiting = waiting[whole:]
+        for k in np.flatnonzero(~counts).tolist():
+            self._left_out.append((block.start + k, results.reasons.get(k, "it has no value at the last times")))
+        self._taken += len(block)
 
     def variables(self, finished: str) -> tuple[Variables, Variables]:
         """The variables and the coordinates of the Dataset."""
-        self._add_waiting()
+        self._summary.add(self._waiting)
+        self._waiting = self._waiting[:0]
         values, found, begin = np.stack(self._summary.values()), Variables(), 0
         for column in self.columns:
             end = begin + self.times * column.width

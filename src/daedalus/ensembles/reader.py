@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +10,10 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.ensembles.case_runs import PlainRun
-from daedalus.ensembles.collected import CaseResult
+from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.columns import Column
+from daedalus.ensembles.lanes.lane_runs import LaneBlock
+from daedalus.simulation.plant.plant import by_shape
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
@@ -27,24 +29,59 @@ class Reader:
         self._plant, self._drive = road.settings.plant, road.drive
         self._times, self._t1 = np.asarray(road.request.save_at), road.request.t1
 
-    def results(self, runs: Sequence[PlainRun | Trajectory | str]) -> list[CaseResult]:
+    def results(self, runs: Sequence[PlainRun | Trajectory | str]) -> CaseResults:
         """What is kept of some runs, in their order."""
-        plain = [run for run in runs if isinstance(run, PlainRun)]
-        blocks = self._of_plain_runs(plain) if plain else []
-        rows_of_plain = zip(*blocks) if blocks else iter([()] * len(plain))
-        return [
-            CaseResult(list(next(rows_of_plain)), True, None, self._t1)
-            if isinstance(run, PlainRun)
-            else self._result(run)
-            for run in runs
-        ]
+        plain = [k for k, run in enumerate(runs) if isinstance(run, PlainRun)]
+        found = self._nothing(len(runs))
+        if plain:
+            of_plain = [run for run in runs if isinstance(run, PlainRun)]
+            x, u, p = (np.array([getattr(run, letter) for run in of_plain]) for letter in ("x", "u", "p"))
+            for rows, values in zip(found.rows, self._of_plain_runs(x, u, p)):
+                rows[plain] = values
+            self._reached_end(found, plain)
+        self._write(found, {k: run for k, run in enumerate(runs) if not isinstance(run, PlainRun)})
+        return found
 
-    def _result(self, run: Trajectory | str) -> CaseResult:
-        if isinstance(run, str) or not (run.success or self._keep_stopped):
-            return CaseResult([], False, run if isinstance(run, str) else run.stop_reason, np.nan)
-        finished = run.status is Ending.FINISHED
-        end = self._t1 if finished else float(run.end.time)
-        return CaseResult(self._of_run(run), run.success, None if finished else run.stop_reason, end)
+    def of_lanes(self, block: LaneBlock, others: Mapping[int, PlainRun | Trajectory | str]) -> CaseResults:
+        """What is kept of a block of lanes; `others` are the runs of cases that were left to the scalar core."""
+        states, inputs = block.x.shape[1], self._plant.system.sizes["u"]
+        x = np.ascontiguousarray(block.x.transpose(2, 0, 1))
+        u, p = block.own[states : states + inputs].T, block.own[states + inputs :].T
+        plain = {k: run for k, run in others.items() if isinstance(run, PlainRun)}
+        for k, run in plain.items():
+            x[k] = run.x
+        found = self._nothing(len(x))._replace(rows=self._of_plain_runs(x, u, p))
+        self._reached_end(found, np.flatnonzero(block.finished))
+        self._reached_end(found, list(plain))
+        self._write(found, {k: run for k, run in others.items() if k not in plain})
+        return found
+
+    def _nothing(self, count: int) -> CaseResults:
+        """Results without any data."""
+        rows = [np.full((count, len(self._times), *column.shape), np.nan) for column in self.columns]
+        no, unknown = np.zeros(count, dtype=bool), np.full(count, np.nan)
+        return CaseResults(rows, no, no.copy(), {}, unknown)
+
+    def _reached_end(self, found: CaseResults, cases: Any) -> None:
+        found.success[cases], found.complete[cases], found.ends[cases] = True, True, self._t1
+
+    def _write(self, found: CaseResults, runs: Mapping[int, PlainRun | Trajectory | str]) -> None:
+        """Runs that are no plain ones, one by one."""
+        for k, run in runs.items():
+            assert not isinstance(run, PlainRun)
+            for rows in found.rows:
+                rows[k] = np.nan
+            if isinstance(run, str) or not (run.success or self._keep_stopped):
+                found.reasons[k] = run if isinstance(run, str) else run.stop_reason
+                continue
+            finished = run.status is Ending.FINISHED
+            found.success[k], found.ends[k] = run.success, self._t1 if finished else float(run.end.time)
+            values = self._of_run(run)
+            for rows, of_run in zip(found.rows, values):
+                rows[k, : len(of_run)] = of_run
+            found.complete[k] = all(len(of_run) == len(self._times) for of_run in values)
+            if not finished:
+                found.reasons[k] = run.stop_reason
 
     def _of_run(self, run: Trajectory) -> list[np.ndarray]:
         """The values of a run at the times that it reached, one array a column; of its end where that alone is kept."""
@@ -53,16 +90,30 @@ class Reader:
             return [np.asarray(end[column.name])[None] for column in self.columns]
         return [run[column.name][: len(self._times)] for column in self.columns]
 
-    def _of_plain_runs(self, runs: Sequence[PlainRun]) -> list[np.ndarray]:
-        """The values of many runs, one array (runs, times, ...) a column."""
-        count, times = len(runs), self._times
-        x = np.concatenate([run.x for run in runs])
-        p = np.repeat(np.array([run.p for run in runs]), len(times), axis=0)
-        u = self._drive.at(np.tile(times, count))
-        held = [k for k in range(u.shape[1]) if all(k not in slots for _, slots in self._drive.tables)]
-        u[:, held] = np.repeat(np.array([run.u for run in runs]), len(times), axis=0)[:, held]
-        rows = _SideBySide(self._plant, self._drive, p, np.tile(times, count), x, u)
-        return [rows[c.name].reshape(count, len(times), *c.shape) for c in self.columns]
+    def _of_plain_runs(self, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> list[np.ndarray]:
+        """The values of many runs, one array (runs, times, ...) a column; x (runs, times, n), u and p (runs, ...)."""
+        states = self._plant.columns
+        rows = None
+        found = []
+        for column in self.columns:
+            if column.name in states:
+                place, shape = states[column.name]
+                flat = by_shape(x[:, :, place].reshape(-1, place.stop - place.start), shape)
+            else:
+                rows = self._side_by_side(x, u, p) if rows is None else rows
+                flat = rows[column.name]
+            found.append(flat.reshape(len(x), len(self._times), *column.shape))
+        return found
+
+    def _side_by_side(self, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> _SideBySide:
+        """The rows of many runs below each other."""
+        count, times = len(x), self._times
+        inputs = self._drive.at(np.tile(times, count))
+        held = [k for k in range(inputs.shape[1]) if all(k not in slots for _, slots in self._drive.tables)]
+        inputs[:, held] = np.repeat(u, len(times), axis=0)[:, held]
+        given = np.repeat(p, len(times), axis=0)
+        flat = x.reshape(count * len(times), -1)
+        return _SideBySide(self._plant, self._drive, given, np.tile(times, count), flat, inputs)
 
     @property
     def reads_plain_runs(self) -> bool:

@@ -12,9 +12,10 @@ from daedalus import _core
 from daedalus.ensembles.blocks import in_blocks
 from daedalus.ensembles.case_runs import CaseRuns, of_case
 from daedalus.ensembles.cases import read_cases
-from daedalus.ensembles.collected import CaseResult, Collected, KeptCases, SummarisedCases
+from daedalus.ensembles.collected import CaseResults, Collected, KeptCases, SummarisedCases
 from daedalus.ensembles.columns import columns_of
 from daedalus.ensembles.ensemble import Ensemble
+from daedalus.ensembles.lanes.lane_runs import NoLanes, lane_runs
 from daedalus.ensembles.reader import Reader
 from daedalus.ensembles.sample import Sample
 from daedalus.ensembles.statistics import read_summary
@@ -104,13 +105,20 @@ def sweep(
         else SummarisedCases(cases, columns, request.save_at, statistics)
     )
 
-    def results(block: range) -> list[CaseResult]:
+    lanes = lane_runs(road, runs.cases, runs.vectors)
+    def one_by_one(block: range) -> CaseResults:
         return reader.results([runs(case) for case in block])
+
+    def on_lanes(block: range) -> CaseResults:
+        done = lanes.run(block)
+        left = np.flatnonzero(~done.finished)
+        return reader.of_lanes(done, {k: runs(block.start + k) for k in left.tolist()})
+    results, kw = (one_by_one, {}) if isinstance(lanes, NoLanes) else (on_lanes, dict(first=64, most=lanes.block))
 
     with _bar(cases.count, wants_progress(progress)) as bar:
         try:
-            for first, block in in_blocks(results, cases.count, _workers(workers), cancel):
-                collected.take(first, block)
+            for block, found in in_blocks(results, cases.count, _workers(workers), cancel, **kw):
+                collected.take(block, found)
                 bar.update(len(block))
         except KeyboardInterrupt:
             cancel.set()

@@ -172,6 +172,7 @@ def _written_fmod(w: Body, x: Word, y: Word) -> Word:
         now = left.now
         gap = w.integer("sub", w.as_int(now), w.as_int(divisor))
         raised = w.integer("sub", w.integer("ashr", gap, w.int(FRACTION)), w.int(48))
+        raised = w.choose_whole(w.whole_compare("slt", raised, w.int(0)), w.int(0), raised)
         larger = scaled(w, divisor, raised)
         left.set_where(still.now, _step_down(w, now, larger))
     found = _step_down(w, left.now, divisor)

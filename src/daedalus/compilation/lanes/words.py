@@ -15,8 +15,9 @@ Word = str
 # Adding and taking away this number rounds to a whole number, whose bits lie at the end of the sum's.
 ROUNDER = 1.5 * 2.0**52
 FRACTION = 52
-# Functions called from at most so many places are put in there.
-_PUT_IN = 6
+# A function is put in where it is called, unless all its copies together would have more lines than this.
+_MOST_COPIED = 4000
+KERNEL = "kernel"
 
 
 def bits_of(value: float) -> int:
@@ -45,7 +46,7 @@ class LaneModule:
         self.declared: set[str] = set()
         self.constants: dict[str, str] = {}
         self._functions: dict[str, list[str]] = {}
-        self._calls: dict[str, int] = {}
+        self._calls: dict[str, dict[str, int]] = {}  # how often a function is called, by caller
 
     def _wide(self, kind: str) -> str:
         return kind if self.lanes == 1 else f"<{self.lanes} x {kind}>"
@@ -55,12 +56,14 @@ class LaneModule:
         """How LLVM's own functions over these lanes end."""
         return "f64" if self.lanes == 1 else f"v{self.lanes}f64"
 
-    def define(self, name: str, operands: int, results: int, write: Callable[[Body, list[Word]], Sequence[Word]]) -> str:
+    def define(
+        self, name: str, caller: str, operands: int, results: int, write: Callable[[Body, list[Word]], Sequence[Word]]
+    ) -> str:
         """The name of a function of so many operands and results, written by `write` where it is not known yet."""
-        self._calls[name] = self._calls.get(name, 0) + 1
+        calls = self._calls.setdefault(name, {})
+        calls[caller] = calls.get(caller, 0) + 1
         if name not in self._functions:
-            self._functions[name] = []  # known from now on, as it may stand in its own way
-            body, given = Body(self), [f"%a{k}" for k in range(operands)]
+            body, given = Body(self, name), [f"%a{k}" for k in range(operands)]
             found = write(body, given)
             kind = self.struct(results)
             whole = body.packed(found) if results > 1 else found[0]
@@ -68,20 +71,24 @@ class LaneModule:
             self._functions[name] = [head, *body.whole_text(), f"ret {kind} {whole}", "}"]
         return name
 
+    def _copies(self, name: str) -> int:
+        """How many copies of a function there are, with those of its callers."""
+        if name == KERNEL:
+            return 1
+        return sum(n * (self._copies(c) if self._is_put_in(c) else 1) for c, n in self._calls[name].items())
+
+    def _is_put_in(self, name: str) -> bool:
+        return name == KERNEL or len(self._functions[name]) * self._copies(name) <= _MOST_COPIED
+
     def struct(self, count: int) -> str:
         """The type of so many results together."""
         return self.real if count == 1 else f"{{ {', '.join([self.real] * count)} }}"
 
-    def size(self) -> int:
-        """How many lines there are, with functions counted where they are put in."""
-        return sum(len(lines) * (self._calls[n] if self._calls[n] <= _PUT_IN else 1) for n, lines in self._functions.items())
-
-    def text(self, kernel: Sequence[str], put_in: Sequence[str] = ()) -> str:
+    def text(self, kernel: Sequence[str]) -> str:
         """The whole module: constants, functions, and the kernel itself."""
         functions = []
         for name, (head, *lines) in self._functions.items():
-            inline = name in put_in or self._calls[name] <= _PUT_IN
-            functions += [head.replace("#0", "#1") if inline else head, *lines]
+            functions += [head.replace("#0", "#1") if self._is_put_in(name) else head, *lines]
         constants = [f"@{name} = internal constant {value}" for name, value in self.constants.items()]
         attributes = ["attributes #0 = { nounwind noinline }", "attributes #1 = { nounwind alwaysinline }"]
         return "\n".join([*constants, *functions, *kernel, *sorted(self.declared), *attributes, ""])
@@ -111,8 +118,8 @@ class Cell:
 class Body:
     """The text of one function; an operation that was written before in the same block is not written again."""
 
-    def __init__(self, module: LaneModule) -> None:
-        self.module = module
+    def __init__(self, module: LaneModule, name: str = KERNEL) -> None:
+        self.module, self.name = module, name
         self.real, self.whole, self.truth = module.real, module.whole, module.truth
         self._cells: list[str] = []
         self._lines: list[str] = []
@@ -373,7 +380,7 @@ class Body:
         self, name: str, operands: Sequence[Word], results: int, write: Callable[[Body, list[Word]], Sequence[Word]]
     ) -> list[Word]:
         """The results of a function of the module, which `write` writes where it is not known yet."""
-        known = self.module.define(name, len(operands), results, write)
+        known = self.module.define(name, self.name, len(operands), results, write)
         kind = self.module.struct(results)
         whole = self.put(f"call {kind} @{known}({', '.join(f'{self.real} {a}' for a in operands)})")
         return [whole] if results == 1 else [self.put(f"extractvalue {kind} {whole}, {k}") for k in range(results)]

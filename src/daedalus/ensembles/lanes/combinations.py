@@ -1,0 +1,36 @@
+"""Weighted sums of slopes on lanes, zeros left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daedalus.compilation.lanes.words import Body, Word
+
+
+def combined(
+    w: Body, x: Sequence[Word], h: Word, weights: Sequence[float], slopes: Sequence[Sequence[Word]]
+) -> list[Word]:
+    """x + h Σ_j weights_j k_j."""
+    out = list(x)
+    for weight, k in zip(weights, slopes):
+        if weight:
+            part = w.mul(h, w.num(weight))
+            out = [w.fma(part, kj, total) for kj, total in zip(k, out)]
+    return out
+
+
+def weighted(w: Body, weights: Sequence[float], slopes: Sequence[Word]) -> Word:
+    """Σ_j weights_j k_j of one component."""
+    total = None
+    for weight, k in zip(weights, slopes):
+        if weight:
+            total = w.mul(w.num(weight), k) if total is None else w.fma(w.num(weight), k, total)
+    return w.num(0.0) if total is None else total
+
+
+def horner(w: Body, coefficients: Sequence[Word], theta: Word) -> Word:
+    """Σ_j c_j θ^j."""
+    total = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        total = w.fma(total, theta, c)
+    return total

@@ -1,0 +1,118 @@
+"""Rows at times inside a step, by the interpolant of the method, moved onto what the model keeps.
+
+Cubic Hermite, plus what a method has of its own, or raised one degree at a time by slopes on the interpolant before
+(W. Enright, K. Jackson, S. Nørsett, P. Thomsen, ACM Transactions on Mathematical Software 12, 1986).
+"""
+
+from __future__ import annotations
+
+from daedalus.compilation.lanes.words import Word
+from daedalus.ensembles.lanes.combinations import combined, horner, weighted
+from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, Raised
+from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+
+Polynomials = list[list[Word]]  # coefficients of 1, θ, θ², … of every component
+
+
+class DenseRows:
+    """The interpolant of one step, made where a lane has to save inside it."""
+
+    def __init__(
+        self, frame: KernelFrame, numbers: ExplicitNumbers, t: Word, t_new: Word, x: list[Word], x_new: list[Word],
+        slopes: list[list[Word]],
+    ) -> None:  # fmt: skip
+        self.frame, self.numbers = frame, numbers
+        self.t, self.t_new, self.x, self.x_new, self.slopes = t, t_new, x, x_new, slopes
+        self.h = frame.w.sub(t_new, t)
+
+    def save_inside(self, good: Word) -> None:
+        """Lanes of a good step save the rows that lie inside it."""
+        frame, w = self.frame, self.frame.w
+        due = w.cell(w.truth)
+
+        def is_due() -> Word:
+            ahead = w.mul(w.sub(self.t_new, frame.next_time.now), frame.settings["direction"])
+            due.set(w.both(good, w.compare("ogt", ahead, w.num(0.0))))
+            return w.any(due.now)
+
+        with w.when(is_due()):
+            written = self._coefficients()
+            coefficients = [[w.cell() for _ in words] for words in written]
+            for cells, words in zip(coefficients, written):
+                for cell, word in zip(cells, words):
+                    cell.set(word)
+            with w.repeat(is_due):
+                time = frame.next_time.now
+                theta = w.div(w.sub(time, self.t), self.h)
+                row = [horner(w, [cell.now for cell in cells], theta) for cells in coefficients]
+                frame.save(due.now, self._kept(time, row))
+
+    def _kept(self, time: Word, row: list[Word]) -> list[Word]:
+        frame, w = self.frame, self.frame.w
+        if frame.model.kept is None:
+            return row
+        moved = frame.moved(time, row)
+        # What no way leads to stays.
+        sound = frame.finite(moved)
+        return [w.choose(sound, a, b) for a, b in zip(moved, row)]
+
+    def _coefficients(self) -> Polynomials:
+        frame, numbers = self.frame, self.numbers
+        slopes = list(self.slopes)
+        if len(slopes) == numbers.inner:
+            slopes.append(frame.slope(self.t_new, self.x_new))
+        found = [self._cubic(i, slopes) for i in range(len(self.x))]
+        if numbers.dense:
+            return self._with_own(found, slopes)
+        for raised in numbers.raised:
+            found = self._raised(found, raised, slopes)
+        return found
+
+    def _cubic(self, i: int, slopes: list[list[Word]]) -> list[Word]:
+        w = self.frame.w
+        change = w.sub(self.x_new[i], self.x[i])
+        first, last = w.mul(self.h, slopes[0][i]), w.mul(self.h, slopes[self.numbers.inner][i])
+        second = w.sub(w.sub(w.mul(w.num(3.0), change), w.mul(w.num(2.0), first)), last)
+        third = w.sub(w.add(first, last), w.mul(w.num(2.0), change))
+        return [self.x[i], first, second, third]
+
+    def _with_own(self, cubic: Polynomials, slopes: list[list[Word]]) -> Polynomials:
+        """A bump θ² (1 − θ)² b, or four upper parts as in Hairer, Nørsett, Wanner, II.10, multiplied out."""
+        frame, w, numbers = self.frame, self.frame.w, self.numbers
+        for row in range(numbers.inner + 1, len(numbers.a)):
+            stage = combined(w, self.x, self.h, numbers.a[row], slopes)
+            slopes.append(frame.slope(w.fma(w.num(numbers.c[row]), self.h, self.t), stage))
+        found = []
+        for i, (c0, c1, c2, c3) in enumerate(cubic):
+            parts = [w.mul(self.h, weighted(w, row, [k[i] for k in slopes])) for row in numbers.dense]
+            if len(parts) == 1:
+                bump = parts[0]
+                found.append([c0, c1, w.add(c2, bump), w.fma(w.num(-2.0), bump, c3), bump])
+                continue
+            f3, f4, f5, f6 = parts
+            third = w.add(c3, w.fma(w.num(-2.0), f3, w.add(f4, f5)))
+            fourth = w.add(w.fma(w.num(-2.0), f4, f3), w.fma(w.num(-3.0), f5, f6))
+            fifth = w.fma(w.num(-3.0), f6, w.fma(w.num(3.0), f5, f4))
+            sixth = w.fma(w.num(3.0), f6, w.neg(f5))
+            found.append([c0, c1, w.add(c2, f3), third, fourth, fifth, sixth, w.neg(f6)])
+        return found
+
+    def _raised(self, before: Polynomials, raised: Raised, slopes: list[list[Word]]) -> Polynomials:
+        """One degree more: slopes on the present interpolant at the nodes, then the polynomial through all of them."""
+        frame, w, inner = self.frame, self.frame.w, self.numbers.inner
+        at_nodes = []
+        for node in raised.nodes:
+            point = [horner(w, c, w.num(node)) for c in before]
+            at_nodes.append(frame.slope(w.fma(w.num(node), self.h, self.t), point))
+        found = []
+        for i in range(len(self.x)):
+            change = w.sub(self.x_new[i], self.x[i])
+            known = [slopes[0][i], slopes[inner][i], *(k[i] for k in at_nodes)]
+            column = [self.x[i]]
+            for weights in raised.weights:
+                total = w.mul(w.num(weights[0]), change)
+                for weight, k in zip(weights[1:], known):
+                    total = w.fma(w.mul(self.h, w.num(weight)), k, total)
+                column.append(total)
+            found.append(column)
+        return found

@@ -1,0 +1,149 @@
+"""Kernels of explicit Runge–Kutta methods: fixed steps, and steps that adapt in every lane on its own.
+
+    k_i = f(t + c_i h, x + h Σ_j a_ij k_j),    x_new = x + h Σ_j b_j k_j
+"""
+
+from __future__ import annotations
+
+from daedalus.compilation.lanes.words import Cell, Word
+from daedalus.ensembles.lanes.combinations import combined, weighted
+from daedalus.ensembles.lanes.dense_rows import DenseRows
+from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
+from daedalus.ensembles.lanes.fixed_grid import FixedGrid
+from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+from daedalus.ensembles.lanes.lane_model import LaneModel
+from daedalus.ensembles.lanes.step_control import StepControl
+from daedalus.ensembles.lanes.stiffness import StiffnessWatch
+
+
+def explicit_kernel(
+    model: LaneModel, numbers: ExplicitNumbers, lanes: int, watch: bool = False, gpu: bool = False
+) -> str:
+    """The text of a kernel: adaptive where the numbers have an error estimate, else with fixed steps.
+
+    watch: lanes that stability holds back are left to the scalar core, which changes the method.
+    """
+    frame = KernelFrame(model, lanes, gpu)
+    step = _Step(frame, numbers, watch)
+    with frame.loop():
+        step.begin_fresh()
+        step.take()
+    return frame.text()
+
+
+class _Step:
+    """One step of all lanes."""
+
+    def __init__(self, frame: KernelFrame, numbers: ExplicitNumbers, watch: bool) -> None:
+        self.frame, self.numbers = frame, numbers
+        self.control = StepControl(frame, numbers) if numbers.error else None
+        self.grid = None if numbers.error else FixedGrid(frame)
+        self.watch = StiffnessWatch(frame, numbers) if watch and numbers.stability_edge and numbers.error else None
+        # The slope at the end of a step is kept where the step needs it anyway and nothing moves the end.
+        self.needs_end = bool(numbers.error) and (numbers.error_needs_end or self.watch is not None)
+        self.carries = self.needs_end and frame.model.kept is None
+        self.k0: list[Cell] = [frame.w.cell() for _ in frame.x] if self.carries else []
+        for cell in self.k0:
+            cell.set(frame.w.num(0.0))
+
+    def begin_fresh(self) -> None:
+        """New cases: their first slope and step."""
+        frame, w = self.frame, self.frame.w
+        with w.when(w.any(frame.fresh.now)):
+            fresh = w.both(frame.fresh.now, frame.running())
+            if self.control is not None:
+                slope = frame.slope(frame.t.now, frame.now())
+                frame.leave_where(w.both(fresh, w.unless(frame.finite(slope))))
+                self.control.forget(fresh)
+                self.control.first(fresh, slope)
+                for cell, word in zip(self.k0, slope):
+                    cell.set_where(fresh, word)
+            if self.grid is not None:
+                self.grid.restart(fresh)
+            if self.watch is not None:
+                self.watch.forget(fresh)
+
+    def take(self) -> None:
+        """A step, judged; then all that follows from it."""
+        frame, w, numbers = self.frame, self.frame.w, self.numbers
+        t, x = frame.t.now, frame.now()
+        reaches = ""
+        if self.control is not None:
+            t_new, reaches = self.control.plan()
+        else:
+            assert self.grid is not None
+            t_new = self.grid.plan()
+        h = w.sub(t_new, t)
+        slopes = [[cell.now for cell in self.k0] or frame.slope(t, x)]
+        for i in range(1, numbers.inner):
+            stage = combined(w, x, h, numbers.a[i], slopes)
+            slopes.append(frame.slope(w.fma(w.num(numbers.c[i]), h, t), stage))
+        x_new = combined(w, x, h, numbers.a[numbers.inner], slopes)
+        if self.needs_end:
+            slopes.append(frame.slope(t_new, x_new))
+        running = frame.running()
+        if self.control is not None:
+            good = self.control.judge(self._error(h, x, x_new, slopes), h, running, reaches)
+        else:
+            good = w.both(running, frame.finite(x_new))
+            frame.leave_where(w.both(running, w.unless(good)))
+        if self.watch is not None:
+            good = self.watch.look(good, t_new, h, x, x_new, slopes)
+        DenseRows(frame, numbers, t, t_new, x, x_new, slopes).save_inside(good)
+        self._complete(good, t_new, x_new, slopes)
+
+    def _complete(self, good: Word, t_new: Word, x_new: list[Word], slopes: list[list[Word]]) -> None:
+        """Lanes of a good step move to its end, save there, and pass what lies there."""
+        frame, w = self.frame, self.frame.w
+        if frame.model.kept is not None:
+            x_new = frame.moved(t_new, x_new)
+            lost = w.both(good, w.unless(frame.finite(x_new)))
+            frame.leave_where(lost)
+            good = w.both(good, w.unless(lost))
+        for cell, word in zip(frame.x, x_new):
+            cell.set_where(good, word)
+        if self.carries:
+            for cell, word in zip(self.k0, slopes[-1]):
+                cell.set_where(good, word)
+        frame.t.set_where(good, t_new)
+        frame.steps.set_where(good, w.add(frame.steps.now, w.num(1.0)))
+        if self.grid is not None:
+            self.grid.count(good)
+        frame.save_now(good)
+        passed = w.both(good, w.compare("oeq", t_new, frame.end.now))
+        with w.when(w.any(passed)):
+            going = frame.pass_stop(passed)
+            with w.when(w.any(going)):
+                self._restart(going)
+
+    def _restart(self, mask: Word) -> None:
+        """Behind a time of a table the slope and the controller's memory are stale."""
+        frame = self.frame
+        if self.control is not None:
+            self.control.forget(mask)
+        if self.grid is not None:
+            self.grid.restart(mask)
+        if self.carries:
+            for cell, word in zip(self.k0, frame.slope(frame.t.now, frame.now())):
+                cell.set_where(mask, word)
+
+    def _error(self, h: Word, x: list[Word], x_new: list[Word], slopes: list[list[Word]]) -> Word:
+        """The RMS norm of the estimate in units of the tolerance; not finite where anything of the step is not."""
+        frame, w, control = self.frame, self.frame.w, self.control
+        assert control is not None
+        totals, finite = [w.num(0.0) for _ in self.numbers.error], w.num(0.0)
+        for i, (before, after, atol) in enumerate(zip(x, x_new, frame.atol)):
+            scale = control.rough_scale(before, after, atol)
+            for m, weights in enumerate(self.numbers.error):
+                part = w.mul(weighted(w, weights, [k[i] for k in slopes]), scale)
+                totals[m] = w.fma(part, part, totals[m])
+            finite = w.fma(after, w.num(0.0), finite)
+        share = w.num(1.0 / max(len(x), 1))
+        size = w.abs(h)
+        if len(totals) == 1:
+            return w.add(w.mul(size, w.sqrt(w.mul(totals[0], share))), finite)
+        # E5² / √(E5² + 0.01 E3²) behaves like h⁸ (Hairer, Nørsett, Wanner, II.10).
+        both = w.fma(w.num(0.01), totals[1], totals[0])
+        norm = w.mul(w.div(totals[0], w.sqrt(both)), w.sqrt(share))
+        norm = w.choose(w.compare("oeq", both, w.num(0.0)), w.num(0.0), norm)
+        return w.add(w.mul(size, norm), finite)

@@ -1,0 +1,252 @@
+"""The frame of every kernel: cases taken from a list as lanes become free, saved rows, inputs, the ends of cases.
+
+A kernel gets the numbers of n cases as columns, own[row][case], and writes out[time][state][case] and ends[what][case].
+Lanes with nothing to write use the last column, which belongs to no case. Nothing in a lane depends on the others: a
+case has the same bits in whatever lane, block, thread or device it is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from daedalus.compilation.lanes.words import Body, LaneModule, Word
+from daedalus.compilation.llvm_code import ENTRY
+from daedalus.ensembles.lanes.lane_model import LaneModel
+
+ARGUMENTS = (
+    *(f"ptr {name}" for name in ("%own", "%out", "%ends", "%times", "%stops", "%segments", "%settings")),
+    *(f"i64 {name}" for name in ("%n", "%first", "%last", "%time_count", "%stop_count")),
+)
+# The first numbers of `settings`; absolute tolerances follow.
+SETTINGS = ("t0", "direction", "rtol", "step", "first_step", "max_step", "limit")
+# What `ends` says of a case: how it ended, and the steps it took and rejected.
+FINISHED, LEFT = 1.0, 2.0
+ENDS = ("status", "steps", "rejected")
+# A GPU's words for the thread in its block, the block, threads in a block, and blocks.
+_OF_THREADS = ("tid", "ctaid", "ntid", "nctaid")
+
+
+class KernelFrame:
+    """Cells of all lanes and the parts of a kernel that do not depend on its method."""
+
+    def __init__(self, model: LaneModel, lanes: int, gpu: bool = False) -> None:
+        self.model, self.gpu = model, gpu
+        self.w = w = Body(LaneModule(lanes))
+        self.settings = {name: w.spread(self._setting(k)) for k, name in enumerate(SETTINGS)}
+        self.atol = [w.spread(self._setting(len(SETTINGS) + k)) for k in range(model.states)]
+        self.n = w.spread("%n", "i64")
+        self.trash = w.integer("sub", self.n, w.int(1))
+        self.x = [w.cell() for _ in range(model.states)]
+        self.constants = [w.cell() for _ in range(model.inputs + model.parameters)]
+        self.bases, self.rises = ([w.cell() for _ in model.tabled] for _ in range(2))
+        self.t, self.begin, self.end, self.next_time = (w.cell() for _ in range(4))
+        self.steps, self.rejected, self.status = (w.cell() for _ in range(3))
+        self.case, self.interval, self.saved = (w.cell(w.whole) for _ in range(3))
+        self.ended, self.active, self.fresh = (w.cell(w.truth) for _ in range(3))
+        self._next = w.cell("i64")
+
+    def _setting(self, k: int) -> Word:
+        at = self.w.put(f"getelementptr double, ptr %settings, i64 {k}")
+        return self.w.put(f"load double, ptr {at}, align 8")
+
+    # -- the model ---------------------------------------------------------------------------------------------------
+
+    def now(self) -> list[Word]:
+        """The present states."""
+        return [cell.now for cell in self.x]
+
+    def inputs(self, t: Word) -> list[Word]:
+        """The inputs at a time in the present interval."""
+        u = [cell.now for cell in self.constants[: self.model.inputs]]
+        if self.model.tabled:
+            since = self.w.sub(t, self.begin.now)
+            for slot, base, rise in zip(self.model.tabled, self.bases, self.rises):
+                u[slot] = self.w.fma(rise.now, since, base.now)
+        return u
+
+    def parameters(self) -> list[Word]:
+        """The parameters."""
+        return [cell.now for cell in self.constants[self.model.inputs :]]
+
+    def slope(self, t: Word, x: list[Word]) -> list[Word]:
+        """x' at a time in the present interval."""
+        return self.model.slope(self.w, t, x, self.inputs(t), self.parameters())
+
+    def moved(self, t: Word, x: list[Word]) -> list[Word]:
+        """x moved onto what the model keeps; as it is where that is nothing."""
+        return x if self.model.kept is None else self.model.moved(self.w, t, x, self.inputs(t), self.parameters())
+
+    def finite(self, words: list[Word]) -> Word:
+        """Where all of some words are finite."""
+        total, zero = self.w.num(0.0), self.w.num(0.0)
+        for word in words:
+            total = self.w.fma(word, zero, total)
+        return self.w.compare("oeq", total, zero)
+
+    def running(self) -> Word:
+        """The lanes that have a case which has not ended."""
+        return self.w.both(self.active.now, self.w.unless(self.ended.now))
+
+    # -- the loop ----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def loop(self) -> Iterator[None]:
+        """What follows is done again and again until every case has ended; `fresh` marks lanes with new cases."""
+        w = self.w
+        self._begin()
+        w.raw("br label %top")
+        w.label("top")
+        self.fresh.set(self._no_lane())
+        with w.when(w.any(self.ended.now)):
+            self._write_ends()
+            self._take_cases()
+            w.raw(f"br i1 {w.any(self.active.now)}, label %go, label %exit")
+            w.label("go")
+            self._load_cases()
+        yield
+        w.raw("br label %top")
+        w.label("exit")
+        w.raw("ret void")
+
+    def _no_lane(self) -> Word:
+        return "false" if self.w.module.lanes == 1 else "zeroinitializer"
+
+    def _begin(self) -> None:
+        w = self.w
+        self.ended.set("true" if w.module.lanes == 1 else "splat (i1 true)")
+        self.active.set(self._no_lane())
+        self.case.set(w.int(-1))
+        for cell in (*self.x, *self.constants, self.t, self.steps, self.rejected, self.status):
+            cell.set(w.num(0.0))
+        for cell in (*self.bases, *self.rises, self.begin, self.end, self.next_time):
+            cell.set(w.num(0.0))
+        for cell in (self.interval, self.saved):
+            cell.set(w.int(0))
+        if not self.gpu:
+            return self._next.set("%first")
+        w.module.declared |= {f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in _OF_THREADS}
+        thread, block, width, blocks = (w.put(f"call i32 @llvm.nvvm.read.ptx.sreg.{name}.x()") for name in _OF_THREADS)
+        number = w.put(f"add i32 {w.put(f'mul i32 {block}, {width}')}, {thread}")
+        self._next.set(w.put(f"add i64 %first, {w.put(f'zext i32 {number} to i64')}"))
+        self.stride = w.put(f"zext i32 {w.put(f'mul i32 {blocks}, {width}')} to i64")
+        return None
+
+    def _write_ends(self) -> None:
+        w = self.w
+        done = w.both(self.ended.now, self.active.now)
+        with w.when(w.any(done)):
+            place = w.choose_whole(done, self.case.now, self.trash)
+            for k, cell in enumerate((self.status, self.steps, self.rejected)):
+                w.scatter("%ends", w.integer("add", place, w.integer("mul", w.int(k), self.n)), cell.now)
+
+    def _take_cases(self) -> None:
+        """Every lane whose case has ended takes the next one of the list, if there is one left."""
+        w, lanes = self.w, self.w.module.lanes
+        if lanes == 1:
+            following, stride = self._next.now, self.stride if self.gpu else "1"
+            left = w.line(f"icmp slt i64 {following}, %last")
+            self.case.set(w.line(f"select i1 {left}, i64 {following}, i64 -1"))
+            self._next.set(w.line(f"add i64 {following}, {stride}"))
+            self.active.set(left)
+            return self.fresh.set(left)
+        ended, cases, fresh, following = self.ended.now, self.case.now, self._no_lane(), self._next.now
+        for lane in range(lanes):
+            free = w.line(f"extractelement {w.truth} {ended}, i32 {lane}")
+            old = w.line(f"extractelement {w.whole} {cases}, i32 {lane}")
+            left = w.line(f"icmp slt i64 {following}, %last")
+            takes = w.line(f"and i1 {free}, {left}")
+            new = w.line(f"select i1 {left}, i64 {following}, i64 -1")
+            chosen = w.line(f"select i1 {free}, i64 {new}, i64 {old}")
+            cases = w.line(f"insertelement {w.whole} {cases}, i64 {chosen}, i32 {lane}")
+            fresh = w.line(f"insertelement {w.truth} {fresh}, i1 {takes}, i32 {lane}")
+            following = w.line(f"add i64 {following}, {w.line(f'zext i1 {takes} to i64')}")
+        self._next.set(following)
+        self.case.set(cases)
+        self.fresh.set(fresh)
+        return self.active.set(w.line(f"icmp sge {w.whole} {cases}, {w.int(0)}"))
+
+    def _load_cases(self) -> None:
+        """The numbers of new cases into their lanes, which begin."""
+        w, fresh = self.w, self.fresh.now
+        place = w.choose_whole(self.active.now, self.case.now, w.spread("%first", "i64"))
+        for row, cell in enumerate((*self.x, *self.constants)):
+            at = w.integer("add", place, w.integer("mul", w.int(row), self.n))
+            cell.set_where(fresh, w.gather("%own", at))
+        zero, t0 = w.num(0.0), self.settings["t0"]
+        for cell, word in ((self.t, t0), (self.begin, t0), (self.steps, zero), (self.rejected, zero)):
+            cell.set_where(fresh, word)
+        for cell in (self.interval, self.saved):
+            cell.set_where(fresh, w.int(0))
+        self.status.set_where(fresh, zero)
+        self.ended.set(w.unless(self.active.now))
+        self.enter_interval(fresh)
+        self._next_saving(fresh)
+        self.leave_where(w.both(fresh, w.unless(self.finite(self.now()))))
+        self.save_now(fresh)
+
+    def leave_where(self, mask: Word) -> None:
+        """Cases of a mask end here and are left to the scalar core."""
+        self.status.set_where(mask, self.w.num(LEFT))
+        self.ended.set(self.w.either(self.ended.now, mask))
+
+    # -- intervals between the times of tables ---------------------------------------------------------------------------
+
+    def enter_interval(self, mask: Word) -> None:
+        """Lanes of a mask read where their interval ends and what the tables are there."""
+        w, interval = self.w, self.interval.now
+        self.end.set_where(mask, w.gather("%stops", interval))
+        width = 2 * len(self.model.tabled)
+        for k, (base, rise) in enumerate(zip(self.bases, self.rises)):
+            at = w.integer("add", w.integer("mul", interval, w.int(width)), w.int(2 * k))
+            base.set_where(mask, w.gather("%segments", at))
+            rise.set_where(mask, w.gather("%segments", w.integer("add", at, w.int(1))))
+
+    def pass_stop(self, mask: Word) -> Word:
+        """Lanes of a mask leave their interval: the last one ends their case; which of them enter another."""
+        w = self.w
+        self.interval.set_where(mask, w.integer("add", self.interval.now, w.int(1)))
+        inside = w.whole_compare("slt", self.interval.now, w.spread("%stop_count", "i64"))
+        over = w.both(mask, w.unless(inside))
+        self.status.set_where(over, w.num(FINISHED))
+        self.ended.set(w.either(self.ended.now, over))
+        going = w.both(mask, inside)
+        self.begin.set_where(going, self.t.now)
+        # Lanes that are through read the last interval once more.
+        self.interval.set_where(over, w.integer("sub", self.interval.now, w.int(1)))
+        self.enter_interval(going)
+        return going
+
+    # -- saved rows ------------------------------------------------------------------------------------------------------
+
+    def _next_saving(self, mask: Word) -> None:
+        """Lanes of a mask look up the next time to save at; infinitely far where there is none."""
+        w, count = self.w, self.w.spread("%time_count", "i64")
+        left = w.whole_compare("slt", self.saved.now, count)
+        time = w.gather("%times", w.choose_whole(left, self.saved.now, w.int(0)))
+        never = w.mul(self.settings["direction"], w.num(float("inf")))
+        self.next_time.set_where(mask, w.choose(left, time, never))
+
+    def save(self, mask: Word, row: list[Word]) -> None:
+        """Lanes of a mask save a row and look up when to save the next."""
+        w = self.w
+        first = w.integer("mul", self.saved.now, w.int(len(self.x)))
+        column = w.choose_whole(mask, self.case.now, self.trash)
+        for k, word in enumerate(row):
+            offset = w.integer("mul", w.integer("add", first, w.int(k)), self.n)
+            w.scatter("%out", w.integer("add", column, w.choose_whole(mask, offset, w.int(0))), word)
+        self.saved.set_where(mask, w.integer("add", self.saved.now, w.int(1)))
+        self._next_saving(mask)
+
+    def save_now(self, mask: Word) -> None:
+        """Lanes of a mask that are at a time to save do so."""
+        w = self.w
+        due = w.both(mask, w.compare("oeq", self.next_time.now, self.t.now))
+        with w.when(w.any(due)):
+            self.save(due, self.now())
+
+    def text(self) -> str:
+        """The whole kernel."""
+        convention = "ptx_kernel " if self.gpu else ""
+        head = f"define {convention}void @{ENTRY}({', '.join(ARGUMENTS)}) #0 {{"
+        return self.w.module.text([head, *self.w.whole_text(), "}"])

@@ -1,0 +1,52 @@
+"""What a kernel knows of a model: its formulas as instruction lists, and where each number of a case lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from daedalus.compilation.lanes.formulas import written_formulas
+from daedalus.compilation.lanes.words import Body, Word
+from daedalus.model.system.instruction_list import Instructions
+
+
+@dataclass(frozen=True, eq=False)
+class LaneModel:
+    """x' = f(t, x, u, p) with nothing but formulas, and the way back onto what it keeps, if it keeps anything."""
+
+    states: int
+    inputs: int
+    parameters: int
+    slopes: Instructions  # (t, x, u, p) -> x'
+    kept: Instructions | None = None  # (t, x, u, p) -> x on what the model keeps
+    tabled: tuple[int, ...] = ()  # the inputs that follow a table
+
+    @property
+    def own(self) -> int:
+        """How many numbers a case brings along: its start, inputs and parameters."""
+        return self.states + self.inputs + self.parameters
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """What distinguishes the text of a kernel by its model."""
+        kept = None if self.kept is None else self.kept.digest()
+        return self.states, self.inputs, self.parameters, self.slopes.digest(), kept, self.tabled
+
+    def slope(self, w: Body, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> list[Word]:
+        """x' at one point."""
+        return self._called(w, "model.slope", self.slopes, t, x, u, p)
+
+    def moved(self, w: Body, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> list[Word]:
+        """x moved onto what the model keeps."""
+        assert self.kept is not None
+        return self._called(w, "model.kept", self.kept, t, x, u, p)
+
+    def _called(
+        self, w: Body, name: str, rows: Instructions, t: Word, x: list[Word], u: list[Word], p: list[Word]
+    ) -> list[Word]:
+        n, m = 1 + self.states, 1 + self.states + self.inputs
+
+        def write(body: Body, a: list[Word]) -> list[Word]:
+            return written_formulas(body, rows, [a[:1], a[1:n], a[n:m], a[m:]])[0]
+
+        return w.call(name, [t, *x, *u, *p], self.states, write)

@@ -1,0 +1,199 @@
+"""Many cases of a sweep on lanes: which roads may take them, and one call for a block of cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from daedalus.compilation import Compiled
+from daedalus.compilation.choice import chosen_compiler
+from daedalus.compilation.lanes.formulas import check_known
+from daedalus.compilation.lanes.machine import lane_width
+from daedalus.ensembles.cases import Cases
+from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
+from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, explicit_numbers
+from daedalus.ensembles.lanes.kernel_frame import ENDS, FINISHED, SETTINGS
+from daedalus.ensembles.lanes.kernels import Kernel, kernel_of
+from daedalus.ensembles.lanes.lane_model import LaneModel
+from daedalus.ensembles.lanes.tables import stops_and_segments, tabled_inputs
+from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.plant.plants import plant_of
+from daedalus.simulation.run.road import Road
+
+# Formulas longer than this would take long to compile for a kernel.
+MOST_INSTRUCTIONS = 20_000
+# A case that tries more steps than this is left to the scalar core, which has ways to tell why.
+MOST_STEPS = 1e6
+# Numbers that a block of cases saves, at most about so many: they stay near the processor.
+BLOCK_NUMBERS = 2**17
+FEWEST, MOST = 64, 4096
+
+
+class NoLanes(NamedTuple):
+    """Why cases are run one by one."""
+
+    reason: str
+
+
+class LaneBlock(NamedTuple):
+    """The runs of a block of cases."""
+
+    x: np.ndarray  # (times, states, cases)
+    own: np.ndarray  # (states + inputs + parameters, cases)
+    finished: np.ndarray  # (cases,) bool: the others are left to the scalar core
+    steps: np.ndarray
+    rejected: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class LaneRuns:
+    """A road on lanes: its kernel, and everything that its cases share."""
+
+    model: LaneModel
+    numbers: ExplicitNumbers
+    method: str
+    watch: bool
+    lanes: int
+    shared: np.ndarray  # start, inputs and parameters where a case brings none
+    cases: Cases
+    times: np.ndarray
+    stops: np.ndarray
+    segments: np.ndarray
+    settings: np.ndarray
+
+    def kernel(self) -> Kernel:
+        """The kernel in machine code."""
+        key = (self.lanes, self.watch, self.numbers, self.model.key)
+        return kernel_of(key, lambda: explicit_kernel(self.model, self.numbers, self.lanes, self.watch))
+
+    @property
+    def block(self) -> int:
+        """How many cases are run in one call."""
+        width = max(1, len(self.times) * self.model.states)
+        return int(min(MOST, max(FEWEST, BLOCK_NUMBERS // width)))
+
+    def run(self, block: range) -> LaneBlock:
+        """The runs of some cases, whose numbers follow each other."""
+        count = len(block)
+        own = self.numbers_of(block)
+        # Nothing is read where nothing was written: cases that end early are left to the core whole.
+        x = np.empty((len(self.times), self.model.states, count + 1))
+        ends = np.empty((len(ENDS), count + 1))
+        arrays = [own, x, ends, self.times, self.stops, self.segments, self.settings]
+        self.kernel()(arrays, count + 1, 0, count, len(self.times), len(self.stops))
+        return LaneBlock(x[:, :, :count], own[:, :count], ends[0, :count] == FINISHED, *ends[1:, :count])
+
+    def numbers_of(self, block: range) -> np.ndarray:
+        """Start, inputs and parameters of some cases as columns, and one column more."""
+        own = np.empty((self.model.own, len(block) + 1))
+        own[:] = self.shared[:, None]
+        first = {"x": 0, "u": self.model.states, "p": self.model.states + self.model.inputs}
+        for axis, positions in zip(self.cases.axes, self.cases.positions_of(block)):
+            values = axis.values[positions]
+            columns = values[:, None] if values.ndim == 1 else values
+            rows = first[str(axis.place.letter)] + np.asarray(axis.place.positions)
+            own[rows, : len(block)] = columns.T
+        return own
+
+
+def lane_runs(road: Road, cases: Cases, vectors: dict[str, np.ndarray] | None) -> LaneRuns | NoLanes:
+    """A road on lanes, or why its cases are run one by one.
+
+    vectors: what all cases share of x, u and p, where numbers of a case can be written over them.
+    """
+    reason = _why_not(road, vectors)
+    if reason is not None:
+        return NoLanes(reason)
+    assert vectors is not None
+    model = _lane_model(road)
+    if isinstance(model, NoLanes):
+        return model
+    settings, request = road.settings, road.request
+    adaptive = request.step is None
+    method = settings.method if isinstance(road.method, str) else road.method
+    numbers = explicit_numbers(method, adaptive)
+    stops, segments = stops_and_segments(road.drive, request.t0, request.t1)
+    shared = np.concatenate([vectors[letter] for letter in ("x", "u", "p")])
+    assert request.save_at is not None
+    watch = bool(settings.call.get("watch_stiffness"))
+    return LaneRuns(
+        model, numbers, settings.method, watch, lane_width(), shared, cases,
+        np.ascontiguousarray(request.save_at, dtype=float), stops, segments, _settings_of(road),
+    )  # fmt: skip
+
+
+def _settings_of(road: Road) -> np.ndarray:
+    """The numbers that a kernel reads, in the order of SETTINGS, then absolute tolerances."""
+    request, call = road.request, road.settings.call
+    limit = call.get("max_steps")
+    limits = np.inf if limit is None else float(limit)
+    if request.step is None:
+        limits = min(limits, MOST_STEPS)
+    named = {
+        "t0": request.t0,
+        "direction": 1.0 if request.t1 >= request.t0 else -1.0,
+        "rtol": call["rtol"],
+        "step": call.get("step", 0.0),
+        "first_step": call.get("first_step", 0.0),
+        "max_step": call.get("max_step", np.inf),
+        "limit": limits,
+    }
+    return np.array([*(float(named[name]) for name in SETTINGS), *np.asarray(call["atol"], dtype=float)])
+
+
+def _why_not(road: Road, vectors: dict[str, np.ndarray] | None) -> str | None:
+    """What of a road no lane can do, None where there is nothing."""
+    settings, system = road.settings, road.system
+    if chosen_compiler() not in ("auto", "llvm") or not lane_width():
+        return "there are no lanes without LLVM and fused multiply-add"
+    if settings.plant.is_implicit:
+        return f"{settings.method} solves equations in every step"
+    if not isinstance(settings.plant, ExplicitPlant):
+        return "a linear system is solved at each evaluation"
+    if system.events or system.discrete_count:
+        return "the model has events"
+    if settings.switches is not None or settings.stops is not None:
+        return "the model has switches"
+    if vectors is None:
+        return "each case has to find its own start"
+    if settings.time_limit is not None:
+        return "a time limit is kept run by run"
+    if road.request.t0 == road.request.t1:
+        return "the span is empty"
+    return None
+
+
+def _lane_model(road: Road) -> LaneModel | NoLanes:
+    found = once(road.system, _formulas)
+    if isinstance(found, NoLanes):
+        return found
+    slopes, kept = found
+    sizes = road.system.sizes
+    return LaneModel(sizes["x"], sizes["u"], sizes["p"], slopes, kept, tabled_inputs(road.drive))
+
+
+def _formulas(system: System) -> tuple[Instructions, Instructions | None] | NoLanes:
+    """The formulas of a system, read once."""
+    plant = plant_of(system)
+    projection: Any = plant.projection
+    if projection is not None and not isinstance(projection, Compiled):
+        return NoLanes("constraints are kept by a solve after each step")
+    lists = []
+    for compiled in (plant.rhs, projection):
+        if compiled is None:
+            lists.append(None)
+            continue
+        if compiled.function.n_instructions() > MOST_INSTRUCTIONS:
+            return NoLanes("its formulas are too long for a kernel")
+        try:
+            rows = read_instructions(compiled.function)
+            check_known(rows)
+        except UnknownOperationError as unknown:
+            return NoLanes(str(unknown))
+        lists.append(rows)
+    return lists[0], lists[1]

@@ -1,0 +1,142 @@
+"""Lengths of steps on lanes: the controller and the first guess of the core, every lane with its own.
+
+h_new = h · 0.9 · err^−(1/k − 0.75 β) · err_before^β (Gustafsson's controller in Hairer's form), within bounds; after a
+rejection no growth. The first step comes from the size of the solution and its slopes (Hairer, Nørsett and Wanner, II.4).
+"""
+
+from __future__ import annotations
+
+import math
+
+from daedalus.compilation.lanes.elementary import rough_exp, rough_inverse, rough_log
+from daedalus.compilation.lanes.words import Word
+from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
+from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+
+# As in the core (core/methods/step_control.hpp and core/run/stepper.hpp).
+SMALLEST_ERROR, SAFETY, FEWEST_SPACINGS, CUT_IF_NOT_FINITE, STRETCH = 1e-4, 0.9, 10.0, 0.25, 1.01
+_SMALLEST_COUNTED, _LARGEST_COUNTED = 1e-10, 1e100
+
+
+class StepControl:
+    """The planned step of every lane, and what the controller remembers."""
+
+    def __init__(self, frame: KernelFrame, numbers: ExplicitNumbers) -> None:
+        self.frame, self.numbers = frame, numbers
+        w = frame.w
+        self.h, self.log_before = w.cell(), w.cell()
+        self.after_rejection = w.cell(w.truth)
+        self.h.set(w.num(0.0))
+        self.log_before.set(w.num(math.log(SMALLEST_ERROR)))
+        self.after_rejection.set(frame._no_lane())
+
+    def forget(self, mask: Word) -> None:
+        """Lanes of a mask begin anew: derivatives of the solution may have jumped."""
+        w = self.frame.w
+        self.log_before.set_where(mask, w.num(math.log(SMALLEST_ERROR)))
+        self.after_rejection.set(w.both(self.after_rejection.now, w.unless(mask)))
+
+    def spacing(self) -> Word:
+        """The distance of the present time to the next number, or up to twice that."""
+        w = self.frame.w
+        distance = w.mul(w.abs(self.frame.t.now), w.num(2.0**-52))
+        return w.larger(distance, w.num(2.0**-1022))
+
+    def plan(self) -> tuple[Word, Word]:
+        """Where the step ends, and the lanes in which that is the end of their interval."""
+        w, frame = self.frame.w, self.frame
+        t, end, direction, longest = frame.t.now, frame.end.now, frame.settings["direction"], frame.settings["max_step"]
+        least = w.mul(w.num(FEWEST_SPACINGS), self.spacing())
+        length = w.smaller(w.larger(w.abs(self.h.now), least), longest)
+        h = w.mul(direction, length)
+        self.h.set(h)
+        beyond = w.mul(w.sub(w.fma(w.num(STRETCH), h, t), end), direction)
+        close = w.compare("ole", w.abs(w.sub(end, t)), w.mul(longest, w.num(1 + 1e-6)))
+        reaches = w.both(w.compare("oge", beyond, w.num(0.0)), close)
+        return w.choose(reaches, end, w.add(t, h)), reaches
+
+    def _exponent(self) -> float:
+        return 1.0 / self.numbers.control_order - 0.75 * self.numbers.memory
+
+    def _factor(self, log_wish: Word, most: float) -> Word:
+        w = self.frame.w
+        wish = w.mul(w.num(SAFETY), rough_exp(w, log_wish))
+        return w.larger(w.smaller(wish, w.num(most)), w.num(self.numbers.shrink))
+
+    def judge(self, error: Word, length: Word, running: Word, reaches: Word) -> Word:
+        """The lanes whose step is good; all running ones plan their next step by the error of this one."""
+        w, numbers = self.frame.w, self.numbers
+        good = w.both(running, w.compare("ole", error, w.num(1.0)))
+        counted = w.larger(w.smaller(error, w.num(_LARGEST_COUNTED)), w.num(_SMALLEST_COUNTED))
+        log_error = rough_log(w, counted)
+        grown = w.fma(w.num(numbers.memory), self.log_before.now, w.mul(w.num(-self._exponent()), log_error))
+        factor = self._factor(grown, numbers.grow)
+        held = w.both(self.after_rejection.now, w.compare("ogt", factor, w.num(1.0)))
+        factor = w.choose(held, w.num(1.0), factor)
+        wish = w.mul(length, factor)
+        # A step shortened by a stop says nothing against the length that was planned.
+        shortened = w.both(reaches, w.compare("olt", w.abs(wish), w.abs(self.h.now)))
+        self.h.set_where(good, w.choose(shortened, self.h.now, wish))
+        remembered = w.larger(log_error, w.num(math.log(SMALLEST_ERROR)))
+        self.log_before.set_where(good, remembered)
+        bad = w.both(running, w.unless(good))
+        smaller = self._factor(w.mul(w.num(-self._exponent()), log_error), 1.0)
+        cut = w.choose(w.compare("uno", error, error), w.num(CUT_IF_NOT_FINITE), smaller)
+        self.h.set_where(bad, w.mul(length, cut))
+        self.after_rejection.set(w.either(w.both(self.after_rejection.now, w.unless(good)), bad))
+        self._count(bad)
+        return good
+
+    def _count(self, bad: Word) -> None:
+        """Rejected steps are counted; a lane whose steps become too short, or too many, is left to the core."""
+        w, frame = self.frame.w, self.frame
+        frame.rejected.set_where(bad, w.add(frame.rejected.now, w.num(1.0)))
+        least = w.mul(w.num(FEWEST_SPACINGS), self.spacing())
+        frame.leave_where(w.both(bad, w.compare("olt", w.abs(self.h.now), least)))
+        tried = w.add(frame.steps.now, frame.rejected.now)
+        frame.leave_where(w.both(frame.running(), w.compare("oge", tried, frame.settings["limit"])))
+
+    # -- the first step ----------------------------------------------------------------------------------------------
+
+    def _norm(self, words: list[Word], x: list[Word]) -> Word:
+        """RMS norm in units of the tolerance at x."""
+        w, frame = self.frame.w, self.frame
+        total = w.num(0.0)
+        for word, at, atol in zip(words, x, frame.atol):
+            part = w.div(word, w.fma(frame.settings["rtol"], w.abs(at), atol))
+            total = w.fma(part, part, total)
+        return w.sqrt(w.mul(total, w.num(1.0 / max(len(frame.atol), 1))))
+
+    def first(self, mask: Word, slope: list[Word]) -> None:
+        """Lanes of a mask guess the length of their first step."""
+        w, frame = self.frame.w, self.frame
+        x, direction = frame.now(), frame.settings["direction"]
+        longest = w.smaller(w.abs(w.sub(frame.end.now, frame.t.now)), frame.settings["max_step"])
+        shortest = w.mul(w.num(1e-12), longest)
+        size, speed = self._norm(x, x), self._norm(slope, x)
+        small = w.either(w.compare("olt", size, w.num(1e-5)), w.compare("olt", speed, w.num(1e-5)))
+        guess = w.choose(small, w.num(1e-6), w.mul(w.num(0.01), w.div(size, speed)))
+        guess = w.smaller(w.larger(guess, shortest), longest)
+        signed = w.mul(direction, guess)
+        probe = [w.fma(signed, k, at) for k, at in zip(slope, x)]
+        there = frame.slope(w.add(frame.t.now, signed), probe)
+        curvature = w.div(self._norm([w.sub(a, b) for a, b in zip(there, slope)], x), guess)
+        largest = w.larger(speed, curvature)
+        flat = w.compare("ole", largest, w.num(1e-15))
+        safe = w.larger(w.mul(largest, w.num(100.0)), w.num(1e-300))
+        root = rough_exp(w, w.mul(w.num(-1.0 / self.numbers.control_order), rough_log(w, safe)))
+        wish = w.choose(flat, w.larger(w.num(1e-6), w.mul(w.num(1e-3), guess)), root)
+        wish = w.smaller(w.mul(w.num(100.0), guess), wish)
+        wish = w.smaller(w.larger(wish, shortest), longest)
+        # Where the probe leaves the domain of the model, start very small.
+        finite = w.compare("olt", curvature, w.num(math.inf))
+        wish = w.choose(finite, wish, w.mul(w.num(1e-3), guess))
+        given = frame.settings["first_step"]
+        wish = w.choose(w.compare("ogt", given, w.num(0.0)), given, wish)
+        self.h.set_where(mask, w.mul(direction, wish))
+
+    def rough_scale(self, before: Word, after: Word, atol: Word) -> Word:
+        """One over the tolerance of a component, to seven digits."""
+        w = self.frame.w
+        size = w.larger(w.abs(before), w.abs(after))
+        return rough_inverse(w, w.fma(self.frame.settings["rtol"], size, atol))

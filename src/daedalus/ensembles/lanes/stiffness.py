@@ -1,0 +1,82 @@
+"""Whether stability and not accuracy limits the steps of a lane: then its case is left to the scalar core.
+
+h |λ| as two slopes at the end of a step show it stays beyond the edge of the stability region while many steps of this
+length are to come; the rule and its numbers are those of the core (core/run/stepper.hpp).
+"""
+
+from __future__ import annotations
+
+from daedalus.compilation.lanes.words import Word
+from daedalus.ensembles.lanes.combinations import combined
+from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
+from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+
+STIFF_ENOUGH, EASY_ENOUGH, MANY_STEPS, ENDLESS = 15.0, 6.0, 300.0, 1e5
+TIGHT, NEAR_EDGE, FAR_FROM_EDGE, DAMPED = 1e-6, 0.8, 0.3, -0.7
+
+
+class StiffnessWatch:
+    """Counts of stiff, easy and damped steps in every lane."""
+
+    def __init__(self, frame: KernelFrame, numbers: ExplicitNumbers) -> None:
+        self.frame, self.numbers = frame, numbers
+        self.stiff, self.easy, self.damped = (frame.w.cell() for _ in range(3))
+        for cell in (self.stiff, self.easy, self.damped):
+            cell.set(frame.w.num(0.0))
+
+    def forget(self, mask: Word) -> None:
+        """Lanes of a mask begin a new case."""
+        for cell in (self.stiff, self.easy, self.damped):
+            cell.set_where(mask, self.frame.w.num(0.0))
+
+    def look(
+        self, good: Word, t_new: Word, h: Word, x: list[Word], x_new: list[Word], slopes: list[list[Word]]
+    ) -> Word:
+        """The lanes that may go on, after a good step whose slope at the end is the last of `slopes`."""
+        frame, w = self.frame, self.frame.w
+        share, cosine = self._share(h, x, x_new, slopes)
+        tight = w.compare("ole", frame.settings["rtol"], w.num(TIGHT))
+        beyond = w.both(good, w.compare("ogt", share, w.choose(tight, w.num(NEAR_EDGE), w.num(1.0))))
+        is_easy = w.both(w.both(good, w.unless(beyond)), w.compare("ogt", self.stiff.now, w.num(0.0)))
+        self.easy.set_where(beyond, w.num(0.0))
+        self.stiff.set_where(beyond, w.add(self.stiff.now, w.num(1.0)))
+        self.easy.set_where(is_easy, w.add(self.easy.now, w.num(1.0)))
+        calm = w.both(is_easy, w.compare("oge", self.easy.now, w.num(EASY_ENOUGH)))
+        for cell in (self.stiff, self.easy):
+            cell.set_where(calm, w.num(0.0))
+        held = w.both(w.compare("ogt", share, w.num(FAR_FROM_EDGE)), w.compare("olt", cosine, w.num(DAMPED)))
+        counted = w.choose(w.both(tight, held), w.add(self.damped.now, w.num(1.0)), w.num(0.0))
+        self.damped.set_where(good, counted)
+        return w.both(good, w.unless(self._leaves(good, t_new, h)))
+
+    def _leaves(self, good: Word, t_new: Word, h: Word) -> Word:
+        """Lanes with many more steps to come than an implicit method would need are left to the core."""
+        frame, w = self.frame, self.frame.w
+        # Up to the last stop, whatever lies between.
+        last = w.spread(w.line("add i64 %stop_count, -1"), "i64")
+        to_come = w.abs(w.div(w.sub(w.gather("%stops", last), t_new), h))
+        many = w.compare("ogt", to_come, w.num(MANY_STEPS))
+        stiff = w.both(w.compare("oge", self.stiff.now, w.num(STIFF_ENOUGH)), many)
+        endless = w.compare("ogt", to_come, w.num(ENDLESS))
+        damped = w.both(w.compare("oge", self.damped.now, w.num(STIFF_ENOUGH)), endless)
+        leaves = w.both(good, w.either(stiff, damped))
+        frame.leave_where(leaves)
+        return leaves
+
+    def _share(self, h: Word, x: list[Word], x_new: list[Word], slopes: list[list[Word]]) -> tuple[Word, Word]:
+        """h |λ| as a share of the edge, and −1 for damping to 0 for an oscillation."""
+        frame, w, numbers = self.frame, self.frame.w, self.numbers
+        stage = combined(w, x, h, numbers.a[numbers.inner - 1], slopes[: numbers.inner - 1])
+        of_slopes = of_states = product = w.num(0.0)
+        for i, atol in enumerate(frame.atol):
+            extent = w.larger(w.abs(x_new[i]), w.abs(w.mul(h, slopes[0][i])))
+            weight = w.div(w.num(1.0), w.fma(frame.settings["rtol"], extent, atol))
+            slope = w.mul(w.sub(slopes[-1][i], slopes[numbers.inner - 1][i]), weight)
+            state = w.mul(w.sub(x_new[i], stage[i]), weight)
+            of_slopes, of_states = w.fma(slope, slope, of_slopes), w.fma(state, state, of_states)
+            product = w.fma(slope, state, product)
+        size = w.mul(w.abs(h), w.sqrt(w.div(of_slopes, of_states)))
+        cosine = w.div(w.mul(frame.settings["direction"], product), w.sqrt(w.mul(of_slopes, of_states)))
+        known = w.both(w.compare("ogt", of_slopes, w.num(0.0)), w.compare("ogt", of_states, w.num(0.0)))
+        share = w.mul(size, w.num(1.0 / numbers.stability_edge))
+        return w.choose(known, share, w.num(0.0)), w.choose(known, cosine, w.num(0.0))
