@@ -125,6 +125,8 @@ class Table:
         coefficients: ArrayLike | None = None,
     ) -> None: ...
 
+def method_numbers(name: str) -> dict[str, Any]: ...
+
 class Tableau:
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Functions on lanes against mpmath: sin, cos, exp, log, pow within 1 ulp, the others within 4, over the whole range."""
+"""Functions on lanes against mpmath: sin, cos, exp, log, pow within 1 ulp, others within 4, over the whole range."""
 
 import ctypes
 import math

@@ -76,6 +76,7 @@ def host() -> Host:
 
 @functools.cache
 def target_machine(level: int) -> Any:
+    """What makes code for this processor; level 0 to 3 is how hard it tries."""
     machine = host()
     with LLVM_LOCK:
         target = _llvm().Target.from_triple(machine.triple)

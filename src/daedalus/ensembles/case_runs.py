@@ -44,6 +44,7 @@ class PlainRun(NamedTuple):
     x: np.ndarray  # (times, n)
     u: np.ndarray
     p: np.ndarray
+    evaluations: int  # of the right-hand side
 
 
 class CaseRuns:
@@ -53,7 +54,7 @@ class CaseRuns:
         self.road, self.cases, self.cancel = road, cases, cancel
         self._request, self._plain = request, plain
         self._tables = self.road.drive.core_tables() if self.road.drive.tables else None
-        self._may_branch = independence_of(self.road.settings.plant) is not None
+        self.may_branch = independence_of(self.road.settings.plant) is not None
         self.vectors = self._written_at_once()
 
     def __call__(self, case: int) -> PlainRun | Trajectory | str:
@@ -93,8 +94,8 @@ class CaseRuns:
             core_p = settings.core_parameters(p)
         run = settings.plan.run(*request.span, x, core_u, core_p, request.save_at, tables, None, self.cancel)
         ending = ENDINGS[run.status]
-        if ending is Ending.FINISHED and self._plain and not self._may_branch:
-            return PlainRun(run.x, u, p)
+        if ending is Ending.FINISHED and self._plain and not self.may_branch:
+            return PlainRun(run.x, u, p, run.rhs_calls)
         piece = Piece(settings, road.drive._replace(constants=u), p, request.t0, x, road.why)
         whole = read_piece(piece, run, request.t1)
         if not ending.final:

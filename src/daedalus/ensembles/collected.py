@@ -24,7 +24,7 @@ class CaseResults(NamedTuple):
 
     rows: one array (cases, times, ...) a column; NaN where a case has no data.
     complete: which cases have a value at every time. reasons: how cases ended, by their place in the block, where it is
-    not how all runs end that reach their end.
+    not how all runs end that reach their end. left: how many cases lanes left to the scalar core.
     """
 
     rows: list[np.ndarray]
@@ -32,6 +32,7 @@ class CaseResults(NamedTuple):
     complete: np.ndarray
     reasons: dict[int, str]
     ends: np.ndarray
+    left: int = 0
 
 
 class Collected(Protocol):

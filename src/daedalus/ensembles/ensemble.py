@@ -61,6 +61,21 @@ class Ensemble:
         return self.data[name]
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Where and how the cases were run, in sentences.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0); k = m.parameter("k", 1.0)
+        >>> m.equation(m.der(x), -k * x)
+        >>> dd.sweep(m, 1.0, over={"k": [1.0, 2.0]}).notes
+        ('2 cases one by one: fewer than a kernel for many is worth',)
+        """
+        return tuple(str(self.data.attrs.get("notes", "")).splitlines())
+
+    @property
     def is_summary(self) -> bool:
         """Whether it holds statistics over the cases instead of the cases."""
         return "summary" in self.data.dims

@@ -50,7 +50,7 @@ class Reader:
         plain = {k: run for k, run in others.items() if isinstance(run, PlainRun)}
         for k, run in plain.items():
             x[k] = run.x
-        found = self._nothing(len(x))._replace(rows=self._of_plain_runs(x, u, p))
+        found = self._nothing(len(x))._replace(rows=self._of_plain_runs(x, u, p), left=len(others))
         self._reached_end(found, np.flatnonzero(block.finished))
         self._reached_end(found, list(plain))
         self._write(found, {k: run for k, run in others.items() if k not in plain})

@@ -36,7 +36,8 @@ def save_dataset(data: xarray.Dataset, path: Path) -> None:
     variables = [_described(str(name), data[name], arrays) for name in data.variables]
     try:
         _with_plain_labels(data).to_netcdf(partial, engine="h5netcdf")
-        append_record(partial, {"kind": KIND, "title": data.attrs["title"], "variables": variables}, arrays)
+        told = {"kind": KIND, "title": data.attrs["title"], "notes": data.attrs.get("notes", "")}
+        append_record(partial, {**told, "variables": variables}, arrays)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
@@ -46,7 +47,7 @@ def dataset_of(record: PlainRecord, arrays: dict[str, np.ndarray]) -> xarray.Dat
     """The data of the ensemble that a record describes."""
     import xarray
 
-    record.only(("kind", "title", "variables"))
+    record.only(("kind", "title", "notes", "variables"))
     variables: dict[str, Any] = {}
     coordinates: dict[str, Any] = {}
     for part in record.parts("variables"):
@@ -54,7 +55,8 @@ def dataset_of(record: PlainRecord, arrays: dict[str, np.ndarray]) -> xarray.Dat
         place = coordinates if part.flag("coordinate") else variables
         units = part.text("units")
         place[part.text("name")] = (part.texts("dims"), _rebuilt(part, arrays), {"units": units} if units else {})
-    return xarray.Dataset(variables, coords=coordinates, attrs={"title": record.text("title")})
+    told = {"title": record.text("title"), "notes": record.text("notes") if "notes" in record else ""}
+    return xarray.Dataset(variables, coords=coordinates, attrs=told)
 
 
 def _described(name: str, values: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

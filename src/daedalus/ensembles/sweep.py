@@ -12,13 +12,13 @@ from daedalus import _core
 from daedalus.ensembles.blocks import in_blocks
 from daedalus.ensembles.case_runs import CaseRuns, of_case
 from daedalus.ensembles.cases import read_cases
-from daedalus.ensembles.collected import CaseResults, Collected, KeptCases, SummarisedCases
+from daedalus.ensembles.collected import Collected, KeptCases, SummarisedCases
 from daedalus.ensembles.columns import columns_of
 from daedalus.ensembles.ensemble import Ensemble
-from daedalus.ensembles.lanes.lane_runs import NoLanes, lane_runs
 from daedalus.ensembles.reader import Reader
 from daedalus.ensembles.sample import Sample
 from daedalus.ensembles.statistics import read_summary
+from daedalus.ensembles.ways import find_way
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
@@ -57,7 +57,8 @@ def sweep(
     summary: statistics over the cases instead of the cases: "mean", "std" (over the count, as in NumPy), "min", "max",
         and numbers between 0 and 1 for quantiles. They are computed as cases come in, so that memory does not grow with
         their number; ranks of quantiles are off by at most 0.1 % of it. Failed cases are left out and listed.
-    on: "auto" or "cpu".
+    on: "auto" runs many cases on lanes, several at once by the processor's vector instructions, where the model and
+        the method allow it, and few ones one by one; "cpu" takes lanes for few ones too. `en.notes` says what was done.
     workers: threads; default one a core. Results do not depend on it.
     progress: a bar over cases; None shows it on a terminal.
     options: everything `simulate` takes; `save_at` defaults to 201 equal steps of the span, and `save_at="end"` keeps
@@ -105,25 +106,18 @@ def sweep(
         else SummarisedCases(cases, columns, request.save_at, statistics)
     )
 
-    lanes = lane_runs(road, runs.cases, runs.vectors)
-    def one_by_one(block: range) -> CaseResults:
-        return reader.results([runs(case) for case in block])
-
-    def on_lanes(block: range) -> CaseResults:
-        done = lanes.run(block)
-        left = np.flatnonzero(~done.finished)
-        return reader.of_lanes(done, {k: runs(block.start + k) for k in left.tolist()})
-    results, kw = (one_by_one, {}) if isinstance(lanes, NoLanes) else (on_lanes, dict(first=64, most=lanes.block))
-
+    way, left = find_way(road, runs, reader, on), 0
     with _bar(cases.count, wants_progress(progress)) as bar:
         try:
-            for block, found in in_blocks(results, cases.count, _workers(workers), cancel, **kw):
+            for block, found in in_blocks(way.run, cases.count, _workers(workers), cancel, way.first, way.most):
                 collected.take(block, found)
+                left += found.left
                 bar.update(len(block))
         except KeyboardInterrupt:
             cancel.set()
     variables, coordinates = collected.variables(f"reached {time_text(t1)}")
-    return Ensemble(_dataset(road.system.name, variables, coordinates, request.save_at))
+    told = {"title": road.system.name, "notes": way.note(cases.count, left)}
+    return Ensemble(_dataset(told, variables, coordinates, request.save_at))
 
 
 def _check_place(on: object) -> None:
@@ -139,10 +133,10 @@ def _workers(workers: int | None) -> int:
     return int(workers)
 
 
-def _dataset(title: str, variables: Any, coordinates: Any, times: np.ndarray) -> Any:
+def _dataset(told: dict[str, str], variables: Any, coordinates: Any, times: np.ndarray) -> Any:
     import xarray
 
-    return xarray.Dataset(variables, coords={**coordinates, "time": ("time", times)}, attrs={"title": title})
+    return xarray.Dataset(variables, coords={**coordinates, "time": ("time", times)}, attrs=told)
 
 
 def _bar(total: int, show: bool) -> Any:

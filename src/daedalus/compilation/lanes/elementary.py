@@ -22,10 +22,10 @@ Pair = tuple[Word, Word]
 
 def scaled(w: Body, y: Word, k: Word) -> Word:
     """y · 2^k for whole k, in two factors."""
-    half = w.integer("ashr", k, w.int(1))
+    half = w.integer("ashr", k, w.whole_num(1))
     for part in (half, w.integer("sub", k, half)):
-        raised = w.integer("add", part, w.int(1023))
-        y = w.mul(y, w.as_real(w.integer("shl", raised, w.int(FRACTION))))
+        raised = w.integer("add", part, w.whole_num(1023))
+        y = w.mul(y, w.as_real(w.integer("shl", raised, w.whole_num(FRACTION))))
     return y
 
 
@@ -57,9 +57,9 @@ def mantissa(w: Body, x: Word) -> Pair:
     """k as a real, and m with x = 2^k m, √½ ≤ m < √2, for x > 0."""
     tiny = w.compare("olt", x, w.num(SMALLEST_NORMAL))
     bits = w.as_int(w.choose(tiny, w.mul(x, w.num(2.0**UP)), x))
-    k = w.integer("ashr", w.integer("sub", bits, w.int(bits_of(math.sqrt(0.5)))), w.int(FRACTION))
-    m = w.as_real(w.integer("sub", bits, w.integer("shl", k, w.int(FRACTION))))
-    kf = w.sub(w.as_real(w.integer("add", k, w.int(bits_of(ROUNDER)))), w.num(ROUNDER))
+    k = w.integer("ashr", w.integer("sub", bits, w.whole_num(bits_of(math.sqrt(0.5)))), w.whole_num(FRACTION))
+    m = w.as_real(w.integer("sub", bits, w.integer("shl", k, w.whole_num(FRACTION))))
+    kf = w.sub(w.as_real(w.integer("add", k, w.whole_num(bits_of(ROUNDER)))), w.num(ROUNDER))
     return w.choose(tiny, w.sub(kf, w.num(UP)), kf), m
 
 
@@ -143,7 +143,7 @@ def power(w: Body, x: Word, y: Word) -> Word:
 
 def rough_inverse(w: Body, x: Word) -> Word:
     """1/x to seven digits for x > 0, without a division."""
-    r = w.as_real(w.integer("sub", w.int(0x7FDE623822FC16E6), w.as_int(x)))
+    r = w.as_real(w.integer("sub", w.whole_num(0x7FDE623822FC16E6), w.as_int(x)))
     for _ in range(3):
         r = w.fma(r, w.fma(w.neg(x), r, w.num(1.0)), r)
     return r
@@ -164,5 +164,5 @@ def rough_exp(w: Body, x: Word) -> Word:
     kf, k = w.nearest(x, 1.4426950408889634)
     r = w.fma(kf, w.num(-LN2[0]), x)
     y = w.polynomial(r, (1.0, 1.0, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040))
-    power_of_two = w.as_real(w.integer("shl", w.integer("add", k, w.int(1023)), w.int(FRACTION)))
+    power_of_two = w.as_real(w.integer("shl", w.integer("add", k, w.whole_num(1023)), w.whole_num(FRACTION)))
     return w.mul(y, power_of_two)

@@ -38,9 +38,7 @@ def expm1(w: Body, x: Word) -> Word:
 def _written_log1p(w: Body, x: Word) -> Word:
     u = w.add(w.num(1.0), x)
     # Of x > 1 the one is what was rounded.
-    lost = w.choose(
-        w.compare("ogt", x, w.num(1.0)), w.sub(w.num(1.0), w.sub(u, x)), w.sub(x, w.sub(u, w.num(1.0)))
-    )
+    lost = w.choose(w.compare("ogt", x, w.num(1.0)), w.sub(w.num(1.0), w.sub(u, x)), w.sub(x, w.sub(u, w.num(1.0))))
     found = w.add(log(w, u), w.div(lost, u))
     found = w.choose(w.compare("olt", w.abs(x), w.num(2.0**-54)), x, found)
     edge = w.either(w.compare("oeq", u, w.num(0.0)), w.compare("oeq", x, w.num(math.inf)))
@@ -157,7 +155,9 @@ def _step_down(w: Body, a: Word, d: Word) -> Word:
 def _written_fmod(w: Body, x: Word, y: Word) -> Word:
     """|x| modulo |y|, with divisors |y| · 2^k first where the quotient is large."""
     a, d = w.abs(x), w.abs(y)
-    sound = w.both(w.both(w.compare("olt", a, w.num(math.inf)), w.compare("ogt", d, w.num(0.0))), w.compare("ole", d, d))
+    sound = w.both(
+        w.both(w.compare("olt", a, w.num(math.inf)), w.compare("ogt", d, w.num(0.0))), w.compare("ole", d, d)
+    )
     left = w.cell()
     left.set(w.choose(sound, a, w.num(0.0)))
     divisor = w.choose(w.both(sound, w.compare("olt", d, w.num(math.inf))), d, w.num(1.0))
@@ -171,8 +171,8 @@ def _written_fmod(w: Body, x: Word, y: Word) -> Word:
     with w.repeat(too_long):
         now = left.now
         gap = w.integer("sub", w.as_int(now), w.as_int(divisor))
-        raised = w.integer("sub", w.integer("ashr", gap, w.int(FRACTION)), w.int(48))
-        raised = w.choose_whole(w.whole_compare("slt", raised, w.int(0)), w.int(0), raised)
+        raised = w.integer("sub", w.integer("ashr", gap, w.whole_num(FRACTION)), w.whole_num(48))
+        raised = w.choose_whole(w.whole_compare("slt", raised, w.whole_num(0)), w.whole_num(0), raised)
         larger = scaled(w, divisor, raised)
         left.set_where(still.now, _step_down(w, now, larger))
     found = _step_down(w, left.now, divisor)

@@ -1,7 +1,7 @@
 """Sine, cosine, tangent and their inverses on lanes; arguments of any size are reduced to their last digit.
 
-x = q π/2 + r with π/2 in three parts and exact products where |x| < 2^30 (W. J. Cody and W. Waite), by the digits of 2/π
-that matter beyond (M. Payne and R. Hanek). r is known in two parts.
+x = q π/2 + r with π/2 in three parts and exact products where |x| < 2^30 (W. J. Cody and W. Waite), by those digits of
+2/π that matter beyond (M. Payne and R. Hanek). r is known in two parts.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def _far_turn(w: Body, x: Word) -> tuple[Word, Word, Word]:
         f"[{len(TWO_OVER_PI)} x double] [{', '.join(f'double {hexadecimal(v)}' for v in TWO_OVER_PI)}]"
     )
     bits = w.as_int(w.abs(x))
-    exponent = w.integer("sub", w.integer("ashr", bits, w.int(FRACTION)), w.int(1023))
-    group = w.integer("ashr", exponent, w.int(_GROUP))
+    exponent = w.integer("sub", w.integer("ashr", bits, w.whole_num(FRACTION)), w.whole_num(1023))
+    group = w.integer("ashr", exponent, w.whole_num(_GROUP))
     # Lanes with smaller numbers, infinity or NaN read some row of the table.
-    group = w.choose_whole(w.whole_compare("slt", group, w.int(1)), w.int(1), group)
-    group = w.choose_whole(w.whole_compare("slt", group, w.int(64)), group, w.int(63))
-    row = w.integer("shl", w.integer("sub", group, w.int(1)), w.int(2))
-    lowered = w.integer("shl", w.integer("shl", group, w.int(_GROUP)), w.int(FRACTION))
+    group = w.choose_whole(w.whole_compare("slt", group, w.whole_num(1)), w.whole_num(1), group)
+    group = w.choose_whole(w.whole_compare("slt", group, w.whole_num(64)), group, w.whole_num(63))
+    row = w.integer("shl", w.integer("sub", group, w.whole_num(1)), w.whole_num(2))
+    lowered = w.integer("shl", w.integer("shl", group, w.whole_num(_GROUP)), w.whole_num(FRACTION))
     a = w.as_real(w.integer("sub", bits, lowered))
-    digits = [w.gather("@two.over.pi", w.integer("add", row, w.int(j))) for j in range(4)]
+    digits = [w.gather("@two.over.pi", w.integer("add", row, w.whole_num(j))) for j in range(4)]
     products = [w.two_product(a, d) for d in digits]
     head = products[0][0]
     head = w.sub(head, w.mul(w.floor(w.mul(head, w.num(0.25))), w.num(4.0)))
@@ -55,6 +55,10 @@ def _far_turn(w: Body, x: Word) -> tuple[Word, Word, Word]:
     r, e = w.two_sum(r, e)
     sign = w.compare("olt", x, w.num(0.0))
     return w.choose(sign, w.neg(r), r), w.choose(sign, w.neg(e), e), w.choose(sign, w.neg(q), q)
+
+
+def _far(w: Body, x: Word) -> list[Word]:
+    return w.call("lane.far_turn", [x], 3, lambda body, a: _far_turn(body, a[0]), rare=True)
 
 
 def _distilled(w: Body, terms: list[Word]) -> list[Word]:
@@ -75,7 +79,7 @@ def _turn(w: Body, x: Word) -> tuple[Word, Word, Word]:
         cell.set(word)
     far = w.compare("oge", w.abs(x), w.num(_FAR))
     with w.when(w.any(far)):
-        for cell, word in zip(cells, w.call("lane.far_turn", [x], 3, lambda body, a: _far_turn(body, a[0]))):
+        for cell, word in zip(cells, _far(w, x)):
             cell.set_where(far, word)
     r, e, q = (cell.now for cell in cells)
     # There is no angle at infinity.
@@ -96,12 +100,12 @@ def _sine_and_cosine(w: Body, x: Word) -> Pair:
     lost = w.sub(w.sub(w.num(1.0), top), half)
     rest = w.fma(w.mul(z, z), w.polynomial(z, COSINE), w.neg(w.mul(r, e)))
     cosine = w.add(top, w.add(lost, rest))
-    return _quadrant(w, k, sine, cosine), _quadrant(w, w.integer("add", k, w.int(1)), sine, cosine)
+    return _quadrant(w, k, sine, cosine), _quadrant(w, w.integer("add", k, w.whole_num(1)), sine, cosine)
 
 
 def _quadrant(w: Body, k: Word, even: Word, odd: Word) -> Word:
     def bit(n: int) -> Word:
-        return w.whole_compare("ne", w.integer("and", k, w.int(n)), w.int(0))
+        return w.whole_compare("ne", w.integer("and", k, w.whole_num(n)), w.whole_num(0))
 
     y = w.choose(bit(1), odd, even)
     return w.choose(bit(2), w.neg(y), y)
@@ -128,7 +132,7 @@ def tan(w: Body, x: Word) -> Word:
     return w.div(*sine_and_cosine(w, x))
 
 
-# -- inverses ------------------------------------------------------------------------------------------------------------
+# -- inverses ----------------------------------------------------------------------------------------------------------
 
 
 def _arctangent(w: Body, a: Word) -> Pair:
@@ -154,7 +158,7 @@ def _written_atan2(w: Body, y: Word, x: Word) -> Word:
     # From the other axis, then from the other side.
     for mask, (turn, rest) in (
         (steep, (HALF_PI[0], HALF_PI[1])),
-        (w.whole_compare("slt", w.as_int(x), w.int(0)), (2 * HALF_PI[0], 2 * HALF_PI[1])),
+        (w.whole_compare("slt", w.as_int(x), w.whole_num(0)), (2 * HALF_PI[0], 2 * HALF_PI[1])),
     ):
         s, e = w.two_sum(w.num(turn), w.neg(high))
         high, low = w.choose(mask, s, high), w.choose(mask, w.add(e, w.sub(w.num(rest), low)), low)

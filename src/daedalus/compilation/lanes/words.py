@@ -16,7 +16,7 @@ Word = str
 ROUNDER = 1.5 * 2.0**52
 FRACTION = 52
 # A function is put in where it is called, unless all its copies together would have more lines than this.
-_MOST_COPIED = 4000
+_MOST_COPIED = 1500
 KERNEL = "kernel"
 
 
@@ -59,9 +59,13 @@ class LaneModule:
     def define(
         self, name: str, caller: str, operands: int, results: int, write: Callable[[Body, list[Word]], Sequence[Word]]
     ) -> str:
-        """The name of a function of so many operands and results, written by `write` where it is not known yet."""
+        """The name of a function of so many operands and results, written by `write` where it is not known yet.
+
+        caller: the function that it may be put into; empty where it is only called.
+        """
         calls = self._calls.setdefault(name, {})
-        calls[caller] = calls.get(caller, 0) + 1
+        if caller:
+            calls[caller] = calls.get(caller, 0) + 1
         if name not in self._functions:
             body, given = Body(self, name), [f"%a{k}" for k in range(operands)]
             found = write(body, given)
@@ -91,6 +95,7 @@ class LaneModule:
             functions += [head.replace("#0", "#1") if self._is_put_in(name) else head, *lines]
         constants = [f"@{name} = internal constant {value}" for name, value in self.constants.items()]
         attributes = ["attributes #0 = { nounwind noinline }", "attributes #1 = { nounwind alwaysinline }"]
+        attributes.append("attributes #2 = { noinline }")
         return "\n".join([*constants, *functions, *kernel, *sorted(self.declared), *attributes, ""])
 
 
@@ -192,7 +197,7 @@ class Body:
         word = hexadecimal(value)
         return word if self.module.lanes == 1 else f"splat (double {word})"
 
-    def int(self, value: int) -> Word:
+    def whole_num(self, value: int) -> Word:
         """A whole constant in all lanes."""
         return str(value) if self.module.lanes == 1 else f"splat (i64 {value})"
 
@@ -325,7 +330,7 @@ class Body:
     def nearest(self, x: Word, factor: float) -> tuple[Word, Word]:
         """x · factor rounded, as a real and as a whole number; below 2^51."""
         moved = self.fma(x, self.num(factor), self.num(ROUNDER))
-        number = self.integer("sub", self.as_int(moved), self.int(bits_of(ROUNDER)))
+        number = self.integer("sub", self.as_int(moved), self.whole_num(bits_of(ROUNDER)))
         return self.sub(moved, self.num(ROUNDER)), number
 
     # -- sums and products with their rounding errors ------------------------------------------------------------------
@@ -363,11 +368,9 @@ class Body:
             return self.raw(f"store double {value}, ptr {at}, align 8")
         pointers, name = f"<{lanes} x ptr>", f"llvm.masked.scatter.v{lanes}f64.v{lanes}p0"
         self.module.declared.add(f"declare void @{name}({self.real}, {pointers}, i32, {self.truth})")
-        return self.raw(
-            f"call void @{name}({self.real} {value}, {pointers} {at}, i32 8, {self.truth} splat (i1 true))"
-        )
+        return self.raw(f"call void @{name}({self.real} {value}, {pointers} {at}, i32 8, {self.truth} splat (i1 true))")
 
-    # -- functions of the module -----------------------------------------------------------------------------------------
+    # -- functions of the module ---------------------------------------------------------------------------------------
 
     def packed(self, words: Sequence[Word]) -> Word:
         """Several results as one value."""
@@ -377,10 +380,18 @@ class Body:
         return whole
 
     def call(
-        self, name: str, operands: Sequence[Word], results: int, write: Callable[[Body, list[Word]], Sequence[Word]]
+        self,
+        name: str,
+        operands: Sequence[Word],
+        results: int,
+        write: Callable[[Body, list[Word]], Sequence[Word]],
+        rare: bool = False,
     ) -> list[Word]:
-        """The results of a function of the module, which `write` writes where it is not known yet."""
-        known = self.module.define(name, self.name, len(operands), results, write)
-        kind = self.module.struct(results)
-        whole = self.put(f"call {kind} @{known}({', '.join(f'{self.real} {a}' for a in operands)})")
+        """The results of a function of the module, which `write` writes where it is not known yet.
+
+        rare: it is never put in here, since this place is seldom reached.
+        """
+        known = self.module.define(name, "" if rare else self.name, len(operands), results, write)
+        kind, mark = self.module.struct(results), " #2" if rare else ""
+        whole = self.put(f"call {kind} @{known}({', '.join(f'{self.real} {a}' for a in operands)}){mark}")
         return [whole] if results == 1 else [self.put(f"extractvalue {kind} {whole}, {k}") for k in range(results)]

@@ -51,7 +51,7 @@ class DenseRows:
         frame, w = self.frame, self.frame.w
         if frame.model.kept is None:
             return row
-        moved = frame.moved(time, row)
+        moved = frame.moved(time, row, rare=True)
         # What no way leads to stays.
         sound = frame.finite(moved)
         return [w.choose(sound, a, b) for a, b in zip(moved, row)]
@@ -60,7 +60,7 @@ class DenseRows:
         frame, numbers = self.frame, self.numbers
         slopes = list(self.slopes)
         if len(slopes) == numbers.inner:
-            slopes.append(frame.slope(self.t_new, self.x_new))
+            slopes.append(frame.slope(self.t_new, self.x_new, rare=True))
         found = [self._cubic(i, slopes) for i in range(len(self.x))]
         if numbers.dense:
             return self._with_own(found, slopes)
@@ -81,7 +81,7 @@ class DenseRows:
         frame, w, numbers = self.frame, self.frame.w, self.numbers
         for row in range(numbers.inner + 1, len(numbers.a)):
             stage = combined(w, self.x, self.h, numbers.a[row], slopes)
-            slopes.append(frame.slope(w.fma(w.num(numbers.c[row]), self.h, self.t), stage))
+            slopes.append(frame.slope(w.fma(w.num(numbers.c[row]), self.h, self.t), stage, rare=True))
         found = []
         for i, (c0, c1, c2, c3) in enumerate(cubic):
             parts = [w.mul(self.h, weighted(w, row, [k[i] for k in slopes])) for row in numbers.dense]
@@ -103,7 +103,7 @@ class DenseRows:
         at_nodes = []
         for node in raised.nodes:
             point = [horner(w, c, w.num(node)) for c in before]
-            at_nodes.append(frame.slope(w.fma(w.num(node), self.h, self.t), point))
+            at_nodes.append(frame.slope(w.fma(w.num(node), self.h, self.t), point, rare=True))
         found = []
         for i in range(len(self.x)):
             change = w.sub(self.x_new[i], self.x[i])

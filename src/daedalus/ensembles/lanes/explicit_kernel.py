@@ -1,6 +1,6 @@
 """Kernels of explicit Runge–Kutta methods: fixed steps, and steps that adapt in every lane on its own.
 
-    k_i = f(t + c_i h, x + h Σ_j a_ij k_j),    x_new = x + h Σ_j b_j k_j
+k_i = f(t + c_i h, x + h Σ_j a_ij k_j),    x_new = x + h Σ_j b_j k_j
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Step:
         with w.when(w.any(frame.fresh.now)):
             fresh = w.both(frame.fresh.now, frame.running())
             if self.control is not None:
-                slope = frame.slope(frame.t.now, frame.now())
+                slope = frame.slope(frame.t.now, frame.now(), rare=True)
                 frame.leave_where(w.both(fresh, w.unless(frame.finite(slope))))
                 self.control.forget(fresh)
                 self.control.first(fresh, slope)
@@ -124,7 +124,7 @@ class _Step:
         if self.grid is not None:
             self.grid.restart(mask)
         if self.carries:
-            for cell, word in zip(self.k0, frame.slope(frame.t.now, frame.now())):
+            for cell, word in zip(self.k0, frame.slope(frame.t.now, frame.now(), rare=True)):
                 cell.set_where(mask, word)
 
     def _error(self, h: Word, x: list[Word], x_new: list[Word], slopes: list[list[Word]]) -> Word:

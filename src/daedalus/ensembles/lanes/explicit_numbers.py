@@ -35,7 +35,7 @@ class Raised:
 class ExplicitNumbers:
     """An explicit method: row i < inner of `a` is a stage, row `inner` the end of a step, later ones dense output.
 
-    error: weights of the estimate, then of a second one that bends it (dop853); `raised` or `dense` make the interpolant.
+    error: weights of the estimate, then of a second one that bends it (dop853). `raised` or `dense` interpolate.
     """
 
     inner: int
@@ -107,7 +107,7 @@ def _of_tableau(method: Tableau, adaptive: bool) -> ExplicitNumbers:
 
 
 def _raised(degree: int) -> Raised:
-    """The weights that make the coefficients of θ, θ², … of a polynomial from its end, slopes at both ends and nodes."""
+    """The weights that make the coefficients of θ, θ², … from the end, and from slopes at both ends and at nodes."""
     count = degree - 3
     # Off-centre nodes, as in the core: symmetric ones make the conditions dependent for odd counts.
     nodes = [(i - 0.4) / (count + 1) for i in range(1, count + 1)]

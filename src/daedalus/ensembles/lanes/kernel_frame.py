@@ -36,7 +36,7 @@ class KernelFrame:
         self.settings = {name: w.spread(self._setting(k)) for k, name in enumerate(SETTINGS)}
         self.atol = [w.spread(self._setting(len(SETTINGS) + k)) for k in range(model.states)]
         self.n = w.spread("%n", "i64")
-        self.trash = w.integer("sub", self.n, w.int(1))
+        self.trash = w.integer("sub", self.n, w.whole_num(1))
         self.x = [w.cell() for _ in range(model.states)]
         self.constants = [w.cell() for _ in range(model.inputs + model.parameters)]
         self.bases, self.rises = ([w.cell() for _ in model.tabled] for _ in range(2))
@@ -69,13 +69,15 @@ class KernelFrame:
         """The parameters."""
         return [cell.now for cell in self.constants[self.model.inputs :]]
 
-    def slope(self, t: Word, x: list[Word]) -> list[Word]:
-        """x' at a time in the present interval."""
-        return self.model.slope(self.w, t, x, self.inputs(t), self.parameters())
+    def slope(self, t: Word, x: list[Word], rare: bool = False) -> list[Word]:
+        """x' at a time in the present interval; rare: this place is seldom reached."""
+        return self.model.slope(self.w, t, x, self.inputs(t), self.parameters(), rare)
 
-    def moved(self, t: Word, x: list[Word]) -> list[Word]:
+    def moved(self, t: Word, x: list[Word], rare: bool = False) -> list[Word]:
         """x moved onto what the model keeps; as it is where that is nothing."""
-        return x if self.model.kept is None else self.model.moved(self.w, t, x, self.inputs(t), self.parameters())
+        if self.model.kept is None:
+            return x
+        return self.model.moved(self.w, t, x, self.inputs(t), self.parameters(), rare)
 
     def finite(self, words: list[Word]) -> Word:
         """Where all of some words are finite."""
@@ -116,13 +118,13 @@ class KernelFrame:
         w = self.w
         self.ended.set("true" if w.module.lanes == 1 else "splat (i1 true)")
         self.active.set(self._no_lane())
-        self.case.set(w.int(-1))
+        self.case.set(w.whole_num(-1))
         for cell in (*self.x, *self.constants, self.t, self.steps, self.rejected, self.status):
             cell.set(w.num(0.0))
         for cell in (*self.bases, *self.rises, self.begin, self.end, self.next_time):
             cell.set(w.num(0.0))
         for cell in (self.interval, self.saved):
-            cell.set(w.int(0))
+            cell.set(w.whole_num(0))
         if not self.gpu:
             return self._next.set("%first")
         w.module.declared |= {f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in _OF_THREADS}
@@ -138,7 +140,7 @@ class KernelFrame:
         with w.when(w.any(done)):
             place = w.choose_whole(done, self.case.now, self.trash)
             for k, cell in enumerate((self.status, self.steps, self.rejected)):
-                w.scatter("%ends", w.integer("add", place, w.integer("mul", w.int(k), self.n)), cell.now)
+                w.scatter("%ends", w.integer("add", place, w.integer("mul", w.whole_num(k), self.n)), cell.now)
 
     def _take_cases(self) -> None:
         """Every lane whose case has ended takes the next one of the list, if there is one left."""
@@ -164,20 +166,20 @@ class KernelFrame:
         self._next.set(following)
         self.case.set(cases)
         self.fresh.set(fresh)
-        return self.active.set(w.line(f"icmp sge {w.whole} {cases}, {w.int(0)}"))
+        return self.active.set(w.line(f"icmp sge {w.whole} {cases}, {w.whole_num(0)}"))
 
     def _load_cases(self) -> None:
         """The numbers of new cases into their lanes, which begin."""
         w, fresh = self.w, self.fresh.now
         place = w.choose_whole(self.active.now, self.case.now, w.spread("%first", "i64"))
         for row, cell in enumerate((*self.x, *self.constants)):
-            at = w.integer("add", place, w.integer("mul", w.int(row), self.n))
+            at = w.integer("add", place, w.integer("mul", w.whole_num(row), self.n))
             cell.set_where(fresh, w.gather("%own", at))
         zero, t0 = w.num(0.0), self.settings["t0"]
         for cell, word in ((self.t, t0), (self.begin, t0), (self.steps, zero), (self.rejected, zero)):
             cell.set_where(fresh, word)
         for cell in (self.interval, self.saved):
-            cell.set_where(fresh, w.int(0))
+            cell.set_where(fresh, w.whole_num(0))
         self.status.set_where(fresh, zero)
         self.ended.set(w.unless(self.active.now))
         self.enter_interval(fresh)
@@ -190,7 +192,7 @@ class KernelFrame:
         self.status.set_where(mask, self.w.num(LEFT))
         self.ended.set(self.w.either(self.ended.now, mask))
 
-    # -- intervals between the times of tables ---------------------------------------------------------------------------
+    # -- intervals between the times of tables -------------------------------------------------------------------------
 
     def enter_interval(self, mask: Word) -> None:
         """Lanes of a mask read where their interval ends and what the tables are there."""
@@ -198,14 +200,14 @@ class KernelFrame:
         self.end.set_where(mask, w.gather("%stops", interval))
         width = 2 * len(self.model.tabled)
         for k, (base, rise) in enumerate(zip(self.bases, self.rises)):
-            at = w.integer("add", w.integer("mul", interval, w.int(width)), w.int(2 * k))
+            at = w.integer("add", w.integer("mul", interval, w.whole_num(width)), w.whole_num(2 * k))
             base.set_where(mask, w.gather("%segments", at))
-            rise.set_where(mask, w.gather("%segments", w.integer("add", at, w.int(1))))
+            rise.set_where(mask, w.gather("%segments", w.integer("add", at, w.whole_num(1))))
 
     def pass_stop(self, mask: Word) -> Word:
         """Lanes of a mask leave their interval: the last one ends their case; which of them enter another."""
         w = self.w
-        self.interval.set_where(mask, w.integer("add", self.interval.now, w.int(1)))
+        self.interval.set_where(mask, w.integer("add", self.interval.now, w.whole_num(1)))
         inside = w.whole_compare("slt", self.interval.now, w.spread("%stop_count", "i64"))
         over = w.both(mask, w.unless(inside))
         self.status.set_where(over, w.num(FINISHED))
@@ -213,29 +215,29 @@ class KernelFrame:
         going = w.both(mask, inside)
         self.begin.set_where(going, self.t.now)
         # Lanes that are through read the last interval once more.
-        self.interval.set_where(over, w.integer("sub", self.interval.now, w.int(1)))
+        self.interval.set_where(over, w.integer("sub", self.interval.now, w.whole_num(1)))
         self.enter_interval(going)
         return going
 
-    # -- saved rows ------------------------------------------------------------------------------------------------------
+    # -- saved rows ----------------------------------------------------------------------------------------------------
 
     def _next_saving(self, mask: Word) -> None:
         """Lanes of a mask look up the next time to save at; infinitely far where there is none."""
         w, count = self.w, self.w.spread("%time_count", "i64")
         left = w.whole_compare("slt", self.saved.now, count)
-        time = w.gather("%times", w.choose_whole(left, self.saved.now, w.int(0)))
+        time = w.gather("%times", w.choose_whole(left, self.saved.now, w.whole_num(0)))
         never = w.mul(self.settings["direction"], w.num(float("inf")))
         self.next_time.set_where(mask, w.choose(left, time, never))
 
     def save(self, mask: Word, row: list[Word]) -> None:
         """Lanes of a mask save a row and look up when to save the next."""
         w = self.w
-        first = w.integer("mul", self.saved.now, w.int(len(self.x)))
+        first = w.integer("mul", self.saved.now, w.whole_num(len(self.x)))
         column = w.choose_whole(mask, self.case.now, self.trash)
         for k, word in enumerate(row):
-            offset = w.integer("mul", w.integer("add", first, w.int(k)), self.n)
-            w.scatter("%out", w.integer("add", column, w.choose_whole(mask, offset, w.int(0))), word)
-        self.saved.set_where(mask, w.integer("add", self.saved.now, w.int(1)))
+            offset = w.integer("mul", w.integer("add", first, w.whole_num(k)), self.n)
+            w.scatter("%out", w.integer("add", column, w.choose_whole(mask, offset, w.whole_num(0))), word)
+        self.saved.set_where(mask, w.integer("add", self.saved.now, w.whole_num(1)))
         self._next_saving(mask)
 
     def save_now(self, mask: Word) -> None:

@@ -183,10 +183,9 @@ def _formulas(system: System) -> tuple[Instructions, Instructions | None] | NoLa
     projection: Any = plant.projection
     if projection is not None and not isinstance(projection, Compiled):
         return NoLanes("constraints are kept by a solve after each step")
-    lists = []
+    lists: list[Instructions] = []
     for compiled in (plant.rhs, projection):
         if compiled is None:
-            lists.append(None)
             continue
         if compiled.function.n_instructions() > MOST_INSTRUCTIONS:
             return NoLanes("its formulas are too long for a kernel")
@@ -196,4 +195,4 @@ def _formulas(system: System) -> tuple[Instructions, Instructions | None] | NoLa
         except UnknownOperationError as unknown:
             return NoLanes(str(unknown))
         lists.append(rows)
-    return lists[0], lists[1]
+    return lists[0], lists[1] if len(lists) == 2 else None

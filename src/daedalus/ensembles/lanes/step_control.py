@@ -1,7 +1,7 @@
 """Lengths of steps on lanes: the controller and the first guess of the core, every lane with its own.
 
 h_new = h · 0.9 · err^−(1/k − 0.75 β) · err_before^β (Gustafsson's controller in Hairer's form), within bounds; after a
-rejection no growth. The first step comes from the size of the solution and its slopes (Hairer, Nørsett and Wanner, II.4).
+rejection no growth. The first step comes from the size of the solution and its slopes (Hairer, Nørsett, Wanner, II.4).
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class StepControl:
         guess = w.smaller(w.larger(guess, shortest), longest)
         signed = w.mul(direction, guess)
         probe = [w.fma(signed, k, at) for k, at in zip(slope, x)]
-        there = frame.slope(w.add(frame.t.now, signed), probe)
+        there = frame.slope(w.add(frame.t.now, signed), probe, rare=True)
         curvature = w.div(self._norm([w.sub(a, b) for a, b in zip(there, slope)], x), guess)
         largest = w.larger(speed, curvature)
         flat = w.compare("ole", largest, w.num(1e-15))

@@ -1,4 +1,4 @@
-"""Inputs that follow tables, as kernels read them: the times where steps end, and a base and a rise in each interval."""
+"""Inputs that follow tables, as kernels read them: times where steps end, a base and a rise in each interval."""
 
 from __future__ import annotations
 

@@ -1,0 +1,96 @@
+"""Where the cases of a sweep are run: one by one in the scalar core, or many at once on lanes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from daedalus.ensembles.case_runs import CaseRuns, PlainRun
+from daedalus.ensembles.collected import CaseResults
+from daedalus.ensembles.lanes.lane_runs import FEWEST, LaneRuns, NoLanes, lane_runs
+from daedalus.ensembles.reader import Reader
+from daedalus.simulation.run.road import Road
+
+# From so many cases on a kernel is compiled for them (0.2 to 1 s, once a machine); for long runs from fewer: where all
+# evaluations of all instructions together are more than this, which takes the scalar core about as long.
+MANY, MUCH = 1000, 1e9
+
+
+class Way(ABC):
+    """How blocks of cases are run; `first` is the size of the first block, `most` the largest."""
+
+    first, most = 1, 64
+
+    @abstractmethod
+    def run(self, block: range) -> CaseResults:
+        """The results of a block of cases."""
+
+    @abstractmethod
+    def note(self, count: int, left: int) -> str:
+        """What was done with so many cases, of which some were left to the scalar core."""
+
+
+class OneByOne(Way):
+    """Case after case in the scalar core."""
+
+    def __init__(self, runs: CaseRuns, reader: Reader, reason: str) -> None:
+        self._runs, self._reader, self._reason = runs, reader, reason
+
+    def run(self, block: range) -> CaseResults:
+        """The results of a block of cases."""
+        return self._reader.results([self._runs(case) for case in block])
+
+    def note(self, count: int, left: int) -> str:
+        """What was done."""
+        return f"{cases_text(count)} one by one: {self._reason}"
+
+
+class OnLanes(Way):
+    """Many cases at once; what a lane cannot finish goes to the scalar core."""
+
+    first = FEWEST
+
+    def __init__(self, lanes: LaneRuns, runs: CaseRuns, reader: Reader) -> None:
+        self._lanes, self._runs, self._reader = lanes, runs, reader
+        self.most = lanes.block
+
+    def run(self, block: range) -> CaseResults:
+        """The results of a block of cases."""
+        done = self._lanes.run(block)
+        left = np.flatnonzero(~done.finished).tolist()
+        return self._reader.of_lanes(done, {k: self._runs(block.start + k) for k in left})
+
+    def note(self, count: int, left: int) -> str:
+        """What was done."""
+        lanes = self._lanes
+        told = f"{cases_text(count)} on {lanes.lanes} lanes of this processor, by {lanes.method}"
+        return told if not left else f"{told}; {left} of them left to the scalar core"
+
+
+def find_way(road: Road, runs: CaseRuns, reader: Reader, on: object) -> Way:
+    """The way of a sweep: on lanes where they can be taken, and where that pays or was asked for."""
+    lanes = lane_runs(road, runs.cases, runs.vectors)
+    if isinstance(lanes, NoLanes):
+        return OneByOne(runs, reader, lanes.reason)
+    if not reader.reads_plain_runs:
+        return OneByOne(runs, reader, "what is kept of them follows from more than formulas")
+    if runs.may_branch:
+        return OneByOne(runs, reader, "constraints may become dependent on the way")
+    if on == "auto" and not _is_much(lanes, runs):
+        return OneByOne(runs, reader, "fewer than a kernel for many is worth")
+    return OnLanes(lanes, runs, reader)
+
+
+def _is_much(lanes: LaneRuns, runs: CaseRuns) -> bool:
+    """Whether a kernel is worth its compilation; by counts of work, so that the answer is always the same."""
+    count = runs.cases.count
+    if count >= MANY:
+        return True
+    first = runs(0)
+    return isinstance(first, PlainRun) and count * first.evaluations * len(lanes.model.slopes) >= MUCH
+
+
+def cases_text(count: int) -> str:
+    """So many cases."""
+    return f"{count} case{'' if count == 1 else 's'}"
