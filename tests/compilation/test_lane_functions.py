@@ -8,9 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from daedalus.compilation.lanes.formulas import check_known, written_formulas
+from daedalus.compilation.lanes.lane_formulas import check_known, written_formulas
 from daedalus.compilation.lanes.machine import kernel_code, lane_width
-from daedalus.compilation.lanes.words import Body, LaneModule
+from daedalus.compilation.lanes.words import LaneModule, LaneText
 from daedalus.compilation.llvm_code import ENTRY
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 
@@ -23,7 +23,7 @@ def on_lanes(function: ca.Function, *columns: np.ndarray, lanes: int | None = No
     lanes = lanes or lane_width()
     rows, module = read_instructions(function), LaneModule(lanes)
     check_known(rows)
-    w = Body(module)
+    w = LaneText(module)
     begin = w.cell("i64")
     begin.set("0")
     with w.repeat(lambda: w.line(f"icmp slt i64 {begin.now}, %count")):

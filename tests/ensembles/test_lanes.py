@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.compilation.lanes.machine import lane_width
 from daedalus.ensembles.lanes import lane_runs as lane_runs_file
 from daedalus.integrators.methods import METHODS
 
@@ -19,8 +20,10 @@ def pendulum():
     return m
 
 
-def is_on_lanes(en):
-    return " lanes of this processor" in en.notes[0]
+def note(en, method, left=0):
+    """What a sweep says of its cases where lanes ran them."""
+    told = f"{en.data.sizes.get('case', en.success.size)} cases on {lane_width()} lanes of this processor, by {method}"
+    return (f"{told}; {left} of them left to the scalar core" if left else told,)
 
 
 def assert_cases_are_those_of_simulate(en, m, span, over, close, cases=(0, 3, -1), **options):
@@ -44,17 +47,16 @@ def test_every_explicit_method_of_the_table(method):
     if not METHODS[method].adaptive:
         options["step"] = 0.03
     en = dd.sweep(m, 2.0, over=OVER, combine="zip", on="cpu", save_at=times, **options)
-    assert is_on_lanes(en), en.notes
-    assert method in en.notes[0]
+    assert en.notes == note(en, method)
     assert_cases_are_those_of_simulate(en, m, 2.0, OVER, 1e-9, **options)
 
 
 def test_adaptive_methods_at_fixed_step_and_tableaux_of_ones_own():
     m = pendulum()
-    for method in ("dopri5", dd.tableau("rk3", alpha=0.4)):
+    for method, name in (("dopri5", "dopri5"), (dd.tableau("rk3", alpha=0.4), "rk3(alpha=2/5)")):
         options = {"method": method, "inputs": {"u": 0.0}, "step": 0.07}
         en = dd.sweep(m, 1.0, over=OVER, combine="zip", on="cpu", save_at=[0.0, 0.11, 1.0], **options)
-        assert is_on_lanes(en)
+        assert en.notes == note(en, name)
         assert_cases_are_those_of_simulate(en, m, 1.0, OVER, 1e-12, **options)
 
 
@@ -62,8 +64,7 @@ def test_auto_takes_lanes_for_many_cases_and_says_so():
     m = pendulum()
     over = {"length": np.linspace(0.5, 2.0, 1003), "angle": np.linspace(-2.5, 2.5, 1003)}
     en = dd.sweep(m, 1.0, over=over, combine="zip", inputs={"u": 0.1}, save_at=[0.5, 1.0])
-    assert is_on_lanes(en)
-    assert en.notes[0].startswith("1003 cases on ")
+    assert en.notes == note(en, "dop853")
     assert_cases_are_those_of_simulate(en, m, 1.0, over, 1e-9, inputs={"u": 0.1})
     few = dd.sweep(m, 1.0, over=OVER, combine="zip", inputs={"u": 0.1})
     assert few.notes == ("7 cases one by one: fewer than a kernel for many is worth",)
@@ -92,7 +93,7 @@ def test_inputs_as_tables_and_expressions():
         for method in ({"method": "tsit5"}, {"method": "rk4", "step": 0.02}):
             options = {"inputs": {"u": u}, "rtol": 1e-8, **method}
             en = dd.sweep(m, 1.5, over=over, combine="zip", on="cpu", save_at=np.linspace(0, 1.5, 16), **options)
-            assert is_on_lanes(en), en.notes
+            assert en.notes == note(en, method["method"])
             assert_cases_are_those_of_simulate(en, m, 1.5, over, 1e-9, **options)
 
 
@@ -100,7 +101,7 @@ def test_backwards_in_time_with_limits_of_steps():
     m = pendulum()
     options = {"inputs": {"u": 0.0}, "method": "dop853", "max_step": 0.1, "first_step": 0.01}
     en = dd.sweep(m, (2.0, 0.5), over=OVER, combine="zip", on="cpu", save_at=[2.0, 1.3, 0.5], **options)
-    assert is_on_lanes(en)
+    assert en.notes == note(en, "dop853")
     assert_cases_are_those_of_simulate(en, m, (2.0, 0.5), OVER, 1e-10, **options)
 
 
@@ -116,7 +117,7 @@ def test_a_case_that_fails_has_the_reason_and_the_rows_of_the_scalar_core(option
     over = {"k": [0.1, 1.0, np.nan, 0.2, 0.3]}
     given = {"save_at": np.linspace(0, 2, 5), **options}
     en = dd.sweep(explosion(), 2.0, over=over, on="cpu", **given)
-    assert en.notes[0].endswith("; 2 of them left to the scalar core")
+    assert en.notes == note(en, options["method"], left=2)
     assert en.success.values.tolist() == [True, False, False, True, True]
     tr = dd.simulate(explosion(), 2.0, parameters={"k": 1.0}, **given)
     assert en.stop_reason.values[1] == tr.stop_reason
@@ -129,7 +130,7 @@ def test_stiff_cases_are_left_to_the_core_which_changes_the_method():
     x, k = m.state("x", start=0.0), m.parameter("k", 1.0)
     m.equation(m.der(x), -k * (x - ca.cos(m.time)))
     en = dd.sweep(m, 20.0, over={"k": [1.0, 2.0, 1e6, 3.0]}, on="cpu", save_at="end")
-    assert en.notes[0].endswith("; 1 of them left to the scalar core")
+    assert en.notes == note(en, "dop853", left=1)
     assert bool(en.success.all())
     assert en["x"].values[2, 0] == pytest.approx(np.cos(20.0), abs=1e-5)
 
@@ -139,8 +140,7 @@ def test_summaries_of_lanes():
     options = {"over": drawn, "inputs": {"u": 0.0}, "save_at": [0.5, 1.0], "outputs": ["angle", "height"]}
     whole = dd.sweep(m, 1.0, **options)
     bands = dd.sweep(m, 1.0, summary=("mean", "std", 0.5, "max"), **options)
-    assert is_on_lanes(whole)
-    assert is_on_lanes(bands)
+    assert bands.notes == whole.notes == note(whole, "dop853")
     np.testing.assert_allclose(bands["angle"].sel(summary="mean"), whole["angle"].mean("case"), rtol=1e-12)
     np.testing.assert_allclose(bands["height"].sel(summary="max"), whole["height"].max("case"))
 

@@ -17,7 +17,7 @@ from daedalus.simulation.run.road import Road
 MANY, MUCH = 1000, 1e9
 
 
-class Way(ABC):
+class WayOfCases(ABC):
     """How blocks of cases are run; `first` is the size of the first block, `most` the largest."""
 
     first, most = 1, 64
@@ -31,7 +31,7 @@ class Way(ABC):
         """What was done with so many cases, of which some were left to the scalar core."""
 
 
-class OneByOne(Way):
+class OneByOne(WayOfCases):
     """Case after case in the scalar core."""
 
     def __init__(self, runs: CaseRuns, reader: Reader, reason: str) -> None:
@@ -46,7 +46,7 @@ class OneByOne(Way):
         return f"{cases_text(count)} one by one: {self._reason}"
 
 
-class OnLanes(Way):
+class OnLanes(WayOfCases):
     """Many cases at once; what a lane cannot finish goes to the scalar core."""
 
     first = FEWEST
@@ -68,7 +68,7 @@ class OnLanes(Way):
         return told if not left else f"{told}; {left} of them left to the scalar core"
 
 
-def find_way(road: Road, runs: CaseRuns, reader: Reader, on: object) -> Way:
+def find_way(road: Road, runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
     """The way of a sweep: on lanes where they can be taken, and where that pays or was asked for."""
     lanes = lane_runs(road, runs.cases, runs.vectors)
     if isinstance(lanes, NoLanes):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from daedalus.compilation.lanes.function_numbers import EXPONENTIAL, LN2, LOGARITHM, LOGARITHM_TAIL
-from daedalus.compilation.lanes.words import FRACTION, ROUNDER, Body, Word, bits_of
+from daedalus.compilation.lanes.words import FRACTION, ROUNDER, LaneText, Word, bits_of
 
 # ln 2 in a part whose products with exponents are exact, and the rest.
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -20,7 +20,7 @@ _LOWEST, _HIGHEST = -746.0, 710.0
 Pair = tuple[Word, Word]
 
 
-def scaled(w: Body, y: Word, k: Word) -> Word:
+def scaled(w: LaneText, y: Word, k: Word) -> Word:
     """y · 2^k for whole k, in two factors."""
     half = w.integer("ashr", k, w.whole_num(1))
     for part in (half, w.integer("sub", k, half)):
@@ -29,7 +29,7 @@ def scaled(w: Body, y: Word, k: Word) -> Word:
     return y
 
 
-def reduced_exponent(w: Body, x: Word, tail: Word | None = None) -> tuple[Word, Word, Word]:
+def reduced_exponent(w: LaneText, x: Word, tail: Word | None = None) -> tuple[Word, Word, Word]:
     """s, what was rounded away of it, and k with x + tail = k ln 2 + s."""
     kf, k = w.nearest(x, 1.4426950408889634)
     r = w.fma(kf, w.num(-LN2_HIGH), x)
@@ -38,7 +38,7 @@ def reduced_exponent(w: Body, x: Word, tail: Word | None = None) -> tuple[Word, 
     return s, w.add(w.sub(r, s), small), k
 
 
-def written_exp(w: Body, x: Word, tail: Word | None = None) -> Word:
+def written_exp(w: LaneText, x: Word, tail: Word | None = None) -> Word:
     """exp(x + tail)."""
     x = w.choose(w.compare("olt", x, w.num(_LOWEST)), w.num(_LOWEST), x)
     x = w.choose(w.compare("ogt", x, w.num(_HIGHEST)), w.num(_HIGHEST), x)
@@ -48,12 +48,12 @@ def written_exp(w: Body, x: Word, tail: Word | None = None) -> Word:
     return scaled(w, w.add(one, w.fma(w.mul(s, s), w.polynomial(s, EXPONENTIAL), lost)), k)
 
 
-def exp(w: Body, x: Word) -> Word:
+def exp(w: LaneText, x: Word) -> Word:
     """eˣ."""
     return w.call("lane.exp", [x], 1, lambda body, a: [written_exp(body, a[0])])[0]
 
 
-def mantissa(w: Body, x: Word) -> Pair:
+def mantissa(w: LaneText, x: Word) -> Pair:
     """k as a real, and m with x = 2^k m, √½ ≤ m < √2, for x > 0."""
     tiny = w.compare("olt", x, w.num(SMALLEST_NORMAL))
     bits = w.as_int(w.choose(tiny, w.mul(x, w.num(2.0**UP)), x))
@@ -63,7 +63,7 @@ def mantissa(w: Body, x: Word) -> Pair:
     return w.choose(tiny, w.sub(kf, w.num(UP)), kf), m
 
 
-def _written_log(w: Body, x: Word) -> Word:
+def _written_log(w: LaneText, x: Word) -> Word:
     k, m = mantissa(w, x)
     f = w.sub(m, w.num(1.0))
     s = w.div(f, w.add(f, w.num(2.0)))
@@ -78,18 +78,18 @@ def _written_log(w: Body, x: Word) -> Word:
     return w.choose(w.compare("olt", x, w.num(math.inf)), y, x)
 
 
-def log(w: Body, x: Word) -> Word:
+def log(w: LaneText, x: Word) -> Word:
     """ln x."""
     return w.call("lane.log", [x], 1, lambda body, a: [_written_log(body, a[0])])[0]
 
 
-def double_product(w: Body, a: Pair, b: Pair) -> Pair:
+def double_product(w: LaneText, a: Pair, b: Pair) -> Pair:
     """The product of numbers in two parts."""
     p, e = w.two_product(a[0], b[0])
     return p, w.fma(a[0], b[1], w.fma(a[1], b[0], e))
 
 
-def _double_log(w: Body, a: Word) -> Pair:
+def _double_log(w: LaneText, a: Word) -> Pair:
     """ln a in two parts, for a > 0."""
     k, m = mantissa(w, a)
     f = w.sub(m, w.num(1.0))
@@ -110,7 +110,7 @@ def _double_log(w: Body, a: Word) -> Pair:
     return high, low
 
 
-def _written_pow(w: Body, x: Word, y: Word) -> Word:
+def _written_pow(w: LaneText, x: Word, y: Word) -> Word:
     zero, one, infinite = w.num(0.0), w.num(1.0), w.num(math.inf)
     a = w.abs(x)
     high, low = _double_log(w, a)
@@ -136,12 +136,12 @@ def _written_pow(w: Body, x: Word, y: Word) -> Word:
     return w.choose(w.either(w.compare("oeq", y, zero), w.compare("oeq", x, one)), one, result)
 
 
-def power(w: Body, x: Word, y: Word) -> Word:
+def power(w: LaneText, x: Word, y: Word) -> Word:
     """xʸ, as C's pow."""
     return w.call("lane.pow", [x, y], 1, lambda body, a: [_written_pow(body, a[0], a[1])])[0]
 
 
-def rough_inverse(w: Body, x: Word) -> Word:
+def rough_inverse(w: LaneText, x: Word) -> Word:
     """1/x to seven digits for x > 0, without a division."""
     r = w.as_real(w.integer("sub", w.whole_num(0x7FDE623822FC16E6), w.as_int(x)))
     for _ in range(3):
@@ -149,7 +149,7 @@ def rough_inverse(w: Body, x: Word) -> Word:
     return r
 
 
-def rough_log(w: Body, x: Word) -> Word:
+def rough_log(w: LaneText, x: Word) -> Word:
     """ln x to six digits for normal x > 0: for lengths of steps."""
     k, m = mantissa(w, x)
     f = w.sub(m, w.num(1.0))
@@ -159,7 +159,7 @@ def rough_log(w: Body, x: Word) -> Word:
     return w.fma(k, w.num(LN2[0]), rest)
 
 
-def rough_exp(w: Body, x: Word) -> Word:
+def rough_exp(w: LaneText, x: Word) -> Word:
     """eˣ to seven digits for |x| < 700."""
     kf, k = w.nearest(x, 1.4426950408889634)
     r = w.fma(kf, w.num(-LN2[0]), x)

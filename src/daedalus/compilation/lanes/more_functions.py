@@ -9,7 +9,7 @@ import math
 
 from daedalus.compilation.lanes.elementary import exp, log, reduced_exponent, scaled
 from daedalus.compilation.lanes.function_numbers import ERROR_FUNCTION, ERROR_FUNCTION_FAR, EXPONENTIAL
-from daedalus.compilation.lanes.words import FRACTION, Body, Word
+from daedalus.compilation.lanes.words import FRACTION, LaneText, Word
 
 # From here on eˣ − 1 is eˣ, and e⁻ˣ nothing beside it.
 _STEEP = 40.0
@@ -18,7 +18,7 @@ _LARGE = 2.0**28
 _LN2 = 0.6931471805599453
 
 
-def _written_expm1(w: Body, x: Word) -> Word:
+def _written_expm1(w: LaneText, x: Word) -> Word:
     inner = w.larger(w.num(-_STEEP), w.smaller(x, w.num(_STEEP)))
     inner = w.choose(w.compare("uno", x, x), x, inner)
     s, lost, k = reduced_exponent(w, inner)
@@ -30,12 +30,12 @@ def _written_expm1(w: Body, x: Word) -> Word:
     return w.choose(w.compare("ole", x, w.num(-_STEEP)), w.num(-1.0), found)
 
 
-def expm1(w: Body, x: Word) -> Word:
+def expm1(w: LaneText, x: Word) -> Word:
     """eˣ − 1."""
     return w.call("lane.expm1", [x], 1, lambda body, a: [_written_expm1(body, a[0])])[0]
 
 
-def _written_log1p(w: Body, x: Word) -> Word:
+def _written_log1p(w: LaneText, x: Word) -> Word:
     u = w.add(w.num(1.0), x)
     # Of x > 1 the one is what was rounded.
     lost = w.choose(w.compare("ogt", x, w.num(1.0)), w.sub(w.num(1.0), w.sub(u, x)), w.sub(x, w.sub(u, w.num(1.0))))
@@ -45,18 +45,18 @@ def _written_log1p(w: Body, x: Word) -> Word:
     return w.choose(edge, log(w, u), found)
 
 
-def log1p(w: Body, x: Word) -> Word:
+def log1p(w: LaneText, x: Word) -> Word:
     """ln(1 + x)."""
     return w.call("lane.log1p", [x], 1, lambda body, a: [_written_log1p(body, a[0])])[0]
 
 
-def _half_exp(w: Body, a: Word) -> Word:
+def _half_exp(w: LaneText, a: Word) -> Word:
     """eᵃ / 2 for large a, without overflow before its time."""
     root = exp(w, w.mul(a, w.num(0.5)))
     return w.mul(w.mul(root, w.num(0.5)), root)
 
 
-def sinh(w: Body, x: Word) -> Word:
+def sinh(w: LaneText, x: Word) -> Word:
     """sinh x."""
     a = w.abs(x)
     t = expm1(w, w.smaller(a, w.num(_STEEP)))
@@ -65,7 +65,7 @@ def sinh(w: Body, x: Word) -> Word:
     return w.choose(w.compare("uno", x, x), x, w.copysign(found, x))
 
 
-def cosh(w: Body, x: Word) -> Word:
+def cosh(w: LaneText, x: Word) -> Word:
     """cosh x."""
     a = w.abs(x)
     e = exp(w, w.smaller(a, w.num(_STEEP)))
@@ -73,7 +73,7 @@ def cosh(w: Body, x: Word) -> Word:
     return w.choose(w.compare("olt", a, w.num(_STEEP)), small, w.choose(w.compare("uno", x, x), x, _half_exp(w, a)))
 
 
-def tanh(w: Body, x: Word) -> Word:
+def tanh(w: LaneText, x: Word) -> Word:
     """tanh x."""
     a = w.abs(x)
     large = w.compare("oge", a, w.num(1.0))
@@ -85,7 +85,7 @@ def tanh(w: Body, x: Word) -> Word:
     return w.choose(w.compare("uno", x, x), x, w.copysign(found, x))
 
 
-def asinh(w: Body, x: Word) -> Word:
+def asinh(w: LaneText, x: Word) -> Word:
     """asinh x."""
     a = w.abs(x)
     square = w.mul(a, a)
@@ -94,7 +94,7 @@ def asinh(w: Body, x: Word) -> Word:
     return w.copysign(w.choose(w.compare("olt", a, w.num(_LARGE)), near, far), x)
 
 
-def acosh(w: Body, x: Word) -> Word:
+def acosh(w: LaneText, x: Word) -> Word:
     """acosh x."""
     t = w.sub(x, w.num(1.0))
     near = log1p(w, w.add(t, w.sqrt(w.fma(t, t, w.add(t, t)))))
@@ -102,7 +102,7 @@ def acosh(w: Body, x: Word) -> Word:
     return w.choose(w.compare("olt", x, w.num(_LARGE)), near, far)
 
 
-def atanh(w: Body, x: Word) -> Word:
+def atanh(w: LaneText, x: Word) -> Word:
     """atanh x."""
     a = w.abs(x)
     twice = w.add(a, a)
@@ -112,12 +112,12 @@ def atanh(w: Body, x: Word) -> Word:
     return w.copysign(w.mul(w.num(0.5), log1p(w, share)), x)
 
 
-def erf(w: Body, x: Word) -> Word:
+def erf(w: LaneText, x: Word) -> Word:
     """The error function."""
     return w.call("lane.erf", [x], 1, lambda body, a: [_written_erf(body, a[0])])[0]
 
 
-def _written_erf(w: Body, x: Word) -> Word:
+def _written_erf(w: LaneText, x: Word) -> Word:
     a = w.smaller(w.abs(x), w.num(6.0))
     near = w.mul(a, w.polynomial(w.mul(a, a), ERROR_FUNCTION))
     outer = w.larger(a, w.num(1.0))
@@ -127,7 +127,7 @@ def _written_erf(w: Body, x: Word) -> Word:
     return w.choose(w.compare("uno", x, x), x, w.copysign(found, x))
 
 
-def hypot(w: Body, x: Word, y: Word) -> Word:
+def hypot(w: LaneText, x: Word, y: Word) -> Word:
     """√(x² + y²) without overflow on the way."""
     a, b = w.abs(x), w.abs(y)
     large, small = w.choose(w.compare("ogt", a, b), a, b), w.choose(w.compare("ogt", a, b), b, a)
@@ -144,7 +144,7 @@ def hypot(w: Body, x: Word, y: Word) -> Word:
 # -- remainders, exact -----------------------------------------------------------------------------------------------
 
 
-def _step_down(w: Body, a: Word, d: Word) -> Word:
+def _step_down(w: LaneText, a: Word, d: Word) -> Word:
     """a less a multiple of d, exact, where a/d < 2^52."""
     q = w.floor(w.div(a, d))
     # A quotient that was rounded up is one too many.
@@ -152,7 +152,7 @@ def _step_down(w: Body, a: Word, d: Word) -> Word:
     return w.fma(w.neg(q), d, a)
 
 
-def _written_fmod(w: Body, x: Word, y: Word) -> Word:
+def _written_fmod(w: LaneText, x: Word, y: Word) -> Word:
     """|x| modulo |y|, with divisors |y| · 2^k first where the quotient is large."""
     a, d = w.abs(x), w.abs(y)
     sound = w.both(
@@ -180,16 +180,16 @@ def _written_fmod(w: Body, x: Word, y: Word) -> Word:
     return w.choose(sound, found, w.num(math.nan))
 
 
-def _modulo(w: Body, x: Word, y: Word) -> Word:
+def _modulo(w: LaneText, x: Word, y: Word) -> Word:
     return w.call("lane.fmod", [x, y], 1, lambda body, a: [_written_fmod(body, a[0], a[1])])[0]
 
 
-def fmod(w: Body, x: Word, y: Word) -> Word:
+def fmod(w: LaneText, x: Word, y: Word) -> Word:
     """x less the multiple of y next to it towards zero, as C's fmod."""
     return w.copysign(_modulo(w, x, y), x)
 
 
-def remainder(w: Body, x: Word, y: Word) -> Word:
+def remainder(w: LaneText, x: Word, y: Word) -> Word:
     """x less the multiple of y nearest to it (the even one of two), as C's remainder."""
     d = w.abs(y)
     # Modulo 2 d it shows whether the multiple below is even; where that overflows, x is below it already.
@@ -207,11 +207,11 @@ def remainder(w: Body, x: Word, y: Word) -> Word:
     return w.choose(w.compare("oeq", d, w.num(0.0)), w.num(math.nan), found)
 
 
-def fmin(w: Body, a: Word, b: Word) -> Word:
+def fmin(w: LaneText, a: Word, b: Word) -> Word:
     """The smaller one; the other one of a NaN."""
     return w.choose(w.either(w.compare("olt", a, b), w.compare("uno", b, b)), a, b)
 
 
-def fmax(w: Body, a: Word, b: Word) -> Word:
+def fmax(w: LaneText, a: Word, b: Word) -> Word:
     """The larger one; the other one of a NaN."""
     return w.choose(w.either(w.compare("ogt", a, b), w.compare("uno", b, b)), a, b)

@@ -10,14 +10,14 @@ import math
 
 from daedalus.compilation.lanes.elementary import Pair, double_product
 from daedalus.compilation.lanes.function_numbers import ARCTANGENT, COSINE, HALF_PI, SINE, TWO_OVER_PI
-from daedalus.compilation.lanes.words import FRACTION, Body, Word, hexadecimal
+from daedalus.compilation.lanes.words import FRACTION, LaneText, Word, hexadecimal
 
 _FAR = 2.0**30
 _TINY = 2.0**-27
 _GROUP = 4  # bits of the exponent that a row of TWO_OVER_PI serves
 
 
-def _near_turn(w: Body, x: Word) -> tuple[Word, Word, Word]:
+def _near_turn(w: LaneText, x: Word) -> tuple[Word, Word, Word]:
     q, _ = w.nearest(x, 2 / math.pi)
     p1, p2, p3 = (w.num(p) for p in HALF_PI)
     n = w.neg(q)
@@ -27,7 +27,7 @@ def _near_turn(w: Body, x: Word) -> tuple[Word, Word, Word]:
     return r, w.add(e, w.fma(n, p3, lost)), q
 
 
-def _far_turn(w: Body, x: Word) -> tuple[Word, Word, Word]:
+def _far_turn(w: LaneText, x: Word) -> tuple[Word, Word, Word]:
     """The same for |x| ≥ 2^30."""
     w.module.constants["two.over.pi"] = (
         f"[{len(TWO_OVER_PI)} x double] [{', '.join(f'double {hexadecimal(v)}' for v in TWO_OVER_PI)}]"
@@ -57,11 +57,11 @@ def _far_turn(w: Body, x: Word) -> tuple[Word, Word, Word]:
     return w.choose(sign, w.neg(r), r), w.choose(sign, w.neg(e), e), w.choose(sign, w.neg(q), q)
 
 
-def _far(w: Body, x: Word) -> list[Word]:
+def _far(w: LaneText, x: Word) -> list[Word]:
     return w.call("lane.far_turn", [x], 3, lambda body, a: _far_turn(body, a[0]), rare=True)
 
 
-def _distilled(w: Body, terms: list[Word]) -> list[Word]:
+def _distilled(w: LaneText, terms: list[Word]) -> list[Word]:
     """The same sum with almost all of it in the first terms; each pass is exact (Ogita, Rump and Oishi 2005)."""
     for _ in range(3):
         total, lost = terms[-1], []
@@ -72,7 +72,7 @@ def _distilled(w: Body, terms: list[Word]) -> list[Word]:
     return terms
 
 
-def _turn(w: Body, x: Word) -> tuple[Word, Word, Word]:
+def _turn(w: LaneText, x: Word) -> tuple[Word, Word, Word]:
     """r, what was rounded away of it, and q with x = q π/2 + r."""
     cells = [w.cell(), w.cell(), w.cell()]
     for cell, word in zip(cells, _near_turn(w, x)):
@@ -87,7 +87,7 @@ def _turn(w: Body, x: Word) -> tuple[Word, Word, Word]:
     return w.choose(endless, w.num(math.nan), r), e, w.nearest(q, 1.0)[1]
 
 
-def _sine_and_cosine(w: Body, x: Word) -> Pair:
+def _sine_and_cosine(w: LaneText, x: Word) -> Pair:
     r, e, k = _turn(w, x)
     z = w.mul(r, r)
     cube = w.mul(z, r)
@@ -103,7 +103,7 @@ def _sine_and_cosine(w: Body, x: Word) -> Pair:
     return _quadrant(w, k, sine, cosine), _quadrant(w, w.integer("add", k, w.whole_num(1)), sine, cosine)
 
 
-def _quadrant(w: Body, k: Word, even: Word, odd: Word) -> Word:
+def _quadrant(w: LaneText, k: Word, even: Word, odd: Word) -> Word:
     def bit(n: int) -> Word:
         return w.whole_compare("ne", w.integer("and", k, w.whole_num(n)), w.whole_num(0))
 
@@ -111,23 +111,23 @@ def _quadrant(w: Body, k: Word, even: Word, odd: Word) -> Word:
     return w.choose(bit(2), w.neg(y), y)
 
 
-def sine_and_cosine(w: Body, x: Word) -> Pair:
+def sine_and_cosine(w: LaneText, x: Word) -> Pair:
     """sin x and cos x."""
     found = w.call("lane.sincos", [x], 2, lambda body, a: _sine_and_cosine(body, a[0]))
     return found[0], found[1]
 
 
-def sin(w: Body, x: Word) -> Word:
+def sin(w: LaneText, x: Word) -> Word:
     """sin x."""
     return sine_and_cosine(w, x)[0]
 
 
-def cos(w: Body, x: Word) -> Word:
+def cos(w: LaneText, x: Word) -> Word:
     """cos x."""
     return sine_and_cosine(w, x)[1]
 
 
-def tan(w: Body, x: Word) -> Word:
+def tan(w: LaneText, x: Word) -> Word:
     """tan x."""
     return w.div(*sine_and_cosine(w, x))
 
@@ -135,7 +135,7 @@ def tan(w: Body, x: Word) -> Word:
 # -- inverses ----------------------------------------------------------------------------------------------------------
 
 
-def _arctangent(w: Body, a: Word) -> Pair:
+def _arctangent(w: LaneText, a: Word) -> Pair:
     """atan a for 0 ≤ a ≤ 1, in two parts."""
     steep = w.compare("ogt", a, w.num(math.tan(math.pi / 8)))
     t = w.choose(steep, w.div(w.sub(a, w.num(1.0)), w.add(a, w.num(1.0))), a)
@@ -147,7 +147,7 @@ def _arctangent(w: Body, a: Word) -> Pair:
     return s, w.add(e, w.add(rest, low))
 
 
-def _written_atan2(w: Body, y: Word, x: Word) -> Word:
+def _written_atan2(w: LaneText, y: Word, x: Word) -> Word:
     b, a = w.abs(y), w.abs(x)
     steep = w.compare("ogt", b, a)
     small, large = w.choose(steep, a, b), w.choose(steep, b, a)
@@ -166,26 +166,26 @@ def _written_atan2(w: Body, y: Word, x: Word) -> Word:
     return w.choose(w.compare("uno", x, y), w.add(x, y), found)
 
 
-def atan2(w: Body, y: Word, x: Word) -> Word:
+def atan2(w: LaneText, y: Word, x: Word) -> Word:
     """The angle of the point (x, y), as C's atan2."""
     return w.call("lane.atan2", [y, x], 1, lambda body, a: [_written_atan2(body, a[0], a[1])])[0]
 
 
-def atan(w: Body, x: Word) -> Word:
+def atan(w: LaneText, x: Word) -> Word:
     """atan x."""
     return atan2(w, x, w.num(1.0))
 
 
-def _leg(w: Body, x: Word) -> Word:
+def _leg(w: LaneText, x: Word) -> Word:
     """√(1 − x²)."""
     return w.sqrt(w.mul(w.sub(w.num(1.0), x), w.add(w.num(1.0), x)))
 
 
-def asin(w: Body, x: Word) -> Word:
+def asin(w: LaneText, x: Word) -> Word:
     """asin x."""
     return atan2(w, x, _leg(w, x))
 
 
-def acos(w: Body, x: Word) -> Word:
+def acos(w: LaneText, x: Word) -> Word:
     """acos x."""
     return atan2(w, _leg(w, x), x)

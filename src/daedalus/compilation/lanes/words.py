@@ -57,7 +57,12 @@ class LaneModule:
         return "f64" if self.lanes == 1 else f"v{self.lanes}f64"
 
     def define(
-        self, name: str, caller: str, operands: int, results: int, write: Callable[[Body, list[Word]], Sequence[Word]]
+        self,
+        name: str,
+        caller: str,
+        operands: int,
+        results: int,
+        write: Callable[[LaneText, list[Word]], Sequence[Word]],
     ) -> str:
         """The name of a function of so many operands and results, written by `write` where it is not known yet.
 
@@ -67,7 +72,7 @@ class LaneModule:
         if caller:
             calls[caller] = calls.get(caller, 0) + 1
         if name not in self._functions:
-            body, given = Body(self, name), [f"%a{k}" for k in range(operands)]
+            body, given = LaneText(self, name), [f"%a{k}" for k in range(operands)]
             found = write(body, given)
             kind = self.struct(results)
             whole = body.packed(found) if results > 1 else found[0]
@@ -102,7 +107,7 @@ class LaneModule:
 class Cell:
     """A place whose word changes as a kernel runs."""
 
-    def __init__(self, body: Body, name: str, kind: str) -> None:
+    def __init__(self, body: LaneText, name: str, kind: str) -> None:
         self._body, self.name, self.kind = body, name, kind
 
     @property
@@ -120,7 +125,7 @@ class Cell:
         self.set(self._body.line(f"select {self._body.module.truth} {mask}, {self.kind} {word}, {self.kind} {now}"))
 
 
-class Body:
+class LaneText:
     """The text of one function; an operation that was written before in the same block is not written again."""
 
     def __init__(self, module: LaneModule, name: str = KERNEL) -> None:
@@ -384,7 +389,7 @@ class Body:
         name: str,
         operands: Sequence[Word],
         results: int,
-        write: Callable[[Body, list[Word]], Sequence[Word]],
+        write: Callable[[LaneText, list[Word]], Sequence[Word]],
         rare: bool = False,
     ) -> list[Word]:
         """The results of a function of the module, which `write` writes where it is not known yet.

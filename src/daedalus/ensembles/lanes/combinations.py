@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daedalus.compilation.lanes.words import Body, Word
+from daedalus.compilation.lanes.words import LaneText, Word
 
 
 def combined(
-    w: Body, x: Sequence[Word], h: Word, weights: Sequence[float], slopes: Sequence[Sequence[Word]]
+    w: LaneText, x: Sequence[Word], h: Word, weights: Sequence[float], slopes: Sequence[Sequence[Word]]
 ) -> list[Word]:
     """x + h Σ_j weights_j k_j."""
     out = list(x)
@@ -19,7 +19,7 @@ def combined(
     return out
 
 
-def weighted(w: Body, weights: Sequence[float], slopes: Sequence[Word]) -> Word:
+def weighted(w: LaneText, weights: Sequence[float], slopes: Sequence[Word]) -> Word:
     """Σ_j weights_j k_j of one component."""
     total = None
     for weight, k in zip(weights, slopes):
@@ -28,7 +28,7 @@ def weighted(w: Body, weights: Sequence[float], slopes: Sequence[Word]) -> Word:
     return w.num(0.0) if total is None else total
 
 
-def horner(w: Body, coefficients: Sequence[Word], theta: Word) -> Word:
+def horner(w: LaneText, coefficients: Sequence[Word], theta: Word) -> Word:
     """Σ_j c_j θ^j."""
     total = coefficients[-1]
     for c in coefficients[-2::-1]:

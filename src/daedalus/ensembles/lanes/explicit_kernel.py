@@ -24,14 +24,14 @@ def explicit_kernel(
     watch: lanes that stability holds back are left to the scalar core, which changes the method.
     """
     frame = KernelFrame(model, lanes, gpu)
-    step = _Step(frame, numbers, watch)
+    step = _ExplicitStep(frame, numbers, watch)
     with frame.loop():
         step.begin_fresh()
         step.take()
     return frame.text()
 
 
-class _Step:
+class _ExplicitStep:
     """One step of all lanes."""
 
     def __init__(self, frame: KernelFrame, numbers: ExplicitNumbers, watch: bool) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from daedalus.compilation.lanes.words import Body, LaneModule, Word
+from daedalus.compilation.lanes.words import LaneModule, LaneText, Word
 from daedalus.compilation.llvm_code import ENTRY
 from daedalus.ensembles.lanes.lane_model import LaneModel
 
@@ -32,7 +32,7 @@ class KernelFrame:
 
     def __init__(self, model: LaneModel, lanes: int, gpu: bool = False) -> None:
         self.model, self.gpu = model, gpu
-        self.w = w = Body(LaneModule(lanes))
+        self.w = w = LaneText(LaneModule(lanes))
         self.settings = {name: w.spread(self._setting(k)) for k, name in enumerate(SETTINGS)}
         self.atol = [w.spread(self._setting(len(SETTINGS) + k)) for k in range(model.states)]
         self.n = w.spread("%n", "i64")

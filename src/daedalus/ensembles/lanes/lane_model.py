@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from daedalus.compilation.lanes.formulas import written_formulas
-from daedalus.compilation.lanes.words import Body, Word
+from daedalus.compilation.lanes.lane_formulas import written_formulas
+from daedalus.compilation.lanes.words import LaneText, Word
 from daedalus.model.system.instruction_list import Instructions
 
 
@@ -32,21 +32,29 @@ class LaneModel:
         kept = None if self.kept is None else self.kept.digest()
         return self.states, self.inputs, self.parameters, self.slopes.digest(), kept, self.tabled
 
-    def slope(self, w: Body, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
+    def slope(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
         """x' at one point."""
         return self._called(w, "model.slope", self.slopes, t, x, u, p, rare)
 
-    def moved(self, w: Body, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
+    def moved(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
         """x moved onto what the model keeps."""
         assert self.kept is not None
         return self._called(w, "model.kept", self.kept, t, x, u, p, rare)
 
     def _called(
-        self, w: Body, name: str, rows: Instructions, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool
+        self,
+        w: LaneText,
+        name: str,
+        rows: Instructions,
+        t: Word,
+        x: list[Word],
+        u: list[Word],
+        p: list[Word],
+        rare: bool,
     ) -> list[Word]:
         n, m = 1 + self.states, 1 + self.states + self.inputs
 
-        def write(body: Body, a: list[Word]) -> list[Word]:
+        def write(body: LaneText, a: list[Word]) -> list[Word]:
             return written_formulas(body, rows, [a[:1], a[1:n], a[n:m], a[m:]])[0]
 
         return w.call(name, [t, *x, *u, *p], self.states, write, rare)

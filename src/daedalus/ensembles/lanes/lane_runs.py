@@ -9,7 +9,7 @@ import numpy as np
 
 from daedalus.compilation import Compiled
 from daedalus.compilation.choice import chosen_compiler
-from daedalus.compilation.lanes.formulas import check_known
+from daedalus.compilation.lanes.lane_formulas import check_known
 from daedalus.compilation.lanes.machine import lane_width
 from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
@@ -17,7 +17,7 @@ from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, explicit_
 from daedalus.ensembles.lanes.kernel_frame import ENDS, FINISHED, SETTINGS
 from daedalus.ensembles.lanes.kernels import Kernel, kernel_of
 from daedalus.ensembles.lanes.lane_model import LaneModel
-from daedalus.ensembles.lanes.tables import stops_and_segments, tabled_inputs
+from daedalus.ensembles.lanes.tabled_intervals import stops_and_segments, tabled_inputs
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System

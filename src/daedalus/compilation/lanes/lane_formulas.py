@@ -10,7 +10,7 @@ import casadi as ca
 
 from daedalus.compilation.instructions import needed_rows, use_counts
 from daedalus.compilation.lanes import elementary, more_functions, trigonometric
-from daedalus.compilation.lanes.words import Body, Word
+from daedalus.compilation.lanes.words import LaneText, Word
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 
 Written = Callable[..., Word]
@@ -20,34 +20,34 @@ def _truth(how: str) -> Written:
     return lambda w, a, b: w.choose(w.compare(how, a, b), w.num(1.0), w.num(0.0))
 
 
-def _holds(w: Body, a: Word) -> Word:
+def _holds(w: LaneText, a: Word) -> Word:
     """Where a number counts as true; NaN does, as in C."""
     return w.put(f"fcmp une {w.real} {a}, {w.num(0.0)}")
 
 
-def _sign(w: Body, a: Word) -> Word:
+def _sign(w: LaneText, a: Word) -> Word:
     up = w.choose(w.compare("ogt", a, w.num(0.0)), w.num(1.0), a)
     return w.choose(w.compare("olt", a, w.num(0.0)), w.num(-1.0), up)
 
 
-def _ceiling(w: Body, a: Word) -> Word:
+def _ceiling(w: LaneText, a: Word) -> Word:
     return w.own("ceil", a)
 
 
 OPERATIONS: dict[int, Written] = {
-    ca.OP_ADD: Body.add,
-    ca.OP_SUB: Body.sub,
-    ca.OP_MUL: Body.mul,
-    ca.OP_DIV: Body.div,
-    ca.OP_NEG: Body.neg,
+    ca.OP_ADD: LaneText.add,
+    ca.OP_SUB: LaneText.sub,
+    ca.OP_MUL: LaneText.mul,
+    ca.OP_DIV: LaneText.div,
+    ca.OP_NEG: LaneText.neg,
     ca.OP_SQ: lambda w, a: w.mul(a, a),
     ca.OP_TWICE: lambda w, a: w.add(a, a),
     ca.OP_INV: lambda w, a: w.div(w.num(1.0), a),
-    ca.OP_SQRT: Body.sqrt,
-    ca.OP_FABS: Body.abs,
-    ca.OP_FLOOR: Body.floor,
+    ca.OP_SQRT: LaneText.sqrt,
+    ca.OP_FABS: LaneText.abs,
+    ca.OP_FLOOR: LaneText.floor,
     ca.OP_CEIL: _ceiling,
-    ca.OP_COPYSIGN: Body.copysign,
+    ca.OP_COPYSIGN: LaneText.copysign,
     ca.OP_LT: _truth("olt"),
     ca.OP_LE: _truth("ole"),
     ca.OP_EQ: _truth("oeq"),
@@ -106,7 +106,7 @@ def check_known(rows: Instructions) -> None:
         raise UnknownOperationError.named(unknown)
 
 
-def written_formulas(w: Body, rows: Instructions, arguments: Sequence[Sequence[Word]]) -> list[list[Word]]:
+def written_formulas(w: LaneText, rows: Instructions, arguments: Sequence[Sequence[Word]]) -> list[list[Word]]:
     """The words of all outputs for words of the arguments; products that feed one sum are fused with it."""
     needed = needed_rows(rows)
     fused = _fused_products(rows, use_counts(rows, needed), needed)
@@ -130,7 +130,7 @@ def written_formulas(w: Body, rows: Instructions, arguments: Sequence[Sequence[W
     return outputs
 
 
-def _plain(w: Body, rows: Instructions, row: int, values: dict[int, Word]) -> Word:
+def _plain(w: LaneText, rows: Instructions, row: int, values: dict[int, Word]) -> Word:
     """One operation; what a constant makes cheaper is written so."""
     op, first, second = rows.operation[row], rows.first[row], rows.second[row]
     a = values[first]
@@ -160,7 +160,7 @@ def _fused_products(rows: Instructions, uses: array[int], needed: bytearray) -> 
     return found
 
 
-def _fused(w: Body, rows: Instructions, row: int, product: int, values: dict[int, Word]) -> Word:
+def _fused(w: LaneText, rows: Instructions, row: int, product: int, values: dict[int, Word]) -> Word:
     """A sum with a product in it, in one rounding."""
     a = values[rows.first[product]]
     b = a if rows.operation[product] == ca.OP_SQ else values[rows.second[product]]
