@@ -4,7 +4,6 @@ import ctypes
 import math
 
 import casadi as ca
-import mpmath
 import numpy as np
 import pytest
 
@@ -14,6 +13,7 @@ from daedalus.compilation.lanes.words import LaneModule, LaneText
 from daedalus.compilation.llvm_code import ENTRY
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 
+mpmath = pytest.importorskip("mpmath")
 INF, NAN = math.inf, math.nan
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, INF, -INF, NAN, 5e-324, -5e-324, 2.3e-308, 1.7e308, -1.7e308]
 
