@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.model.model import Model
-from daedalus.model.plain_numbers import by_name
 from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
@@ -27,6 +26,7 @@ from daedalus.simulation.run.request import (
     read_limits,
     read_save_at,
     read_span,
+    read_values,
 )
 from daedalus.simulation.run.road import Road, find_road
 from daedalus.simulation.start.start_at_rest import start_at_rest
@@ -98,11 +98,11 @@ def simulate(
     t0, t1 = read_span(span)
     begins: Start | None = start_at_rest(model, start, inputs, parameters, t0) if isinstance(start, str) else start
     times = None if save_at is None else read_save_at(save_at, t0, t1)
-    values = (by_name(begins), by_name(inputs), by_name(parameters), times)
+    values = read_values(begins, inputs, parameters)
     limits = (step, max_step, first_step, max_steps, time_limit)
     if limits != NO_LIMITS:
         limits = read_limits(*limits)
-    request = made(Request, (model, t0, t1, *values, method, rtol, atol, limits, locate_switches))
+    request = made(Request, (model, t0, t1, *values, times, method, rtol, atol, limits, locate_switches))
     road = find_road(request)
     if step is not None:
         check_step(request)

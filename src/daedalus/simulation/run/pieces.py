@@ -146,13 +146,15 @@ def run_piece(
     if settings.switches is not None or settings.stops is not None:
         core_p = settings.core_parameters(p)
         u, tables = settings.core_inputs(u, tables, p, (piece.begin, t1))
-    fired = piece.fired
-    if fired:
-        fired = still_there(settings.plant, piece.begin, piece.row, drive.at_time(piece.begin), p, fired)
-    agenda = agenda_of(settings.plant, settings.core_plant, p, (piece.begin, t1), fired)
-    given = (u, core_p, save_at, tables, progress, cancel, None if agenda is None else agenda.core)
-    run = plan.run(piece.begin, t1, piece.row, *given)
-    return read_piece(piece, run, t1, save_at is not None, {} if agenda is None else agenda.codes)
+    agenda = None
+    if settings.plant.system.events:
+        fired = piece.fired
+        if fired:
+            fired = still_there(settings.plant, piece.begin, piece.row, drive.at_time(piece.begin), p, fired)
+        agenda = agenda_of(settings.plant, settings.core_plant, p, (piece.begin, t1), fired)
+    known, codes = (None, None) if agenda is None else agenda
+    run = plan.run(piece.begin, t1, piece.row, u, core_p, save_at, tables, progress, cancel, known)
+    return read_piece(piece, run, t1, save_at is not None, codes)
 
 
 def read_piece(

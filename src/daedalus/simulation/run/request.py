@@ -85,8 +85,18 @@ def read_request(
         raise InputError(f"{verb} takes no {', '.join(given)}.", remedy="the options of dd.simulate")
     t0, t1 = read_span(span)
     times = read_save_at(save_at, t0, t1)
-    start, inputs, parameters = by_name(start), by_name(inputs), by_name(parameters)
-    return Request(model, t0, t1, start, inputs, parameters, times, *way, locate)
+    return Request(model, t0, t1, *read_values(start, inputs, parameters), times, *way, locate)
+
+
+def read_values(start: Any, inputs: Any, parameters: Any) -> tuple[Start | None, Values, Values]:
+    """Values by name, as they are given or from columns of pandas; dicts are taken as they are."""
+    if not (start is None or type(start) is dict):
+        start = by_name(start)
+    if not (inputs is None or type(inputs) is dict):
+        inputs = by_name(inputs)
+    if not (parameters is None or type(parameters) is dict):
+        parameters = by_name(parameters)
+    return start, inputs, parameters
 
 
 def read_limits(*limits: Any) -> tuple[Any, ...]:

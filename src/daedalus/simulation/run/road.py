@@ -59,9 +59,7 @@ class Road(NamedTuple):
 class KeptRoad(NamedTuple):
     """A road without its numbers."""
 
-    system: System
-    method: str | Tableau
-    settings: Settings
+    way: tuple[System, System, str | Tableau, Settings]  # from solved to settings
     why: MethodChoice | None
     undriven: Drive | None  # that of a system without inputs
     places: dict[str, tuple[int, int]]  # of its inputs
@@ -172,8 +170,7 @@ def _known_road(request: Request) -> Road | None:
         if type(inputs) is not dict or _core.write_plain(constants, kept.places, inputs) != kept.elements:
             return None  # anything but plain numbers for all inputs has words of its own
         drive = made(Drive, (constants, (), (), ()))
-    system, method, settings, why, *_ = kept
-    return made(Road, (request, system, system, method, settings, drive, inputs, why))
+    return made(Road, (request, *kept.way, drive, inputs, kept.why))
 
 
 def _roads(system: System) -> dict[tuple[object, ...], KeptRoad]:
@@ -195,7 +192,7 @@ def _keep(road: Road) -> None:
         roads.clear()
     undriven, places = None if own.sizes["u"] else Drive(np.zeros(0)), road.system.plain_places["u"]
     try:
-        kept = KeptRoad(road.system, road.method, road.settings, road.why, undriven, places, own.sizes["u"])
+        kept = KeptRoad(road[1:5], road.why, undriven, places, own.sizes["u"])
         roads[road.request[7:]] = kept
     except TypeError:  # atol by name cannot be looked up
         return
