@@ -92,7 +92,7 @@ class Browser:
 
     def open(self, place):
         """Open a file or an address and wait until the page is loaded."""
-        address = Path(place).resolve().as_uri() if "://" not in str(place) else str(place)
+        address = Path(place).resolve().as_uri() if ":" not in str(place) else str(place)
         self.messages.clear()
         self.call("Page.navigate", url=address)
         end = time.monotonic() + PATIENCE
