@@ -50,8 +50,10 @@ docs: setup
 bench: setup
 	$(BIN)/python -m benchmarks
 
-# Random models with known solutions for ten minutes, from any seed; what fails is told with how to see it again.
+# Tests of tens of seconds, then random models with known solutions for ten minutes, from any seed; what fails is told
+# with how to see it again.
 soak: setup
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m long tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/promises/soak.py $(SOAK)
 
 # The core without Python under the address and undefined-behaviour sanitizers.

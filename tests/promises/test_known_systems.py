@@ -78,14 +78,24 @@ def has_explicit_form(name):
     return True
 
 
-PAIRS = [
-    pytest.param(name, method.name, id=f"{name}-{method.name}")
+# Tens of seconds each: the same at a looser tolerance stands for them, and `make soak` runs them.
+TENS_OF_SECONDS = {("two_bit_adder", "radau5"), ("beam", "radau3"), ("beam", "radau9"), ("fekete", "radau9")}
+
+
+def kept_for_soak(name, method, rtol):
+    """How a run is marked."""
+    return [pytest.mark.long] if rtol < 1e-6 and (name, method) in TENS_OF_SECONDS else []
+
+
+RUNS = [
+    pytest.param(
+        name, method.name, rtol, marks=kept_for_soak(name, method.name, rtol), id=f"{name}-{method.name}-{rtol:g}"
+    )
     for name in catalogue.names()
     for method in dd.methods()
     if fits(method, catalogue.load(name))
+    for rtol in TOLERANCES
 ]
-every_pair = pytest.mark.parametrize(("name", "method"), PAIRS)
-every_tolerance = pytest.mark.parametrize("rtol", TOLERANCES)
 
 
 @lru_cache(maxsize=4)
@@ -105,21 +115,15 @@ def largest_change(values):
     return np.max(np.abs(values - values[0])) / (size if size > 1e-12 else 1.0)
 
 
-@every_tolerance
-@every_pair
-def test_the_reference_is_reached(name, method, rtol):
+@pytest.mark.parametrize(("name", "method", "rtol"), RUNS)
+def test_the_reference_is_reached_and_what_is_conserved_stays(name, method, rtol):
     known, trajectory = run(name, method, rtol)
     assert trajectory.time[0] == known.span[0]
     assert trajectory.time[-1] == known.span[1]
     errors = {key: known.reference.error(key, trajectory[key][-1]) for key in known.reference}
     bound = max(END_OF.get(method, END), END_FOR.get(name, END))
     assert max(errors.values()) <= bound * rtol + 10.0**-known.reference.digits, errors
-
-
-@every_tolerance
-@every_pair
-def test_conserved_quantities_stay_at_the_steps_and_between_them(name, method, rtol):
-    known, trajectory = run(name, method, rtol)
+    # At the steps and between them.
     between = 0.5 * (trajectory.time[1:] + trajectory.time[:-1])
     dense = trajectory.at(np.concatenate([trajectory.time[:1], between]))
     bound = CONSERVED_OF.get(method, CONSERVED)
@@ -145,5 +149,5 @@ def test_higher_order_needs_fewer_steps_at_a_tight_tolerance(name):
 
 def test_every_system_is_run_by_some_method():
     """No system may slip out of these tests unseen."""
-    run_by_some = {parameters.values[0] for parameters in PAIRS}
+    run_by_some = {parameters.values[0] for parameters in RUNS}
     assert {name for name in catalogue.names() if name not in run_by_some} == set()
