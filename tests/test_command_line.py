@@ -1,10 +1,16 @@
 """The command line: what it prints, what it leaves behind, and its exit codes."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
+
+from daedalus.command_line import main
 
 DAEDALUS = [sys.executable, "-m", "daedalus.command_line"]
 
@@ -19,8 +25,30 @@ model.event("floor", h, direction=-1, terminal=True)
 """
 
 
-def call(*arguments, cwd=None):
-    return subprocess.run([*DAEDALUS, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120)
+def call(*arguments, cwd="."):
+    """What a command prints and its exit code, in this process: a new one takes seconds to import."""
+    out, errors, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.ExitStack() as stack:
+        for change in (
+            mock.patch.object(sys, "argv", ["daedalus", *map(str, arguments)]),
+            contextlib.chdir(cwd),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(errors),
+        ):
+            stack.enter_context(change)
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    return SimpleNamespace(returncode=code or 0, stdout=out.getvalue(), stderr=errors.getvalue())
+
+
+def test_it_runs_as_a_program(tmp_path):
+    (tmp_path / "ball.py").write_text(MODEL)
+    command = [*DAEDALUS, "simulate", "ball.py", "--until", "5"]
+    out = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert out.returncode == 0, out.stderr
+    assert "ball: event 'floor' ended the run at t = 0.451524" in out.stdout
 
 
 def test_simulate_prints_the_outcome_and_writes_files(tmp_path):
