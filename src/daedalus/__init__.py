@@ -72,6 +72,7 @@ _PLACES = {
     "scipy_calls.solve_ivp": "solve_ivp",
     "integrators.methods": "methods",
     "studies.convergence": "convergence",
+    "studies.step_error": "step_error StepError",
     "differentiation.flow.flow": "flow",
     "differentiation.gradient": "gradient Gradient",
     "differentiation.sensitivities": "sensitivities",
@@ -91,6 +92,8 @@ _PLACES = {
     "display.torque_speed": "torque_speed",
     "integrators.tableaux.tableau": "Tableau",
     "integrators.tableaux.named_tableaux": "tableau tableau_names",
+    "integrators.multistep.families": "bdf adams_bashforth adams_moulton",
+    "integrators.multistep.multistep": "Multistep",
     "integrators.tableaux.collocation": "gauss_legendre radau_iia lobatto_iiia lobatto_iiic",
     "integrators.tableaux.best_order": "best_order",
 }

@@ -86,6 +86,10 @@ from daedalus.geometry.rotations import unskew as unskew
 from daedalus.initialisation.initialise import initialise as initialise
 from daedalus.initialisation.start import Start as Start
 from daedalus.integrators.methods import methods as methods
+from daedalus.integrators.multistep.families import adams_bashforth as adams_bashforth
+from daedalus.integrators.multistep.families import adams_moulton as adams_moulton
+from daedalus.integrators.multistep.families import bdf as bdf
+from daedalus.integrators.multistep.multistep import Multistep as Multistep
 from daedalus.integrators.tableaux.best_order import best_order as best_order
 from daedalus.integrators.tableaux.collocation import gauss_legendre as gauss_legendre
 from daedalus.integrators.tableaux.collocation import lobatto_iiia as lobatto_iiia
@@ -122,5 +126,7 @@ from daedalus.simulation.simulate import simulate as simulate
 from daedalus.studies.convergence import convergence as convergence
 from daedalus.studies.singular_limit import SingularLimit as SingularLimit
 from daedalus.studies.singular_limit import singular_limit as singular_limit
+from daedalus.studies.step_error import StepError as StepError
+from daedalus.studies.step_error import step_error as step_error
 
 __version__: str

@@ -47,7 +47,7 @@ def plot_stability(
         import matplotlib.pyplot as plt
 
         _, ax = plt.subplots(figsize=(5, 5), layout="constrained")
-    left, right, bottom, top = _window(tableau, order_star) if window is None else _checked(window)
+    left, right, bottom, top = _window(tableau, order_star) if window is None else checked_window(window)
     x, y = np.linspace(left, right, POINTS), np.linspace(bottom, top, POINTS)
     z = x[None, :] + 1j * y[:, None]
     with np.errstate(divide="ignore"):
@@ -130,7 +130,8 @@ def _window(tableau: Tableau, order_star: bool) -> tuple[float, float, float, fl
     return left - missing, right + missing, -height, height
 
 
-def _checked(window: Any) -> tuple[float, float, float, float]:
+def checked_window(window: Any) -> tuple[float, float, float, float]:
+    """The corners of a window in the complex plane; others are refused."""
     try:
         left, right, bottom, top = (float(bound) for bound in window)
     except (TypeError, ValueError):

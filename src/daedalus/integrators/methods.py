@@ -197,6 +197,13 @@ def check_known(method: object) -> None:
         return
     from daedalus.integrators.tableaux.tableau import Tableau
 
+    if is_multistep(method):
+        raise InputError(
+            "A linear multistep method runs in dd.simulate and dd.convergence alone.",
+            f"got {getattr(method, 'name', '') or 'a Multistep'}",
+            because="its steps belong together, so that other verbs cannot take them one by one.",
+            remedy='a name of dd.methods(), or a Tableau; "bdf" is BDF of variable order and step',
+        )
     if not isinstance(method, Tableau):
         raise InputError("method= is a name or a Tableau.", f"got {type(method).__name__}", remedy='method="tsit5"')
 
@@ -219,6 +226,13 @@ def choose_method(method: str | Tableau, rtol: float, step: float | None) -> Cho
     if step is None:
         raise _no_step(method, True)
     return ChosenMethod(method, _core_tableau(method), False)
+
+
+def is_multistep(method: object) -> bool:
+    """Whether `method=` is a linear multistep method as an object."""
+    from daedalus.integrators.multistep.multistep import Multistep
+
+    return isinstance(method, Multistep)
 
 
 def is_implicit(method: object) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.integrators.methods import is_multistep
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
@@ -32,6 +33,7 @@ from daedalus.simulation.run.road import Road, find_road
 from daedalus.simulation.start.start_at_rest import start_at_rest
 
 if TYPE_CHECKING:
+    from daedalus.integrators.multistep.multistep import Multistep
     from daedalus.integrators.tableaux.tableau import Tableau
 
 
@@ -41,7 +43,7 @@ def simulate(
     start: Start | str | None = None,
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
-    method: str | Tableau = "auto",
+    method: str | Tableau | Multistep = "auto",
     rtol: float = 1e-6,
     atol: float | Mapping[str, object] = 1e-9,
     step: float | None = None,
@@ -67,8 +69,9 @@ def simulate(
         a table `dd.signal(times, values)`. Integration restarts at every time of a table. An input that a constraint
         differentiates needs derivatives: a number, an expression, or a function that can be read as a formula.
     parameters: values by name over those of the model.
-    method: a name of `dd.methods()` or a `dd.Tableau`; "auto" chooses by the tolerance, and goes on with an implicit
-        method from where the model turns stiff; where constraints are kept it holds a tenth of the tolerance.
+    method: a name of `dd.methods()`, a `dd.Tableau`, or a linear multistep method `dd.bdf(3)` at fixed step, whose
+        first values come from an adaptive method at rtol = 1e-12. "auto" chooses by the tolerance, and goes on with an
+        implicit method from where the model turns stiff; where constraints are kept it holds a tenth of the tolerance.
     rtol, atol: the local error of each component is kept below atol + rtol |x|; a single atol counts in nominal values,
         atol by name is absolute.
     step: fixed step, for methods without error control (or any tableau).
@@ -103,12 +106,29 @@ def simulate(
     if limits != NO_LIMITS:
         limits = read_limits(*limits)
     request = made(Request, (model, t0, t1, *values, times, method, rtol, atol, limits, locate_switches))
+    if type(method) is not str and is_multistep(method):
+        return _by_past_values(request, method, progress, on_stop)
     road = find_road(request)
     if step is not None:
         check_step(request)
     bar = None if progress is False else progress_of(progress, t0, t1, road.system.name)
     try:
         trajectory = travel(road, bar, cancel)
+    finally:
+        if isinstance(bar, ProgressBar):
+            bar.close()
+    if on_stop == "raise" and not trajectory.success:
+        raise_stopped(trajectory)
+    return trajectory
+
+
+def _by_past_values(request: Request, method: Any, progress: Any, on_stop: str) -> Trajectory:
+    """The run of a linear multistep method."""
+    from daedalus.simulation.multistep.multistep_run import run_multistep
+
+    bar = None if progress is False else progress_of(progress, *request.span, request.system.name)
+    try:
+        trajectory = run_multistep(request, method, bar)
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()

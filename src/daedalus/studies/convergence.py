@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.errors import InputError, SolverError
-from daedalus.integrators.methods import METHODS, choose_method, is_implicit
+from daedalus.integrators.methods import METHODS, choose_method, is_implicit, is_multistep
 from daedalus.integrators.tableaux.dae_orders import dae_orders
 from daedalus.model.frozen_mapping import FrozenMapping
 from daedalus.model.model import Model, as_system
@@ -39,6 +39,7 @@ from daedalus.studies.measured_order import (
 )
 
 if TYPE_CHECKING:
+    from daedalus.integrators.multistep.multistep import Multistep
     from daedalus.integrators.tableaux.tableau import Tableau
 
 # Without a span the run takes this many of the largest steps.
@@ -55,7 +56,7 @@ ROUNDING_FACTOR = 10.0 * float(np.finfo(float).eps)
 
 def convergence(
     model: Model | System,
-    method: str | Tableau,
+    method: str | Tableau | Multistep,
     steps: Sequence[float] | np.ndarray,
     span: float | tuple[float, float] | None = None,
     start: Mapping[str, object] | Samples | None = None,
@@ -69,7 +70,8 @@ def convergence(
     Parameters
     ----------
     model: what to run.
-    method: a name of `dd.methods()` or a `dd.Tableau`; methods with error control run at fixed step here.
+    method: a name of `dd.methods()`, a `dd.Tableau` or a multistep method such as `dd.bdf(3)`; methods with error
+        control run at fixed step here.
     steps: step sizes, two at least, each a whole part of the span.
     span: the end time (from 0), or (begin, end); without it ten of the largest steps.
     start, inputs, parameters: as in `dd.simulate`.
@@ -126,6 +128,8 @@ def _expected_order(system: System, method: Any, step: float) -> int:
             because='"auto" chooses among methods of different orders.',
             remedy=did_you_mean("auto", METHODS),
         )
+    if is_multistep(method):
+        return int(method.order)
     choose_method(method, TIGHT, step)
     whole = METHODS[method].order if isinstance(method, str) else int(method.order)
     if not is_implicit(method) or (isinstance(method, str) and METHODS[method].family not in ("radau", "tableau")):

@@ -33,6 +33,29 @@ class MethodAsked(MethodChoice):
 
 
 @dataclass(frozen=True)
+class StartedUp(MethodChoice):
+    """A multistep method ran, whose first steps another one took; over_switches: conditions were stepped over.
+
+    >>> str(StartedUp("bdf3", 2, "radau9", 1e-12))
+    'bdf3, as asked, at fixed step; the first 2 steps of an interval by radau9 at rtol = 1e-12'
+    """
+
+    method: str
+    steps: int
+    start_up: str
+    rtol: float
+    over_switches: bool = False
+
+    def __str__(self) -> str:
+        plural = "step" if self.steps == 1 else f"{self.steps} steps"
+        first = f"; the first {plural} of an interval by {self.start_up} at rtol = {self.rtol:g}" if self.steps else ""
+        over = (
+            "; conditions in the equations are stepped over, which costs the order there" if self.over_switches else ""
+        )
+        return f"{self.method}, as asked, at fixed step{first}{over}"
+
+
+@dataclass(frozen=True)
 class ExplicitChosen(MethodChoice):
     """An explicit method, by the tolerance.
 

@@ -1,0 +1,99 @@
+"""The families of linear multistep methods: BDF, Adams–Bashforth and Adams–Moulton of any number of steps, exact.
+
+BDF differentiates the polynomial through the last m + 1 values; the Adams methods integrate the one through the last m
+slopes, without (Bashforth) or with (Moulton) the new one.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+
+from daedalus.errors import InputError
+from daedalus.integrators.multistep.multistep import Multistep
+
+MOST_STEPS = 20
+
+
+@cache
+def bdf(steps: int) -> Multistep:
+    """Backward differentiation of m steps and order m: Σ_{k=1..m} ∇ᵏ x_{n+1} / k = h x'_{n+1}.
+
+    Zero-stable up to six steps; A-stable up to two, A(α)-stable up to six. Made for stiff systems and DAEs. The name
+    "bdf" is BDF of variable order and step.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> dd.bdf(3)
+    bdf3: 3 steps, order 3, implicit, zero-stable, error constant -1/4
+    x[n+1] = 18/11 x[n] - 9/11 x[n-1] + 2/11 x[n-2] + h (6/11 x'[n+1])
+    """
+    m = _checked(steps, "bdf")
+    alpha = [Fraction(0)] * (m + 1)
+    for k in range(1, m + 1):
+        # ∇ᵏ x_{n+1} = Σ_j (-1)^j C(k, j) x_{n+1-j}
+        binomial = Fraction(1)
+        for j in range(k + 1):
+            alpha[j] += (-1) ** j * binomial / k
+            binomial = binomial * (k - j) / (j + 1)
+    lead = alpha[0]
+    return Multistep([value / lead for value in alpha[1:]], [1 / lead, *[Fraction(0)] * m], f"bdf{m}")
+
+
+@cache
+def adams_bashforth(steps: int) -> Multistep:
+    """Adams–Bashforth of m steps and order m, explicit: the polynomial through the last m slopes is integrated.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> print(*dd.adams_bashforth(3).b)
+    0 23/12 -4/3 5/12
+    """
+    m = _checked(steps, "adams_bashforth")
+    weights = _integrated([Fraction(-j) for j in range(m)])
+    return Multistep([-1, *[0] * (m - 1)], [Fraction(0), *weights], f"adams_bashforth{m}")
+
+
+@cache
+def adams_moulton(steps: int) -> Multistep:
+    """Adams–Moulton of m steps and order m + 1, implicit: the new slope is among those integrated.
+
+    One step is the trapezoidal rule.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> print(*dd.adams_moulton(2).b)
+    5/12 2/3 -1/12
+    """
+    m = _checked(steps, "adams_moulton")
+    weights = _integrated([Fraction(1 - j) for j in range(m + 1)])
+    return Multistep([-1, *[0] * (m - 1)], weights, f"adams_moulton{m}")
+
+
+def _integrated(nodes: list[Fraction]) -> list[Fraction]:
+    """∫₀¹ of each Lagrange polynomial over the nodes, which count in steps from the last known value."""
+    found = []
+    for j, own in enumerate(nodes):
+        polynomial, scale = [Fraction(1)], Fraction(1)
+        for k, other in enumerate(nodes):
+            if k != j:
+                polynomial = [
+                    (polynomial[i - 1] if i else Fraction(0)) - (other * polynomial[i] if i < len(polynomial) else 0)
+                    for i in range(len(polynomial) + 1)
+                ]  # times (s - other), lowest power first
+                scale *= own - other
+        found.append(sum((c / (i + 1) for i, c in enumerate(polynomial)), Fraction(0)) / scale)
+    return found
+
+
+def _checked(steps: object, family: str) -> int:
+    if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MOST_STEPS:
+        raise InputError(
+            f"{steps!r} is no number of steps.",
+            because=f"a multistep method looks back at a whole number of values, {MOST_STEPS} at most.",
+            remedy=f"dd.{family}(3)",
+        )
+    return steps

@@ -1,0 +1,1 @@
+"""Runs by linear multistep methods of fixed step."""
