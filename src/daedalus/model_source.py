@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import DaedalusError, InputError
-from daedalus.model.names import did_you_mean, shape_text, split_index
+from daedalus.model.names import did_you_mean, listed, shape_text, split_index
 
 CATALOGUE = "catalogue:"
 
@@ -167,7 +167,7 @@ def _assigned(option: str, texts: Sequence[str], variables: Mapping[str, Any], k
             what = {"--input": "input", "--parameter": "parameter", "--start": "state"}[option]
             raise InputError(
                 f"The model has no {what} {name!r}.",
-                f"{what}s: {', '.join(known[:8])}{', …' if len(known) > 8 else ''}" if known else f"it has no {what}s",
+                f"{what}s: {listed(known, 8)}" if known else f"it has no {what}s",
                 because=f"{option} gives a value to one of them.",
                 remedy=did_you_mean(name, known) if known else f"leave {option} out",
             )

@@ -18,12 +18,13 @@ from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, jet_s
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.judgement import judge, structure_warnings
 from daedalus.analysis.structure.numeric_index import TOLERANCE
-from daedalus.analysis.structure.regimes import listed, regime_warnings
+from daedalus.analysis.structure.regimes import regime_warnings
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.analysis.structure.structural_repair import repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere
 from daedalus.errors import ModelError
 from daedalus.model.model import Model, as_system
+from daedalus.model.names import listed
 from daedalus.model.system.equation_row import level_name
 from daedalus.model.system.system import System
 

@@ -16,7 +16,7 @@ import casadi as ca
 
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model, as_system
-from daedalus.model.names import counted
+from daedalus.model.names import counted, listed
 from daedalus.model.printing import expression_text
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.instruction_list import OPERATION_NAMES
@@ -67,7 +67,7 @@ class UnitConflicts(list[UnitConflict]):
         if not lines:
             lines = [f"No terms of {counted(self.looked_at, 'equation')} disagree in dimension."]
         if self.unknown:
-            names = ", ".join(self.unknown[:8]) + (", …" if len(self.unknown) > 8 else "")
+            names = listed(self.unknown, 8)
             lines.append(f"without a unit, so that nothing is said of terms with them: {names}")
         return "\n".join(lines)
 

@@ -18,6 +18,7 @@ from daedalus.analysis.structure.symbolic_solve import solved_for
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model, as_system
+from daedalus.model.names import listed
 from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, parameter_values
 
@@ -122,7 +123,7 @@ def explicit_right_side(system: System) -> ca.SX:
     if missing:
         raise SolverError(
             "This model has no explicit right-hand side x' = f(t, x, u, p).",
-            f"not solved for: {', '.join(missing[:6])}{', …' if len(missing) > 6 else ''}",
+            f"not solved for: {listed(missing, 6)}",
             because="the equations are nonlinear in them, too many are coupled, or the index is above 1.",
             remedy="dd.analyse(m), which says what kind of system it is",
         )

@@ -12,7 +12,7 @@ from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.rank_decision import CLEAR_GAP, RankDecision
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.signature import Signature
-from daedalus.model.names import counted
+from daedalus.model.names import counted, listed, times_text
 from daedalus.model.system.packed_expressions import packed, unpacked
 from daedalus.model.system.system import System
 
@@ -112,7 +112,7 @@ class Report:
         if self.overdetermined:
             return f"{linear} {self.kind} whose equations contradict each other"
         if self.undetermined:
-            return f"{linear} {self.kind} that does not determine {_listed(self.undetermined)}"
+            return f"{linear} {self.kind} that does not determine {listed(self.undetermined)}"
         if self.non_unique_multipliers:
             return f"{linear} {self.kind} with redundant constraints: the motion is unique, single multipliers are not"
         if self.index is None:
@@ -154,8 +154,8 @@ class Report:
     def _counts(self) -> list[str]:
         equations, unknowns = len(self.system.equation_labels), len(self.differential) + len(self.algebraic)
         lines = [f"  {counted(equations, 'equation')}, {counted(unknowns, 'unknown')}"]
-        lines.append(f"  differential: {_listed(self._whole_names(self.differential)) or 'none'}")
-        lines.append(f"  algebraic: {_listed(self._whole_names(self.algebraic)) or 'none'}")
+        lines.append(f"  differential: {listed(self._whole_names(self.differential)) or 'none'}")
+        lines.append(f"  algebraic: {listed(self._whole_names(self.algebraic)) or 'none'}")
         free = counted(self.degrees_of_freedom, "start value")
         lines.append(
             f"  {free} may be chosen freely" if self.degrees_of_freedom else "  no start value may be chosen freely"
@@ -179,7 +179,7 @@ class Report:
         what = "derivatives and algebraic unknowns" if self.algebraic else "derivatives"
         if self.directly_solvable:
             return f"{what} follow from the equations as written"
-        times = {0: "", 1: "once", 2: "twice"}.get(self.index or 0, f"{self.index} times")
+        times = times_text(self.index or 0)
         after = f" after differentiating {times} at most" if times else " from the equations as written"
         if self.non_unique_multipliers:
             return f"derivatives follow{after}, the multipliers below only in their sum"
@@ -215,7 +215,3 @@ def _wrapped(line: str) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _listed(names: list[str], most: int = SHOWN) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
+from daedalus.model.names import listed
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start, parameter_values
@@ -143,7 +144,7 @@ def _positions(system: System, names: tuple[str, str]) -> tuple[int, int]:
             raise InputError(
                 f"{name} cannot be an axis of a phase portrait.",
                 f"it is {'no state' if place.letter != 'x' else f'a state of {len(place.positions)} elements'}; "
-                f"the states are {', '.join(states[:10])}{', …' if len(states) > 10 else ''}",
+                f"the states are {listed(states, 10)}",
                 because="a phase portrait shows how two scalar states move each other.",
                 remedy=f"x={states[0]!r}" + (f", y={states[1]!r}" if len(states) > 1 else ""),
             )
@@ -189,7 +190,7 @@ def _notes(
     notes = []
     if others:
         values = [f"{system.labels['x'][k]} = {x[k]:g}" for k in others]
-        notes.append(f"held, whatever the model does: {', '.join(values[:8])}{', …' if len(values) > 8 else ''}")
+        notes.append(f"held, whatever the model does: {listed(values, 8)}")
     if code.depends_on_time or drive.tables or drive.callbacks:
         notes.append(f"the field changes with time; this is t = {time:g}")
     if system.events:

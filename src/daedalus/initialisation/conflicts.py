@@ -16,8 +16,8 @@ from daedalus.analysis.points.damped_newton import SOLVED
 from daedalus.errors import InconsistentStartError, Way
 from daedalus.initialisation.given_and_guessed import BODIES, body_poses
 from daedalus.initialisation.search import Search, SearchOutcome
-from daedalus.initialisation.wording import distances_in_words, listed, number, values_in_words
-from daedalus.model.names import split_index
+from daedalus.initialisation.wording import distances_in_words, number, values_in_words
+from daedalus.model.names import listed, split_index
 
 # With more candidates than this the filter would take too long: all of them are named.
 MOST_CANDIDATES = 40

@@ -10,7 +10,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.input_rates import expressions_with_rates, system_rates
-from daedalus.model.names import split_derivative, split_index
+from daedalus.model.names import listed, split_derivative, split_index
 from daedalus.model.plain_numbers import plain_result
 from daedalus.model.signals import Signal
 from daedalus.model.system.closed_loop import closed_loop
@@ -70,7 +70,7 @@ def input_jet(system: System, inputs: Mapping[str, object], time: float, order: 
             jet[k, place.positions] = row
     if not np.all(told):
         names = [system.labels["u"][k] for k in np.flatnonzero(~told)]
-        notes.append(f"{', '.join(names[:6])}{', …' if len(names) > 6 else ''} had no value: zero is taken")
+        notes.append(f"{listed(names, 6)} had no value: zero is taken")
     return jet
 
 

@@ -13,7 +13,8 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature
 from daedalus.initialisation.jet_evaluation import JetEvaluation
 from daedalus.model.expressions import column, elements, symbol_key
-from daedalus.model.system.equation_row import EquationRow, level_name, times_text
+from daedalus.model.names import times_text
+from daedalus.model.system.equation_row import EquationRow, level_name
 
 # Characters of an equation in an error.
 LONGEST_TEXT = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daedalus.errors import InconsistentStartError
-from daedalus.initialisation.wording import listed
+from daedalus.model.names import listed
 
 MOST_NAMES = 6
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.errors import InputError
-from daedalus.initialisation.wording import listed, number
-from daedalus.model.names import counted, derivative_name, split_derivative, split_index
+from daedalus.initialisation.wording import number
+from daedalus.model.names import counted, derivative_name, listed, split_derivative, split_index
 from daedalus.model.system.system import System
 
 # Rows that are printed.

@@ -21,11 +21,6 @@ def number(value: float, digits: int = 6) -> str:
     return f"{value + 0.0:.{digits}g}"
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """The first few names."""
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
-
-
 def joined(parts: Sequence[str]) -> str:
     """Parts of a sentence: `a`, `a and b`, `a, b and c`."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

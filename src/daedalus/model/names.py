@@ -108,6 +108,21 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Names in a sentence, the first few of many.
+
+    >>> listed(["x", "y", "z"], 2)
+    'x, y, …'
+    """
+    every = [str(name) for name in names]
+    return ", ".join(every[:most]) + (", …" if len(every) > most else "")
+
+
+def times_text(times: int) -> str:
+    """How often, in words: `once`, `twice`, `3 times`; nothing for never."""
+    return {0: "", 1: "once", 2: "twice"}.get(times, f"{times} times")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A remedy line for an unknown name: the closest known ones, or the first few of all."""
     names = list(known)

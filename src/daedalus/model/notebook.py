@@ -31,6 +31,7 @@ from daedalus.model.names import (
     did_you_mean,
     element_label,
     flat_index,
+    listed,
     shape_text,
     split_derivative,
     split_index,
@@ -273,7 +274,7 @@ class Notebook:
 
     def _unknown(self, name: str) -> ModelError:
         known = [*self._variables, *self._outputs, *self._assembly.names]
-        fact = f"it has {', '.join(known[:8])}{', …' if len(known) > 8 else ''}" if known else "it has no variables yet"
+        fact = f"it has {listed(known, 8)}" if known else "it has no variables yet"
         origin, order = split_derivative(split_index(name)[0])
         if order and origin in self._variables:
             fact = f"{origin} is {with_article(self._variables[origin].kind)} and has no derivative"

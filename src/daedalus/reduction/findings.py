@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from daedalus.model.names import counted
-from daedalus.model.system.equation_row import EquationRow, collected, times_text
+from daedalus.model.names import counted, listed, times_text
+from daedalus.model.system.equation_row import EquationRow, collected
 
 
 class Finding(ABC):
@@ -76,7 +76,7 @@ class SingularAtStart(Finding):
 
     def __str__(self) -> str:
         return (
-            f"at the start {_few(self.equations)} cannot be solved for {_few(self.unknowns)}: "
+            f"at the start {listed(self.equations)} cannot be solved for {listed(self.unknowns)}: "
             "their matrix is singular there"
         )
 
@@ -145,23 +145,19 @@ class TornUnknowns(Finding):
 
     def __str__(self) -> str:
         unknowns = counted(self.count, "algebraic unknown")
-        return f"{unknowns} torn to {len(self.left)}: {_few(self.left)}" if self.left else f"{unknowns} eliminated"
+        return f"{unknowns} torn to {len(self.left)}: {listed(self.left)}" if self.left else f"{unknowns} eliminated"
 
 
 def level_texts(levels: Sequence[EquationRow]) -> list[str]:
     """The equations of each level in words: `a, b differentiated once`, `rod differentiated twice`."""
     return [
-        f"{listed(collected([row for row in levels if row.times == times]))} differentiated {times_text(times)}"
+        f"{in_line(collected([row for row in levels if row.times == times]))} differentiated {times_text(times)}"
         for times in sorted({row.times for row in levels})
     ]
 
 
-def listed(names: Sequence[str], mark: str = ", ", most: int = 8) -> str:
+def in_line(names: Sequence[str], mark: str = ", ", most: int = 8) -> str:
     """Names in a line, the first of many with their number."""
     if not names:
         return "none"
     return mark.join(names[:most]) + (f"{mark}… ({len(names)} in all)" if len(names) > most else "")
-
-
-def _few(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from daedalus.model.names import counted
-from daedalus.model.system.equation_row import EquationRow, times_text
+from daedalus.model.names import counted, times_text
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System
-from daedalus.reduction.findings import DifferentiatedInput, Finding, LoweredIndex, level_texts, listed
+from daedalus.reduction.findings import DifferentiatedInput, Finding, LoweredIndex, in_line, level_texts
 
 _TREATMENTS = {
     "projection": "kept at zero by projection",
@@ -74,16 +74,16 @@ class Reduction:
             lines = [f"{name}: structural index {self.structural_index} before the reduction"]
         lines += [f"  {text}" for text in level_texts(self.levels)]
         lines += [f"  input {name} differentiated {times_text(times)}" for name, times in self.inputs.items() if times]
-        lines.append(f"  states: {listed(self.states)}")
+        lines.append(f"  states: {in_line(self.states)}")
         if self.algebraic:
-            lines.append(f"  algebraic: {listed(self.algebraic)}")
+            lines.append(f"  algebraic: {in_line(self.algebraic)}")
         lines.append(f"  {counted(self.degrees_of_freedom, 'start value')} may be chosen freely")
         if self.original.invariants:
-            lines[-1] += f", less what {listed(list(self.original.invariants))} fixes"
+            lines[-1] += f", less what {in_line(list(self.original.invariants))} fixes"
         if self.constraints:
-            lines.append(f"  {_TREATMENTS[self.stabilise].format(alpha=self.alpha)}: {listed(self.constraints, '; ')}")
+            lines.append(f"  {_TREATMENTS[self.stabilise].format(alpha=self.alpha)}: {in_line(self.constraints, '; ')}")
         if self.dependent:
-            lines.append(f"  selected at the start: {listed(self.selected)}; dependent: {listed(self.dependent)}")
+            lines.append(f"  selected at the start: {in_line(self.selected)}; dependent: {in_line(self.dependent)}")
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.names import did_you_mean, split_index, with_article
+from daedalus.model.names import did_you_mean, listed, split_index, with_article
 
 Names = tuple[str, ...]
 Selection = str | Sequence[str] | None
@@ -62,9 +62,7 @@ def positions(names: Names, selection: Selection, kind: str) -> list[int]:
         if not here:
             raise InputError(
                 f"The system has no {kind} {name!r}.",
-                f"its {kind}s are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}"
-                if names
-                else f"it has no {kind}s",
+                f"its {kind}s are {listed(names, 12)}" if names else f"it has no {kind}s",
                 remedy=did_you_mean(str(name), names) if names else f"a system with {with_article(kind)}",
             )
         found += here

@@ -13,12 +13,12 @@ import numpy as np
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
 from daedalus.analysis.linear.responses.radau_propagation import ORDER, Slopes, propagate
 from daedalus.analysis.linear.responses.response import Response
-from daedalus.analysis.linear.system_text import listed
 from daedalus.analysis.points.complete_point import complete_point, linked_states
 from daedalus.analysis.points.partial_derivatives import output_labels, partial_derivatives
 from daedalus.analysis.structure.jets.differentiated_equations import is_determined
 from daedalus.errors import InputError, SolverError
 from daedalus.model.input_rates import refuse_rates
+from daedalus.model.names import listed
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import LETTERS, Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind

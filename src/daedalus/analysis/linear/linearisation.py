@@ -19,10 +19,10 @@ import numpy as np
 
 from daedalus.analysis.linear.descriptor import DescriptorSystem
 from daedalus.analysis.linear.followed_inputs import with_inputs_followed
-from daedalus.analysis.linear.system_text import listed
 from daedalus.analysis.points.complete_point import equation_sizes, linked_states
 from daedalus.analysis.points.operating_point import OperatingPoint, sizes_of
 from daedalus.analysis.points.partial_derivatives import partial_derivatives
+from daedalus.model.names import listed
 from daedalus.model.system.system import System
 
 # What is left of an equation counts as nothing when it could be mended by this share of the variables' sizes.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names
+from daedalus.model.names import listed
 
 if TYPE_CHECKING:
     import xarray
@@ -24,11 +25,6 @@ def complex_text(value: complex) -> str:
     if value.imag == 0:
         return f"{value.real:.4g}"
     return f"{value.real:.4g} {'+' if value.imag > 0 else '-'} {abs(value.imag):.4g}j"
-
-
-def listed(items: Sequence[object], most: int = 8) -> str:
-    """The first few of a list of things in a sentence."""
-    return ", ".join(map(str, items[:most])) + (", …" if len(items) > most else "")
 
 
 def describe(equations: str, states: Names, inputs: Names, outputs: Names, poles: np.ndarray, note: str = "") -> str:

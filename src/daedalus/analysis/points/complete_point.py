@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.linear.system_text import listed
 from daedalus.analysis.points.damped_newton import Equations, Root, damped_newton
 from daedalus.analysis.points.operating_point import OperatingPoint, sizes_of
 from daedalus.analysis.points.partial_derivatives import partial_derivatives
 from daedalus.analysis.structure.jets.differentiated_equations import DENSE, is_determined, solve_differentiated
 from daedalus.errors import SolverError
+from daedalus.model.names import listed, times_text
 from daedalus.model.system.system import System
 
 # An entry of a vector: its letter and its position.
@@ -102,7 +102,7 @@ def _from_differentiated(
     if found is None or any(unknowns[k][0] == "xdot" for k in found[1]):
         return None
     values, loose, most = found
-    times = {1: "once", 2: "twice"}.get(most, f"{most} times")
+    times = times_text(most)
     notes.append(f"derivatives and algebraic variables follow from equations differentiated up to {times}")
     if len(loose):
         names = labels_of(system, [unknowns[k] for k in loose])

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.linear.system_text import listed
 from daedalus.analysis.points.complete_point import (
     Entry,
     fill_states_and_inputs,
@@ -20,7 +19,7 @@ from daedalus.analysis.points.operating_point import OperatingPoint, put, read_p
 from daedalus.analysis.points.steady_state_search import search
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
-from daedalus.model.names import counted
+from daedalus.model.names import counted, listed
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping
 

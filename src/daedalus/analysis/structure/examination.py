@@ -23,10 +23,10 @@ from daedalus.analysis.structure.numeric_index import (
     freedom,
     fullness,
 )
-from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere, structural_index_holds
+from daedalus.model.names import listed
 
 # A structure that its Jacobian does not confirm may need this many differentiations more than it says.
 FURTHER = 2

@@ -12,9 +12,9 @@ from daedalus.analysis.structure.dependence.redundancy import FLAT, RepeatedEqua
 from daedalus.analysis.structure.examination import Examination
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.numeric_index import OpenUnknowns
-from daedalus.analysis.structure.regimes import listed
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_jacobian import as_sparse
+from daedalus.model.names import listed
 from daedalus.model.system.equation_row import Role
 
 

@@ -20,6 +20,7 @@ from daedalus.analysis.structure.numeric_index import null_space
 from daedalus.analysis.structure.structural_repair import Structure
 from daedalus.analysis.structure.system_jacobian import system_jacobian
 from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.names import listed
 
 # Determinants of larger blocks are not factored; their expressions have more terms than anyone reads.
 LARGEST_BLOCK = 4
@@ -230,8 +231,3 @@ def _rate_rank(array: DerivativeArray, point: list[Any]) -> int:
     matrix = matrix / np.where(largest > 0, largest, 1.0)
     matrix[np.abs(matrix) < 1e-7] = 0.0
     return null_space(matrix[:, array.size :], "dF/dx'")[1].rank
-
-
-def listed(names: list[str], most: int = 6) -> str:
-    """The first few names in a sentence."""
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from daedalus.errors import SolverError
+from daedalus.model.names import listed
 from daedalus.model.system.system import System
 
 # Operations with a corner or a jump; their second derivative is zero almost everywhere and says nothing.
@@ -53,7 +54,7 @@ def refuse_corners(system: System) -> None:
     where = [label for k, label in enumerate(system.equation_labels) if corners(residual[k])]
     raise SolverError(
         "The model has no second derivatives.",
-        f"{', '.join(found)} in {', '.join(where[:6])}{', …' if len(where) > 6 else ''}",
+        f"{', '.join(found)} in {listed(where, 6)}",
         because="at a corner or a jump a second derivative does not exist, and beside it, it misses the corner.",
         remedy="order=1, or a smooth form such as sqrt(x**2 + epsilon**2) for fabs(x)",
     )

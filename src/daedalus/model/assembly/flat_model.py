@@ -22,7 +22,7 @@ from daedalus.model.assembly.put_in_laws import chosen_laws, law_values, replace
 from daedalus.model.assembly.wrong_networks import check_sources, check_structure, check_sums, check_voltages
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
-from daedalus.model.names import derivative_name
+from daedalus.model.names import derivative_name, listed
 from daedalus.model.notebook import Equation
 from daedalus.model.system.equation_row import EquationRow
 
@@ -191,7 +191,7 @@ class _Writer:
         for row, _ in self.rest:
             label = row.equation
             if row.ports:
-                ports = ", ".join(row.ports[:4]) + (", …" if len(row.ports) > 4 else "")
+                ports = listed(row.ports, 4)
                 label = f"{row.equation or 'equal'} at {ports}"
                 self.work.ports_of[label] = row.ports
             grouped.setdefault(label, []).append((row, next(self.expressions)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from daedalus.errors import ModelError
 from daedalus.model.assembly.port import Port
-from daedalus.model.names import did_you_mean
+from daedalus.model.names import did_you_mean, listed
 
 if TYPE_CHECKING:
     from daedalus.model.notebook import Notebook
@@ -57,7 +57,7 @@ class Handle:
         what = f", {title.title}," if title is not None and title.title else ""
         return ModelError(
             f"The part {self._path}{what} has no {name!r}.",
-            f"it has {', '.join(known[:12])}{', …' if len(known) > 12 else ''}",
+            f"it has {listed(known, 12)}",
             because="a part has its ports, variables, parameters and inner parts.",
             remedy=did_you_mean(name, known),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -14,7 +13,7 @@ from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.flattening import Flattening
 from daedalus.model.assembly.unknowns import KNOWN
 from daedalus.model.expressions import concatenate
-from daedalus.model.names import counted
+from daedalus.model.names import counted, listed
 from daedalus.model.variables import Variable
 
 if TYPE_CHECKING:
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 
 # A row sums up to zero where it leaves less than this share of its entries.
 NOTHING = 1e-9
-
-
-def listed(names: Iterable[str], most: int = 6) -> str:
-    """Names in a sentence, cut off where there are many."""
-    known = list(dict.fromkeys(names))
-    return ", ".join(known[:most]) + (", …" if len(known) > most else "")
 
 
 def part_of(book: PartDoor, name: str) -> str:
@@ -69,7 +62,7 @@ def check_sums(work: Flattening) -> None:
             own = work.rows[work.of_sum[number]]
             where = part_of(book, own.equation) if own.equation in book._equations else ""
             raise SingularModelError(
-                f"Ideal sources are in conflict: {listed([*parts, *([where] if where else [])])}.",
+                f"Ideal sources are in conflict: {listed(dict.fromkeys([*parts, *([where] if where else [])]))}.",
                 f"joined so, the parts ask for {_sum_text(names, list(row.values()))}",
                 because="each of them fixes the same quantity, whatever the others do."
                 if len(row) > 1
@@ -108,7 +101,7 @@ def check_voltages(work: Flattening, flat: PartDoor) -> None:
         return
     names = [name for k in floating for name in roots[free[k]]]
     domain = DOMAINS[work.book._assembly.ports[names[0]].domain]
-    parts = listed(part_of(work.book, name) for name in names)
+    parts = listed(dict.fromkeys(part_of(work.book, name) for name in names))
     raise SingularModelError(
         f"The {domain.name} network of {parts} has no reference.",
         f"every {domain.shared.name} in it may be shifted by the same amount: {listed(names)}",
@@ -167,10 +160,10 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
     if loose:
         facts.append(f"undetermined: {listed(loose)}")
     if parts:
-        facts.append(f"determined twice among: {listed(parts)}")
+        facts.append(f"determined twice among: {listed(dict.fromkeys(parts))}")
     fixed = [name for name in parts if book._assembly.parts[name].ideal]
     raise SingularModelError(
-        f"The parts {listed(fixed or parts)} determine the same quantity." if parts
+        f"The parts {listed(dict.fromkeys(fixed or parts))} determine the same quantity." if parts
         else f"Nothing determines {listed(loose)}.",
         facts,
         because="two parts fix what joined ports share, or two fix what balances." if parts

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from daedalus.errors import SingularModelError
-from daedalus.model.names import split_index
+from daedalus.model.names import listed, split_index
 from daedalus.model.system.system import System
 
 # Singular values below this share of the largest count as zero; rows and columns are scaled before.
@@ -140,7 +140,7 @@ def _check_inertia(parts: tuple[np.ndarray, ...], rates: tuple[str, ...]) -> Non
         "The mass matrix does not determine the accelerations here.",
         [
             f"smallest eigenvalue {moment:.3g} of the mass matrix, scaled, along what the constraints leave free",
-            f"undetermined: {', '.join(names[:6])}{', …' if len(names) > 6 else ''}",
+            f"undetermined: {listed(names, 6)}",
         ],
         because="no kinetic energy belongs to a motion that the constraints allow.",
         remedy="m.kinetic_energy(...) with these rates, or a constraint that fixes them",

@@ -7,14 +7,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
+from daedalus.model.names import times_text
 from daedalus.model.system.plain_record import checked_integer, checked_list, checked_text, misfit
-
-_OFTEN = {0: "", 1: "once", 2: "twice"}
-
-
-def times_text(times: int) -> str:
-    """How often, in words: `once`, `twice`, `3 times`."""
-    return _OFTEN.get(times, f"{times} times")
 
 
 def level_name(name: str, times: int) -> str:

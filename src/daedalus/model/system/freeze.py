@@ -10,7 +10,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
-from daedalus.model.names import counted, derivative_name, element_label
+from daedalus.model.names import counted, derivative_name, element_label, listed
 from daedalus.model.notebook import Notebook
 from daedalus.model.system.equation_row import derivative_row
 from daedalus.model.system.system import System, state_order
@@ -206,7 +206,7 @@ def _undetermined(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> 
 
 
 def _shortened(names: list[str]) -> str:
-    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return listed(names, 12)
 
 
 def _superfluous(book: Notebook, unknowns: list[Variable], residual: ca.SX) -> list[str]:

@@ -19,6 +19,7 @@ from daedalus.model.names import (
     did_you_mean,
     element_label,
     flat_index,
+    listed,
     shape_text,
     split_derivative,
     split_index,
@@ -322,7 +323,7 @@ class System:
         """The error for a name that the model does not have."""
         names = [*self.places, *self.aliases, *self._outputs]
         origin, order = split_derivative(split_index(name)[0])
-        facts = f"it has {', '.join(names[:10])}{', …' if len(names) > 10 else ''}" if names else "it has no variables"
+        facts = f"it has {listed(names, 10)}" if names else "it has no variables"
         if order and origin in self.orders:
             shape = self.places[origin].shape
             highest = [element_label(derivative_name(origin, n), shape, k) for k, n in enumerate(self.orders[origin])]

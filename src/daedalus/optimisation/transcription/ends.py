@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.names import listed
 from daedalus.optimisation.description.conditions import Condition
 from daedalus.optimisation.description.description import FixedValue
 from daedalus.optimisation.program.draft import Draft
@@ -104,7 +105,7 @@ def _note_free_start(made: ProblemDraft, given: dict[int, float]) -> None:
         if k not in given and np.isinf(stage.states.lower[k]) and np.isinf(stage.states.upper[k])
     ]
     if open_ and not made.description.periodic and not made.description.linked:
-        shown = ", ".join(open_[:6]) + (", …" if len(open_) > 6 else "")
+        shown = listed(open_, 6)
         made.notes.append(f"the start of {shown} is free and unbounded")
 
 

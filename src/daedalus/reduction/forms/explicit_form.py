@@ -16,6 +16,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, elements, nonzeros
+from daedalus.model.names import listed
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
@@ -185,7 +186,7 @@ def _large_block(
         matrix = ca.jacobian(equations, own)
         if is_linear(equations, own, matrix) and not _tears(system, matrix):
             names = [labels[c] for c in column_order[span]]
-            fact = f"{len(names)} equations must be solved together for {_listed(names)}"
+            fact = f"{len(names)} equations must be solved together for {listed(names)}"
             return NoForm(_not_explicit(fact), FormObstacle.LARGE)
     return None
 
@@ -206,8 +207,8 @@ def _solve_block(
     if _always_singular(matrix):
         names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
         error = SingularModelError(
-            f"The equations do not determine {_listed(names)}.",
-            f"their matrix in {_listed(where)} is singular whatever the values are",
+            f"The equations do not determine {listed(names)}.",
+            f"their matrix in {listed(where)} is singular whatever the values are",
             because="the model is a DAE of higher index, or two equations say the same.",
             remedy="dd.analyse(m), which names hidden constraints",
         )
@@ -218,7 +219,7 @@ def _solve_block(
 def _nonlinear(system: System, rows: list[int], columns: list[int], labels: list[str]) -> NoForm:
     """Equations that are not linear in the unknowns they are to be solved for."""
     names, where = [labels[c] for c in columns], [system.equation_labels[r] for r in rows]
-    fact = f"{_listed(where)} {'is' if len(where) == 1 else 'are'} nonlinear in {_listed(names)}"
+    fact = f"{listed(where)} {'is' if len(where) == 1 else 'are'} nonlinear in {listed(names)}"
     return NoForm(_not_explicit(fact), FormObstacle.NONLINEAR)
 
 
@@ -263,7 +264,7 @@ def _singular(system: System, pattern: ca.Sparsity, labels: list[str]) -> Singul
     constraints = [system.equation_labels[r] for r in range(pattern.size1()) if r not in matched]
     return SingularModelError(
         "The equations as written do not determine all derivatives and algebraic variables.",
-        [f"left undetermined: {_listed(loose)}", f"equations without an unknown of their own: {_listed(constraints)}"],
+        [f"left undetermined: {listed(loose)}", f"equations without an unknown of their own: {listed(constraints)}"],
         because="the model is a DAE of index 2 or higher, or two equations constrain the same unknowns.",
         remedy="dd.reduce(m), which differentiates the constraints, or a method for high-index systems",
     )
@@ -285,7 +286,3 @@ def _matching(pattern: ca.Sparsity) -> dict[int, int]:
     rows, columns = (np.array(k, dtype=int) for k in pattern.get_triplet())
     partner = _core.maximum_matching(*pattern.shape, rows, columns).columns
     return {r: c for r, c in enumerate(partner.tolist()) if c >= 0}
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import concatenate
+from daedalus.model.names import listed
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
@@ -75,7 +76,7 @@ def _nonlinear_rows(system: System, matrix: ca.SX, w: ca.SX) -> str:
     size = system.residual.numel()
     rows = sorted({k % size for k in pattern.row()})
     names = [system.equation_labels[r] for r in rows] or ["an equation that jumps with them"]
-    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+    return listed(names, 6)
 
 
 def always_singular(matrix: ca.SX) -> bool:

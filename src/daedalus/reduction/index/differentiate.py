@@ -12,8 +12,8 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.input_rates import rates_of
 from daedalus.model.model import Model
-from daedalus.model.names import split_derivative
-from daedalus.model.system.equation_row import EquationRow, times_text
+from daedalus.model.names import split_derivative, times_text
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.reduction.index.offsets import SolvedDerivatives, Unknown
 from daedalus.reduction.rewriting import equation_rows, scalar_rows
 

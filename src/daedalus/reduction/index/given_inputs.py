@@ -10,9 +10,8 @@ from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.input_rates import with_rates
 from daedalus.model.model import Model
-from daedalus.model.names import did_you_mean
+from daedalus.model.names import did_you_mean, times_text
 from daedalus.model.signals import Signal
-from daedalus.model.system.equation_row import times_text
 from daedalus.reduction.forms.linearity import steps_with
 from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted
 

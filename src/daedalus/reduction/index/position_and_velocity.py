@@ -13,9 +13,9 @@ import casadi as ca
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements
-from daedalus.model.names import suggest_name
+from daedalus.model.names import suggest_name, times_text
 from daedalus.model.notebook import Equation, by_equation
-from daedalus.model.system.equation_row import Role, times_text
+from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import System
 from daedalus.model.variables import make_variable
 from daedalus.reduction.reduced_form import record, reduced_notebook

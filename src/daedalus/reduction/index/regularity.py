@@ -20,6 +20,7 @@ from daedalus.analysis.structure.structural_repair import Structure, repaired_st
 from daedalus.errors import DaedalusError, SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.names import listed
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System
 from daedalus.reduction.index.differentiate import DifferentiatedInputError
@@ -246,7 +247,7 @@ def _repeated(system: System, structure: Structure) -> SingularModelError:
         facts.append(f"the motion is determined without one of them; not unique: {', '.join(multipliers[:8])}")
     elif loose:
         moving = set(loose) & set(system.labels["x"])
-        left = f"{', '.join(loose[:8])}{', …' if len(loose) > 8 else ''}"
+        left = f"{listed(loose, 8)}"
         facts.append(f"the motion is not determined: {left} are left open" if moving else f"left undetermined: {left}")
         remedy = f"write something new in the place of one of {', '.join(names[:4])}"
     return SingularModelError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements
+from daedalus.model.names import listed
 from daedalus.model.system.equation_row import Role, free_name, level_name
 from daedalus.model.system.once import once
 from daedalus.model.system.state_choice import StateChoice
@@ -171,8 +172,8 @@ class SelectedStates:
         labels = [self.system.labels["x"][s] for s in group.states[0]]
         return SingularModelError(
             f"No choice of states is regular at t = {t:.6g}.",
-            f"{_listed(names)} {'does' if len(names) == 1 else 'do'} not determine any {group.count} of "
-            f"{_listed(labels)} there",
+            f"{listed(names)} {'does' if len(names) == 1 else 'do'} not determine any {group.count} of "
+            f"{listed(labels)} there",
             because="the constraints depend on each other at this point: a singular configuration.",
             remedy="another start or other parameters, so that the motion does not pass this point",
         )
@@ -227,8 +228,3 @@ def _constraints(system: System, group: ChoicePositions, states: np.ndarray, row
                 alone[k] = ca.SX(float(k == flag))
             found[i] = ca.substitute(residual[rows[int(states[a])]], p, concatenate(alone))
     return concatenate(ca.simplify(found[i]) for i in range(group.count))
-
-
-def _listed(names: object, most: int = 6) -> str:
-    every = [str(name) for name in names]  # type: ignore[attr-defined]
-    return ", ".join(every[:most]) + (", …" if len(every) > most else "")

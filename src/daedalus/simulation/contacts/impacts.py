@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from daedalus.initialisation.wording import listed
+from daedalus.model.names import listed
 from daedalus.simulation.contacts.contact_laws import ContactLaws, UnitImpulses
 from daedalus.simulation.contacts.refused_contacts import RefusedContacts
 

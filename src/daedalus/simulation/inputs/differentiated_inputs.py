@@ -16,12 +16,11 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.input_rates import expression_rate, no_rate, rates_of, system_rates
 from daedalus.model.model import Model, as_system
-from daedalus.model.names import derivative_name, split_index
+from daedalus.model.names import derivative_name, split_index, times_text
 from daedalus.model.reopened import as_model
 from daedalus.model.signals import Signal
 from daedalus.model.system.closed_loop import MOST_LOOPS
 from daedalus.model.system.equal_expressions import EqualExpressions
-from daedalus.model.system.equation_row import times_text
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping

@@ -16,6 +16,7 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import signature
 from daedalus.errors import SolverError
 from daedalus.model.expressions import elements
+from daedalus.model.names import times_text
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import Switches, switches_of
@@ -58,7 +59,7 @@ def _found(system: System, span: tuple[float, float]) -> str | None:
     jumps = _Jumps(system, switches, span) if places else None
     for row, column in places:
         if jumps is not None and not jumps.vanish(row, column, int(times[row])):
-            often = {1: "once", 2: "twice"}.get(int(times[row]), f"{int(times[row])} times")
+            often = times_text(int(times[row]))
             return (
                 f"{system.equation_labels[row]} is differentiated {often}, and {switches.on_time[column]} changes there"
             )

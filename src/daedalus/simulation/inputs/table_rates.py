@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.names import times_text
 from daedalus.model.signals import CUBIC, Signal
-from daedalus.model.system.equation_row import times_text
 from daedalus.reduction.index.given_inputs import smooth_instead
 
 

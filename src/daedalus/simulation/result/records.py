@@ -6,11 +6,10 @@ A kind of record is a frozen dataclass of plain fields (numbers, strings, tuples
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 # Names and times in one sentence.
-MOST_LISTED = 6
 
 
 class Record:
@@ -30,12 +29,3 @@ class Told(Record):
 def sentences(records: Iterable[Record]) -> tuple[str, ...]:
     """Records in words."""
     return tuple(str(record) for record in records)
-
-
-def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
-    """Names in a row, not too many.
-
-    >>> listed(["x", "y", "z"], 2)
-    'x, y, …'
-    """
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

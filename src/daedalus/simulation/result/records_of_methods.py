@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from daedalus.simulation.result.records import Record, listed
+from daedalus.model.names import listed
+from daedalus.simulation.result.records import Record
 
 
 class MethodChoice(Record):
@@ -172,7 +173,7 @@ class BelowTolerance(Record):
     tolerance: float
 
     def __str__(self) -> str:
-        names = ", ".join(self.variables[:6]) + (", …" if len(self.variables) > 6 else "")
+        names = listed(self.variables, 6)
         stay, its, of = ("stays", "its", "it") if len(self.variables) == 1 else ("stay", "their", "them")
         return (
             f"{names} {stay} below {its} absolute tolerance ({self.tolerance:.3g}), so that no error of {of} is seen: "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from daedalus.simulation.result.records import Record, listed
+from daedalus.model.names import listed
+from daedalus.simulation.result.records import Record
 
 # Conditions and times in one sentence.
 MOST_CONDITIONS, MOST_TIMES = 4, 4

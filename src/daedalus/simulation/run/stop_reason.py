@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.initialisation.reset_refusals import RefusedReset
+from daedalus.model.names import times_text
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
 from daedalus.simulation.contacts.refused_contacts import RefusedContacts
@@ -47,7 +48,7 @@ def stop_of(
     if ending is Ending.CHATTERING and event:
         what += f", the last one {event!r}"
     if run.newton_failures and ending.is_fault:
-        facts.append(f"Newton failed {_times(run.newton_failures)}")
+        facts.append(f"Newton failed {times_text(run.newton_failures)}")
     return Stop(
         ending, float(run.stop_time), what, tuple(facts), _remedy(run, ending, places["culprit"]),
         (variable,) if variable else (), (equation,) if equation else (), event,
@@ -105,10 +106,6 @@ def _smallest(t: float) -> float:
     """The shortest step at a time: fewer spacings between numbers do not count as one."""
     numbers = np.finfo(float)
     return float(FEWEST_SPACINGS * max(numbers.eps * abs(t), numbers.tiny))
-
-
-def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def _culprit(run: Any, system: System, entry: int) -> tuple[str, str]:

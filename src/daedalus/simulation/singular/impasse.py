@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.model.names import listed
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
-from daedalus.simulation.result.records import listed
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.independence import scales, structure_of, system_jacobian
 from daedalus.simulation.singular.singular_configuration import LARGEST, SHARE, matrix_at

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from daedalus.model.names import listed
 from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
-from daedalus.simulation.result.records import listed
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece
 

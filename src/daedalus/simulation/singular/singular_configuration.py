@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
+from daedalus.model.names import listed
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
-from daedalus.simulation.result.records import listed
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.independence import independence_of, scales, structure_of, system_jacobian
