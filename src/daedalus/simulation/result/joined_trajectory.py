@@ -16,6 +16,7 @@ import numpy as np
 
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import EventRecord, Outcome, Work
+from daedalus.simulation.result.records_of_methods import BelowTolerance
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 
@@ -102,11 +103,13 @@ class JoinedTrajectory(Joined, Trajectory):
     def _told(self) -> Outcome:
         outcomes = [piece.outcome for piece in self._pieces]
         events = (e for piece in self._pieces[:-1] for e in piece.outcome.events[: _own_events(piece)])
+        records = dict.fromkeys(record for outcome in outcomes for record in outcome.records)
         return Outcome(
             stop=outcomes[-1].stop,
             method=", then ".join(name for name, _ in groupby(outcome.method for outcome in outcomes)),
             work=reduce(_sum, (outcome.work for outcome in outcomes)),
-            records=tuple(dict.fromkeys(record for outcome in outcomes for record in outcome.records)),
+            # How large a state gets is seen in the whole run alone.
+            records=tuple(record for record in records if not isinstance(record, BelowTolerance)),
             events=(*events, *outcomes[-1].events),
         )
 

@@ -70,6 +70,9 @@ class Dense:
 class RecordedRun(Samples):
     """A run that was recorded; `dd.simulate` hands it out as a `Trajectory`."""
 
+    _scalar = False  # it is of many moments
+    _fired: frozenset[str] = frozenset()
+
     def __init__(
         self,
         plant: Plant,
@@ -83,9 +86,7 @@ class RecordedRun(Samples):
         held: HeldValues | None = None,
     ) -> None:
         self._held_values = held  # discrete variables along the run
-        self._fired: frozenset[str] = frozenset()
         self._plant, self._drive, self._parameters = plant, drive, parameters
-        self._scalar = False
         if times is not None and x is not None:
             self._times, self._x = times, x
         self.status = status  # finished, event, interrupted, step_limit, time_limit, ...

@@ -19,13 +19,14 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
     """
     request, settings = road.request, road.settings
     p = parameter_values(road.system, request.parameters)
-    fired: frozenset[str] = getattr(start, "_fired", frozenset())
+    fired: frozenset[str] = frozenset()
     if road.system.discrete_count:
         p, start = with_discrete_start(road.system, p, start)
     if settings.begins_anywhere and (start is None or type(start) is dict):
         plain = plain_start(road.system, start)
         if plain is not None:
             return made(Piece, (settings, road.drive, p, t0, plain, road.why, fired))
+    fired = getattr(start, "_fired", fired)
     row, drive = start_row(road, t0, p, start)
     first = made(Piece, (settings, drive, p, t0, row, road.why, fired))
     if settings.plant.is_implicit:

@@ -36,6 +36,7 @@ from daedalus.simulation.result.records_on_the_way import SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.settings import Settings
+from daedalus.simulation.run.small_states import small_states
 from daedalus.simulation.run.stop_reason import refused_contacts, refused_reset, sliding, stop_of
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.start.vanishing_divisor import passages
@@ -135,7 +136,7 @@ def run_piece(
     limits: dict[str, Any] | None = None,
 ) -> Trajectory:
     """One core run; `limits` take the place of those in the settings."""
-    settings, drive, p = piece.settings, piece.drive, piece.parameters
+    settings, drive, p, begin, row, _, fired = piece
     plan = settings.plan
     if drive.callbacks or limits:
         rhs = rhs_with_callbacks(settings, drive) if drive.callbacks else settings.rhs
@@ -145,15 +146,14 @@ def run_piece(
     core_p, u = p, drive.constants
     if settings.switches is not None or settings.stops is not None:
         core_p = settings.core_parameters(p)
-        u, tables = settings.core_inputs(u, tables, p, (piece.begin, t1))
+        u, tables = settings.core_inputs(u, tables, p, (begin, t1))
     agenda = None
     if settings.plant.system.events:
-        fired = piece.fired
         if fired:
-            fired = still_there(settings.plant, piece.begin, piece.row, drive.at_time(piece.begin), p, fired)
-        agenda = agenda_of(settings.plant, settings.core_plant, p, (piece.begin, t1), fired)
+            fired = still_there(settings.plant, begin, row, drive.at_time(begin), p, fired)
+        agenda = agenda_of(settings.plant, settings.core_plant, p, (begin, t1), fired)
     known, codes = (None, None) if agenda is None else agenda
-    run = plan.run(piece.begin, t1, piece.row, u, core_p, save_at, tables, progress, cancel, known)
+    run = plan.run(begin, t1, row, u, core_p, save_at, tables, progress, cancel, known)
     return read_piece(piece, run, t1, save_at is not None, codes)
 
 
@@ -161,16 +161,17 @@ def read_piece(
     piece: Piece, run: Any, t1: float, sampled: bool = False, codes: Mapping[str, Any] | None = None
 ) -> Trajectory:
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
-    settings, drive, p = piece.settings, piece.drive, piece.parameters
-    if settings.plant.has_constraints:
-        keep_between_steps(settings.plant, drive, p, run)
-    count = settings.plant.system.discrete_count
+    settings, drive, p, begin, _, why, fired = piece
+    plant = settings.plant
+    if plant.has_constraints:
+        keep_between_steps(plant, drive, p, run)
+    count = plant.system.discrete_count
     held = HeldValues.of_run(run, count, sampled) if count else None
     if held is not None:
         p = np.concatenate([p[: len(p) - count], held.values[-1]])
     return Trajectory(
-        settings.plant, drive, p, None, None, ENDINGS[run.status],
-        lambda: explain(run, settings, drive, p, (piece.begin, t1), piece.why, codes, piece.fired), run, held,
+        plant, drive, p, None, None, ENDINGS[run.status],
+        lambda: explain(run, settings, drive, p, (begin, t1), why, codes, fired), run, held,
     )  # fmt: skip
 
 
@@ -230,6 +231,8 @@ def explain(
     told = settings.notes + passages(settings.plant, drive, run.t, run.x, p)
     told += undetermined_places(settings.plant, drive, p, run)
     told += held_at_start(settings.plant, drive, run, p, fired)
+    if stop.ending.success:
+        told += small_states(settings, run)
     if settings.switches is not None:
         changes = settings.changes_in_time(p, span, run.stop_time)
         conditions = (*settings.switches.conditions, *settings.switches.on_time)

@@ -69,6 +69,8 @@ def _is_terminal(stream: Any) -> bool:
 
 def progress_of(progress: Any, t0: float, t1: float, title: str) -> Callable[[float], None] | None:
     """What the core calls with the time reached: the caller's function, a bar, or nothing."""
+    if progress is None and not (_is_terminal(sys.stderr) or in_notebook()):
+        return None
     if callable(progress):
         return progress
     return ProgressBar(t0, t1, title) if wants_progress(progress) else None
