@@ -97,7 +97,8 @@ def simulate(
     >>> round(float(tr["x"][-1]), 8), tr.method
     (-1.0, 'dop853')
     """
-    check_on_stop(on_stop)
+    if on_stop != "return":
+        check_on_stop(on_stop)
     t0, t1 = read_span(span)
     begins: Start | None = start_at_rest(model, start, inputs, parameters, t0) if isinstance(start, str) else start
     times = None if save_at is None else read_save_at(save_at, t0, t1)

@@ -155,7 +155,7 @@ CRAFTED = [
     (put(*PIECE, "events", [[0, 0.0]] * 9), "an array expected, found None"),
     (put(*PIECE, "tables", 0, "slots", [1]), "tables[0].slots[0]: a whole number of 0 to 0 expected, found 1"),
     (put(*PIECE, "tables", 0, "slots", []), "an array of 2 × 0 expected, found a list of 2"),
-    (put(*PIECE, "tables", 0, "kind", "code"), "tables[0].kind: hold or linear expected, found 'code'"),
+    (put(*PIECE, "tables", 0, "kind", "code"), "tables[0].kind: hold or linear or spline expected, found 'code'"),
     (put(*SYSTEM, "formulas", "words", ["call"]), "formulas.words: operations of arithmetic expected, found 'call'"),
     (put(*SYSTEM, "formulas", "first", 0, 10**6), "formulas.first[0]: a whole number of 0 to"),
     (put(*SYSTEM, "formulas", "version", 9), "formulas.version: 1 expected, found 9"),
