@@ -65,6 +65,7 @@ _PLACES = {
     "ensembles.sweep": "sweep",
     "ensembles.ensemble": "Ensemble",
     "ensembles.sample": "sample Sample",
+    "ensembles.importance": "importance Importance",
     "ensembles.distributions": "normal uniform lognormal",
     "saved_results": "load",
     "studies.singular_limit": "singular_limit SingularLimit",

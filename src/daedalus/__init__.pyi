@@ -27,6 +27,8 @@ from daedalus.ensembles.distributions import lognormal as lognormal
 from daedalus.ensembles.distributions import normal as normal
 from daedalus.ensembles.distributions import uniform as uniform
 from daedalus.ensembles.ensemble import Ensemble as Ensemble
+from daedalus.ensembles.importance import Importance as Importance
+from daedalus.ensembles.importance import importance as importance
 from daedalus.ensembles.sample import Sample as Sample
 from daedalus.ensembles.sample import sample as sample
 from daedalus.ensembles.sweep import sweep as sweep

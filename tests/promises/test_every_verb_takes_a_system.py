@@ -72,6 +72,10 @@ CASES = {
     "simulate with a differentiated input": (driven, lambda m: dd.simulate(m, 1.0, inputs={"u": np.sin})["force"]),
     "prepare": (oscillator, lambda m: dd.prepare(m, SPAN, save_at=[SPAN], **STILL)()),
     "sweep": (oscillator, lambda m: dd.sweep(m, SPAN, over={"k": [1.0, 2.0]}, save_at=[SPAN], **STILL)["x"].values),
+    "importance": (
+        oscillator,
+        lambda m: dd.importance(m, SPAN, {"k": dd.uniform(1.0, 2.0)}, 4, **STILL).total["x"].values,
+    ),
     "sensitivities": (oscillator, lambda m: dd.sensitivities(m, SPAN, **STILL).M),
     "sensitivities of a pendulum": (pendulum, lambda m: dd.sensitivities(m, SPAN, **PUSHED).M),
     "gradient": (oscillator, lambda m: dd.gradient(m, SPAN, final="x", running="energy", **STILL)["k"]),

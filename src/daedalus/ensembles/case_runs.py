@@ -16,6 +16,7 @@ from daedalus.errors import DaedalusError, InputError
 from daedalus.model.values import parameter_values, plain_start
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import judged
 from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, read_piece
@@ -61,7 +62,7 @@ class CaseRuns:
         """The run of a case, or why there is none."""
         try:
             if self.vectors is None:
-                return travel(self._road_of(case), cancel=self.cancel)
+                return travel(self.road_of(case), cancel=self.cancel)
             return self._run_at_once(case, self.vectors)
         except DaedalusError as error:
             # What is wrong with all cases is raised; a number that is none belongs to its case.
@@ -83,6 +84,22 @@ class CaseRuns:
         self.cases = placed
         return {"x": x, "u": road.drive.constants, "p": parameter_values(road.system, road.request.parameters)}
 
+    def first_vectors(self) -> dict[str, np.ndarray] | None:
+        """The vectors of the first case, where the model constrains its start; None where a case may leave the road."""
+        road = self.road
+        placed = self.cases.placed_in(road.system)
+        if placed is None or road.settings.plant.is_implicit or road.drive.callbacks or has_agenda(road.system):
+            return None
+        own = self.road_of(0)
+        try:
+            first = begin(own, own.request.t0, own.request.start)
+        except DaedalusError:
+            return None
+        if first.settings is not road.settings:
+            return None
+        self.cases = placed
+        return {"x": first.row, "u": first.drive.constants, "p": first.parameters}
+
     def _run_at_once(self, case: int, shared: dict[str, np.ndarray]) -> PlainRun | Trajectory:
         """A run whose numbers are vectors; one that needs a second look becomes a trajectory."""
         road, swept, request = self.road, self.cases.letters, self.road.request
@@ -99,13 +116,13 @@ class CaseRuns:
         piece = Piece(settings, road.drive._replace(constants=u), p, request.t0, x, road.why)
         whole = read_piece(piece, run, request.t1)
         if not ending.final:
-            rules = partial(next_piece, self._road_of(case), piece)
+            rules = partial(next_piece, self.road_of(case), piece)
             whole = go_on(whole, rules, request.t1, request.save_at, None, self.cancel)
         return judged(whole, request, piece)
 
     # -- numbers by name ---------------------------------------------------------------------------------------------
 
-    def _road_of(self, case: int) -> Road:
+    def road_of(self, case: int) -> Road:
         """The road of all cases with the numbers of one."""
         own = of_case(self._request, self.cases, case)
         if "u" in self.cases.letters:

@@ -106,7 +106,7 @@ def sweep(
         else SummarisedCases(cases, columns, request.save_at, statistics)
     )
 
-    way, left = find_way(road, runs, reader, on), 0
+    way, left = find_way(runs, reader, on), 0
     with _bar(cases.count, wants_progress(progress)) as bar:
         try:
             for block, found in in_blocks(way.run, cases.count, _workers(workers), cancel, way.first, way.most):

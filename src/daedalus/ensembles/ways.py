@@ -10,7 +10,6 @@ from daedalus.ensembles.case_runs import CaseRuns, PlainRun
 from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.lanes.lane_runs import FEWEST, LaneRuns, NoLanes, lane_runs
 from daedalus.ensembles.reader import Reader
-from daedalus.simulation.run.road import Road
 
 # From so many cases on a kernel is compiled for them (0.2 to 1 s, once a machine); for long runs from fewer: where all
 # evaluations of all instructions together are more than this, which takes the scalar core about as long.
@@ -68,15 +67,13 @@ class OnLanes(WayOfCases):
         return told if not left else f"{told}; {left} of them left to the scalar core"
 
 
-def find_way(road: Road, runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
+def find_way(runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
     """The way of a sweep: on lanes where they can be taken, and where that pays or was asked for."""
-    lanes = lane_runs(road, runs.cases, runs.vectors)
+    lanes = lane_runs(runs)
     if isinstance(lanes, NoLanes):
         return OneByOne(runs, reader, lanes.reason)
     if not reader.reads_plain_runs:
         return OneByOne(runs, reader, "what is kept of them follows from more than formulas")
-    if runs.may_branch:
-        return OneByOne(runs, reader, "constraints may become dependent on the way")
     if on == "auto" and not _is_much(lanes, runs):
         return OneByOne(runs, reader, "fewer than a kernel for many is worth")
     return OnLanes(lanes, runs, reader)
@@ -88,7 +85,10 @@ def _is_much(lanes: LaneRuns, runs: CaseRuns) -> bool:
     if count >= MANY:
         return True
     first = runs(0)
-    return isinstance(first, PlainRun) and count * first.evaluations * len(lanes.model.slopes) >= MUCH
+    if isinstance(first, str):
+        return False
+    evaluations = first.evaluations if isinstance(first, PlainRun) else first.work.rhs
+    return count * evaluations * len(lanes.model.slopes) >= MUCH
 
 
 def cases_text(count: int) -> str:

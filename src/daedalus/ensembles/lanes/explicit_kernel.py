@@ -6,6 +6,7 @@ k_i = f(t + c_i h, x + h Σ_j a_ij k_j),    x_new = x + h Σ_j b_j k_j
 from __future__ import annotations
 
 from daedalus.compilation.lanes.words import Cell, Word
+from daedalus.ensembles.lanes.branch_watch import BranchWatch
 from daedalus.ensembles.lanes.combinations import combined, weighted
 from daedalus.ensembles.lanes.dense_rows import DenseRows
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
@@ -39,6 +40,7 @@ class _ExplicitStep:
         self.control = StepControl(frame, numbers) if numbers.error else None
         self.grid = None if numbers.error else FixedGrid(frame)
         self.watch = StiffnessWatch(frame, numbers) if watch and numbers.stability_edge and numbers.error else None
+        self.branches = BranchWatch(frame) if frame.model.independence is not None else None
         # The slope at the end of a step is kept where the step needs it anyway and nothing moves the end.
         self.needs_end = bool(numbers.error) and (numbers.error_needs_end or self.watch is not None)
         self.carries = self.needs_end and frame.model.kept is None
@@ -62,6 +64,8 @@ class _ExplicitStep:
                 self.grid.restart(fresh)
             if self.watch is not None:
                 self.watch.forget(fresh)
+            if self.branches is not None:
+                self.branches.begin(fresh)
 
     def take(self) -> None:
         """A step, judged; then all that follows from it."""
@@ -90,6 +94,8 @@ class _ExplicitStep:
         if self.watch is not None:
             good = self.watch.look(good, t_new, h, x, x_new, slopes)
         DenseRows(frame, numbers, t, t_new, x, x_new, slopes).save_inside(good)
+        if self.branches is not None:
+            self.branches.look(good, t, h, x, slopes[0], x_new)
         self._complete(good, t_new, x_new, slopes)
 
     def _complete(self, good: Word, t_new: Word, x_new: list[Word], slopes: list[list[Word]]) -> None:
@@ -113,6 +119,9 @@ class _ExplicitStep:
         passed = w.both(good, w.compare("oeq", t_new, frame.end.now))
         with w.when(w.any(passed)):
             going = frame.pass_stop(passed)
+            if self.branches is not None:
+                over = w.both(passed, w.unless(going))
+                frame.leave_where(w.both(over, self.branches.unclear()))
             with w.when(w.any(going)):
                 self._restart(going)
 

@@ -79,6 +79,10 @@ class KernelFrame:
             return x
         return self.model.moved(self.w, t, x, self.inputs(t), self.parameters(), rare)
 
+    def independence(self, t: Word, x: list[Word]) -> Word:
+        """log |det| of the constraints."""
+        return self.model.determinant(self.w, t, x, self.inputs(t), self.parameters())
+
     def finite(self, words: list[Word]) -> Word:
         """Where all of some words are finite."""
         total, zero = self.w.num(0.0), self.w.num(0.0)

@@ -20,6 +20,7 @@ class LaneModel:
     slopes: Instructions  # (t, x, u, p) -> x'
     kept: Instructions | None = None  # (t, x, u, p) -> x on what the model keeps
     tabled: tuple[int, ...] = ()  # the inputs that follow a table
+    independence: Instructions | None = None  # (t, x, u, p) -> log |det| of the constraints
 
     @property
     def own(self) -> int:
@@ -29,8 +30,9 @@ class LaneModel:
     @cached_property
     def key(self) -> tuple[object, ...]:
         """What distinguishes the text of a kernel by its model."""
-        kept = None if self.kept is None else self.kept.digest()
-        return self.states, self.inputs, self.parameters, self.slopes.digest(), kept, self.tabled
+        lists = (self.slopes, self.kept, self.independence)
+        digests = tuple(None if rows is None else rows.digest() for rows in lists)
+        return self.states, self.inputs, self.parameters, self.tabled, *digests
 
     def slope(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
         """x' at one point."""
@@ -40,6 +42,11 @@ class LaneModel:
         """x moved onto what the model keeps."""
         assert self.kept is not None
         return self._called(w, "model.kept", self.kept, t, x, u, p, rare)
+
+    def determinant(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> Word:
+        """log |det| of the constraints."""
+        assert self.independence is not None
+        return self._called(w, "model.independence", self.independence, t, x, u, p, False)[0]
 
     def _called(
         self,
@@ -57,4 +64,4 @@ class LaneModel:
         def write(body: LaneText, a: list[Word]) -> list[Word]:
             return written_formulas(body, rows, [a[:1], a[1:n], a[n:m], a[m:]])[0]
 
-        return w.call(name, [t, *x, *u, *p], self.states, write, rare)
+        return w.call(name, [t, *x, *u, *p], rows.size_out[0], write, rare)

@@ -11,7 +11,9 @@ from daedalus.compilation import Compiled
 from daedalus.compilation.choice import chosen_compiler
 from daedalus.compilation.lanes.lane_formulas import check_known
 from daedalus.compilation.lanes.machine import lane_width
+from daedalus.ensembles.case_runs import CaseRuns
 from daedalus.ensembles.cases import Cases
+from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
 from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, explicit_numbers
 from daedalus.ensembles.lanes.kernel_frame import ENDS, FINISHED, SETTINGS
@@ -24,6 +26,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.run.road import Road
+from daedalus.simulation.singular.independence import independence_of
 
 # Formulas longer than this would take long to compile for a kernel.
 MOST_INSTRUCTIONS = 20_000
@@ -65,6 +68,7 @@ class LaneRuns:
     stops: np.ndarray
     segments: np.ndarray
     settings: np.ndarray
+    starts: ConsistentStarts | None = None  # where the model constrains them
 
     def kernel(self) -> Kernel:
         """The kernel in machine code."""
@@ -81,12 +85,16 @@ class LaneRuns:
         """The runs of some cases, whose numbers follow each other."""
         count = len(block)
         own = self.numbers_of(block)
+        nowhere = None if self.starts is None else self.starts.settle(block, own)
         # Nothing is read where nothing was written: cases that end early are left to the core whole.
         x = np.empty((len(self.times), self.model.states, count + 1))
         ends = np.empty((len(ENDS), count + 1))
         arrays = [own, x, ends, self.times, self.stops, self.segments, self.settings]
         self.kernel()(arrays, count + 1, 0, count, len(self.times), len(self.stops))
-        return LaneBlock(x[:, :, :count], own[:, :count], ends[0, :count] == FINISHED, *ends[1:, :count])
+        finished = ends[0, :count] == FINISHED
+        if nowhere is not None:
+            finished &= ~nowhere
+        return LaneBlock(x[:, :, :count], own[:, :count], finished, *ends[1:, :count])
 
     def numbers_of(self, block: range) -> np.ndarray:
         """Start, inputs and parameters of some cases as columns, and one column more."""
@@ -101,15 +109,17 @@ class LaneRuns:
         return own
 
 
-def lane_runs(road: Road, cases: Cases, vectors: dict[str, np.ndarray] | None) -> LaneRuns | NoLanes:
-    """A road on lanes, or why its cases are run one by one.
-
-    vectors: what all cases share of x, u and p, where numbers of a case can be written over them.
-    """
-    reason = _why_not(road, vectors)
+def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
+    """The cases of a sweep on lanes, or why they are run one by one."""
+    road = runs.road
+    reason = _why_not(road)
     if reason is not None:
         return NoLanes(reason)
-    assert vectors is not None
+    vectors, starts = runs.vectors, None
+    if vectors is None:
+        vectors, starts = runs.first_vectors(), ConsistentStarts(runs)
+    if vectors is None:
+        return NoLanes("each case takes a road of its own")
     model = _lane_model(road)
     if isinstance(model, NoLanes):
         return model
@@ -122,8 +132,8 @@ def lane_runs(road: Road, cases: Cases, vectors: dict[str, np.ndarray] | None) -
     assert request.save_at is not None
     watch = bool(settings.call.get("watch_stiffness"))
     return LaneRuns(
-        model, numbers, settings.method, watch, lane_width(), shared, cases,
-        np.ascontiguousarray(request.save_at, dtype=float), stops, segments, _settings_of(road),
+        model, numbers, settings.method, watch, lane_width(), shared, runs.cases,
+        np.ascontiguousarray(request.save_at, dtype=float), stops, segments, _settings_of(road), starts,
     )  # fmt: skip
 
 
@@ -146,7 +156,7 @@ def _settings_of(road: Road) -> np.ndarray:
     return np.array([*(float(named[name]) for name in SETTINGS), *np.asarray(call["atol"], dtype=float)])
 
 
-def _why_not(road: Road, vectors: dict[str, np.ndarray] | None) -> str | None:
+def _why_not(road: Road) -> str | None:
     """What of a road no lane can do, None where there is nothing."""
     settings, system = road.settings, road.system
     if chosen_compiler() not in ("auto", "llvm") or not lane_width():
@@ -159,8 +169,6 @@ def _why_not(road: Road, vectors: dict[str, np.ndarray] | None) -> str | None:
         return "the model has events"
     if settings.switches is not None or settings.stops is not None:
         return "the model has switches"
-    if vectors is None:
-        return "each case has to find its own start"
     if settings.time_limit is not None:
         return "a time limit is kept run by run"
     if road.request.t0 == road.request.t1:
@@ -172,20 +180,23 @@ def _lane_model(road: Road) -> LaneModel | NoLanes:
     found = once(road.system, _formulas)
     if isinstance(found, NoLanes):
         return found
-    slopes, kept = found
+    slopes, kept, independence = found
     sizes = road.system.sizes
-    return LaneModel(sizes["x"], sizes["u"], sizes["p"], slopes, kept, tabled_inputs(road.drive))
+    assert slopes is not None
+    return LaneModel(sizes["x"], sizes["u"], sizes["p"], slopes, kept, tabled_inputs(road.drive), independence)
 
 
-def _formulas(system: System) -> tuple[Instructions, Instructions | None] | NoLanes:
+def _formulas(system: System) -> tuple[Instructions | None, ...] | NoLanes:
     """The formulas of a system, read once."""
     plant = plant_of(system)
     projection: Any = plant.projection
     if projection is not None and not isinstance(projection, Compiled):
         return NoLanes("constraints are kept by a solve after each step")
-    lists: list[Instructions] = []
-    for compiled in (plant.rhs, projection):
+    measure = independence_of(plant)
+    lists: list[Instructions | None] = []
+    for compiled in (plant.rhs, projection, None if measure is None else measure.logarithm):
         if compiled is None:
+            lists.append(None)
             continue
         if compiled.function.n_instructions() > MOST_INSTRUCTIONS:
             return NoLanes("its formulas are too long for a kernel")
@@ -195,4 +206,4 @@ def _formulas(system: System) -> tuple[Instructions, Instructions | None] | NoLa
         except UnknownOperationError as unknown:
             return NoLanes(str(unknown))
         lists.append(rows)
-    return lists[0], lists[1] if len(lists) == 2 else None
+    return tuple(lists)

@@ -42,7 +42,7 @@ class Independence:
     ) -> None:  # fmt: skip
         self.labels, self.constrains, self.moving = tuple(labels), constrains, moving
         self._plant, self._block = plant, block
-        self._logarithm = plant._compiled("logarithm", _as_read(plant, logarithm))
+        self.logarithm = plant._compiled("logarithm", _as_read(plant, logarithm))
 
     @cached_property
     def _matrix(self) -> Compiled:
@@ -50,11 +50,11 @@ class Independence:
 
     def logarithms(self, samples: Samples) -> np.ndarray:
         """log |det| at the times of samples, up to a constant; not a number where it cannot be computed."""
-        return np.asarray(self._logarithm.core.evaluate_many(*_arguments(samples))[0][:, 0])
+        return np.asarray(self.logarithm.core.evaluate_many(*_arguments(samples))[0][:, 0])
 
     def extremes(self, samples: Samples) -> tuple[float, float]:
         """The lowest and the highest of these logarithms, of those that are numbers."""
-        return self._logarithm.core.extremes(*_arguments(samples))
+        return self.logarithm.core.extremes(*_arguments(samples))
 
     def matrices(self, samples: Samples) -> np.ndarray:
         """The matrix at the times of samples, (nt, n, n)."""

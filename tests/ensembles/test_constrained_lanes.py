@@ -1,0 +1,69 @@
+"""Constrained models on lanes: as they are written, kept on their constraints, left where branches may cross."""
+
+import casadi as ca
+import numpy as np
+from tests.support.slider_cranks import slider_crank
+
+import daedalus as dd
+from daedalus import catalogue
+from daedalus.compilation.lanes.machine import lane_width
+
+
+def note(count, left=0):
+    told = f"{count} cases on {lane_width()} lanes of this processor, by dop853"
+    return (f"{told}; {left} of them left to the scalar core" if left else told,)
+
+
+def pendulum(given=True):
+    m = dd.Model("pendulum")
+    q = m.coordinate("q", 2, start=[0.6, -0.8] if given else [0.6, None], rate=[0.0, 0.0])
+    length, mass = m.parameter("length", 1.0), m.parameter("mass", 1.0)
+    m.kinetic_energy(0.5 * mass * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * mass * q[1])
+    m.constraint("rod", ca.sumsqr(q) - length**2)
+    return m
+
+
+def test_pendulums_of_index_3_equal_simulate_and_keep_their_constraints():
+    m, times = pendulum(), np.linspace(0.0, 2.0, 9)
+    angles, lengths = np.linspace(0.2, 2.0, 7), np.linspace(0.5, 2.0, 7)
+    places = np.stack([lengths * np.sin(angles), -lengths * np.cos(angles)], axis=1)
+    over = {"length": lengths, "q": places}
+    en = dd.sweep(m, 2.0, over=over, combine="zip", on="cpu", save_at=times)
+    assert en.notes == note(7)
+    assert np.abs((en["q"].values ** 2).sum(axis=-1) - lengths[:, None] ** 2).max() < 1e-14
+    for k in (0, 3, 6):
+        tr = dd.simulate(m, 2.0, start={"q": places[k]}, parameters={"length": lengths[k]}, save_at=times)
+        np.testing.assert_allclose(en["q"].values[k], tr["q"], atol=1e-6)
+        np.testing.assert_allclose(en["rod"].values[k], tr["rod"], atol=1e-4)
+
+
+def test_starts_that_do_not_fit_are_solved_for_or_refused_as_by_simulate():
+    over = {"length": [1.0, 1.2, 0.9]}
+    free = dd.sweep(pendulum(given=False), 1.0, over=over, on="cpu", save_at=[0.0, 1.0])
+    assert free.notes == note(3)
+    tr = dd.simulate(pendulum(given=False), 1.0, parameters={"length": 1.2}, save_at=[0.0, 1.0])
+    assert abs(tr["q"][0, 1]) > 0.8
+    np.testing.assert_allclose(free["q"].values[1], tr["q"], atol=1e-6)
+    fixed = dd.sweep(pendulum(), 1.0, over=over, on="cpu", save_at=[0.0, 1.0])
+    assert fixed.success.values.tolist() == [True, False, False]
+    assert fixed.notes == note(3, left=2)
+
+
+def test_delta_robots():
+    k = catalogue.load("delta_robot")
+    masses, options = np.linspace(0.9, 1.1, 5), {"start": k.start, "inputs": k.inputs, "save_at": [0.25, 0.5]}
+    en = dd.sweep(k.model, 0.5, over={"mass": masses}, on="cpu", **options)
+    assert en.notes == note(5)
+    tr = dd.simulate(k.model, 0.5, parameters={"mass": masses[3]}, **options)
+    np.testing.assert_allclose(en["position"].values[3], tr["position"], atol=1e-6)
+
+
+def test_what_passes_a_dead_centre_is_left_to_the_core():
+    m, starts = slider_crank(index=3), dd.simulate(slider_crank(index=3), 0.2, save_at=[0.0, 0.1, 0.2])
+    over = {name: starts[name] for name in ("q", "v") if name in starts}
+    en = dd.sweep(m, 5.0, over=over, combine="zip", on="cpu", method="dop853", save_at=[1.0, 5.0])
+    assert en.notes == note(3, left=3)
+    first = dd.simulate(m, 5.0, method="dop853", save_at=[1.0, 5.0])
+    assert bool(en.success.values[0]) == first.success
+    assert en["q"].values[0].tolist() == first["q"].tolist()
