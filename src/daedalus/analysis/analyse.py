@@ -23,9 +23,12 @@ from daedalus.analysis.structure.signature import Signature, signature
 from daedalus.analysis.structure.structural_repair import repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere
 from daedalus.errors import ModelError
+from daedalus.model.expressions import elements
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import listed
-from daedalus.model.system.equation_row import level_name
+from daedalus.model.system.conservation import broken_invariants
+from daedalus.model.system.equation_row import Role, level_name
+from daedalus.model.system.surplus_equations import Surplus
 from daedalus.model.system.system import System
 
 # Regimes are looked for in systems up to this size.
@@ -124,7 +127,12 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         notes.append("constraints of the start values exist that could not be written out")
     if judged.multipliers and not written_out:
         notes.append("hidden constraints are written out once the redundant ones are dropped")
-    hidden = [(_constraint_text(c), ca.SX(c.expression)) for c in constraints if c.hidden]
+    hidden = [(_constraint_text(c), ca.SX(c.expression)) for c in constraints if c.hidden] + _declared(array)
+    surplus = system.part(Surplus)
+    if surplus is not None:
+        notes += _surplus_notes(surplus)
+    at = jet.y[0, : system.sizes["x"]]
+    warnings += [f"not kept by the equations: {one}" for one in broken_invariants(system, [jet.t], at, [jet.u], jet.p)]
     index = found.index
     if judged.multipliers and found.whole is not None:
         index = found.whole.settled
@@ -144,7 +152,7 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         written_constraints=[(_constraint_text(c), ca.SX(c.expression)) for c in constraints if not c.hidden],
         undetermined=judged.undetermined,
         overdetermined=judged.overdetermined,
-        redundant=judged.redundant,
+        redundant=[*judged.redundant, *(() if surplus is None else surplus.implied)],
         non_unique_multipliers=judged.multipliers,
         invariants=list(system.invariants),
         warnings=warnings,
@@ -157,6 +165,24 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         tolerance=TOLERANCE,
         ranks=(*kind.ranks, *found.ranks),
     )
+
+
+def _declared(array: DerivativeArray) -> list[tuple[str, ca.SX]]:
+    """What somebody declared to be kept, as text and expression."""
+    system = array.system
+    entries = [entry for kept in system.invariants.values() for entry in elements(kept)]
+    own = [(row.label, e) for row, e in zip(system.invariant_rows, entries) if row.role is Role.DECLARED]
+    return [(f"{label}: {array.text(entry)} = 0", entry) for label, entry in own]
+
+
+def _surplus_notes(surplus: Surplus) -> list[str]:
+    """What becomes of equations that follow from the others."""
+    told = []
+    if surplus.kept:
+        told.append(f"{listed(list(surplus.kept))}: kept by the other equations, so that it is an invariant")
+    if surplus.implied:
+        told.append(f"{listed(list(surplus.implied))}: implied by the other equations, so that it is left out")
+    return told
 
 
 def _constraints(array: DerivativeArray, found: Examination, notes: list[str]) -> tuple[list[FoundConstraint], bool]:

@@ -17,9 +17,11 @@ from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.notebook import Equation, WrittenEvent, new_symbol
 from daedalus.model.printing import WHOLE, expression_text
+from daedalus.model.surplus import set_apart
 from daedalus.model.switching.contacts import ContactDoor
 from daedalus.model.system.formulas import expressions_of, formulas_of
 from daedalus.model.system.freeze import freeze
+from daedalus.model.system.surplus_equations import Surplus
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
@@ -44,6 +46,7 @@ class Model(EquationDoor, ContactDoor, PartDoor):
     def __init__(self, name: str = "model") -> None:
         super().__init__(name)
         self._flattened: Model | None = None
+        self._surplus: Surplus | None = None
 
     def _changed(self) -> None:
         super()._changed()
@@ -126,7 +129,9 @@ class Model(EquationDoor, ContactDoor, PartDoor):
     def _parts(self) -> tuple[object, ...]:
         book = self._drawn_book()
         ledger = () if self._ledger is None else (self._ledger,)
-        return (*super()._parts(), Mechanics(book if self._mechanics.positions else None), Drawing(book), *ledger)
+        surplus = () if self._surplus is None else (self._surplus,)
+        own = (Mechanics(book if self._mechanics.positions else None), Drawing(book))
+        return (*super()._parts(), *own, *ledger, *surplus)
 
     def _drawn_book(self) -> Model | None:
         """A copy to draw results from; None where nothing moves and no shape was written."""
@@ -159,7 +164,7 @@ class Model(EquationDoor, ContactDoor, PartDoor):
         twin._outputs, twin._output_units = dict(self._outputs), dict(self._output_units)
         twin._events = dict(self._events)
         twin._invariants = dict(self._invariants)
-        twin._choices = self._choices
+        twin._choices, twin._surplus = self._choices, self._surplus
         twin._mechanics = self._mechanics.copy()
         twin._sketch = self._sketch.copy()
         twin._assembly = self._assembly.copy()
@@ -170,13 +175,29 @@ class Model(EquationDoor, ContactDoor, PartDoor):
         return Model(name)
 
     def _flat(self) -> Model:
-        """The model that its parts and connections come to, made once; itself where there are none."""
-        if self._assembly.is_empty:
-            return self
+        """The model that its parts and connections come to, without equations that follow from others, made once.
+
+        Itself where there are neither.
+        """
         if self._flattened is None:
-            self._flattened = cast(Model, flattened(self))
-        assert self._flattened is not None
+            whole = self if self._assembly.is_empty else cast(Model, flattened(self))
+            whole = whole._without_surplus()
+            if whole is self:
+                return self
+            self._flattened = whole
         return self._flattened
+
+    def _without_surplus(self) -> Model:
+        """The model with those of too many equations that follow from the others set apart; itself elsewhere."""
+        unknowns = sum(v.size for v in self._variables.values() if v.kind in ("state", "algebraic"))
+        written = sum(e.residual.numel() for e in self._equations.values())
+        sorted_out = set_apart(self) if written > unknowns > 0 else None
+        if sorted_out is None:
+            return self
+        twin = self.copy()
+        twin._equations, twin._surplus = sorted_out.equations, sorted_out.names
+        twin._invariants |= sorted_out.invariants
+        return twin
 
     def _layout(self) -> dict[str, Any]:
         """Names in order plus the flat list of expressions that belongs to them."""

@@ -212,9 +212,10 @@ class Notebook:
                 for notes in (self._known, self._owner.labels, _OWNERS):
                     notes.pop(symbol_key(scalar), None)  # type: ignore[attr-defined]
 
-    def _keep(self, name: str, expression: ca.SX) -> None:
+    def _keep(self, name: str, expression: ca.SX, role: Role = Role.INVARIANT) -> None:
         """Note what solutions keep at zero beside the equations."""
-        self._invariants[name] = Equation(name, expression, role=Role.INVARIANT)
+        self._changed()
+        self._invariants[name] = Equation(name, expression, role=role)
 
     def _watched(self) -> dict[str, Equation]:
         """What solutions keep at zero without being held to it; a reduced model has such constraints."""

@@ -382,13 +382,12 @@ def test_five_thousand_scalar_equations():
     assert np.array_equal(rates(s, x=x)[0], np.roll(x, 1) - 2 * x)
 
 
-def test_surplus_equations_that_can_be_obeyed_are_not_said_to_contradict():
-    """x² + y² = 1 follows from x' = -y, y' = x: the text leaves open which of both it is."""
+def test_surplus_equations_that_can_be_obeyed_are_invariants():
+    """x² + y² = 1 follows from x' = -y, y' = x."""
     m = dd.Model()
     x, y = m.state("x", start=1.0), m.state("y", start=0.0)
     m.equation(m.der(x), -y)
     m.equation(m.der(y), x)
     m.equation(x**2 + y**2, 1, name="circle")
-    text = text_of(m.freeze)
-    assert "some follow from the others, or contradict them" in text
-    assert "circle" in str(dd.analyse(m))
+    assert list(m.freeze().invariants) == ["circle"]
+    assert "circle: kept by the other equations, so that it is an invariant" in str(dd.analyse(m))

@@ -18,8 +18,10 @@ from daedalus.analysis.points.damped_newton import Root
 from daedalus.analysis.points.operating_point import OperatingPoint, put, read_point
 from daedalus.analysis.points.steady_state_search import search
 from daedalus.errors import InputError, SolverError
+from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
+from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping
 
@@ -126,6 +128,7 @@ def equilibrium(
     for k in range(system.sizes["x"]):
         if ("xdot", k) not in held and ("xdot", k) not in sought:
             vectors["xdot"][k] = 0.0
+    system = _with_invariants(system)
     root, outside = search(system, vectors, unknowns)
     labels = labels_of(system, unknowns)
     if not root.solved or len(outside):
@@ -134,7 +137,19 @@ def equilibrium(
             raise _steady_motion(system, [labels[unknowns.index(("x", k))] for k in turning])
         raise _failure(system, root, labels, outside)
     scatter(vectors, unknowns, root.values)
-    return Equilibrium(system, vectors, root, labels, notes)
+    return Equilibrium(as_system(model), vectors, root, labels, notes)
+
+
+def _with_invariants(system: System) -> System:
+    """The system with what it keeps as further equations, which a point at rest obeys too."""
+    return once(system, _all_rows) if system.has_invariants else system
+
+
+def _all_rows(system: System) -> System:
+    residual = concatenate([system.residual, *system.invariants.values()])
+    return system.changed(
+        residual=residual, rows=(*system.rows, *system.invariant_rows), invariants={}, invariant_rows=()
+    )
 
 
 # -- what is unknown -------------------------------------------------------------------------------------------

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 def build(form: str = "ode") -> KnownSystem:
     """Ten seconds of flight with constant, slightly unequal thrusts and a small spin at the start.
 
-    form: "ode", the equations above, or "dae" with the row |q|² = 1 of document 001 beside them. Its 14 rows for 13
-    unknowns become square with a multiplier, q' = ½ q ⊗ (0, ω) + λ q, which stays zero because the row is an invariant.
+    form: "ode", the equations above with the invariant |q|² = 1, or "dae" with it as a row, as in document 001. Its 14
+    rows for 13 unknowns become square with a multiplier, q' = ½ q ⊗ (0, ω) + λ q, which stays zero: the others keep it.
 
     Example
     -------
@@ -78,6 +78,8 @@ def build(form: str = "ode") -> KnownSystem:
     if form == "dae":
         rate = rate + m.algebraic("stretch") * quaternion
         m.equation(ca.sumsqr(quaternion), 1, name="unit length")
+    else:
+        m.invariant("unit length", ca.sumsqr(quaternion), 1)
     m.equation(m.der(quaternion), rate, name="attitude")
     m.equation(m.der(angular_velocity), (torque - ca.cross(angular_velocity, momentum)) / inertia, name="Euler")
 

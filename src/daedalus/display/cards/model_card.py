@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from daedalus.display.cards.card import card, paragraph, section, table, values_text
 from daedalus.display.formulas.model_equations import Equations
+from daedalus.model.expressions import elements
 from daedalus.model.model import Model
 from daedalus.model.names import counted
+from daedalus.model.printing import expression_text
 from daedalus.model.variables import Variable
 
 KINDS = {"state": "states", "algebraic": "algebraic variables", "discrete": "discrete variables", "input": "inputs",
@@ -38,9 +40,18 @@ def model_text(model: Model) -> str:
     equations = Equations(model).text()
     if equations:
         lines += ["  equations:", *(f"    {line}" for line in equations.splitlines())]
+    lines += [f"  kept: {name}: {text} = 0" for name, text in _kept(model)]
     if model.outputs:
         lines.append(f"  outputs: {', '.join(model.outputs)}")
     return "\n".join(lines)
+
+
+def _kept(model: Model) -> list[tuple[str, str]]:
+    """What the model keeps beside its equations, by name, as text."""
+    entries = [
+        (row.label, e) for kept in model._invariants.values() for row, e in zip(kept.rows, elements(kept.residual))
+    ]
+    return [(label, expression_text(entry, model._labels())) for label, entry in entries]
 
 
 def _described(variable: Variable) -> str:
@@ -68,6 +79,7 @@ def model_card(model: Model) -> str:
         model.name,
         paragraph(f"{counted(len(equations.lines), 'equation')}, {counted(len(rows), 'variable')}"),
         section("equations", equations.mathml(MOST_EQUATIONS) if equations.lines else ""),
+        section("kept", *(paragraph(f"{name}: {text} = 0") for name, text in _kept(model)[:8])),
         section("outputs", *outputs),
         section("variables", table(("name", "kind", "size", "unit", "start or value"), rows)),
     )

@@ -19,10 +19,11 @@ from daedalus.model.expressions import (
     symbol_key,
 )
 from daedalus.model.input_rates import input_rate
-from daedalus.model.names import check_name
+from daedalus.model.names import check_name, with_article
 from daedalus.model.notebook import Equation, Notebook, size_text
 from daedalus.model.plain_numbers import without_unit
 from daedalus.model.printing import expression_text
+from daedalus.model.system.equation_row import Role
 from daedalus.model.variables import check_shape, make_variable, shape_of_values
 
 UNKNOWNS = ("state", "algebraic")
@@ -234,27 +235,66 @@ class EquationDoor(Notebook):
             while f"equation_{number}" in self._equations:
                 number += 1
             name = f"equation_{number}"
-        if not isinstance(name, str) or not name:
-            raise ModelError(
-                "The name of an equation is a text.",
-                f"got {name!r}",
-                because="errors and results speak of an equation by its name.",
-                remedy='name="balance"',
-            )
-        if name in self._equations:
-            raise ModelError(
-                f"The equation name {name!r} is taken.",
-                f"it stands for {expression_text(self._equations[name].residual[0], self._labels())} = 0",
-                because="errors and results speak of an equation by its name.",
-                remedy="another name=",
-            )
+        self._check_equation_name(name, "equation", 'name="balance"')
         residuals = self._residuals(left, right, name)
         self._check_residuals(residuals, name)
         self._changed()
         self._equations[name] = Equation(name, ca.vertcat(*residuals))
 
-    def _residuals(self, left: object, right: object, name: str) -> list[ca.SX]:
-        where = f"Equation {name!r}"
+    def invariant(self, name: str, left: object, right: object = ...) -> None:
+        """Declare what solutions keep beside the equations: `left == right`; one argument as in `equation`.
+
+        The equations imply it, so that it takes no unknown of its own: the length of a quaternion, an energy, a mass
+        balance, any surplus equation. It contains states, time and parameters. Runs are held to it (every step of an
+        explicit or implicit method is moved onto it by the shortest way), `analyse` and `tr.drift()` list it, the start
+        must obey it, and start values that are free follow from it. Where the equations do not keep it the verbs
+        refuse, with its rate of change.
+
+        Example
+        -------
+        >>> import daedalus as dd, casadi as ca
+        >>> m = dd.Model("orbit")
+        >>> x = m.state("x", 2, start=[1, 0])
+        >>> m.equation(m.der(x), [x[1], -x[0]])
+        >>> m.invariant("radius", ca.sumsqr(x) - 1)
+        >>> bool(dd.simulate(m, 20.0, rtol=1e-3).drift()["radius"] < 1e-14)
+        True
+        """
+        self._check_equation_name(name, "invariant", 'm.invariant("norm", ca.sumsqr(q) - 1)')
+        residuals = self._residuals(left, right, name, "invariant")
+        self._check_residuals(residuals, name, "invariant")
+        for found, k, _ in self._check_symbols(ca.vertcat(*residuals), f"Invariant {name!r}"):
+            kind = "time" if found == "t" else self._variables[found].kind
+            if kind in ("algebraic", "input"):
+                label = self._variables[found].label(k)
+                raise ModelError(
+                    f"Invariant {name!r} contains {label}.",
+                    f"{label} is {with_article(kind)}",
+                    because="runs are held to an invariant by moving their states.",
+                    remedy="states, time and parameters in it, or m.equation(...) with one unknown more",
+                )
+        self._keep(name, ca.vertcat(*residuals), Role.DECLARED)
+
+    def _check_equation_name(self, name: object, what: str, example: str) -> None:
+        """Refuse what is no text, and names of other equations and invariants."""
+        if not isinstance(name, str) or not name:
+            raise ModelError(
+                f"The name of an {what} is a text.",
+                f"got {name!r}",
+                because=f"errors and results speak of an {what} by its name.",
+                remedy=example,
+            )
+        for kind, known in (("equation", self._equations), ("invariant", self._invariants)):
+            if name in known:
+                raise ModelError(
+                    f"The {kind} name {name!r} is taken.",
+                    f"it stands for {expression_text(known[name].residual[0], self._labels())} = 0",
+                    because=f"errors and results speak of an {kind} by its name.",
+                    remedy="another name=" if what == "equation" else "another name for the invariant",
+                )
+
+    def _residuals(self, left: object, right: object, name: str, what: str = "equation") -> list[ca.SX]:
+        where = f"{what.capitalize()} {name!r}"
         if right is ...:
             rows = left if isinstance(left, (list, tuple)) and len(left) else [left]
             scalars = [s for row in rows for s in elements(as_expression(row, where, EQUATION_REMEDY))]
@@ -264,7 +304,9 @@ class EquationDoor(Notebook):
             raise ModelError(
                 f"{where} has an == inside a left and a right side.",
                 because="the comma already stands for the equality.",
-                remedy="m.equation(a == b) or m.equation(a, b)",
+                remedy="m.equation(a == b) or m.equation(a, b)"
+                if what == "equation"
+                else f"m.invariant({name!r}, a == b) or m.invariant({name!r}, a, b)",
             )
         if one.shape != two.shape:
             # A constant fills a vector; anything else must fit.
@@ -274,23 +316,23 @@ class EquationDoor(Notebook):
                 one = ca.repmat(one, *two.shape)
             else:
                 raise ModelError(
-                    f"The two sides of equation {name!r} have different shapes.",
+                    f"The two sides of {what} {name!r} have different shapes.",
                     f"left {size_text(one)}, right {size_text(two)}",
                     because="each component of the left side equals one of the right side; a list is a column.",
                     remedy="write as many components on both sides",
                 )
         return elements(ca.densify(one - two))
 
-    def _check_residuals(self, residuals: list[ca.SX], name: str) -> None:
+    def _check_residuals(self, residuals: list[ca.SX], name: str, what: str = "equation") -> None:
         """Refuse components that are no equations; shared subexpressions are looked at once, not per component."""
-        where = [f"Component {k} of equation {name!r}" for k in range(len(residuals))]
+        where = [f"Component {k} of {what} {name!r}" for k in range(len(residuals))]
         if len(residuals) == 1:
-            where = [f"Equation {name!r}"]
+            where = [f"{what.capitalize()} {name!r}"]
         for residual, place in zip(residuals, where):
             _check_form(residual, place)
         whole = ca.vertcat(*residuals)
         try:
-            seen = self._check_symbols(whole, f"Equation {name!r}")
+            seen = self._check_symbols(whole, f"{what.capitalize()} {name!r}")
         except ModelError:
             for residual, place in zip(residuals, where):
                 self._check_symbols(residual, place)

@@ -42,6 +42,8 @@ class Role(Enum):
     """holds an unknown at a value while the rest is looked at"""
     INVARIANT = "invariant"
     """kept by solutions beside the equations: the length of a quaternion"""
+    DECLARED = "declared"
+    """the same as somebody wrote it: whether solutions keep it is looked at"""
 
 
 class Source(NamedTuple):
@@ -90,7 +92,7 @@ class EquationRow:
     @property
     def level(self) -> tuple[object, ...]:
         """What tells this row from every other level of every other equation and invariant."""
-        return self.source, self.times, self.combined, self.role is Role.INVARIANT
+        return self.source, self.times, self.combined, self.role in (Role.INVARIANT, Role.DECLARED)
 
     def differentiated(self, times: int) -> EquationRow:
         """The row differentiated so often more."""

@@ -12,6 +12,7 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.names import counted, derivative_name, element_label, listed
 from daedalus.model.notebook import Notebook
+from daedalus.model.system.conservation import repeated
 from daedalus.model.system.equation_row import derivative_row
 from daedalus.model.system.system import System, state_order
 from daedalus.model.variables import Event, Variable
@@ -49,7 +50,7 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
     symbols["p"] = concatenate([symbols["p"], discrete])
     guards = concatenate(event.guard for event in book._events.values())
     watched = book._watched()
-    return System(
+    system = System(
         book.name,
         tuple(book._variables.values()),
         orders,
@@ -69,6 +70,23 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         book._aliases,
         book._output_units,
         _reset_matrix(book, discrete, symbols["x"]),
+    )
+    return _without_repeated(book, system)
+
+
+def _without_repeated(book: Notebook, system: System) -> System:
+    """The system with declared invariants that follow from what else it keeps watched only: nothing is to be held."""
+    names = repeated(system)
+    if not names:
+        return system
+    held = {name: kept for name, kept in book._invariants.items() if name not in names}
+    seen = book._watched() | {name: book._invariants[name] for name in names}
+    return system.changed(
+        invariants={name: kept.residual for name, kept in held.items()},
+        invariant_rows=[row for kept in held.values() for row in kept.rows],
+        watched={name: kept.residual for name, kept in seen.items()},
+        watched_rows=[row for kept in seen.values() for row in kept.rows],
+        parts=book._parts(),
     )
 
 

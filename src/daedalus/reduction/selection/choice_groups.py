@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import concatenate, elements, symbol_key
-from daedalus.model.system.equation_row import EquationRow
+from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.reduction.reduction_plan import ReductionPlan
 
 # (unknown, order of its derivative): an entry of the state.
@@ -88,7 +88,8 @@ def _rows(plan: ReductionPlan, with_invariants: bool) -> tuple[list[EquationRow]
     for kept in plan.book._invariants.values() if with_invariants else ():
         for row, constraint in zip(kept.rows, elements(kept.residual)):
             own = invariant_entries(plan, constraint)
-            if own is not None:
+            # What somebody declared need not determine a state everywhere: an energy does not where nothing moves.
+            if own is not None and row.role is not Role.DECLARED:
                 rows.append(row)
                 constraints.append(constraint)
                 leading.append(own)

@@ -298,13 +298,17 @@ def _free_name(n: ReducedModel, wanted: str) -> str:
 def _put_into_others(
     plan: ReductionPlan, n: ReducedModel, values: DerivativeValues, lowered: list[tuple[ca.SX, ca.SX]]
 ) -> None:
-    """Outputs and events read the values of derivatives; invariants that are equations now are not projected on."""
+    """Outputs and events read the values of derivatives.
+
+    Invariants that are equations now are not projected on; nor are declared ones, alone they would lead off those.
+    """
     tops = {e: plan.book._derivative_scalar(*plan.unknowns[e[0]], e[1] + 1) for e in values.value}
     held = {row.level for choice in n._choices for level in choice.constraints for row in level}
     kept: dict[str, Equation] = {}
     for name, invariant in plan.book._invariants.items():
         moving = all(invariant_entries(plan, row) for row in elements(invariant.residual))
-        if moving and invariant.rows[0].level in held:
+        declared = invariant.rows[0].role is Role.DECLARED
+        if declared or (moving and invariant.rows[0].level in held):
             kept[name] = n._invariants.pop(name)
     equations = dict(n._equations)
     known = {symbol_key(symbol) for symbol in tops.values()}

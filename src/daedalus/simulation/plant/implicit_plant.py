@@ -19,6 +19,7 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.system import System
+from daedalus.simulation.plant.held_levels import held_levels
 from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.projection import CORRECTIONS, correction, projected_state
@@ -154,9 +155,9 @@ class ImplicitPlant(Plant):
         if not self.system.invariants:
             return None
         x = self.system.symbol("x")
-        kept = concatenate(self.system.invariants.values())
         others = [self.system.symbol(letter) for letter in ("xdot", "z", "t", "u", "p")]
         try:
+            kept = held_levels(self.system, self.index)
             once = ca.Function("correct", [x, *others], [x - correction(kept, x, self.system.nominal["x"] ** 2)])
         except SolverError as error:
             self.notes += (InvariantsNotKept(tuple(error.facts)),)

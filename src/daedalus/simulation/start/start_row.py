@@ -11,9 +11,11 @@ import numpy as np
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.start import Start as ConsistentStart
 from daedalus.model.mechanics.joint_sides import check_joint_sides, joint_sides
+from daedalus.model.system.conservation import check_kept, has_declared
 from daedalus.model.system.system import System
 from daedalus.model.values import given_start
 from daedalus.simulation.inputs.read_inputs import Drive
+from daedalus.simulation.plant.held_levels import system_with_levels
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.samples import Samples
@@ -24,6 +26,9 @@ from daedalus.simulation.start.allowed_share import allowed_share
 from daedalus.simulation.start.consistent_start import check_on_invariants, consistent_start, is_off
 from daedalus.simulation.start.implicit_start import first_row
 
+# At how many times of the span inputs are read to see whether what was declared is kept.
+INPUTS_LOOKED_AT = 4
+
 
 def start_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> tuple[np.ndarray, Drive]:
     """The first row, and the drive with what is to be told of the start; joints sit as they are meant to."""
@@ -32,7 +37,20 @@ def start_row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> tupl
     if joint_sides(written) is not None:
         states = dict(zip(road.settings.plant.system.labels["x"], row.tolist()))
         check_joint_sides(written, t0, states, drive.at_time(t0), p)
+    _check_declared(road, t0, row, drive, p)
     return row, drive
+
+
+def _check_declared(road: Road, t0: float, row: np.ndarray, drive: Drive, p: np.ndarray) -> None:
+    """Refuse invariants that somebody declared and that the equations do not keep under these inputs."""
+    plant = road.settings.plant
+    if not has_declared(plant.system):
+        return
+    looked_at = plant.system
+    if isinstance(plant, ImplicitPlant):
+        looked_at = system_with_levels(plant.system, plant.index) or plant.system
+    times = np.linspace(t0, road.request.t1, INPUTS_LOOKED_AT).tolist()
+    check_kept(looked_at, times, row[plant.row_parts["x"]], [drive.at_time(t) for t in times], p)
 
 
 def _row(road: Road, t0: float, p: np.ndarray, start: Start | None) -> tuple[np.ndarray, Drive]:

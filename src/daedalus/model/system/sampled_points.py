@@ -1,0 +1,101 @@
+"""Points that obey equations: states drawn near a start, moved onto what is kept, with x' and z from the equations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import casadi as ca
+import numpy as np
+
+ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
+SAMPLES = 4
+ITERATIONS = 30
+# How well a point must obey the equations before anything is read in it.
+SOLVED = 1e-10
+# A sum counts as cancelled beside the sizes of its terms: far above rounding, far below a term that is left over.
+CANCELLED = 1e-7
+# Equations that determine x' and z worse than this decide nothing.
+WORST_CONDITION = 1e10
+
+Point = list[np.ndarray]
+
+
+class Points:
+    """Points (t, x', x, z, u, p) of as many equations as determine x' and z, on constraints c(t, x, u, p) = 0.
+
+    symbols: those of `ARGUMENTS`. nominal: the usual sizes of x.
+    """
+
+    def __init__(self, residual: ca.SX, kept: ca.SX, symbols: dict[str, ca.SX], nominal: np.ndarray) -> None:
+        self.arguments = [symbols[letter] for letter in ARGUMENTS]
+        self._size = np.maximum(np.abs(nominal), np.finfo(float).tiny)
+        self._count, self._others = symbols["x"].numel(), symbols["z"].numel()
+        solved = ca.vertcat(symbols["xdot"], symbols["z"])
+        x = symbols["x"]
+        self._onto = ca.Function("onto", self.arguments, [ca.densify(kept), ca.densify(ca.jacobian(kept, x))])
+        slope = ca.densify(ca.jacobian(residual, solved))
+        self._equations = ca.Function("equations", self.arguments, [ca.densify(residual), slope])
+
+    def at(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> Point | None:
+        """The point at the state next to x on what is kept; None where there is none, or nothing determines it."""
+        state = self.moved(t, x, u, p)
+        v = None if state is None else self._solved(t, state, u, p)
+        if state is None or v is None:
+            return None
+        return [np.array([t]), v[: self._count], state, v[self._count :], u, p]
+
+    def moved(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray | None:
+        """The state next to x on what is kept, by Gauss–Newton's steps in nominal sizes; None where there is none."""
+        for _ in range(ITERATIONS):
+            found = self._onto.call([t, np.zeros(self._count), x, np.zeros(self._others), u, p])
+            left, slope = found[0].full().ravel(), found[1].full() * self._size
+            if not (np.isfinite(left).all() and np.isfinite(slope).all()):
+                return None
+            scale = np.abs(slope).max(axis=1, initial=0.0) * max(1.0, np.abs(x / self._size).max(initial=0.0))
+            if np.all(np.abs(left) <= SOLVED * scale + np.finfo(float).tiny):
+                return x
+            x = x - self._size * np.linalg.lstsq(slope, left, rcond=1e-12)[0]
+        return None
+
+    def _solved(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray | None:
+        """(x', z) at a state by Newton's method."""
+        v = np.zeros(self._count + self._others)
+        for _ in range(ITERATIONS):
+            found = self._equations.call([t, v[: self._count], x, v[self._count :], u, p])
+            left, matrix = found[0].full().ravel(), found[1].full()
+            if not (np.isfinite(left).all() and np.isfinite(matrix).all()):
+                return None
+            if not np.linalg.cond(matrix) < WORST_CONDITION:
+                return None
+            step = np.linalg.solve(matrix, left)
+            v = v - step
+            if np.abs(step).max(initial=0.0) <= SOLVED * max(1.0, np.abs(v).max(initial=0.0)):
+                return v
+        return None
+
+
+def states_near(x: np.ndarray, nominal: np.ndarray, seed: int = 0) -> Iterator[np.ndarray]:
+    """A state and `SAMPLES` others drawn around it."""
+    yield x
+    draw, size = np.random.default_rng(seed), np.maximum(np.abs(x), np.abs(nominal))
+    for _ in range(SAMPLES):
+        yield x + 0.3 * size * draw.uniform(-1.0, 1.0, x.size)
+
+
+def rate_terms(kept: ca.SX, symbols: dict[str, ca.SX]) -> ca.SX:
+    """The terms of c' = ∂c/∂t + Σ ∂c/∂x_k x_k', a row for each c."""
+    slopes = ca.densify(ca.horzcat(ca.jacobian(kept, symbols["t"]), ca.jacobian(kept, symbols["x"])))
+    return slopes * ca.repmat(ca.horzcat(1, symbols["xdot"].T), kept.numel(), 1)
+
+
+def independent_rows(matrix: np.ndarray) -> list[int]:
+    """The first rows that are independent of those before them."""
+    basis, chosen = np.zeros((0, matrix.shape[1])), []
+    for k, line in enumerate(matrix):
+        length, rest = float(np.linalg.norm(line)), line
+        for _ in range(2):  # once more for rounding
+            rest = rest - basis.T @ (basis @ rest)
+        if np.isfinite(length) and np.linalg.norm(rest) > 1e-9 * length:
+            basis = np.vstack([basis, rest / np.linalg.norm(rest)])
+            chosen.append(k)
+    return chosen
