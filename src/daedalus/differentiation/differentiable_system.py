@@ -10,6 +10,7 @@ import casadi as ca
 from daedalus.errors import InputError, SolverError
 from daedalus.model.input_rates import refuse_rates
 from daedalus.model.model import Model, as_system
+from daedalus.model.system.equation_row import Role
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
@@ -29,7 +30,23 @@ def differentiable_system(
     Where x' and z follow from a nonlinear solve the system is the model itself at index 1, and its reduced form above.
     """
     found, left = with_inputs_put_in(model, inputs, span)
-    return (system_without_formulas(model), left) if isinstance(found, NoForm) else (found, left)
+    return (in_all_directions(system_without_formulas(model) if isinstance(found, NoForm) else found), left)
+
+
+def in_all_directions(system: System) -> System:
+    """The system with declared invariants watched, not held, where it keeps nothing else.
+
+    The equations of an ODE lead on from every start, and its derivatives are those in all directions, M = I at the
+    start; beside constraints a start moves along all that is kept together.
+    """
+    declared = all(row.role is Role.DECLARED for row in system.invariant_rows)
+    return once(system, _watching) if system.has_invariants and declared else system
+
+
+def _watching(system: System) -> System:
+    rows = (*system.watched_rows, *system.invariant_rows)
+    seen = {**system.watched, **system.invariants}
+    return system.changed(invariants={}, invariant_rows=(), watched=seen, watched_rows=rows, parts=system.every_part())
 
 
 def assigns(system: System) -> bool:
@@ -83,9 +100,9 @@ def flowing_system(model: Model | System) -> System:
     refuse_rates(as_system(model), "A flow")
     found = solvable(model)
     if not isinstance(found, NoForm):
-        return _without_choices(found)
+        return in_all_directions(_without_choices(found))
     if isinstance(found.found, SolverError):
-        return system_without_formulas(model)
+        return in_all_directions(system_without_formulas(model))
     raise found.error
 
 

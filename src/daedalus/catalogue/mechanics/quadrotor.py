@@ -40,6 +40,7 @@ def build(form: str = "ode") -> KnownSystem:
 
     form: "ode", the equations above with the invariant |q|² = 1, or "dae" with it as a row, as in document 001. Its 14
     rows for 13 unknowns become square with a multiplier, q' = ½ q ⊗ (0, ω) + λ q, which stays zero: the others keep it.
+    "plain" has the 13 equations alone: starts off |q| = 1 and derivatives by them have a meaning there.
 
     Example
     -------
@@ -50,8 +51,8 @@ def build(form: str = "ode") -> KnownSystem:
     >>> catalogue.load("quadrotor", form="dae").index
     2
     """
-    if form not in ("ode", "dae"):
-        raise InputError(f"The quadrotor has no form {form!r}.", remedy='form="ode" or form="dae"')
+    if form not in ("ode", "dae", "plain"):
+        raise InputError(f"The quadrotor has no form {form!r}.", remedy='form="ode", form="dae" or form="plain"')
     m = Model("quadrotor")
     position = m.state("position", 3, start=[0.0, 0.0, 0.0], unit="m")
     velocity = m.state("velocity", 3, start=[0.0, 0.0, 0.0], unit="m/s")
@@ -78,7 +79,7 @@ def build(form: str = "ode") -> KnownSystem:
     if form == "dae":
         rate = rate + m.algebraic("stretch") * quaternion
         m.equation(ca.sumsqr(quaternion), 1, name="unit length")
-    else:
+    elif form == "ode":
         m.invariant("unit length", ca.sumsqr(quaternion), 1)
     m.equation(m.der(quaternion), rate, name="attitude")
     m.equation(m.der(angular_velocity), (torque - ca.cross(angular_velocity, momentum)) / inertia, name="Euler")
@@ -95,7 +96,7 @@ def build(form: str = "ode") -> KnownSystem:
         m,
         span=(0.0, 10.0),
         inputs={"thrust": np.array([1.20, 1.15, 1.205, 1.155])},
-        index=0 if form == "ode" else 2,
+        index=2 if form == "dae" else 0,
         conserved=("quaternion_norm",),
         reference=Reference(10.0, REFERENCE, 15, "rotation-matrix form, extrapolation with 40 digits"),
         control=flight,

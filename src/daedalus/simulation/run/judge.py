@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+import numpy as np
+
 from daedalus.errors import SolverError
 from daedalus.simulation.inputs.read_inputs import check_finite_inputs
 from daedalus.simulation.result.ending import Ending
@@ -11,6 +13,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.request import Request
 from daedalus.simulation.singular.branches import told_of_branches
+from daedalus.simulation.singular.lost_rows import without_lost_rows
 from daedalus.simulation.start.singular_mass import check_start_mass
 
 
@@ -23,6 +26,9 @@ def judged(whole: Trajectory, request: Request, first: Piece) -> Trajectory:
         whole = told_of_branches(whole, request.rtol, request.save_at is None)
     if not whole.status.success:
         _check_start(whole, request, first)
+        if request.limits[0] is None:
+            tolerances = np.asarray(first.settings.call["atol"])
+            whole = without_lost_rows(whole, tolerances, request.rtol, request.save_at is None)
     return whole
 
 

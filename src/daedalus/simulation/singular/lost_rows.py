@@ -1,0 +1,83 @@
+"""Cut off the last rows of a run that stopped where they no longer lie on what its equations imply.
+
+At index 2 and 3 the errors of velocities and forces count h or h² times only, so that on the way into a singular
+configuration, where steps shrink to rounding, the error test lets pass what rounding makes of them: velocities of
+1e6 m/s on constraints that hold to 1e-16. Such rows are far from the hidden constraints. The distance is that of the
+shortest way onto all levels, in units of the tolerances; rows from the first one on that is too far away are dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import concatenate
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.simulation.plant.held_levels import system_with_levels
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.joined_trajectory import joined
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.singular.branches import dense_until
+
+# How far from the constraints a row may lie, in tolerances: local errors of index 2 are somewhat larger than those.
+FARTHEST = 100.0
+# So many rows in a row must lie on the constraints before those ahead of them are believed.
+BELIEVED = 8
+# Larger systems are not looked at.
+LARGEST = 400
+
+
+def without_lost_rows(whole: Trajectory, tolerances: np.ndarray, rtol: float, has_steps: bool) -> Trajectory:
+    """A run that stopped, up to the last row on the constraints; `has_steps`: its rows are steps, not samples."""
+    piece = whole.pieces[-1]
+    plant = piece._plant
+    if not isinstance(plant, ImplicitPlant) or plant.index.largest < 2 or plant.system.sizes["x"] > LARGEST:
+        return whole
+    levels = once(plant.system, _levels, plant.index)
+    rows = piece._x if levels is not None else ()
+    if levels is None or len(rows) < 2:
+        return whole
+    size, kept, lost = len(rows), 0, len(rows)
+    for k in range(size - 1, 0, -1):
+        if _distance(levels, piece, k, tolerances, rtol) <= FARTHEST:
+            kept += 1
+            if kept == BELIEVED:
+                break
+        else:
+            kept, lost = 0, k
+    return whole if lost == size else joined([*whole.pieces[:-1], _until(piece, lost, has_steps)])
+
+
+def _levels(system: System, index: object) -> ca.Function | None:
+    """The constraints of all levels and their slopes in x, as a function of (t, x, u, p)."""
+    found = system_with_levels(system, index)  # type: ignore[arg-type]
+    if found is None or not found.has_invariants:
+        return None
+    kept = concatenate(found.invariants.values())
+    arguments = [found.symbol(letter) for letter in ("t", "x", "u", "p")]
+    return ca.Function("levels", arguments, [ca.densify(kept), ca.densify(ca.jacobian(kept, arguments[1]))])
+
+
+def _distance(levels: ca.Function, piece: Trajectory, k: int, tolerances: np.ndarray, rtol: float) -> float:
+    """The shortest way from a row onto the constraints, in tolerances; infinite where it has no value."""
+    x, t = piece._x[k, piece._plant.row_parts["x"]], float(piece._times[k])
+    found = levels.call([t, x, piece._drive.at_time(t), piece._parameters])
+    left, slope = found[0].full().ravel(), found[1].full()
+    if not (np.isfinite(left).all() and np.isfinite(slope).all()):
+        return np.inf
+    size = tolerances[: x.size] + rtol * np.abs(x)
+    return float(np.abs(np.linalg.lstsq(slope * size, left, rcond=None)[0]).max(initial=0.0))
+
+
+def _until(piece: Trajectory, lost: int, has_steps: bool) -> Trajectory:
+    """The piece up to the row before the first that is lost."""
+    t, dense = float(piece._times[lost - 1]), piece.dense
+    forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
+    events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) >= 0)
+    outcome = replace(piece.outcome, events=events, stop=replace(piece.outcome.stop, time=t))
+    arrays = (piece._parameters, piece._times[:lost], piece._x[:lost])
+    source = dense_until(dense, t)
+    return Trajectory(piece._plant, piece._drive, *arrays, outcome.stop.ending, outcome, source)
