@@ -167,7 +167,7 @@ def test_xarray_axes_carry_the_names():
 
 
 def test_states_are_a_trajectory():
-    known = catalogue.load("quadrotor")
+    known = catalogue.load("quadrotor", form="plain")
     sens = dd.sensitivities(known.model, 2.0, inputs=known.inputs, by="discrete")
     plain = dd.simulate(known.model, 2.0, inputs=known.inputs)
     np.testing.assert_array_equal(sens.states.time, plain.time)

@@ -46,7 +46,7 @@ def in_all_directions(system: System) -> System:
 def _watching(system: System) -> System:
     rows = (*system.watched_rows, *system.invariant_rows)
     seen = {**system.watched, **system.invariants}
-    return system.changed(invariants={}, invariant_rows=(), watched=seen, watched_rows=rows, parts=system.every_part())
+    return system.changed(invariants={}, invariant_rows=(), watched=seen, watched_rows=rows, parts=system.parts())
 
 
 def assigns(system: System) -> bool:

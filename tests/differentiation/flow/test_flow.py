@@ -116,7 +116,7 @@ def test_forward_reverse_and_symmetry(method):
 
 
 def test_value_is_that_of_simulate():
-    k = catalogue.load("quadrotor")
+    k = catalogue.load("quadrotor", form="plain")
     f = dd.flow(k.model, 0.02, "rk4", steps=50)
     run = dd.simulate(k.model, 1.0, inputs=k.inputs, method="rk4", step=0.02)
     expected = np.concatenate([run[name][-1] for name in ("position", "velocity", "quaternion", "angular_velocity")])

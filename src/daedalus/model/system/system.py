@@ -204,12 +204,8 @@ class System:
         return self._parts.of(kind)
 
     def parts(self, *kinds: type) -> tuple[object, ...]:
-        """The parts of some types, to pass them on."""
+        """The parts of some types, or all of them, to pass them on."""
         return self._parts.only(*kinds)
-
-    def every_part(self) -> tuple[object, ...]:
-        """All parts, for a system that is the same but for what it is held to."""
-        return self._parts.all
 
     def changed(self, **changes: Any) -> System:
         """The same system but for some of what it is made with; no part passes on unless it is given."""

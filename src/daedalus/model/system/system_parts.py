@@ -32,11 +32,6 @@ class Parts:
         """The record of a type; None where there is none."""
         return next((record for record in self._records if type(record) is kind), None)  # type: ignore[misc]
 
-    @property
-    def all(self) -> tuple[object, ...]:
-        """Every record."""
-        return self._records
-
     def only(self, *kinds: type) -> tuple[object, ...]:
-        """The records of some types."""
-        return tuple(record for record in self._records if type(record) in kinds)
+        """The records of some types; all where none is named."""
+        return tuple(record for record in self._records if not kinds or type(record) in kinds)

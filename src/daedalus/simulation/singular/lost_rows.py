@@ -8,7 +8,9 @@ shortest way onto all levels, in units of the tolerances; rows from the first on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -18,14 +20,16 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.held_levels import system_with_levels
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.result.ending import Obstacle, Stop
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.branches import dense_until
+from daedalus.simulation.singular.singular_configuration import came_near
 
 # How far from the constraints a row may lie, in tolerances: local errors of index 2 are somewhat larger than those.
 FARTHEST = 100.0
 # So many rows in a row must lie on the constraints before those ahead of them are believed.
-BELIEVED = 8
+BELIEVED = 64
 # Larger systems are not looked at.
 LARGEST = 400
 
@@ -37,18 +41,24 @@ def without_lost_rows(whole: Trajectory, tolerances: np.ndarray, rtol: float, ha
     if not isinstance(plant, ImplicitPlant) or plant.index.largest < 2 or plant.system.sizes["x"] > LARGEST:
         return whole
     levels = once(plant.system, _levels, plant.index)
-    rows = piece._x if levels is not None else ()
-    if levels is None or len(rows) < 2:
+    if levels is None or len(piece._times) < 2:
         return whole
-    size, kept, lost = len(rows), 0, len(rows)
-    for k in range(size - 1, 0, -1):
-        if _distance(levels, piece, k, tolerances, rtol) <= FARTHEST:
-            kept += 1
-            if kept == BELIEVED:
-                break
-        else:
-            kept, lost = 0, k
-    return whole if lost == size else joined([*whole.pieces[:-1], _until(piece, lost, has_steps)])
+    look = partial(_distance, levels, piece, tolerances, rtol)
+    first = _first_lost(look, piece, has_steps)
+    return whole if first is None else joined([*whole.pieces[:-1], _until(piece, first)])
+
+
+def _first_lost(distance: Callable[[float, np.ndarray], float], piece: Trajectory, has_steps: bool) -> int | None:
+    """The first of the last rows that is lost, or their number where only the end is; None where all are right."""
+    times, rows, end = piece._times, piece._x, piece.end
+    lost = None if has_steps or distance(float(end.time), end._x[0]) <= FARTHEST else len(rows)
+    believed = 0
+    for k in range(len(rows) - 1, 0, -1):
+        if distance(float(times[k]), rows[k]) > FARTHEST:
+            believed, lost = 0, k
+        elif (believed := believed + 1) == BELIEVED:
+            break
+    return lost
 
 
 def _levels(system: System, index: object) -> ca.Function | None:
@@ -61,9 +71,11 @@ def _levels(system: System, index: object) -> ca.Function | None:
     return ca.Function("levels", arguments, [ca.densify(kept), ca.densify(ca.jacobian(kept, arguments[1]))])
 
 
-def _distance(levels: ca.Function, piece: Trajectory, k: int, tolerances: np.ndarray, rtol: float) -> float:
+def _distance(
+    levels: ca.Function, piece: Trajectory, tolerances: np.ndarray, rtol: float, t: float, row: np.ndarray
+) -> float:
     """The shortest way from a row onto the constraints, in tolerances; infinite where it has no value."""
-    x, t = piece._x[k, piece._plant.row_parts["x"]], float(piece._times[k])
+    x = row[piece._plant.row_parts["x"]]
     found = levels.call([t, x, piece._drive.at_time(t), piece._parameters])
     left, slope = found[0].full().ravel(), found[1].full()
     if not (np.isfinite(left).all() and np.isfinite(slope).all()):
@@ -72,12 +84,19 @@ def _distance(levels: ca.Function, piece: Trajectory, k: int, tolerances: np.nda
     return float(np.abs(np.linalg.lstsq(slope * size, left, rcond=None)[0]).max(initial=0.0))
 
 
-def _until(piece: Trajectory, lost: int, has_steps: bool) -> Trajectory:
+def _until(piece: Trajectory, lost: int) -> Trajectory:
     """The piece up to the row before the first that is lost."""
     t, dense = float(piece._times[lost - 1]), piece.dense
     forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
     events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) >= 0)
-    outcome = replace(piece.outcome, events=events, stop=replace(piece.outcome.stop, time=t))
+    outcome = replace(piece.outcome, events=events, stop=_stop_at(piece.outcome.stop, t))
     arrays = (piece._parameters, piece._times[:lost], piece._x[:lost])
     source = dense_until(dense, t)
     return Trajectory(piece._plant, piece._drive, *arrays, outcome.stop.ending, outcome, source)
+
+
+def _stop_at(stop: Stop, t: float) -> Stop:
+    """The end of a run with the time up to which it is right."""
+    if stop.obstacle is not Obstacle.SINGULAR_CONFIGURATION:
+        return replace(stop, time=t)
+    return came_near(t, tuple(stop.equations), stop.facts, stop.obstacle)
