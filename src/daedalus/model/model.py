@@ -13,6 +13,7 @@ from daedalus.model.doors.equations import EquationDoor
 from daedalus.model.doors.inner_parts import PartDoor
 from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.expressions import elements
+from daedalus.model.from_matrices import write_matrices
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.notebook import Equation, WrittenEvent, new_symbol
@@ -90,6 +91,34 @@ class Model(EquationDoor, ContactDoor, PartDoor):
         counts.append((sum(e.residual.numel() for e in self._all_equations().values()), "equation"))
         words = [f"{n} {word}{'' if n == 1 or word in ('algebraic', 'discrete') else 's'}" for n, word in counts if n]
         return f"Model({self.name!r}: {', '.join(words) or 'empty'})"
+
+    @classmethod
+    def from_matrices(
+        cls,
+        E: object,
+        A: object,
+        B: object = None,
+        C: object = None,
+        D: object = None,
+        *,
+        start: object = None,
+        name: str = "linear",
+    ) -> Model:
+        """The linear model E x' = A x + B u, y = C x + D u, ready for every verb.
+
+        Its state is `x`, its input `u` (where there is a B) and its output `y` (where there is a C or D). E may be
+        singular, of any index; None stands for the identity. `start` are the start values of x, None for a free one.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model.from_matrices([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0], start=[0.0, None])
+        >>> dd.analyse(m).index, round(float(dd.simulate(m, 1.0, inputs={"u": 1.0})["x"][-1, 0]), 6)
+        (1, 0.632121)
+        """
+        model = cls(name)
+        write_matrices(model, E, A, B, C, D, start)
+        return model
 
     # -- snapshots and copies ----------------------------------------------------------------------------------
 

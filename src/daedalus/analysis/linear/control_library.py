@@ -10,9 +10,9 @@ import numpy as np
 from daedalus.errors import InputError
 
 
-def control_space(matrices: Sequence[np.ndarray], names: Mapping[str, Sequence[str]]) -> Any:
-    """The `control.StateSpace` of A, B, C, D, with the names of states, inputs and outputs."""
-    return _library().StateSpace(*map(np.array, matrices), 0, **{axis: list(given) for axis, given in names.items()})
+def control_space(matrices: Sequence[np.ndarray], names: Mapping[str, Sequence[str]], step: float = 0) -> Any:
+    """The `control.StateSpace` of A, B, C, D, with the names of states, inputs and outputs; step 0 is continuous."""
+    return _library().StateSpace(*map(np.array, matrices), step, **{axis: list(given) for axis, given in names.items()})
 
 
 def matrices_of(system: Any) -> dict[str, Any]:

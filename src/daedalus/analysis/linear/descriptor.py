@@ -14,9 +14,14 @@ from daedalus.analysis.linear.lti import LTI
 from daedalus.analysis.linear.pencils.pencil import Pencil, pencil
 from daedalus.analysis.linear.pencils.proper_form import polynomial_part, state_space
 from daedalus.analysis.linear.real_matrix import matrix
+from daedalus.analysis.linear.responses.descriptor_response import LinearParts, respond
+from daedalus.analysis.linear.responses.discrete_lti import DiscreteLTI
+from daedalus.analysis.linear.responses.response import Response
+from daedalus.analysis.linear.riccati import OptimalGains
 from daedalus.analysis.linear.system_matrices import GivenNames, complete
 from daedalus.analysis.linear.system_text import describe, labelled
 from daedalus.analysis.linear.transfer import transfer_values
+from daedalus.analysis.linear.transfer_forms import companion, divided
 from daedalus.errors import InputError, SingularModelError
 from daedalus.model.names import counted
 
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class DescriptorSystem:
+class DescriptorSystem(OptimalGains):
     """E x' = A x + B u, y = C x + D u, with names: a linear DAE, and what `dd.linearise` returns.
 
     Parameters
@@ -180,6 +185,92 @@ class DescriptorSystem:
         (('x',), [[-1.0]], [[1.0], [1.0]])
         """
         return state_space(self)
+
+    def reduced(self) -> LTI:
+        """The same as `to_state_space()`: the motion in a plain A, algebraic variables put in.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0]).reduced().A.round(12).tolist()
+        [[-1.0]]
+        """
+        return self.to_state_space()
+
+    def discretise(self, h: float, hold: str = "zero") -> DiscreteLTI:
+        """The exact sampled system for inputs held ("zero") or linear ("linear") over steps of length h.
+
+        A SingularModelError names the outputs that contain derivatives of inputs: held inputs would give impulses.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> dd.DescriptorSystem([[1, 0], [0, 0]], [[-2, 1], [1, -1]], [1, 0]).discretise(0.1).A.round(6).tolist()
+        [[0.904837]]
+        """
+        return self.to_state_space().discretise(h, hold)
+
+    def respond(self, times: object, inputs: object = None, start: object = None, sampled: str = "linear") -> Response:
+        """The exact response at the given times, for every index.
+
+        Parameters
+        ----------
+        times, inputs, sampled: as in `dd.LTI(...).respond`. An index of k asks for k - 1 derivatives of the inputs: a
+            table or function is differentiated between its points, and a jump answers with impulses, which `notes` and
+            `impulses` name.
+        start: values by name, as many as leave no contradiction (the rest follows); or all states (n,), from which they
+            jump onto the equations where they do not obey them. Nothing moves by itself at first where it is left out.
+
+        Raises a SingularModelError where the equations do not determine the states.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> shift = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+        >>> twice = dd.DescriptorSystem(shift, [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 0, -1],
+        ...                             states=["acceleration", "speed", "place"], inputs=["path"])
+        >>> r = twice.respond([0.0, 1.0, 2.0], {"path": lambda t: t**3})
+        >>> r["acceleration"][1:].round(6).tolist(), r["speed"][1:].round(6).tolist()
+        ([6.0, 12.0], [3.0, 12.0])
+        """
+        parts = LinearParts(
+            self.pencil.weierstrass(), self.B, self.C, self.D, self.states, self.inputs, self.outputs
+        )  # fmt: skip
+        return respond(parts, times, inputs, start, sampled)
+
+    @classmethod
+    def from_transfer_function(cls, numerator: object, denominator: object, **names: Any) -> DescriptorSystem:
+        """A descriptor system with a transfer function, improper ones included; coefficients highest power first.
+
+        Derivatives of the input are states that follow it: 0 = u - w₀, w₁ = w₀', ...
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> lead = dd.DescriptorSystem.from_transfer_function([1.0, 0.0, 1.0], [1.0, 2.0])        # (s² + 1) / (s + 2)
+        >>> lead.index, lead.transfer(1.0).real.round(12).item(), lead.poles().real.round(12).tolist()
+        (2, 0.666666666667, [-2.0])
+        """
+        quotient, rest, bottom = divided(numerator, denominator)
+        A, B, C = companion(rest, bottom)
+        n, k = len(A), len(quotient)
+        E, whole = np.zeros((n + k, n + k)), np.zeros((n + k, n + k))
+        E[:n, :n], whole[:n, :n] = np.eye(n), A
+        # The last block: 0 = u - w₀ and w_{j-1}' = w_j.
+        whole[n:, n:] = np.diag([-1.0, *[1.0] * (k - 1)])
+        E[n + 1 :, n:-1] = np.eye(k - 1)
+        drive = np.vstack([B, np.eye(k, 1)])
+        return cls(E, whole, drive, np.hstack([C, quotient[None, ::-1]]), **names)
+
+    def _for_gains(self, names: Names) -> tuple[LTI, np.ndarray, np.ndarray, float]:
+        space = self.to_state_space()
+        if not names:
+            return space, np.zeros((0, len(space.A))), np.zeros((0, len(self.inputs))), 0.0
+        reading = DescriptorSystem(
+            self.E, self.A, self.B, np.eye(len(self.states))[[self.states.index(name) for name in names]],
+            states=self.states, inputs=self.inputs, outputs=[f"weighed {name}" for name in names],
+        ).to_state_space()  # fmt: skip
+        return reading, reading.C, reading.D, 0.0
 
     def to_control(self) -> Any:
         """The proper state space as a `control.StateSpace` of python-control, with the names.

@@ -19,9 +19,11 @@ from daedalus.analysis.linear.responses.discrete_lti import DiscreteLTI, discret
 from daedalus.analysis.linear.responses.linear_response import check_times, march, settling_times
 from daedalus.analysis.linear.responses.piecewise_inputs import read_inputs
 from daedalus.analysis.linear.responses.response import Response
+from daedalus.analysis.linear.riccati import OptimalGains
 from daedalus.analysis.linear.system_matrices import GivenNames, complete
 from daedalus.analysis.linear.system_text import by_real_part, describe, labelled
 from daedalus.analysis.linear.transfer import transfer_values
+from daedalus.analysis.linear.transfer_forms import companion, divided, from_differential_equation, from_roots
 from daedalus.errors import InputError
 from daedalus.model.names import counted
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class LTI:
+class LTI(OptimalGains):
     """x' = A x + B u, y = C x + D u, with names for states, inputs and outputs.
 
     The solution is known in closed form,
@@ -100,6 +102,60 @@ class LTI:
 
         A, B, states = first_order(M, D, K, F, coordinates)
         return cls(A, B, states=states, **names)
+
+    @classmethod
+    def from_coefficients(cls, coefficients: Sequence[float], **names: Any) -> LTI:
+        """The linear equation a_n x⁽ⁿ⁾ + ... + a_1 x' + a_0 x = f (document 004, equation 7) from a_n, ..., a_0.
+
+        The states are x, x_dot, ..., the input is f, the output x.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> spring = dd.LTI.from_coefficients([2.0, 0.0, 8.0])          # 2 x'' + 8 x = f
+        >>> spring.states, spring.inputs, spring.poles().imag.round(12).tolist()
+        (('x', 'x_dot'), ('f',), [-2.0, 2.0])
+        """
+        A, B, states = from_differential_equation(coefficients)
+        whole: dict[str, Any] = {"states": states, "inputs": ["f"], "outputs": ["x"], **names}
+        return cls(A, B, np.eye(1, len(A)), None, **whole)
+
+    @classmethod
+    def from_transfer_function(cls, numerator: object, denominator: object, **names: Any) -> LTI:
+        """The state space of a proper transfer function, coefficients highest power first.
+
+        `dd.DescriptorSystem.from_transfer_function` takes improper ones too.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> lag = dd.LTI.from_transfer_function([3.0], [2.0, 1.0])       # 3 / (2 s + 1)
+        >>> lag.transfer(0.0).real.item(), lag.poles().real.item()
+        (3.0, -0.5)
+        """
+        quotient, rest, bottom = divided(numerator, denominator)
+        if len(quotient) > 1:
+            raise InputError(
+                "The transfer function is improper.",
+                f"the numerator is of degree {len(quotient) + len(bottom) - 2}, the denominator of {len(bottom) - 1}",
+                because="its output contains derivatives of the input, which no state space has.",
+                remedy="dd.DescriptorSystem.from_transfer_function(numerator, denominator)",
+            )
+        A, B, C = companion(rest, bottom)
+        return cls(A, B, C, [[quotient[0]]], **names)
+
+    @classmethod
+    def from_zeros_poles(cls, zeros: object, poles: object, gain: float = 1.0, **names: Any) -> LTI:
+        """The state space of gain Π(s - zₖ) / Π(s - pₖ); complex zeros and poles come in pairs.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> system = dd.LTI.from_zeros_poles([-3.0], [-1 + 2j, -1 - 2j], gain=5.0)
+        >>> system.zeros().real.round(12).tolist(), system.transfer(0.0).real.item()
+        ([-3.0], 3.0)
+        """
+        return cls.from_transfer_function(*from_roots(zeros, poles, gain), **names)
 
     @classmethod
     def from_control(cls, system: Any) -> LTI:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names
+from daedalus.analysis.linear.control_library import control_space
 from daedalus.analysis.linear.responses.matrix_exponential import exact_step
 from daedalus.analysis.linear.responses.response import Response
+from daedalus.analysis.linear.riccati import OptimalGains
 from daedalus.errors import InputError
 from daedalus.model.names import counted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DiscreteLTI:
+class DiscreteLTI(OptimalGains):
     """x[k+1] = A x[k] + B u[k], y[k] = C x[k] + D u[k], with step h; `dd.LTI(...).discretise(h)` makes it.
 
     With inputs linear between samples the state kept here is x - shift u, which makes the next one depend on u[k] only;
@@ -82,6 +85,28 @@ class DiscreteLTI:
             input_names=self.inputs,
             output_names=self.outputs,
         )
+
+    def _for_gains(self, names: Names) -> tuple[Any, np.ndarray, np.ndarray, float]:
+        if self.hold != "zero":
+            raise InputError(
+                "Gains of a sampled system need held inputs.",
+                f"its inputs are {self.hold} between samples",
+                because="its state contains the present input then.",
+                remedy='discretise(h, hold="zero")',
+            )
+        return super()._for_gains(names)
+
+    def to_control(self) -> Any:
+        """The system as a `control.StateSpace` of python-control with its step, and with the names.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> from importlib.util import find_spec
+        >>> space = dd.LTI([[-1.0]], [[1.0]]).discretise(0.1).to_control() if find_spec("control") else None
+        """
+        names = {"states": self.states, "inputs": self.inputs, "outputs": self.outputs}
+        return control_space((self.A, self.B, self.C, self.D), names, self.step)
 
     def __repr__(self) -> str:
         return f"DiscreteLTI({counted(len(self.states), 'state')}, step {self.step:g}, {self.hold} hold)"

@@ -18,6 +18,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(frozen=True)
+class Impulse:
+    """A Dirac impulse in a response: size · δ⁽ᵒʳᵈᵉʳ⁾(t - time), which samples cannot show.
+
+    >>> str(Impulse(0.5, "current", 0, 2.0)), str(Impulse(0.5, "torque", 1, -1.0))
+    ('current has an impulse of area 2 at t = 0.5', 'torque has the derivative of an impulse, size -1, at t = 0.5')
+    """
+
+    time: float
+    state: str
+    order: int
+    size: float
+
+    def __str__(self) -> str:
+        at = f"at t = {self.time:.6g}"
+        if self.order == 0:
+            return f"{self.state} has an impulse of area {self.size:.6g} {at}"
+        which = "the derivative" if self.order == 1 else f"derivative {self.order}"
+        return f"{self.state} has {which} of an impulse, size {self.size:.6g}, {at}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Response:
     """What `dd.LTI(...).respond(...)` returns: `r["x"]` by name, `r.outputs` as an array, `r.plot()` to look at it.
@@ -28,6 +49,7 @@ class Response:
     states, inputs, outputs: (nt, n), (nt, nu), (nt, ny).
     state_names, input_names, output_names: the names of the columns.
     notes: what the numbers do not show, in words.
+    impulses: what a descriptor system of index 2 or more answers to jumps with; `notes` names them too.
 
     Example
     -------
@@ -45,6 +67,7 @@ class Response:
     input_names: Names
     output_names: Names
     notes: tuple[str, ...] = ()
+    impulses: tuple[Impulse, ...] = ()
 
     def __post_init__(self) -> None:
         for array in (self.time, self.states, self.inputs, self.outputs):
