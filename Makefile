@@ -1,4 +1,4 @@
-# The few words of this project: demo, test, check, docs, bench (and setup, soak, sanitize, clean).
+# The few words of this project: demo, test, check, docs, bench (and setup, soak, wheel, sanitize, clean).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ CORE := $(sort $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp'))
 ROOMS := $(sort $(shell find src/daedalus -name __init__.py))
 KERNELS := $(filter %kernels.cpp,$(CORE))
 
-.PHONY: setup demo test check soak format docs bench sanitize clean
+.PHONY: setup demo test check soak format docs bench wheel sanitize clean
 
 setup: $(STAMP)
 
@@ -56,6 +56,17 @@ soak: setup
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m long tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/promises/soak.py $(SOAK)
 
+# A wheel in dist/, tried where there is nothing but it: an empty environment outside this folder runs the demo and the
+# tests of the public contract.
+wheel: $(VENV)/.tools
+	rm -rf dist
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	set -e; place=$$(mktemp -d); trap 'rm -rf "$$place"' EXIT; \
+	  $(PYTHON) -m venv "$$place/env"; \
+	  "$$place/env/bin/python" -m pip install --quiet dist/daedalus-*.whl "pytest>=8"; \
+	  cp tests/test_public_names.py "$$place"; cd "$$place"; \
+	  env/bin/daedalus demo; env/bin/python -m pytest -q test_public_names.py
+
 # The core without Python under the address and undefined-behaviour sanitizers.
 sanitize:
 	@mkdir -p build/sanitize
@@ -76,4 +87,4 @@ sanitize:
 	      || exit 1; done; fi
 
 clean:
-	rm -rf $(VENV) build benchmarks/.venv benchmarks/results
+	rm -rf $(VENV) build dist benchmarks/.venv benchmarks/results

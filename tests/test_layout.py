@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -45,27 +46,37 @@ FACE = {"__init__", "command_line", "demo", "installation", "model_source", "sav
 DOOR = {"model/system/once.py", "model/system/system.py"}
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file as Python reads it."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def import_statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Every import of a file, and whether it stands inside a function."""
+    found = []
+    below = [(node, False) for node in tree_of(path).body]
+    while below:
+        node, inside = below.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.append((node, inside))
+        inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        below += [(child, inside) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
+    return found
+
+
 def imports_of(path: Path) -> list[tuple[str, bool]]:
     """(folder, inside a function) for every import of another part of the package."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef)
-        for node in ast.walk(function)
-        if node is not function
-    }
     found = []
-    for node in ast.walk(tree):
+    for node, inside in import_statements(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names = [node.module] if node.module != "daedalus" else [f"daedalus.{a.name}" for a in node.names]
         elif isinstance(node, ast.ImportFrom):
             raise AssertionError(f"{path}: relative import; write it from the root")
-        else:
-            continue
-        found += [(name.split(".")[1], id(node) in inside) for name in names if name.startswith("daedalus.")]
+        found += [(name.split(".")[1], inside) for name in names if name.startswith("daedalus.")]
     return found
 
 
@@ -105,9 +116,7 @@ def test_files_stay_readable():
 
 
 def test_every_file_opens_with_a_sentence():
-    silent = [
-        p.name for p in source_files() if p.read_text().strip() and not ast.get_docstring(ast.parse(p.read_text()))
-    ]
+    silent = [p.name for p in source_files() if p.read_text().strip() and not ast.get_docstring(tree_of(p))]
     assert not silent
 
 
@@ -122,23 +131,14 @@ def imported_files(path: Path) -> set[Path]:
 
     The doors to `display`, which are imports inside functions, are left out.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-        for node in ast.walk(function)
-    }
     found = set()
-    for node in ast.walk(tree):
+    for node, inside in import_statements(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
-            continue
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:
-            if not (name.startswith("daedalus.display.") and id(node) in inside):
+            if not (name.startswith("daedalus.display.") and inside):
                 found |= file_of(name)
     return found
 
@@ -170,7 +170,7 @@ def test_no_two_classes_share_a_name():
     for path in source_files():
         if path.relative_to(PACKAGE).parts[0] == "components":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef):
                 places[node.name.lstrip("_")].append(str(path.relative_to(PACKAGE)))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
@@ -214,7 +214,7 @@ def word_of(node: ast.expr) -> str:
 def searches_in(path: Path, prose: set[str], whole: bool) -> list[str]:
     """Where a file looks into prose; `whole`: whether asking for a sentence among notes counts too."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             by_pattern = word_of(node.func.value) == "re" and any(word_of(arg) in prose for arg in node.args)
             wrong = by_pattern or (node.func.attr in SEARCHES and word_of(node.func.value) in prose)
