@@ -1,4 +1,4 @@
-"""The command line: `daedalus demo`, `analyse`, `simulate`, `animate`, `report`, `methods`, `info`."""
+"""The command line: `daedalus demo`, `analyse`, `simulate`, `animate`, `report`, `studio`, `methods`, `info`."""
 
 from __future__ import annotations
 
@@ -192,6 +192,43 @@ def report(
     source.check_complete()
     write(source.model, out, source.until(until), **source.options(), method=method, rtol=rtol)
     typer.echo(f"wrote {out}")
+
+
+@app.command()
+def studio(
+    file: File,
+    port: Annotated[int, typer.Option("--port", help="The port on the loopback; 0 for any that is free.")] = 0,
+    browse: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    seconds: Annotated[float, typer.Option("--time-limit", help="Seconds that one run may take.", min=1.0)] = 120.0,
+    memory: Annotated[float, typer.Option("--memory", help="GiB that the runs may use.", min=1.0)] = 6.0,
+    name: Name = None,
+) -> None:
+    """Edit the values of FILE on a local page, run it, look at it and compare runs; Ctrl-C ends it.
+
+    Needs `pip install "daedalus[studio]"`. The page answers on the loopback alone, to whoever has the address printed.
+    """
+    from functools import partial
+
+    try:
+        from daedalus.display.studio.server import serve
+        from daedalus.display.studio.workshop import Limits
+    except ImportError as error:
+        raise InputError(
+            "The studio is not installed.",
+            f"{error.name} is missing",
+            because="its server is an extra of the package.",
+            remedy='pip install "daedalus[studio]"',
+        ) from error
+    load_source(file, name)  # what cannot be used is told before anything is opened
+
+    def announce(address: str) -> None:
+        typer.echo(f"studio of {file}: {address}\nCtrl-C ends it")
+        if browse:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(partial(load_source, file, name), file, port, Limits(seconds, int(memory * 2**30)), announce)
 
 
 @app.command()

@@ -77,8 +77,9 @@ def page(title: str, data: Mapping[str, Any]) -> str:
 <body><main id="viewer"></main>
 {viewer_scripts()}
 <script type="application/json" id="data">{json_text(data)}</script>
-<script>ready.then(() => {{
-  window.daedalus = new DaedalusViewer(document.getElementById("viewer"),
-    JSON.parse(document.getElementById("data").textContent));
-}});</script></body></html>
+<script>(() => {{
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const viewer = new DaedalusViewer(document.getElementById("viewer"), data, ready);
+  viewer.whole.then(() => {{ window.daedalus = viewer; }});
+}})();</script></body></html>
 """

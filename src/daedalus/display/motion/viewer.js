@@ -21,7 +21,8 @@ function made(tag, attributes = {}, ...children) {
 }
 
 class DaedalusViewer {
-  constructor(root, data) {
+  // Buttons, slider and curves are there at once; the motion follows when `three` is, and `whole` says so.
+  constructor(root, data, three = Promise.resolve()) {
     this.root = root;
     this.data = data;
     this.times = decoded(data.times);
@@ -40,8 +41,14 @@ class DaedalusViewer {
       series: panel.series.map((series) => ({ ...series, values: decoded(series.values) })),
     }));
     this.build();
-    this.stage = this.makeStage();
+    this.stage = null;
     this.curves = new DaedalusCurves(this);
+    this.whole = three.then(() => {
+      this.stage = this.makeStage();
+      this.resized();
+      this.seek(this.now);
+      return this;
+    });
     new ResizeObserver(() => this.resized()).observe(this.root);
     this.resized();
     this.seek(this.begin);
@@ -80,7 +87,7 @@ class DaedalusViewer {
         this.seek(this.now);
       } });
     follow.append(made("option", { value: "", text: "follow nothing" }));
-    const names = new Set(this.runs[0].shapes
+    const names = new Set((this.runs[0] || { shapes: [] }).shapes
       .filter((s) => ["box", "sphere", "point", "cylinder", "mesh"].includes(s.kind)).map((s) => s.name));
     for (const name of names) follow.append(made("option", { value: name, text: `follow ${name}` }));
     follow.value = data.follow || "";
@@ -104,6 +111,8 @@ class DaedalusViewer {
     this.plots = made("div", { class: "dd-plots" });
     this.root.classList.add("dd-viewer");
     if (this.panels.length) this.root.classList.add("dd-with-plots");
+    this.drawn = this.runs.some((run) => run.shapes.length);
+    if (!this.drawn) this.root.classList.add("dd-curves-only");
     this.root.append(made("header", { class: "dd-title", text: data.title }), this.scene, this.bar, this.plots);
     this.root.tabIndex = 0;
     this.root.addEventListener("keydown", (event) => {
@@ -115,6 +124,7 @@ class DaedalusViewer {
   }
 
   makeStage() {
+    if (!this.drawn) return null;
     try {
       return new DaedalusStage(this);
     } catch (error) {
@@ -542,7 +552,8 @@ class DaedalusCurves {
       panel.series.forEach((series, k) => {
         const colour = series.colour || PALETTE[k % PALETTE.length];
         series.paint = colour;
-        legend.append(made("span", {}, made("i", { style: `background:${colour}` }), series.label));
+        const dashed = series.dash && series.dash.length ? `border-top:3px dashed ${colour};height:0` : `background:${colour}`;
+        legend.append(made("span", {}, made("i", { style: dashed }), series.label));
       });
       viewer.plots.append(made("figure", {}, made("figcaption", { text: panel.label }), canvas, legend));
       const move = (e) => {

@@ -131,6 +131,7 @@ def panels_of(
     panels = []
     for key, group in list(groups.items())[: None if curves is not None else MOST_PANELS]:
         series: list[dict[str, Any]] = []
+        alone = len(group) == 1 and np.asarray(samples[0][group[0]]).ndim == 1
         for k, (sample, label) in enumerate(zip(samples, labels)):
             for name in group:
                 if k and name not in sample:
@@ -147,7 +148,7 @@ def panels_of(
                     series.append({
                         "label": text if len(runs) == 1 else f"{text}, {label}",
                         "values": packed(np.where(np.isfinite(flat[:, j]), flat[:, j], np.nan)),
-                        "colour": COLOURS[(len(series) if len(runs) == 1 else j) % len(COLOURS)],
+                        "colour": COLOURS[(len(series) if len(runs) == 1 else k if alone else j) % len(COLOURS)],
                         "dash": [[], [6, 3], [2, 3], [8, 3, 2, 3]][k % 4],
                     })  # fmt: skip
         unit = "" if key.startswith("name:") else f" [{key}]"

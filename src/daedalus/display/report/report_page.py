@@ -168,10 +168,11 @@ def _page(title: str, body: str, film: Animation | None) -> str:
     if film is not None:
         scripts = f"""{viewer_scripts()}
 <script type="application/json" id="data">{json_text(film.data)}</script>
-<script>ready.then(() => {{
-  window.daedalus = new DaedalusViewer(document.getElementById("viewer"),
-    JSON.parse(document.getElementById("data").textContent));
-}});</script>"""
+<script>(() => {{
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const viewer = new DaedalusViewer(document.getElementById("viewer"), data, ready);
+  viewer.whole.then(() => {{ window.daedalus = viewer; }});
+}})();</script>"""
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title><meta name="generator" content="Daedalus">

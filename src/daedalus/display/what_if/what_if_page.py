@@ -183,9 +183,12 @@ def _page(title: str, data: dict[str, Any]) -> str:
 {viewer_scripts()}
 <script>{(HERE.parent / "what_if" / "sliders.js").read_text(encoding="utf-8")}</script>
 <script type="application/json" id="data">{json_text(data)}</script>
-<script>ready.then(() => {{
+<script>(() => {{
   const data = JSON.parse(document.getElementById("data").textContent);
-  window.daedalus = new DaedalusViewer(document.getElementById("viewer"), data);
-  window.whatIf = new DaedalusSliders(document.getElementById("sliders"), window.daedalus, data.what_if);
-}});</script></body></html>
+  const viewer = new DaedalusViewer(document.getElementById("viewer"), data, ready);
+  viewer.whole.then(() => {{
+    window.daedalus = viewer;
+    window.whatIf = new DaedalusSliders(document.getElementById("sliders"), viewer, data.what_if);
+  }});
+}})();</script></body></html>
 """

@@ -1,0 +1,163 @@
+"""`daedalus studio FILE`: the page, the doors behind it, and the server on the loopback."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from daedalus.display.studio.guard import Guard
+from daedalus.display.studio.job import LONGEST_TEXT, error_parts, read_comparison, read_values
+from daedalus.display.studio.python_text import python_text
+from daedalus.display.studio.studio_page import studio_page
+from daedalus.display.studio.workshop import Limits, Workshop
+from daedalus.errors import DaedalusError, InputError
+
+REFUSED = 422
+
+
+class Doors:
+    """What the page can ask for; each answer is JSON, and what cannot be done is an error in four parts."""
+
+    def __init__(self, workshop: Workshop, address: str) -> None:
+        self._workshop, self._address = workshop, address
+
+    def routes(self) -> list[Route]:
+        """The doors, below the token."""
+        root = "/{token}"
+        return [
+            Route(f"{root}/", self.page),
+            Route(f"{root}/model", told(self.model)),
+            Route(f"{root}/jobs", told(self.jobs)),
+            Route(f"{root}/run", told(self.run), methods=["POST"]),
+            Route(f"{root}/compare", told(self.compare), methods=["POST"]),
+            Route(f"{root}/jobs/{{number:int}}", told(self.job)),
+            Route(f"{root}/jobs/{{number:int}}", told(self.forget), methods=["DELETE"]),
+            Route(f"{root}/jobs/{{number:int}}", told(self.change), methods=["PATCH"]),
+            Route(f"{root}/jobs/{{number:int}}/stop", told(self.stop), methods=["POST"]),
+            Route(f"{root}/jobs/{{number:int}}/data", told(self.data)),
+            Route(f"{root}/jobs/{{number:int}}/python", told(self.python)),
+        ]
+
+    async def page(self, request: Request) -> Response:
+        """The page itself."""
+        return HTMLResponse(studio_page())
+
+    async def model(self, request: Request) -> Response:
+        """The form of the model; empty while it is being loaded."""
+        return JSONResponse(
+            {"form": self._workshop.form, "unusable": self._workshop.unusable, "address": self._address}
+        )
+
+    async def jobs(self, request: Request) -> Response:
+        """All runs that are remembered."""
+        return JSONResponse([job.told_to_page() for job in self._workshop.jobs()])
+
+    async def run(self, request: Request) -> Response:
+        """Begin a run."""
+        values = read_values(await _body(request))
+        return JSONResponse((await run_in_threadpool(self._workshop.run, values)).told_to_page())
+
+    async def compare(self, request: Request) -> Response:
+        """Begin a comparison."""
+        runs = read_comparison(await _body(request))
+        return JSONResponse((await run_in_threadpool(self._workshop.compare, runs)).told_to_page())
+
+    async def job(self, request: Request) -> Response:
+        """How far a job is."""
+        return JSONResponse(self._workshop.job(request.path_params["number"]).told_to_page())
+
+    async def stop(self, request: Request) -> Response:
+        """End a job."""
+        self._workshop.stop(request.path_params["number"])
+        return JSONResponse({})
+
+    async def forget(self, request: Request) -> Response:
+        """Drop a job."""
+        self._workshop.forget(request.path_params["number"])
+        return JSONResponse({})
+
+    async def change(self, request: Request) -> Response:
+        """Name a run, or keep it."""
+        asked = await _body(request)
+        label, kept = (asked.get("label"), asked.get("kept")) if isinstance(asked, dict) else (None, None)
+        if not isinstance(label, str | None) or not isinstance(kept, bool | None) or len(label or "") > LONGEST_TEXT:
+            raise InputError("A run has a label (text) and is kept (true) or not (false).")
+        return JSONResponse(self._workshop.change(request.path_params["number"], label, kept).told_to_page())
+
+    async def data(self, request: Request) -> Response:
+        """What the viewer shows of a job."""
+        job = self._workshop.job(request.path_params["number"])
+        if not job.data:
+            raise InputError(f"There is nothing to show of number {job.number}.", f"it is {job.state}")
+        return Response(job.data, media_type="application/json")
+
+    async def python(self, request: Request) -> Response:
+        """A run as Python."""
+        job = self._workshop.job(request.path_params["number"])
+        if job.values is None:
+            raise InputError(f"Number {job.number} is a comparison.", remedy="the number of a run")
+        return PlainTextResponse(python_text(self._address, job.values))
+
+
+def told(door: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """A door whose errors are answers."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await door(request)
+        except ClientDisconnect:
+            return PlainTextResponse("The request was too long, or broken off.", 413)
+        except (DaedalusError, ValueError) as error:
+            return JSONResponse({"error": error_parts(error)}, REFUSED)
+
+    return answer
+
+
+async def _body(request: Request) -> Any:
+    """The JSON of a request, refused in words where it is none."""
+    try:
+        return json.loads(await request.body())
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError("The request is no JSON.", str(error)[:120]) from None
+
+
+def studio_app(workshop: Workshop, address: str, token: str, port: int) -> Guard:
+    """The whole of it, behind its guard."""
+    return Guard(Starlette(routes=Doors(workshop, address).routes()), token, port)
+
+
+def serve(load: Callable[[], Any], address: str, port: int, limits: Limits, announce: Callable[[str], None]) -> None:
+    """Serve the studio on the loopback until Ctrl-C; `announce` gets its address once it can be opened.
+
+    port: 0 for any that is free.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as error:
+        listener.close()
+        raise InputError(f"Port {port} cannot be used.", str(error), remedy="--port 0, for any that is free") from error
+    listener.listen(64)
+    token, own = secrets.token_urlsafe(24), listener.getsockname()[1]
+    workshop = Workshop(load, limits)
+    settings = uvicorn.Config(
+        studio_app(workshop, address, token, own), log_level="warning", access_log=False, lifespan="off",
+        limit_concurrency=64, timeout_keep_alive=5, timeout_graceful_shutdown=1, server_header=False, ws="none",
+    )  # fmt: skip
+    try:
+        announce(f"http://127.0.0.1:{own}/{token}/")
+        uvicorn.Server(settings).run(sockets=[listener])
+    finally:
+        workshop.close()
+        listener.close()

@@ -1,0 +1,379 @@
+"""The studio from outside: a real process, its doors, its guard, and its page in a real browser."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+import daedalus as dd
+from daedalus import command_line
+
+MODEL = """
+import time
+import daedalus as dd
+import numpy as np
+
+model = dd.Model("pendulum")
+angle = model.state("angle", start=2.0, rate=0.0, unit="rad")
+length = model.parameter("length", 0.5, unit="m")
+torque = model.input("torque")
+model.equation(length**2 * model.der(model.der(angle)), torque - 9.81 * length * np.sin(angle))
+model.output("height", -length * np.cos(angle))
+inputs = {"torque": 0.0}
+span = (0.0, 5.0)
+"""
+ENDLESS = """
+import daedalus as dd
+
+model = dd.Model("endless")
+x = model.state("x", start=1.0)
+u = model.discrete("u", start=0.0)
+k = model.parameter("k", 1.0)
+model.equation(model.der(x), -k * x + u)
+
+def stuck(t, values, memory):
+    while t > 0:
+        pass
+    return (0.0,), memory
+
+model.every(0.5, call=stuck, reads=["x"], writes=["u"], memory=None)
+"""
+
+
+class Studio:
+    """A studio in a process of its own, and requests as its page makes them."""
+
+    def __init__(self, folder, text, *options):
+        (folder / "model.py").write_text(text)
+        command = [sys.executable, "-m", "daedalus.command_line", "studio", "model.py", "--no-browse", *options]
+        self.process = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ
+        )
+        told = self.process.stdout.readline()
+        assert "http://" in told, told + self.process.stdout.read()
+        self.address = re.search(r"http://\S+", told)[0]
+        self.parts = urlsplit(self.address)
+
+    def close(self):
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def ask(self, path, method="GET", body=None, **headers):
+        """(status, body) of a request; headers of the studio's own page unless given."""
+        own = {"Origin": f"http://{self.parts.netloc}", "Host": self.parts.netloc}
+        own |= {name.replace("_", "-"): value for name, value in headers.items()}
+        connection = HTTPConnection(self.parts.hostname, self.parts.port, timeout=60)
+        where = path if path.startswith("/") else self.parts.path + path
+        data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
+        connection.request(method, where, data, {n: v for n, v in own.items() if v is not None})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, json.loads(text) if "json" in answer.headers.get("content-type", "") else text
+
+    def ended(self, number, patience=60):
+        """A job once it has ended."""
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            job = self.ask(f"jobs/{number}")[1]
+            if job["state"] not in ("waiting", "running"):
+                return job
+            time.sleep(0.05)
+        raise TimeoutError(f"never ended: {job}")
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory):
+    one = Studio(tmp_path_factory.mktemp("studio"), MODEL)
+    yield one
+    one.close()
+
+
+def test_a_run_from_values_to_data(studio):
+    code, job = studio.ask("run", "POST", {"parameters": {"length": "0.8"}, "end": "2"})
+    assert code == 200
+    done = studio.ended(job["number"])
+    assert (done["state"], done["told"]["success"], done["share"]) == ("done", True, 1.0)
+    assert "reached t = 2" in done["told"]["stop_reason"]
+    assert "index 0" in done["verdict"] or "ODE" in done["verdict"]
+    code, data = studio.ask(f"jobs/{job['number']}/data")
+    assert code == 200
+    assert {panel["label"] for panel in data["panels"]} >= {"angle [rad]"}
+
+
+def test_the_python_of_a_run_makes_it_again(studio, tmp_path, monkeypatch):
+    told = {
+        "parameters": {"length": "0.7"},
+        "start": {"angle": "1.5"},
+        "inputs": {"torque": "0: 0.5, 1: 0"},
+        "end": "2",
+    }
+    number = studio.ask("run", "POST", {**told, "begin": "0"})[1]["number"]
+    assert studio.ended(number)["state"] == "done"
+    code, text = studio.ask(f"jobs/{number}/python")
+    assert code == 200
+    (tmp_path / "model.py").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(text.replace("tr.plot()", ""), names)
+    data = studio.ask(f"jobs/{number}/data")[1]
+    panel = next(panel for panel in data["panels"] if panel["label"].startswith("angle"))
+    import base64
+
+    drawn = np.frombuffer(base64.b64decode(panel["series"][0]["values"]), "<f4")
+    assert drawn[-1] == pytest.approx(float(names["tr"]["angle"][-1]), rel=1e-5)
+    assert names["tr"].at(0.5)["torque"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ({"parameters": {"lenght": "1"}}, "The model has no parameter 'lenght'."),
+        ({"parameters": {"length": "long"}}, "length = long cannot be read."),
+        ({"start": {"angle": "nan"}}, "angle = nan cannot be read."),
+        ({"end": "0"}, "The run has no length."),
+        ({"method": "magic"}, "There is no method 'magic'."),
+        ({"rtol": "-1"}, "rtol must be"),
+    ],
+)
+def test_wrong_values_are_told(studio, body, what):
+    job = studio.ended(studio.ask("run", "POST", body)[1]["number"])
+    assert job["state"] == "failed"
+    assert job["error"]["what"].startswith(what.rstrip("."))
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "body", "what"),
+    [
+        ("run", "POST", "{", "The request is no JSON."),
+        ("run", "POST", [1], "A run is asked for by an object of values."),
+        ("run", "POST", {"speed": "1"}, "A run has no 'speed'."),
+        ("run", "POST", {"parameters": {"length": 3}}, "The value of length is no short text."),
+        ("compare", "POST", {"runs": []}, "A comparison takes 1 to 6 numbers of runs."),
+        ("compare", "POST", {"runs": [9999]}, "There is no run 9999."),
+        ("jobs/9999", "GET", None, "There is no run 9999."),
+    ],
+)
+def test_wrong_requests_are_told(studio, path, method, body, what):
+    code, answer = studio.ask(path, method, body)
+    assert (code, answer["error"]["what"]) == (422, what)
+
+
+def test_strangers_are_refused(studio):
+    for headers, code, text in (
+        ({"Host": "evil.example"}, 421, "does not answer to the host 'evil.example'"),
+        ({"Host": f"evil.example:{studio.parts.port}"}, 421, "does not answer"),
+        ({"Origin": "http://evil.example"}, 403, "Requests from 'http://evil.example' are refused"),
+        ({"Origin": "null"}, 403, "refused"),
+        ({"Origin": None}, 403, "must tell its origin"),
+        ({"Sec_Fetch_Site": "cross-site"}, 403, "other sites"),
+    ):
+        found, answer = studio.ask("run", "POST", {}, **headers)
+        assert (found, text in answer) == (code, True), answer
+    assert studio.ask("/", Origin=None)[0] == 403
+    assert studio.ask("/wrong-token/model", Origin=None)[0] == 403
+    assert studio.ask("run", "POST", "x" * 300_000)[0] == 413
+    assert studio.process.poll() is None
+
+
+def test_the_page_is_whole_and_held_to_its_own_address(studio):
+    connection = HTTPConnection(studio.parts.hostname, studio.parts.port, timeout=30)
+    connection.request("GET", studio.parts.path)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["cache-control"] == "no-store"
+    assert "http://" not in re.sub(r'<script type="text/plain".*?</script>', "", text, flags=re.S)
+    connection.close()
+
+
+def test_ten_quick_clicks(studio):
+    numbers = [studio.ask("run", "POST", {"end": str(1 + k)})[1]["number"] for k in range(10)]
+    assert studio.ended(numbers[-1])["state"] == "done"
+    assert all(studio.ended(n)["state"] in ("done", "stopped") for n in numbers)
+
+
+def test_runs_are_named_kept_compared_and_forgotten(studio):
+    first, second = (
+        studio.ended(studio.ask("run", "POST", {"parameters": {"length": text}})[1]["number"])["number"]
+        for text in ("0.4", "0.9")
+    )
+    assert studio.ask(f"jobs/{first}", "PATCH", {"label": "short", "kept": True})[1]["kept"]
+    both = studio.ended(studio.ask("compare", "POST", {"runs": [first, second]})[1]["number"])
+    data = studio.ask(f"jobs/{both['number']}/data")[1]
+    assert [run["label"] for run in data["runs"]] == ["short", f"run {second}"]
+    assert studio.ask(f"jobs/{second}", "DELETE")[0] == 200
+    assert studio.ask(f"jobs/{second}")[0] == 422
+    for _ in range(30):
+        studio.ask("run", "POST", {"end": "0.1"})
+    assert studio.ask(f"jobs/{first}")[0] == 200
+    assert len(studio.ask("jobs")[1]) <= 30
+
+
+def test_a_long_run_is_stopped_and_shows_what_it_has(studio):
+    number = studio.ask("run", "POST", {"end": "1e7"})[1]["number"]
+    end = time.monotonic() + 30
+    while studio.ask(f"jobs/{number}")[1]["state"] != "running" and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert studio.ask(f"jobs/{number}/stop", "POST", {})[0] == 200
+    job = studio.ended(number)
+    assert job["state"] == "stopped"
+    assert job["error"]["what"] == "The run was ended: stopped."
+    assert "interrupted by the user at t = " in job["told"]["stop_reason"]
+    assert studio.ask(f"jobs/{number}/data")[0] == 200
+    assert studio.ended(studio.ask("run", "POST", {"end": "1"})[1]["number"])["state"] == "done"
+
+
+def test_an_endless_model_is_survived(tmp_path):
+    one = Studio(tmp_path, ENDLESS, "--time-limit", "1")
+    try:
+        job = one.ended(one.ask("run", "POST", {})[1]["number"])
+        assert job["state"] == "stopped"
+        assert "longer than 1 s" in job["error"]["what"]
+        # A new worker is there.
+        assert one.ended(one.ask("run", "POST", {"end": "0.4"})[1]["number"])["state"] == "done"
+    finally:
+        one.close()
+
+
+def test_a_file_without_a_model_is_told_before_anything_opens(tmp_path):
+    (tmp_path / "model.py").write_text("x = 1")
+    with pytest.raises(dd.InputError, match="defines no model"):
+        command_line.studio(str(tmp_path / "model.py"), browse=False)
+
+
+def test_without_its_server_the_studio_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "daedalus.display.studio.server", None)
+    with pytest.raises(dd.InputError) as caught:
+        command_line.studio("catalogue:pendulum_3d", browse=False)
+    assert (caught.value.what, caught.value.remedy) == (
+        "The studio is not installed.",
+        'pip install "daedalus[studio]"',
+    )
+
+
+# -- in a browser ------------------------------------------------------------------------------------------------------
+
+
+def field(name):
+    return f"document.querySelector('[data-name=\"{name}\"]')"
+
+
+def typed(name, text):
+    return f"(f => {{ f.value = '{text}'; f.dispatchEvent(new Event('input')); }})({field(name)})"
+
+
+@pytest.fixture
+def page(studio, browser):
+    for job in studio.ask("jobs")[1]:
+        studio.ask(f"jobs/{job['number']}", "DELETE")
+    browser.open(studio.address)
+    browser.wait("window.studio && !studio.go.disabled")
+    return browser
+
+
+def test_the_page_runs_a_model_end_to_end(page, studio):
+    assert page.ask(f"{field('parameters.length')}.value") == "0.5"
+    page.ask(typed("parameters.length", "0.8"))
+    page.ask("studio.go.click()")
+    page.wait("studio.viewer && studio.shown !== null && studio.viewer.panels.length")
+    assert "reached t = 5" in page.ask("studio.status.textContent")
+    # The cursor of the curves is where the viewer is; values are those of the run.
+    page.ask("daedalus.seek(5)")
+    values = "[...daedalus.panels.find(p => p.label.startsWith('angle')).series[0].values]"
+    names = {}
+    exec(MODEL, names)
+    tr = dd.simulate(names["model"], 5.0, inputs=names["inputs"], parameters={"length": 0.8})
+    drawn = page.ask(values)
+    np.testing.assert_allclose(drawn[-1], tr["angle"][-1], rtol=1e-5)
+    assert page.ask("studio.verdict.textContent").count("ODE")
+    # A second run is put over the first.
+    page.ask(typed("parameters.length", "0.3"))
+    page.ask("studio.go.click()")
+    page.wait("studio.jobs.size === 2 && studio.active === null && studio.compared.size === 1")
+    page.ask("[...document.querySelectorAll('.run input[type=checkbox]')].find(b => !b.checked).click()")
+    page.wait("studio.viewer.runs.length === 2")
+    page.ask("[...document.querySelectorAll('.run button')].find(b => b.textContent === 'Python').click()")
+    page.wait("studio.python")
+    assert '"length": 0.3' in page.ask("studio.python")
+    assert page.errors() == []
+
+
+def test_wrong_input_shows_its_message_and_goes_away(page):
+    page.ask(typed("parameters.length", "short"))
+    page.ask("studio.go.click()")
+    page.wait("!studio.error.hidden")
+    told = page.ask("studio.error.textContent")
+    assert "length = short cannot be read." in told
+    assert "Try: 0" in told
+    page.ask("studio.reset.click()")
+    page.ask("studio.go.click()")
+    page.wait("studio.error.hidden && studio.shown !== null")
+
+
+def test_stop_and_ten_quick_clicks_in_the_page(page):
+    page.ask(typed("span.to", "1e7"))
+    page.ask("studio.go.click()")
+    page.wait("!studio.halt.disabled && studio.status.textContent.includes('running')")
+    page.ask("studio.halt.click()")
+    page.wait("studio.halt.disabled && !studio.error.hidden")
+    assert "The run was ended" in page.ask("studio.error.textContent")
+    page.ask(typed("span.to", "2"))
+    page.ask("for (let k = 0; k < 10; k++) studio.go.click()")
+    page.wait("studio.active === null && studio.status.textContent.includes('reached t = 2')")
+    assert page.ask("studio.jobs.size") == 2
+    assert page.errors() == []
+
+
+def test_a_closed_tab_harms_nothing(page, studio):
+    page.ask(typed("span.to", "1e7"))
+    page.ask("studio.go.click()")
+    page.wait("studio.active !== null")
+    page.open("about:blank")
+    number = max(job["number"] for job in studio.ask("jobs")[1])
+    studio.ask(f"jobs/{number}/stop", "POST", {})
+    assert studio.ended(number)["state"] == "stopped"
+    assert studio.ended(studio.ask("run", "POST", {"end": "1"})[1]["number"])["state"] == "done"
+
+
+def test_a_page_from_elsewhere_gets_nothing(browser, studio, tmp_path):
+    (tmp_path / "evil.html").write_text("<title>elsewhere</title>")
+    browser.open(tmp_path / "evil.html")
+    before = len(studio.ask("jobs")[1])
+    for mode in ("cors", "no-cors"):
+        call = f"fetch('{studio.address}run', {{method: 'POST', mode: '{mode}', body: '{{}}'}})"
+        told = browser.ask(f"{call}.then(a => a.type + ' ' + a.status, () => 'refused')")
+        assert told in ("refused", "opaque 0")
+    assert len(studio.ask("jobs")[1]) == before
+
+
+def test_a_known_system_moves_in_the_page(browser, tmp_path):
+    one = Studio(
+        tmp_path, "from daedalus import catalogue\nk = catalogue.load('four_bar')\nmodel, span = k.model, (0, 1)"
+    )
+    try:
+        browser.open(one.address)
+        browser.wait("window.studio && !studio.go.disabled")
+        browser.ask("studio.go.click()")
+        browser.wait("studio.viewer && studio.viewer.stage")
+        browser.ask("daedalus.play()")
+        browser.wait("daedalus.now > 0")
+        assert browser.errors() == []
+    finally:
+        one.close()
