@@ -59,6 +59,21 @@ def test_starts_sensitivities_and_sweeps(robot):
     well_formed(en._repr_html_())
 
 
+def test_a_plan_has_a_card():
+    m = dd.Model("cart")
+    x, v, u = m.state("x", start=0.0, unit="m"), m.state("v", start=0.0), m.input("u")
+    m.equation([m.der(x), m.der(v)], [v, u])
+    ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+    ocp.start()
+    ocp.finish({"x": 1.0, "v": 0.0})
+    ocp.minimise(running=u**2)
+    text = ocp.solve()._repr_html_()
+    well_formed(text)
+    assert "cart: plan" in text
+    assert "cost 12" in text
+    assert text.count("<svg") == 3
+
+
 def test_names_complete_in_square_brackets(robot):
     tr = dd.simulate(robot.model, 0.1, inputs=robot.inputs)
     assert {"position", "position_dot", "arm", "energy"} <= set(tr._ipython_key_completions_())

@@ -68,3 +68,15 @@ def test_sliders_move_curves_and_motion_to_where_a_run_is(run, page, browser):
 def test_wrong_calls_are_refused(run, arguments, text):
     with pytest.raises(dd.InputError, match=text):
         run.what_if(*arguments)
+
+
+def test_a_model_without_geometry_has_its_curves(browser, tmp_path):
+    m = dd.Model("decay")
+    x, k = m.state("x", start=1.0), m.parameter("k", 2.0)
+    m.equation(m.der(x), -k * x)
+    dd.simulate(m, 2.0).what_if(["k"], tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    browser.wait("window.whatIf")
+    assert browser.ask("daedalus.stage") is None
+    assert browser.ask("getComputedStyle(document.querySelector('.dd-scene')).display") == "none"
+    assert browser.errors() == []

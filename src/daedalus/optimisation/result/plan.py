@@ -236,6 +236,11 @@ class Plan:
 
         return plot_plan(self, names, ax)
 
+    def _repr_html_(self) -> str:
+        from daedalus.display.cards.plan_card import plan_card
+
+        return plan_card(self)
+
     def save(self, path: str | Path) -> None:
         """Write the plan to a NetCDF file as plain data; `dd.load` reads it back."""
         save_plan(self, Path(path))
