@@ -91,9 +91,9 @@ def read_values(told: object) -> RunValues:
         raise InputError(
             f"A run has no {str(unknown[0])[:60]!r}.", f"it has {', '.join(GROUPS)}, begin, end, method, rtol"
         )
-    groups = {group: _texts(group, told.get(group, {})) for group in GROUPS}
-    single = {name: _text(name, told[name]) for name in ("begin", "end", "method", "rtol") if name in told}
-    return RunValues(**groups, **single)
+    values: dict[str, Any] = {group: _texts(group, told.get(group, {})) for group in GROUPS}
+    values |= {name: _text(name, told[name]) for name in ("begin", "end", "method", "rtol") if name in told}
+    return RunValues(**values)
 
 
 def _texts(group: str, told: object) -> dict[str, str]:
