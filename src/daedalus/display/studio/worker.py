@@ -32,7 +32,7 @@ MOMENTS = 601
 
 def work(load: Callable[[], Any], connection: Any, memory: int) -> None:
     """Serve the studio over a connection until it closes; `load` gives the model's source."""
-    worker = Worker(connection)
+    worker = StudioWorker(connection)
     signals.signal(signals.SIGINT, worker.interrupted)
     limit_memory(memory)
     with suppress(EOFError, OSError):
@@ -51,7 +51,7 @@ def limit_memory(most: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-class Worker:
+class StudioWorker:
     """One model, its runs, and whoever asks for them."""
 
     def __init__(self, connection: Any) -> None:
