@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
@@ -126,8 +125,8 @@ def told(door: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], 
 async def _body(request: Request) -> Any:
     """The JSON of a request, refused in words where it is none."""
     try:
-        return json.loads(await request.body())
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return await request.json()
+    except (ValueError, RecursionError) as error:
         raise InputError("The request is no JSON.", str(error)[:120]) from None
 
 
