@@ -167,15 +167,17 @@ class PreparedRun:
             settings = self._road.settings
             inputs, tables = settings.core_inputs(inputs, tables, parameters, self._span)
             parameters = settings.core_parameters(parameters)
-        agenda = self._agenda(p) if self._has_events else None
+        agenda = self._agenda(row, u, p) if self._has_events else None
         core = None if agenda is None else agenda.core
         run = self._plan.run(*self._span, row, inputs, parameters, self._saves, tables, None, None, core)
         return run, row, None if agenda is None else agenda.codes
 
-    def _agenda(self, p: Numbers) -> Agenda | None:
+    def _agenda(self, row: np.ndarray, u: Numbers, p: Numbers) -> Agenda | None:
         """What is known to happen when, with the memory of code anew."""
         settings, own = self._road.settings, self._p if p is None else np.array(p, dtype=float)
-        return agenda_of(settings.plant, settings.core_plant, own, self._span, self._first.fired)
+        drive = self._road.drive if u is None else self._road.drive._replace(constants=np.asarray(u, dtype=float))
+        inputs = drive.at_time(self._span[0])
+        return agenda_of(settings.plant, settings.core_plant, own, self._span, self._first.fired, row, inputs)
 
     def _row(self, x0: Numbers, u: Numbers, p: Numbers) -> np.ndarray:
         """The row that a call begins with: made consistent or refused as `dd.simulate` does."""

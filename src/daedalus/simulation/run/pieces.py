@@ -40,7 +40,7 @@ from daedalus.simulation.run.small_states import small_states
 from daedalus.simulation.run.stop_reason import refused_contacts, refused_reset, sliding, stop_of
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.start.vanishing_divisor import passages
-from daedalus.simulation.switching.agenda import agenda_of, order_of, still_there
+from daedalus.simulation.switching.agenda import agenda_of, order_of
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
 
 # So many pieces in a row without a step lead nowhere.
@@ -149,9 +149,7 @@ def run_piece(
         u, tables = settings.core_inputs(u, tables, p, (begin, t1))
     agenda = None
     if settings.plant.system.events:
-        if fired:
-            fired = still_there(settings.plant, begin, row, drive.at_time(begin), p, fired)
-        agenda = agenda_of(settings.plant, settings.core_plant, p, (begin, t1), fired)
+        agenda = agenda_of(settings.plant, settings.core_plant, p, (begin, t1), fired, row, drive.at_time(begin))
     known, codes = (None, None) if agenda is None else agenda
     run = plan.run(begin, t1, row, u, core_p, save_at, tables, progress, cancel, known)
     return read_piece(piece, run, t1, save_at is not None, codes)

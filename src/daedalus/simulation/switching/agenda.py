@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -10,7 +10,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError, ModelError
-from daedalus.model.system.once import once
+from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Code, Event
 from daedalus.simulation.plant.plant import Plant
@@ -20,7 +20,7 @@ from daedalus.simulation.switching.guard_times import passages, rounding_of, tim
 MOST_TICKS = 20_000_000
 # A guard that is this share of what it is so much of the span later, is not zero but jumps.
 BESIDE, JUMPED = 1e-7, 1e-2
-# A guard this near to zero is where its event left it.
+# A guard that the states, moved by this share of their size, can bring to zero is where its event left it.
 AT_ZERO = 1e-6
 
 
@@ -64,15 +64,18 @@ class Agenda(NamedTuple):
 
 
 def agenda_of(
-    plant: Plant, core_plant: Plant, p: np.ndarray, span: tuple[float, float], fired: Collection[str] | None
-) -> Agenda | None:
-    """The agenda of a run over a span; None where nothing is known of it beforehand.
+    plant: Plant, core_plant: Plant, p: np.ndarray, span: tuple[float, float], fired: frozenset[str] | None,
+    row: np.ndarray, u: np.ndarray,
+) -> Agenda | None:  # fmt: skip
+    """The agenda of a run over a span from a row under inputs; None where nothing is known of it beforehand.
 
     fired: events and clocks that happened at the beginning already; None where it goes on in the midst of a run.
     """
     system = plant.system
     if not system.events:
         return None
+    if fired:
+        fired = still_there(plant, span[0], row, u, p, fired)
     order = order_of(system)
     names = [system.events[k].name for k in order.all]
     done = set(names) if fired is None else set(fired)
@@ -107,13 +110,30 @@ def agenda_of(
 def still_there(
     plant: Plant, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, fired: frozenset[str]
 ) -> frozenset[str]:
-    """Of what fired at a moment the clocks, and the events whose guards are still at zero there."""
+    """Of what fired at a moment the clocks, and the events whose guards are still at zero there.
+
+    Zero is what a guard can reach by a small share of the sizes of what it reads: a guard in other units is no nearer.
+    """
     order = order_of(plant.system)
     if not fired or not order.events or plant.guards.function.n_in() != 4:
         return fired
-    values = np.ravel(plant.guards.core.evaluate_many(np.array([[t]]), row[None, :], u[None, :], p)[0])
-    moved = {plant.system.events[k].name for k, value in zip(order.events, values) if abs(value) > AT_ZERO}
+    found = once(plant.system, _guards_and_sizes, plant.is_implicit, By(plant))(t, row, u, p)
+    values, sizes = (part.full().ravel() for part in found)
+    moved = {plant.system.events[k].name for k, v, s in zip(order.events, values, sizes) if abs(v) > AT_ZERO * s}
     return fired - moved
+
+
+def _guards_and_sizes(system: System, implicit: bool, plant: By[Plant]) -> ca.Function:
+    """The guards, and Σ |∂g/∂y| max(|y|, nominal) + |∂g/∂t| max(|t|, 1) of each, as a function of (t, y, u, p)."""
+    guards, nominal = plant.value.guards.function, np.ones(plant.value.row_width)
+    for letter in ("x", "z"):
+        if letter in plant.value.row_parts:
+            nominal[plant.value.row_parts[letter]] = system.nominal[letter]
+    t, y, u, p = arguments = [ca.SX.sym(guards.name_in(k), guards.size1_in(k)) for k in range(4)]
+    values = guards.call(arguments)[0]
+    sizes = ca.mtimes(ca.fabs(ca.jacobian(values, y)), ca.fmax(ca.fabs(y), ca.DM(nominal)))
+    sizes += ca.fabs(ca.jacobian(values, t)) * ca.fmax(ca.fabs(t), 1)
+    return ca.Function("guards_and_sizes", arguments, [ca.densify(values), ca.densify(sizes)])
 
 
 def ticks_of(event: Event, span: tuple[float, float], done: bool) -> np.ndarray:
