@@ -154,3 +154,83 @@ def test_a_system_without_explicit_right_side_is_refused():
         dd.lipschitz(catalogue.load("nilpotent_3").model, box={"x": (0, 1)})
     assert "This model has no explicit right-hand side" in str(caught.value)
     assert "Try: dd.analyse(m)" in str(caught.value)
+
+
+# -- all x -------------------------------------------------------------------------------------------------------
+
+
+EVERYWHERE = {"x": (-np.inf, np.inf)}
+
+
+@pytest.mark.parametrize(
+    ("right", "constant"),
+    [
+        (lambda x: -3 * x, 3.0),
+        (lambda x: ca.sin(2 * x) + x, 3.0),
+        (lambda x: ca.tanh(x), 1.0),
+        (lambda x: ca.atan(x) - 0.5 * x, 0.5),
+        (lambda x: ca.fmax(x, 0), 1.0),
+    ],
+)
+def test_for_all_x_a_solution_exists_for_all_t(right, constant):
+    """The theorem of document 002: with one constant for all x the solution exists and is unique for all t."""
+    found = dd.lipschitz(scalar(right), EVERYWHERE)
+    assert found.holds is True
+    assert found.everywhere
+    assert constant <= found.upper * (1 + 1e-12)
+    assert found.upper <= 1.6 * constant
+    assert found.time == np.inf
+    assert "for all t" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("right", "box"),
+    [
+        (lambda x: x**2, EVERYWHERE),
+        (lambda x: ca.exp(x), {"x": (0.0, np.inf)}),
+        (lambda x: x**3, {"x": (-np.inf, 1.0)}),
+        (lambda x: x * ca.log(1 + x), {"x": (0.0, np.inf)}),
+        (lambda x: -ca.sqrt(x), {"x": (0.0, 1.0)}),
+        (lambda x: 1 / x, {"x": (0.0, 1.0)}),
+    ],
+)
+def test_a_witness_says_that_there_is_no_constant(right, box):
+    found = dd.lipschitz(scalar(right), box)
+    assert found.holds is False
+    assert found.upper == np.inf
+    slopes = [size for _, size in found.witness]
+    assert len(slopes) == 8
+    assert np.all(np.diff(slopes) > 0)
+    slope = ca.Function("slope", [x := ca.SX.sym("x")], [ca.jacobian(right(x), x)])
+    for at, size in found.witness:
+        assert box["x"][0] <= at["x"] <= box["x"][1]
+        assert abs(float(slope(at["x"]))) == pytest.approx(size)
+    assert "There is none: the slope is " in str(found)
+
+
+def test_what_interval_arithmetic_does_not_decide_is_left_open():
+    found = dd.lipschitz(scalar(lambda x: x / (1 + x**2)), EVERYWHERE)
+    assert found.holds in (True, None)
+    assert found.lower == pytest.approx(1.0, rel=0.1)
+
+
+def test_a_cube_root_has_a_constant_away_from_zero_only():
+    """Example (4) of document 004, x'³ + x = 0: x' = -x^(1/3), whose slope is infinite at zero."""
+    m = catalogue.load("small_dae", example="savin_4").model
+    away = dd.lipschitz(m, {"x": (0.1, 1.0)})
+    assert away.holds is True
+    assert away.upper == pytest.approx(0.1 ** (-2 / 3) / 3, rel=0.03)
+    for box in ({"x": (-1.0, 1.0)}, EVERYWHERE, {"x": (0.0, 2.0)}):
+        found = dd.lipschitz(m, box)
+        assert found.holds is False
+        assert abs(found.witness[-1][0]["x"]) < 1e-3
+
+
+def test_only_some_sides_may_be_open():
+    m = dd.Model("two")
+    x, y, u = m.state("x"), m.state("y"), m.input("u")
+    m.equation(m.der(x), y * u)
+    m.equation(m.der(y), -ca.sin(x) - y)
+    box = {"x": (-np.inf, np.inf), "y": (-np.inf, np.inf), "u": (-2.0, 2.0)}
+    assert dd.lipschitz(m, box).holds is True
+    assert dd.lipschitz(m, {**box, "u": (-np.inf, np.inf)}).holds is False

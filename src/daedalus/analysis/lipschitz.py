@@ -2,18 +2,25 @@
 
 L = max ‖∂f/∂x‖ over the box in the Euclidean norm. Below it lies every sampled norm; above it a rigorous bound by
 interval arithmetic, with the box cut where that bound is largest. A finite L on a convex box is what the theorem of
-Picard and Lindelöf needs: through every point inside there is one solution and only one, until it leaves the box.
+Picard and Lindelöf needs: through every point inside there is one solution and only one, until it leaves the box. Where
+L holds for all x no solution can leave, and it exists for all t.
+
+Ends of the box may be infinite. Where there is no bound, points along which the slope grows without end are looked for:
+towards infinity, and towards places where interval arithmetic finds none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.growing_slopes import growing_slopes, within_reach
 from daedalus.analysis.interval_arithmetic import range_over
+from daedalus.analysis.odd_root import odd_root
 from daedalus.analysis.structure.symbolic_solve import solved_for
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import elements, symbol_key
@@ -33,7 +40,8 @@ class LipschitzBounds:
 
     lower: the largest norm of ∂f/∂x that was found, at the values `where`. upper: a rigorous bound, infinite where none
     was found. time: from the middle of the box a solution exists at least this long (0 where f is not bounded).
-    steep: (derivative, state) pairs whose slope has no bound. jumps: whether f may jump inside the box.
+    steep: (derivative, state) pairs whose slope has no bound. jumps: whether f may jump inside the box. witness: where
+    there is no constant, points with norms of ∂f/∂x that grow without end. everywhere: whether the box holds all x.
     """
 
     lower: float
@@ -42,8 +50,25 @@ class LipschitzBounds:
     time: float
     steep: list[tuple[str, str]]
     jumps: bool
+    witness: tuple[tuple[dict[str, float], float], ...] = ()
+    everywhere: bool = False
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether there is a constant: True with `upper`, False with `witness` or a jump, None where that is open."""
+        if np.isfinite(self.upper):
+            return True
+        return False if self.witness or self.jumps else None
 
     def __str__(self) -> str:
+        if np.isfinite(self.upper) and self.everywhere:
+            return "\n".join(
+                [
+                    f"Lipschitz constant for all x: {self.lower:.6g} <= L <= {self.upper:.6g} (Euclidean norm)",
+                    "  Through every start there is one solution and only one, and it exists for all t.",
+                    "  Two solutions move apart by the factor exp(L t) at most.",
+                ]
+            )
         if np.isfinite(self.upper):
             return "\n".join(
                 [
@@ -54,6 +79,10 @@ class LipschitzBounds:
                 ]
             )
         lines = [f"No Lipschitz constant was found on the box; it is {self.lower:.6g} at least."]
+        if self.witness:
+            place = [", ".join(f"{name} = {value:.3g}" for name, value in at.items()) for at, _ in self.witness[-3:]]
+            sizes = ", ".join(f"{size:.3g}" for _, size in self.witness[-3:])
+            lines.append(f"  There is none: the slope is {sizes} at {'; '.join(place)}, and grows without end.")
         if self.jumps:
             lines.append("  The right-hand side may jump inside the box.")
         if self.steep:
@@ -70,12 +99,14 @@ def lipschitz(model: Model | System, box: Mapping[str, object]) -> LipschitzBoun
     ----------
     model: one whose derivatives can be solved for: an ODE, or a DAE of index 1 linear in its algebraic variables.
     box: name -> (low, high) for every state that occurs; inputs, parameters and "t" may have intervals too. Numbers, or
-        for a vector one number for all or one each. Parameters without an interval have their value.
+        for a vector one number for all or one each; ends may be infinite. Parameters without an interval have their
+        value.
 
     Raises an InputError for a name without an interval, and a SolverError where there is no explicit right-hand side.
 
     Example
     -------
+    >>> import casadi as ca, numpy as np
     >>> import daedalus as dd
     >>> m = dd.Model("logistic"); x = m.state("x", start=0.5)
     >>> m.equation(m.der(x), x * (1 - x))
@@ -86,8 +117,14 @@ def lipschitz(model: Model | System, box: Mapping[str, object]) -> LipschitzBoun
       Two solutions move apart by the factor exp(L t) at most.
     >>> m = dd.Model("draining"); x = m.state("x", start=1.0)
     >>> m.equation(m.der(x), -x**0.5)
-    >>> dd.lipschitz(m, box={"x": (0, 1)}).upper
-    inf
+    >>> dd.lipschitz(m, box={"x": (0, 1)}).holds
+    False
+    >>> m = dd.Model("pendulum"); a = m.state("a", start=1.0); w = m.state("w", start=0.0)
+    >>> m.equation(m.der(a), w); m.equation(m.der(w), -ca.sin(a))
+    >>> print(dd.lipschitz(m, box={"a": (-np.inf, np.inf), "w": (-np.inf, np.inf)}))
+    Lipschitz constant for all x: 1 <= L <= 1 (Euclidean norm)
+      Through every start there is one solution and only one, and it exists for all t.
+      Two solutions move apart by the factor exp(L t) at most.
     """
     system = as_system(model)
     right_side = explicit_right_side(system)
@@ -99,17 +136,27 @@ def lipschitz(model: Model | System, box: Mapping[str, object]) -> LipschitzBoun
     value = ca.Function("f", [arguments], [ca.densify(right_side)])
     n = system.sizes["x"]
     lower, where = _sampled(norm_function, low, high, n)
-    upper, steep = _bounded(norm_function, low, high, n, lower)
+    upper, steep, lost = _bounded(norm_function, low, high, n, lower)
     whole = range_over(value, [low[None, :]], [high[None, :]])
     jumps = bool(whole.jumps[0])
     names = ["t", *system.labels["x"], *system.labels["u"], *system.labels["p"]]
+    upper = float("inf") if jumps else upper
+    everywhere = bool(np.all(np.isneginf(low[1 : n + 1])) and np.all(np.isposinf(high[1 : n + 1])))
+    time = _existence_time(whole.low[0][0], whole.high[0][0], low[1 : n + 1], high[1 : n + 1])
+    found = () if np.isfinite(upper) else growing_slopes(partial(_norm, norm_function), low, high, where, lost)
+
+    def told(point: np.ndarray) -> dict[str, float]:
+        return {name: float(v) for name, v, wide in zip(names, point, high > low) if wide}
+
     return LipschitzBounds(
-        lower=lower,
-        upper=float("inf") if jumps else upper,
-        where={name: float(v) for name, v, wide in zip(names, where, high > low) if wide},
-        time=_existence_time(whole.low[0][0], whole.high[0][0], low[1 : n + 1], high[1 : n + 1]),
+        lower=max([lower, *(size for _, size in found)]),
+        upper=upper,
+        where=told(where),
+        time=float("inf") if everywhere and np.isfinite(upper) else time,
         steep=[(system.labels["xdot"][i], system.labels["x"][j]) for i, j in steep],
         jumps=jumps,
+        witness=tuple((told(point), size) for point, size in found),
+        everywhere=everywhere,
     )
 
 
@@ -118,6 +165,8 @@ def explicit_right_side(system: System) -> ca.SX:
     symbols = [*elements(system.symbol("xdot")), *elements(system.symbol("z"))]
     solved = solved_for(elements(system.residual), symbols, lambda matrix: False)
     found = {symbol_key(symbol): value for symbol, value in solved}
+    if len(found) < len(symbols) == 1 and (root := odd_root(system.residual, symbols[0])) is not None:
+        found[symbol_key(symbols[0])] = root
     names = [*system.labels["xdot"], *system.labels["z"]]
     missing = [name for name, symbol in zip(names, symbols) if symbol_key(symbol) not in found]
     if missing:
@@ -177,21 +226,24 @@ def _interval(place: Place, name: str, value: object) -> np.ndarray:
         np.full(count, float(side)) if np.ndim(side) == 0 else np.array(flat_values(place, side, "end"), dtype=float)
         for side in value
     ]
-    if not np.all(np.isfinite(sides)) or np.any(sides[0] > sides[1]):
+    if np.any(np.isnan(sides)) or np.any(sides[0] > sides[1]) or np.any(np.isposinf(sides[0]) | np.isneginf(sides[1])):
         raise InputError(
             f"The interval of {name} is empty or not finite.", f"got {value!r}", remedy=f"{name!r}: (low, high)"
         )
     return np.array(sides)
 
 
+def _norm(function: ca.Function, point: np.ndarray) -> float:
+    """The norm of the slopes at a point; -1 where they have no value."""
+    matrix = function(point).full()
+    return float(np.linalg.norm(matrix, 2)) if np.all(np.isfinite(matrix)) else -1.0
+
+
 def _sampled(function: ca.Function, low: np.ndarray, high: np.ndarray, n: int) -> tuple[float, np.ndarray]:
     """The largest norm among random points and corners, then uphill from the best by a shrinking random search."""
     draw = np.random.default_rng(1894)
-
-    def norm(point: np.ndarray) -> float:
-        matrix = function(point).full()
-        return float(np.linalg.norm(matrix, 2)) if np.all(np.isfinite(matrix)) else -1.0
-
+    norm = partial(_norm, function)
+    low, high = within_reach(low, high)
     points = [low, high, (low + high) / 2]
     points += [draw.uniform(low, high) for _ in range(SAMPLES)]
     points += [np.where(draw.random(len(low)) < 0.5, low, high) for _ in range(SAMPLES // 4)]
@@ -210,19 +262,24 @@ def _sampled(function: ca.Function, low: np.ndarray, high: np.ndarray, n: int) -
 
 def _bounded(
     function: ca.Function, low: np.ndarray, high: np.ndarray, n: int, lower: float
-) -> tuple[float, list[tuple[int, int]]]:
-    """A rigorous bound of the norm: the box is cut where the bound is largest, until it is close to the sampled one."""
+) -> tuple[float, list[tuple[int, int]], np.ndarray]:
+    """A rigorous bound of the norm: the box is cut where the bound is largest, until it is close to the sampled one.
+
+    Beside it the entries without a bound, and the ends of the boxes without one, (boxes, 2, sides).
+    """
     lows, highs = low[None, :], high[None, :]
     bounds, entries = _norm_bounds(function, lows, highs, n)
+    usual = np.subtract(*within_reach(low, high)[::-1])
     while len(bounds) < MOST_BOXES and bounds.max() > CLOSE * lower + 1e-300:
         # Cut the worse half of the boxes across their relatively widest side.
         count = max(1, min(len(bounds) // 2, MOST_BOXES - len(bounds)))
         worst = np.argsort(bounds)[-count:]
-        width = (highs[worst] - lows[worst]) / np.where(high > low, high - low, 1.0)
+        near = within_reach(lows[worst], highs[worst])
+        width = (near[1] - near[0]) / np.where(high > low, usual, 1.0)
         side = width.argmax(axis=1)
         if not np.any(width > 0):
             break
-        middle = 0.5 * (lows[worst, side] + highs[worst, side])
+        middle = 0.5 * (near[0] + near[1])[np.arange(count), side]
         left_high, right_low = highs[worst].copy(), lows[worst].copy()
         left_high[np.arange(count), side], right_low[np.arange(count), side] = middle, middle
         new_lows, new_highs = np.vstack([lows[worst], right_low]), np.vstack([left_high, highs[worst]])
@@ -230,9 +287,10 @@ def _bounded(
         keep = np.setdiff1d(np.arange(len(bounds)), worst)
         lows, highs = np.vstack([lows[keep], new_lows]), np.vstack([highs[keep], new_highs])
         bounds, entries = np.concatenate([bounds[keep], new_bounds]), np.concatenate([entries[keep], new_entries])
-    unbounded = np.argwhere(~np.isfinite(entries).all(axis=0))
+    unbounded = [(int(i), int(j)) for i, j in np.argwhere(~np.isfinite(entries).all(axis=0))]
+    lost = ~np.isfinite(bounds)
     # Never below what was found: rounding of the sampled norm.
-    return max(float(bounds.max()), lower), [(int(i), int(j)) for i, j in unbounded]
+    return max(float(bounds.max()), lower), unbounded, np.stack([lows[lost], highs[lost]], axis=1)
 
 
 def _norm_bounds(function: ca.Function, lows: np.ndarray, highs: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -251,5 +309,5 @@ def _existence_time(low: np.ndarray, high: np.ndarray, box_low: np.ndarray, box_
     """How long a solution from the middle surely stays inside: half the width over the largest speed."""
     speed = np.maximum(np.abs(low), np.abs(high))
     with np.errstate(divide="ignore", invalid="ignore"):
-        times = 0.5 * (box_high - box_low) / speed
+        times = np.where(np.isinf(speed), 0.0, 0.5 * (box_high - box_low) / speed)
     return float(np.nan_to_num(times, nan=np.inf, posinf=np.inf).min(initial=np.inf))

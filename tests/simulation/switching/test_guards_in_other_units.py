@@ -1,4 +1,4 @@
-"""Whether a guard is where its event left it does not depend on its unit, in `dd.simulate` and in `dd.prepare` alike."""
+"""Whether a guard is where its event left it does not depend on its unit, in `dd.simulate` and in `dd.prepare`."""
 
 import numpy as np
 import pytest

@@ -129,7 +129,7 @@ def _guards_and_sizes(system: System, implicit: bool, plant: By[Plant]) -> ca.Fu
     for letter in ("x", "z"):
         if letter in plant.value.row_parts:
             nominal[plant.value.row_parts[letter]] = system.nominal[letter]
-    t, y, u, p = arguments = [ca.SX.sym(guards.name_in(k), guards.size1_in(k)) for k in range(4)]
+    t, y, _u, _p = arguments = [ca.SX.sym(guards.name_in(k), guards.size1_in(k)) for k in range(4)]
     values = guards.call(arguments)[0]
     sizes = ca.mtimes(ca.fabs(ca.jacobian(values, y)), ca.fmax(ca.fabs(y), ca.DM(nominal)))
     sizes += ca.fabs(ca.jacobian(values, t)) * ca.fmax(ca.fabs(t), 1)

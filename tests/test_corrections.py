@@ -1,0 +1,232 @@
+"""Mistakes of the source documents that no test of a part shows yet, and the page that lists all of them."""
+
+import ast
+import re
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import daedalus as dd
+from daedalus import catalogue
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "corrections.md").read_text(encoding="utf-8")
+ROWS = [line for line in PAGE.splitlines() if re.match(r"\| 00\d", line)]
+
+
+def test_every_line_of_the_page_names_a_test_that_exists():
+    assert len(ROWS) >= 34
+    for row in ROWS:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+        assert named, row
+        for path, name in named:
+            tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+            assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (path, name)
+
+
+# -- document 001: sensitivities ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def flight():
+    k = catalogue.load("quadrotor", form="plain")
+    return dd.sensitivities(k.model, 2.0, wrt=("start", "inputs"), inputs=k.inputs, rtol=1e-9)
+
+
+def test_the_row_of_the_quaternion_needs_the_product_rule(flight):
+    at, block = flight.at(1.3), slice(6, 10)
+    rate = flight.states.at(1.3)["quaternion_dot"]
+    q = flight.states.at(1.3)["quaternion"]
+    whole = rate @ at.M[block] + q @ at.M_dot[block]
+    assert np.abs(whole).max() < 1e-6
+    assert np.abs(rate @ at.M[block]).max() > 0.01  # what is printed
+
+
+def test_rates_at_the_start_are_not_free(flight):
+    k = catalogue.load("quadrotor", form="plain")
+    lin = dd.linearise(k.model, at=dict(k.inputs))
+    np.testing.assert_allclose(flight.at(0.0).M_dot, lin.A, atol=1e-9)
+    np.testing.assert_allclose(flight.at(0.0).N_dot, lin.B, atol=1e-9)
+
+
+def test_second_derivatives_have_both_slots():
+    """x' = x²: M = 1/(1 - x0 t)², O = 2 t/(1 - x0 t)³; with one slot O' = 2 M + 2 x O."""
+    m = dd.Model("square")
+    x = m.state("x", start=0.5)
+    m.equation(m.der(x), x**2)
+    sens = dd.sensitivities(m, 1.0, order=2, wrt=("start",), rtol=1e-10, atol=1e-12)
+    assert sens.M[0, 0] == pytest.approx(4.0)
+    assert sens.O[0, 0, 0] == pytest.approx(16.0)
+    printed = dd.Model("printed")
+    x, M, O = (printed.state(name, start=value) for name, value in (("x", 0.5), ("M", 1.0), ("O", 0.0)))
+    printed.equation(ca.vertcat(*(printed.der(s) for s in (x, M, O))), ca.vertcat(x**2, 2 * x * M, 2 * M + 2 * x * O))
+    assert abs(dd.simulate(printed, 1.0)["O"][-1] - 16.0) > 1
+
+
+def test_mixed_second_derivatives_are_a_tensor():
+    """x1' = u x1 x2, x2' = 0: P_ijk is no product of matrices, and is known."""
+    m = dd.Model("mixed")
+    x, u = m.state("x", 2, start=[1.0, 2.0]), m.input("u")
+    m.equation(m.der(x), ca.vertcat(u * x[0] * x[1], 0))
+    t, u0 = 0.7, 0.3
+    sens = dd.sensitivities(m, t, order=2, wrt=("start", "inputs"), inputs={"u": u0}, rtol=1e-10, atol=1e-12)
+    growth = np.exp(u0 * 2.0 * t)
+    assert sens.P.shape == (2, 2, 1)
+    np.testing.assert_allclose(sens.P[0, :, 0], [2 * t * growth, t * growth * (1 + 2 * u0 * t)], rtol=1e-7)
+    np.testing.assert_allclose(sens.Q[0, 0, 0], (2 * t) ** 2 * growth, rtol=1e-7)
+    assert not sens.at(0.0).O.any()
+    assert not sens.at(0.0).P.any()
+    assert not sens.at(0.0).Q.any()
+
+
+def test_off_the_unit_sphere_the_matrix_depends_on_how_the_rotation_is_written():
+    found = []
+    for height in (lambda q: q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2, lambda q: 1 - 2 * (q[1] ** 2 + q[2] ** 2)):
+        m = dd.Model("fall")
+        q, v = m.state("q", 4, start=[0.6, 0.0, 0.8, 0.0]), m.state("v", start=0.0)
+        m.equation(m.der(q), dd.quaternion_rate(q, ca.vertcat(0.3, -0.2, 0.5)))
+        m.equation(m.der(v), 10 * height(q))
+        found.append(dd.sensitivities(m, 1.0, wrt=("start",), rtol=1e-10, atol=1e-12).M)
+    start = np.array([0.6, 0.0, 0.8, 0.0, 0.0])
+    tangent = np.eye(5) - np.outer(start, start)
+    assert np.abs(found[0] - found[1]).max() > 1
+    np.testing.assert_allclose(found[0] @ tangent, found[1] @ tangent, atol=1e-7)
+
+
+# -- document 002 ------------------------------------------------------------------------------------------------
+
+
+def square():
+    m = dd.Model("square")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), x**2)
+    return m
+
+
+def test_differentiable_everywhere_is_not_lipschitz():
+    """x² has a slope everywhere and no constant for all x: its solutions end in finite time."""
+    found = dd.lipschitz(square(), {"x": (-np.inf, np.inf)})
+    assert found.upper == np.inf
+    assert not found.holds
+    assert not dd.simulate(square(), 2.0).success
+
+
+def test_the_lipschitz_bound_is_reached():
+    """x' = 2 x: |f(a) - f(b)| = 2 |a - b|, so that a strict < holds for no constant that is the smallest."""
+    m = dd.Model("linear")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), 2 * x)
+    found = dd.lipschitz(m, {"x": (-1, 1)})
+    assert found.lower == pytest.approx(2.0) == pytest.approx(found.upper)
+
+
+def test_the_output_row_has_the_output_itself():
+    """Δy = C Δx + D Δu, where document 002 prints Δy'."""
+    m = dd.Model("first order")
+    x, u = m.state("x", start=0.0), m.input("u")
+    m.equation(m.der(x), -x + u)
+    m.output("y", 3 * x + 0.5 * u)
+    lin = dd.linearise(m, at={"x": 0.0, "u": 0.0})
+    tr = dd.simulate(m, 30.0, inputs={"u": 1.0})
+    assert tr["y"][-1] == pytest.approx((lin.C @ [tr["x"][-1]] + lin.D @ [1.0])[0])
+    assert abs(tr["x_dot"][-1]) < 1e-6  # the rate of y is zero there, y is not
+
+
+def test_angles_map_from_the_body_to_the_world():
+    """Columns of R are the body's axes in the world; document 002 prints the other direction in one place."""
+    R = dd.rotation_from_rpy([0.0, 0.0, np.pi / 2])
+    np.testing.assert_allclose(R @ [1, 0, 0], [0, 1, 0], atol=1e-15)
+    classical = dd.rotation_from_zyz([0.3, 0.8, -0.4])
+    np.testing.assert_allclose(classical, dd.rot_z(0.3) @ dd.rot_y(0.8) @ dd.rot_z(-0.4), atol=1e-15)
+    assert np.abs(classical - classical.T).max() > 0.1
+
+
+def test_not_every_dae_of_index_one_is_directly_solvable():
+    """004's (13): index 1, and [∂F/∂x' ∂F/∂z] has no full rank."""
+    report = dd.analyse(catalogue.load("small_dae", example="savin_13").model)
+    assert report.index == 1
+    assert not report.directly_solvable
+
+
+def test_rate_times_axis_only_where_the_axis_is_fixed():
+    def rotation(t):
+        axis = np.array([np.cos(t), np.sin(t), 0.0])
+        return dd.rotation_from_axis_angle(axis, 0.5 + t)
+
+    step = 1e-5
+    rate = (rotation(0.2 + step) - rotation(0.2 - step)) / (2 * step)
+    spin = dd.unskew(rate @ rotation(0.2).T)
+    axis = np.array([np.cos(0.2), np.sin(0.2), 0.0])
+    assert np.abs(spin - 1.0 * axis).max() > 0.1
+
+
+# -- document 003 ------------------------------------------------------------------------------------------------
+
+
+def test_the_first_error_of_implicit_euler_has_a_matrix_e():
+    """−(E − h A)⁻¹ E h²/2 x''; without the E it is another one."""
+    E, A = np.array([[10.0, 1.0], [1.0, 3.0]]), -np.array([[3.0, 1.0], [1.0, 2.0]])
+    m = dd.Model("descriptor")
+    x = m.state("x", 2, start=[1.0, -2.0])
+    m.equation(ca.mtimes(ca.DM(E), m.der(x)), ca.mtimes(ca.DM(A), x))
+    h, start, flow = 0.01, np.array([1.0, -2.0]), np.linalg.solve(E, A)
+    error = expm(h * flow) @ start - dd.simulate(m, h, method="implicit_euler", step=h)["x"][-1]
+    second = flow @ flow @ start
+    told = -np.linalg.solve(E - h * A, E @ second) * h**2 / 2
+    printed = -np.linalg.solve(E - h * A, second) * h**2 / 2
+    np.testing.assert_allclose(error, told, rtol=0.02)
+    assert np.abs(error - printed).max() > 0.5 * np.abs(error).max()
+
+
+def test_one_sign_of_the_multiplier():
+    """A hanging mass: +Gᵀλ is the force of the rod, upwards; 003's z of L = T − V − zᵀc is −λ."""
+    m = dd.Model("hanging")
+    p = m.coordinate("p", 2, start=[0.0, -2.0], rate=[0.0, 0.0])
+    m.kinetic_energy(0.5 * 3.0 * ca.sumsqr(m.rate(p)))
+    m.potential_energy(3.0 * 9.81 * p[1])
+    m.constraint("rod", ca.sumsqr(p) - 4)
+    force = 2 * np.array([0.0, -2.0]) * dd.simulate(m, 0.1)["rod"][0]
+    np.testing.assert_allclose(force, [0.0, 3.0 * 9.81], atol=1e-9)
+
+
+def cart_pendulum(coupling):
+    m = dd.Model("cart")
+    x = m.coordinate("x", start=0.0, rate=0.0)
+    angle = m.coordinate("angle", start=0.0, rate=0.0)
+    v, w = m.rate(x), m.rate(angle)
+    m.kinetic_energy(0.5 * (2.0 + 1.0) * v**2 + 0.5 * w**2 + v * w * coupling(angle))
+    m.potential_energy(-9.81 * ca.cos(angle))
+    return m
+
+
+def test_one_angle_for_both_energies_of_the_pendulum_on_a_cart():
+    """Hanging, cart 2 kg, mass 1 kg, length 1 m: ω² = g (2 + 1)/2; with −sin in T the cart would not matter at all."""
+    right, mixed = (
+        np.abs(dd.linearise(cart_pendulum(coupling)).poles().imag).max()
+        for coupling in (ca.cos, lambda angle: -ca.sin(angle))
+    )
+    assert right == pytest.approx(np.sqrt(9.81 * 1.5))
+    assert mixed == pytest.approx(np.sqrt(9.81))
+
+
+def test_the_action_is_stationary_and_not_minimal():
+    """An oscillator beyond half a period: a neighbouring path with the same ends has less action."""
+    m = dd.Model("oscillator")
+    x = m.coordinate("x", start=0.0, rate=1.0)
+    m.kinetic_energy(0.5 * m.rate(x) ** 2)
+    m.potential_energy(0.5 * x**2)
+    span = 4.0  # more than π
+    t = np.linspace(0, span, 4001)
+    tr = dd.simulate(m, span, save_at=t, rtol=1e-10, atol=1e-12)
+
+    def action(share):
+        bump = np.sin(np.pi * t / span)
+        place = tr["x"] + share * bump
+        speed = tr["x_dot"] + share * np.pi / span * np.cos(np.pi * t / span)
+        return np.trapezoid(0.5 * speed**2 - 0.5 * place**2, t)
+
+    assert abs(action(1e-4) - action(-1e-4)) < 1e-9  # stationary
+    assert action(0.1) < action(0.0)
