@@ -19,10 +19,10 @@ def without_llvmlite(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "llvmlite", None)
         patch.setitem(sys.modules, "llvmlite.binding", None)
-        for cached in (machine_code._llvm, machine_code.host):
+        for cached in (machine_code.binding, machine_code.host):
             cached.cache_clear()
         yield
-    for cached in (machine_code._llvm, machine_code.host):
+    for cached in (machine_code.binding, machine_code.host):
         cached.cache_clear()
 
 

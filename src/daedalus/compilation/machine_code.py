@@ -50,7 +50,7 @@ class Host(NamedTuple):
 
 
 @functools.cache
-def _llvm() -> Any:
+def binding() -> Any:
     """llvmlite's binding, imported and initialised at the first need; ImportError or OSError where it is missing."""
     with LLVM_LOCK:
         import llvmlite.binding as llvm
@@ -63,7 +63,7 @@ def _llvm() -> Any:
 @functools.cache
 def host() -> Host:
     """The description of this machine that object code is made for."""
-    llvm = _llvm()
+    llvm = binding()
     with LLVM_LOCK:
         try:
             features = llvm.get_host_cpu_features().flatten()
@@ -79,14 +79,14 @@ def target_machine(level: int) -> Any:
     """What makes code for this processor; level 0 to 3 is how hard it tries."""
     machine = host()
     with LLVM_LOCK:
-        target = _llvm().Target.from_triple(machine.triple)
+        target = binding().Target.from_triple(machine.triple)
         return target.create_target_machine(cpu=machine.processor, features=machine.features, opt=level, jit=True)
 
 
 @functools.cache
 def _passes(level: int) -> tuple[Any, Any]:
     """What runs on each function, and what builds it; made once, since LLVM's binding never frees them."""
-    llvm = _llvm()
+    llvm = binding()
     with LLVM_LOCK:
         builder = llvm.create_pass_builder(target_machine(level), llvm.create_pipeline_tuning_options(speed_level=1))
         passes = llvm.create_new_function_pass_manager()
@@ -98,14 +98,14 @@ class _Linker:
     """LLVM's linker with the mathematical functions in it, for a few libraries that keep it alive."""
 
     def __init__(self) -> None:
-        self.jit = _llvm().create_lljit_compiler(target_machine(2), suppress_errors=True)
+        self.jit = binding().create_lljit_compiler(target_machine(2), suppress_errors=True)
         self.served = 0
         self._mathematics: dict[bool, Any] = {}
 
     def mathematics(self, strict: bool) -> str:
         """The name of a library that holds nothing but the names and addresses of the mathematical functions."""
         if strict not in self._mathematics:
-            library = _llvm().JITLibraryBuilder()
+            library = binding().JITLibraryBuilder()
             for name, address in addresses(strict).items():
                 library.import_symbol(name, address)
             self._mathematics[strict] = library.link(self.jit, "strict mathematics" if strict else "mathematics")
@@ -134,7 +134,7 @@ def _linker() -> _Linker:
 
 def object_code(text: str, level: int) -> bytes:
     """Object code of one module of LLVM text; level 0 to 3 is how hard the code generator tries."""
-    llvm = _llvm()
+    llvm = binding()
     with LLVM_LOCK:
         machine = target_machine(level)
         module = llvm.parse_assembly(text)
@@ -152,7 +152,7 @@ def link(objects: Iterable[bytes], strict: bool) -> MachineCode:
 
     Raises RuntimeError when the objects do not fit together or a name is missing.
     """
-    llvm = _llvm()
+    llvm = binding()
     with LLVM_LOCK:
         library = llvm.JITLibraryBuilder().export_symbol(ENTRY)
         for code in objects:

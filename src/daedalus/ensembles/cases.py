@@ -75,6 +75,12 @@ class Cases:
             return [numbers] * len(self.axes)
         return [np.asarray(k) for k in np.unravel_index(numbers, self.shape)]
 
+    def columns_of(self, block: range) -> tuple[Axis, ...]:
+        """The axes of some cases side by side."""
+        return tuple(
+            replace(axis, values=axis.values[positions]) for axis, positions in zip(self.axes, self.positions_of(block))
+        )
+
     def values(self, case: int) -> dict[str, Any]:
         """The values of a case by name."""
         return {

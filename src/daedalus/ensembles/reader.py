@@ -46,7 +46,8 @@ class Reader:
         """What is kept of a block of lanes; `others` are the runs of cases that were left to the scalar core."""
         states, inputs = block.x.shape[1], self._plant.system.sizes["u"]
         x = np.ascontiguousarray(block.x.transpose(2, 0, 1))
-        u, p = block.own[states : states + inputs].T, block.own[states + inputs :].T
+        every = None if self._keeps_states else block.own.all()
+        u, p = (None, None) if every is None else (every[states : states + inputs].T, every[states + inputs :].T)
         plain = {k: run for k, run in others.items() if isinstance(run, PlainRun)}
         for k, run in plain.items():
             x[k] = run.x
@@ -90,7 +91,12 @@ class Reader:
             return [np.asarray(end[column.name])[None] for column in self.columns]
         return [run[column.name][: len(self._times)] for column in self.columns]
 
-    def _of_plain_runs(self, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> list[np.ndarray]:
+    @cached_property
+    def _keeps_states(self) -> bool:
+        """Whether nothing but states is kept."""
+        return all(column.name in self._plant.columns for column in self.columns)
+
+    def _of_plain_runs(self, x: np.ndarray, u: np.ndarray | None, p: np.ndarray | None) -> list[np.ndarray]:
         """The values of many runs, one array (runs, times, ...) a column; x (runs, times, n), u and p (runs, ...)."""
         states = self._plant.columns
         rows = None
@@ -100,7 +106,10 @@ class Reader:
                 place, shape = states[column.name]
                 flat = by_shape(x[:, :, place].reshape(-1, place.stop - place.start), shape)
             else:
-                rows = self._side_by_side(x, u, p) if rows is None else rows
+                if rows is None:
+                    assert u is not None
+                    assert p is not None
+                    rows = self._side_by_side(x, u, p)
                 flat = rows[column.name]
             found.append(flat.reshape(len(x), len(self._times), *column.shape))
         return found
@@ -121,7 +130,7 @@ class Reader:
         system = self._plant.system
         if has_agenda(system):
             return False
-        if all(column.name in self._plant.columns for column in self.columns):
+        if self._keeps_states:
             return True
         formulas = (self._plant.readout, self._plant.rhs)
         return all(isinstance(getattr(formula, "core", None), _core.Function) for formula in formulas)

@@ -8,29 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from daedalus import _core
-from daedalus.ensembles.blocks import in_blocks
-from daedalus.ensembles.case_runs import CaseRuns, of_case
-from daedalus.ensembles.cases import read_cases
+from daedalus.ensembles.cases import Cases, read_cases
+from daedalus.ensembles.cluster import OnCluster, is_cluster
 from daedalus.ensembles.collected import Collected, KeptCases, SummarisedCases
-from daedalus.ensembles.columns import columns_of
 from daedalus.ensembles.ensemble import Ensemble
-from daedalus.ensembles.reader import Reader
+from daedalus.ensembles.gpu.cuda_driver import why_no_gpu
 from daedalus.ensembles.sample import Sample
 from daedalus.ensembles.statistics import read_summary
-from daedalus.ensembles.ways import find_way
+from daedalus.ensembles.sweep_plan import OpenSweep, SweepPlan
+from daedalus.ensembles.ways import WayOfCases, find_way
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import time_text
 from daedalus.simulation.run.progress import wants_progress
-from daedalus.simulation.run.request import check_on_stop, check_step, read_request, read_span
-from daedalus.simulation.run.road import find_road
+from daedalus.simulation.run.request import check_on_stop, read_span
 
 # Times kept when save_at is not given: enough for a smooth plot.
 DEFAULT_SAMPLES = 201
 # Where cases can be run.
-PLACES = ("auto", "cpu")
+PLACES = ("auto", "cpu", "gpu")
 
 
 def sweep(
@@ -40,7 +37,7 @@ def sweep(
     combine: str = "product",
     outputs: Sequence[str] | None = None,
     summary: Sequence[str | float] | None = None,
-    on: str = "auto",
+    on: str | Any = "auto",
     workers: int | None = None,
     progress: bool | None = None,
     **options: Any,
@@ -58,7 +55,11 @@ def sweep(
         and numbers between 0 and 1 for quantiles. They are computed as cases come in, so that memory does not grow with
         their number; ranks of quantiles are off by at most 0.1 % of it. Failed cases are left out and listed.
     on: "auto" runs many cases on lanes, several at once by the processor's vector instructions, where the model and
-        the method allow it, and few ones one by one; "cpu" takes lanes for few ones too. `en.notes` says what was done.
+        the method allow it, and few ones one by one; "cpu" takes lanes for few ones too. "gpu" runs the
+        same kernels on an NVIDIA GPU (nothing but its driver is needed), which "auto" takes from 100 000 cases on;
+        what no kernel can do, such as events, runs on the processor, and the notes say so. A client of Dask
+        (`pip install daedalus[cluster]`) runs them on its workers: the model is sent once, and a block of cases that
+        goes down with its worker is run again. `en.notes` says what was done.
     workers: threads; default one a core. Results do not depend on it.
     progress: a bar over cases; None shows it on a terminal.
     options: everything `simulate` takes; `save_at` defaults to 201 equal steps of the span, and `save_at="end"` keeps
@@ -86,43 +87,49 @@ def sweep(
     on_stop = options.pop("on_stop", "return")
     check_on_stop(on_stop)
     _check_place(on)
-    start, inputs, parameters = (options.pop(name, None) for name in ("start", "inputs", "parameters"))
+    values = tuple(options.pop(name, None) for name in ("start", "inputs", "parameters"))
     t0, t1 = read_span(span)
     times = options.pop("save_at", None)
     end_only = isinstance(times, str) and times == "end"
     times = [t1] if end_only else np.linspace(t0, t1, DEFAULT_SAMPLES) if times is None else times
-    request = read_request(model, (t0, t1), start, inputs, parameters, times, options, "dd.sweep")
-    assert request.save_at is not None
-    cases, statistics = read_cases(as_system(model), over, combine), read_summary(summary) if summary else None
-    road = find_road(of_case(request, cases, 0))
-    check_step(road.request)
-    columns = columns_of(road, outputs, cases.names)
-    reader = Reader(road, columns, end_only, keep_stopped=on_stop == "return")
-    cancel = _core.Cancel()
-    runs = CaseRuns(road, request, cases, cancel, plain=reader.reads_plain_runs)
+    plan = SweepPlan(as_system(model), (t0, t1), values, times, options, outputs, end_only, on_stop == "return")
+    cases, statistics = read_cases(plan.system, over, combine), read_summary(summary) if summary else None
+    opened = plan.opened(cases)
+    saved = opened.times
     collected: Collected = (
-        KeptCases(cases, columns, request.save_at, end_only)
+        KeptCases(cases, opened.columns, saved, end_only)
         if statistics is None
-        else SummarisedCases(cases, columns, request.save_at, statistics)
+        else SummarisedCases(cases, opened.columns, saved, statistics)
     )
-
-    way, left = find_way(runs, reader, on), 0
+    way, left = _way(plan, opened, cases, on), 0
     with _bar(cases.count, wants_progress(progress)) as bar:
         try:
-            for block, found in in_blocks(way.run, cases.count, _workers(workers), cancel, way.first, way.most):
+            for block, found in way.in_order(cases.count, _workers(workers), opened.cancel):
                 collected.take(block, found)
                 left += found.left
                 bar.update(len(block))
         except KeyboardInterrupt:
-            cancel.set()
+            opened.cancel.set()
     variables, coordinates = collected.variables(f"reached {time_text(t1)}")
-    told = {"title": road.system.name, "notes": way.note(cases.count, left)}
-    return Ensemble(_dataset(told, variables, coordinates, request.save_at))
+    told = {"title": opened.road.system.name, "notes": way.note(cases.count, left)}
+    return Ensemble(_dataset(told, variables, coordinates, saved))
+
+
+def _way(plan: SweepPlan, opened: OpenSweep, cases: Cases, on: object) -> WayOfCases:
+    """Where the cases are run."""
+    if not is_cluster(on):
+        return find_way(opened.runs, opened.reader, on)
+    return OnCluster(on, plan, cases, find_way(opened.runs, opened.reader, "auto"))
 
 
 def _check_place(on: object) -> None:
-    if on not in PLACES:
-        raise InputError(f"on={on!r} means nothing here.", remedy=" or ".join(f'on="{place}"' for place in PLACES))
+    if not is_cluster(on) and on not in PLACES:
+        raise InputError(
+            f"on={on!r} means nothing here."[:120],
+            remedy=" or ".join(f'on="{place}"' for place in PLACES) + ", or a client of Dask",
+        )
+    if on == "gpu" and why_no_gpu():
+        raise InputError(f"There is no GPU to run on: {why_no_gpu()}.", remedy='on="auto", which takes the processor')
 
 
 def _workers(workers: int | None) -> int:

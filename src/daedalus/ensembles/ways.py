@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from daedalus.ensembles.blocks import in_blocks
 from daedalus.ensembles.case_runs import CaseRuns, PlainRun
 from daedalus.ensembles.collected import CaseResults
+from daedalus.ensembles.gpu.cuda_driver import why_no_gpu
+from daedalus.ensembles.gpu.gpu_runs import GpuRuns
 from daedalus.ensembles.lanes.lane_runs import FEWEST, LaneRuns, NoLanes, lane_runs
 from daedalus.ensembles.reader import Reader
 
 # From so many cases on a kernel is compiled for them (0.2 to 1 s, once a machine); for long runs from fewer: where all
 # evaluations of all instructions together are more than this, which takes the scalar core about as long.
 MANY, MUCH = 1000, 1e9
+# From so many cases on a GPU is taken where there is one: its start and the compilation for it take about a second.
+VERY_MANY = 100_000
+
+
+# Asked of workers, who do not know how many cases there are in all.
+ONE_BY_ONE = "one by one"
 
 
 class WayOfCases(ABC):
@@ -24,6 +35,10 @@ class WayOfCases(ABC):
     @abstractmethod
     def run(self, block: range) -> CaseResults:
         """The results of a block of cases."""
+
+    def in_order(self, count: int, workers: int, cancel: Any) -> Iterator[tuple[range, CaseResults]]:
+        """(cases, results) of one block after the other, in the order of the cases; in threads of this process."""
+        return in_blocks(self.run, count, workers, cancel, self.first, self.most)
 
     @abstractmethod
     def note(self, count: int, left: int) -> str:
@@ -67,6 +82,29 @@ class OnLanes(WayOfCases):
         return told if not left else f"{told}; {left} of them left to the scalar core"
 
 
+class OnGpu(WayOfCases):
+    """Many cases at once on a GPU; what a thread cannot finish goes to the scalar core."""
+
+    def __init__(self, gpu: GpuRuns, runs: CaseRuns, reader: Reader) -> None:
+        self._gpu, self._runs, self._reader = gpu, runs, reader
+        self.first = self.most = gpu.block
+
+    def run(self, block: range) -> CaseResults:
+        """The results of a block of cases."""
+        done = self._gpu.run(block)
+        left = np.flatnonzero(~done.finished).tolist()
+        return self._reader.of_lanes(done, {k: self._runs(block.start + k) for k in left})
+
+    def in_order(self, count: int, workers: int, cancel: Any) -> Iterator[tuple[range, CaseResults]]:
+        """(cases, results) of one launch after the other."""
+        return in_blocks(self.run, count, 1, cancel, self.first, self.most)
+
+    def note(self, count: int, left: int) -> str:
+        """What was done."""
+        told = f"{cases_text(count)} on {self._gpu.device.name}, by {self._gpu.lanes.method}"
+        return told if not left else f"{told}; {left} of them left to the scalar core"
+
+
 def find_way(runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
     """The way of a sweep: on lanes where they can be taken, and where that pays or was asked for."""
     lanes = lane_runs(runs)
@@ -74,6 +112,10 @@ def find_way(runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
         return OneByOne(runs, reader, lanes.reason)
     if not reader.reads_plain_runs:
         return OneByOne(runs, reader, "what is kept of them follows from more than formulas")
+    if on == ONE_BY_ONE:
+        return OneByOne(runs, reader, "fewer than a kernel for many is worth")
+    if on == "gpu" or (on == "auto" and runs.cases.count >= VERY_MANY and not why_no_gpu()):
+        return OnGpu(GpuRuns(lanes), runs, reader)
     if on == "auto" and not _is_much(lanes, runs):
         return OneByOne(runs, reader, "fewer than a kernel for many is worth")
     return OnLanes(lanes, runs, reader)

@@ -14,6 +14,8 @@ logger = logging.getLogger(__name__)
 
 # To be raised whenever the generated code changes, so that older entries of the disk cache are not used.
 CODE_VERSION = 1
+# What runs on a kernel: functions are put in, cells become registers, and what is left over goes.
+PASSES = ("always_inliner", "sroa", "instruction_combine", "new_gvn", "aggressive_dce", "simplify_cfg")
 
 
 def lane_width() -> int:
@@ -29,18 +31,13 @@ def lane_width() -> int:
 
 @functools.cache
 def _passes() -> tuple[Any, Any]:
-    """What runs on a kernel: functions are put in, cells become registers, and what is left over goes."""
-    import llvmlite.binding as llvm
-
+    """The passes for this processor, and what builds them; made once, since LLVM's binding never frees them."""
+    llvm = machine_code.binding()
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     builder = llvm.create_pass_builder(machine_code.target_machine(2), options)
     passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_new_gvn_pass()
-    passes.add_aggressive_dce_pass()
-    passes.add_simplify_cfg_pass()
+    for name in PASSES:
+        getattr(passes, f"add_{name}_pass")()
     return passes, builder
 
 
@@ -67,9 +64,7 @@ def kernel_code(text: str) -> machine_code.MachineCode:
 
 
 def _object_code(text: str) -> bytes:
-    import llvmlite.binding as llvm
-
-    machine = machine_code.target_machine(2)
+    llvm, machine = machine_code.binding(), machine_code.target_machine(2)
     with machine_code.LLVM_LOCK:
         module = llvm.parse_assembly(text)
         module.triple, module.data_layout = machine.triple, str(machine.target_data)

@@ -16,7 +16,7 @@ Word = str
 ROUNDER = 1.5 * 2.0**52
 FRACTION = 52
 # A function is put in where it is called, unless all its copies together would have more lines than this.
-_MOST_COPIED = 1500
+MOST_COPIED = 1500
 KERNEL = "kernel"
 
 
@@ -40,8 +40,8 @@ class LaneModule:
     ('<2 x double>', '<2 x i1>')
     """
 
-    def __init__(self, lanes: int = 1) -> None:
-        self.lanes = lanes
+    def __init__(self, lanes: int = 1, most_copied: int = MOST_COPIED) -> None:
+        self.lanes, self._most_copied = lanes, most_copied
         self.real, self.whole, self.truth = (self._wide(t) for t in ("double", "i64", "i1"))
         self.declared: set[str] = set()
         self.constants: dict[str, str] = {}
@@ -87,7 +87,7 @@ class LaneModule:
         return sum(n * (self._copies(c) if self._is_put_in(c) else 1) for c, n in self._calls[name].items())
 
     def _is_put_in(self, name: str) -> bool:
-        return name == KERNEL or len(self._functions[name]) * self._copies(name) <= _MOST_COPIED
+        return name == KERNEL or len(self._functions[name]) * self._copies(name) <= self._most_copied
 
     def struct(self, count: int) -> str:
         """The type of so many results together."""

@@ -25,7 +25,7 @@ class ConsistentStarts:
         own: start, inputs and parameters of the cases of a block, one column each.
         """
         nowhere = np.zeros(len(block), dtype=bool)
-        for k in np.flatnonzero(self._off(own[:, : len(block)])).tolist():
+        for k in np.flatnonzero(self._off(own)).tolist():
             road = self.runs.road_of(block.start + k)
             try:
                 first = begin(road, road.request.t0, road.request.start)

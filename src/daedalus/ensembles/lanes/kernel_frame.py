@@ -1,6 +1,7 @@
 """The frame of every kernel: cases taken from a list as lanes become free, saved rows, inputs, the ends of cases.
 
-A kernel gets the numbers of n cases as columns, own[row][case], and writes out[time][state][case] and ends[what][case].
+Number k of a case (start, inputs, parameters) is own[offset_k + stride_k · case], with offset and stride in `rows`, so
+that what all cases share is there once. A kernel writes out[time][state][case] and ends[what][case], of n columns each.
 Lanes with nothing to write use the last column, which belongs to no case. Nothing in a lane depends on the others: a
 case has the same bits in whatever lane, block, thread or device it is run.
 """
@@ -10,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from daedalus.compilation.lanes.words import LaneModule, LaneText, Word
+from daedalus.compilation.lanes.words import MOST_COPIED, LaneModule, LaneText, Word
 from daedalus.compilation.llvm_code import ENTRY
 from daedalus.ensembles.lanes.lane_model import LaneModel
 
 ARGUMENTS = (
-    *(f"ptr {name}" for name in ("%own", "%out", "%ends", "%times", "%stops", "%segments", "%settings")),
+    *(f"ptr {name}" for name in ("%own", "%rows", "%out", "%ends", "%times", "%stops", "%segments", "%settings")),
     *(f"i64 {name}" for name in ("%n", "%first", "%last", "%time_count", "%stop_count")),
 )
 # The first numbers of `settings`; absolute tolerances follow.
@@ -23,6 +24,7 @@ SETTINGS = ("t0", "direction", "rtol", "step", "first_step", "max_step", "limit"
 # What `ends` says of a case: how it ended, and the steps it took and rejected.
 FINISHED, LEFT = 1.0, 2.0
 ENDS = ("status", "steps", "rejected")
+MOST_COPIED_ON_GPU = 20_000
 # A GPU's words for the thread in its block, the block, threads in a block, and blocks.
 _OF_THREADS = ("tid", "ctaid", "ntid", "nctaid")
 
@@ -32,7 +34,8 @@ class KernelFrame:
 
     def __init__(self, model: LaneModel, lanes: int, gpu: bool = False) -> None:
         self.model, self.gpu = model, gpu
-        self.w = w = LaneText(LaneModule(lanes))
+        # A GPU calls no functions if it can be helped: their arguments would go through memory.
+        self.w = w = LaneText(LaneModule(lanes, MOST_COPIED_ON_GPU if gpu else MOST_COPIED))
         self.settings = {name: w.spread(self._setting(k)) for k, name in enumerate(SETTINGS)}
         self.atol = [w.spread(self._setting(len(SETTINGS) + k)) for k in range(model.states)]
         self.n = w.spread("%n", "i64")
@@ -177,7 +180,7 @@ class KernelFrame:
         w, fresh = self.w, self.fresh.now
         place = w.choose_whole(self.active.now, self.case.now, w.spread("%first", "i64"))
         for row, cell in enumerate((*self.x, *self.constants)):
-            at = w.integer("add", place, w.integer("mul", w.whole_num(row), self.n))
+            at = w.integer("add", self._of_row(2 * row), w.integer("mul", place, self._of_row(2 * row + 1)))
             cell.set_where(fresh, w.gather("%own", at))
         zero, t0 = w.num(0.0), self.settings["t0"]
         for cell, word in ((self.t, t0), (self.begin, t0), (self.steps, zero), (self.rejected, zero)):
@@ -190,6 +193,11 @@ class KernelFrame:
         self._next_saving(fresh)
         self.leave_where(w.both(fresh, w.unless(self.finite(self.now()))))
         self.save_now(fresh)
+
+    def _of_row(self, k: int) -> Word:
+        """A number of `rows` in all lanes."""
+        at = self.w.put(f"getelementptr i64, ptr %rows, i64 {k}")
+        return self.w.spread(self.w.line(f"load i64, ptr {at}, align 8"), "i64")
 
     def leave_where(self, mask: Word) -> None:
         """Cases of a mask end here and are left to the scalar core."""

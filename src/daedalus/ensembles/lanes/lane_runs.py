@@ -13,6 +13,7 @@ from daedalus.compilation.lanes.lane_formulas import check_known
 from daedalus.compilation.lanes.machine import lane_width
 from daedalus.ensembles.case_runs import CaseRuns
 from daedalus.ensembles.cases import Cases
+from daedalus.ensembles.lanes.case_numbers import CaseNumbers, case_numbers, whole_numbers
 from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
 from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, explicit_numbers
@@ -47,7 +48,7 @@ class LaneBlock(NamedTuple):
     """The runs of a block of cases."""
 
     x: np.ndarray  # (times, states, cases)
-    own: np.ndarray  # (states + inputs + parameters, cases)
+    own: CaseNumbers
     finished: np.ndarray  # (cases,) bool: the others are left to the scalar core
     steps: np.ndarray
     rejected: np.ndarray
@@ -84,29 +85,29 @@ class LaneRuns:
     def run(self, block: range) -> LaneBlock:
         """The runs of some cases, whose numbers follow each other."""
         count = len(block)
-        own = self.numbers_of(block)
-        nowhere = None if self.starts is None else self.starts.settle(block, own)
+        own, nowhere = self.numbers_of(block)
         # Nothing is read where nothing was written: cases that end early are left to the core whole.
         x = np.empty((len(self.times), self.model.states, count + 1))
         ends = np.empty((len(ENDS), count + 1))
-        arrays = [own, x, ends, self.times, self.stops, self.segments, self.settings]
+        arrays = [own.values, own.rows, x, ends, self.times, self.stops, self.segments, self.settings]
         self.kernel()(arrays, count + 1, 0, count, len(self.times), len(self.stops))
-        finished = ends[0, :count] == FINISHED
+        return self.block_of(own, x, ends, nowhere)
+
+    def block_of(self, own: CaseNumbers, x: np.ndarray, ends: np.ndarray, nowhere: np.ndarray | None) -> LaneBlock:
+        """What a kernel left behind of a block of cases."""
+        finished = ends[0, : own.cases] == FINISHED
         if nowhere is not None:
             finished &= ~nowhere
-        return LaneBlock(x[:, :, :count], own[:, :count], finished, *ends[1:, :count])
+        return LaneBlock(x[:, :, : own.cases], own, finished, *ends[1:, : own.cases])
 
-    def numbers_of(self, block: range) -> np.ndarray:
-        """Start, inputs and parameters of some cases as columns, and one column more."""
-        own = np.empty((self.model.own, len(block) + 1))
-        own[:] = self.shared[:, None]
-        first = {"x": 0, "u": self.model.states, "p": self.model.states + self.model.inputs}
-        for axis, positions in zip(self.cases.axes, self.cases.positions_of(block)):
-            values = axis.values[positions]
-            columns = values[:, None] if values.ndim == 1 else values
-            rows = first[str(axis.place.letter)] + np.asarray(axis.place.positions)
-            own[rows, : len(block)] = columns.T
-        return own
+    def numbers_of(self, block: range) -> tuple[CaseNumbers, np.ndarray | None]:
+        """Start, inputs and parameters of some cases, and which of them have no start."""
+        own = case_numbers(self.shared, self.cases, block, (self.model.states, self.model.inputs))
+        if self.starts is None:
+            return own, None
+        every = np.ascontiguousarray(own.all())
+        nowhere = self.starts.settle(block, every)
+        return whole_numbers(every), nowhere
 
 
 def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:

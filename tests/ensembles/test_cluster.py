@@ -1,0 +1,74 @@
+"""Sweeps on a Dask cluster of processes: equal to those of one process, a killed worker included."""
+
+import os
+import signal
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+distributed = pytest.importorskip("distributed")
+
+
+def pendulum():
+    m = dd.Model("pendulum")
+    angle, speed = m.state("angle", start=1.0), m.state("speed", start=0.0)
+    length, u = m.parameter("length", 1.0), m.input("u")
+    m.equation(m.der(angle), speed)
+    m.equation(m.der(speed), -9.81 / length * ca.sin(angle) + u)
+    m.output("height", -length * ca.cos(angle))
+    return m
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_results_equal_those_of_one_process(client):
+    m = pendulum()
+    over = {"length": np.linspace(0.5, 2.0, 300), "angle": np.append(np.linspace(-1.0, 1.0, 299), np.nan)}
+    options = {"over": over, "combine": "zip", "inputs": {"u": -0.1 * m["speed"]}, "save_at": [0.5, 1.0]}
+    there, here = dd.sweep(m, 1.0, on=client, **options), dd.sweep(m, 1.0, **options)
+    assert there.notes == ("300 cases on 2 workers of a Dask cluster, one by one",)
+    assert there.data.equals(here.data)
+    assert here.success.values.sum() == 299
+    bands = {**options, "summary": ("mean", 0.05, 0.95, "max")}
+    assert dd.sweep(m, 1.0, on=client, **bands).data.equals(dd.sweep(m, 1.0, **bands).data)
+
+
+def test_a_killed_worker_loses_nothing(client, tmp_path):
+    m, here, flag = pendulum(), os.getpid(), tmp_path / "not yet"
+    flag.touch()
+
+    def deadly(t, path=str(flag)):
+        # The first worker that is asked goes down.
+        if os.getpid() != here and os.path.exists(path):
+            os.remove(path)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return float(np.interp(t, [0.0, 1.0], [0.0, 0.5]))
+
+    options = {"over": {"length": np.linspace(0.5, 2.0, 130)}, "method": "rk4", "step": 0.25, "save_at": "end"}
+    there = dd.sweep(m, 1.0, on=client, inputs={"u": deadly}, **options)
+    assert not flag.exists()
+    assert bool(there.success.all())
+    assert there.data.equals(dd.sweep(m, 1.0, inputs={"u": deadly}, **options).data)
+    # It is told that blocks were run again.
+    assert there.notes != ("130 cases on 2 workers of a Dask cluster, one by one",)
+
+
+def test_what_is_no_place_is_told():
+    with pytest.raises(dd.InputError) as caught:
+        dd.sweep(pendulum(), 1.0, over={"length": [1.0]}, inputs={"u": 0.0}, on="moon")
+    assert (
+        str(caught.value)
+        == 'on=\'moon\' means nothing here.\n  Try: on="auto" or on="cpu" or on="gpu", or a client of Dask'
+    )
