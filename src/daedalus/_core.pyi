@@ -468,6 +468,7 @@ class Plan:
         from_start: bool = False,
         contacts: Any = None,
         is_contact: Sequence[int] = ...,
+        may_slide: Sequence[int] = ...,
     ) -> None: ...
     def run(
         self,

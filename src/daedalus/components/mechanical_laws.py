@@ -1,8 +1,8 @@
 """Laws that rotational and translational parts share: springs, dampers, dry friction, play.
 
-Dry friction is regularised: F = level(v) tanh(v / width) with the level falling from `static` to `kinetic` over ten
-widths (Stribeck). A part that would stick creeps instead, by at most `width` · atanh(load / static): small, and told
-here.
+Dry friction sticks and slides, see `m.friction`. With a `width` it is regularised instead: F = level(v) tanh(v / width)
+with the level falling from `static` to `kinetic` over ten widths (Stribeck). A part that would stick creeps then, by at
+most `width` · atanh(load / static).
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Any
 import casadi as ca
 
 
-def dry_friction(rate: ca.SX, kinetic: Any, static: Any, width: Any) -> ca.SX:
-    """The friction at a rate, between −static and static."""
+def dry_friction(m: Any, rate: ca.SX, kinetic: Any, static: Any, width: Any) -> ca.SX:
+    """The friction at a rate, between −static and static: the variable `friction` of the part, or a smooth law."""
+    if width is None:
+        return -m.friction("friction", rate, kinetic=kinetic, static=static)
     level = kinetic + (static - kinetic) * ca.exp(-((rate / (10 * width)) ** 2))
     return level * ca.tanh(rate / width)
 

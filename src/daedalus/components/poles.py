@@ -45,6 +45,13 @@ def two_pole(m: Any, domain: str, *, relative: str = "algebraic", through: str =
     return TwoPole(across, rate, flow)
 
 
+def relative_rate(m: Any, domain: str) -> ca.SX:
+    """The relative rate of the two ports of a mechanical part as an expression of their positions, a − b."""
+    kind = DOMAINS[domain]
+    a, b = (m.der(m[f"{name}.{kind.shared.name}"]) for name in PORTS[domain])
+    return ca.SX(a - b)
+
+
 class OnePole(NamedTuple):
     """The quantities of a part with one mechanical port: position, rate, acceleration, and the force or torque in."""
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from daedalus.components.mechanical_laws import beyond, dry_friction
-from daedalus.components.poles import gauge, losses, meter, one_pole, two_pole
+from daedalus.components.poles import gauge, losses, meter, one_pole, relative_rate, two_pole
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
 
@@ -19,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 _HEAT = Keyword(default=False, option=True)
-_WIDTH = Keyword("rad/s", 1e-3, "positive")
+_WIDTH = Keyword("rad/s", None, "positive")
 
 
 class _Rotational(Component):
@@ -76,7 +76,8 @@ class Damper(_Rotational):
 class Friction(_Rotational):
     """Dry friction between two shafts: slides at `kinetic`, sticks up to `static`, with `viscous` damping on top.
 
-    Regularised: where it would stick it creeps by less than about `width` (see `mechanical_laws`).
+    `friction` is its dry part and `friction.mode` its direction of sliding, 0 while it sticks. With a `width` it is
+    regularised: where it would stick it creeps by less than about that (see `mechanical_laws`).
     """
 
     keywords = {
@@ -94,7 +95,8 @@ class Friction(_Rotational):
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         _, speed, torque = two_pole(m, "rotational")
-        m.equation(torque, dry_friction(speed, q.kinetic, q.static, q.width) + q.viscous * speed, name="law")
+        dry = dry_friction(m, relative_rate(m, "rotational"), q.kinetic, q.static, q.width)
+        m.equation(torque, dry + q.viscous * speed, name="law")
         losses(m, torque * speed, q.heat)
 
 
@@ -142,7 +144,7 @@ def check_ratio(part: Component) -> None:
 class Clutch(_Rotational):
     """A friction clutch between two shafts: carries up to `engaged` · capacity, the signal `engaged` from 0 to 1.
 
-    Regularised as Friction is: an engaged clutch creeps by less than about `width`, and keeps the index of the whole.
+    It slides and sticks as Friction does, also with a `width`; `friction.mode` is 0 while it holds.
     """
 
     keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": _HEAT}
@@ -151,7 +153,8 @@ class Clutch(_Rotational):
     def _write(m: Any, q: Any) -> None:
         engaged = m.signal_input("engaged", default=1.0)
         _, speed, torque = two_pole(m, "rotational")
-        m.equation(torque, engaged * dry_friction(speed, q.capacity, q.capacity, q.width), name="law")
+        level = engaged * q.capacity
+        m.equation(torque, dry_friction(m, relative_rate(m, "rotational"), level, level, q.width), name="law")
         losses(m, torque * speed, q.heat)
 
 
@@ -165,7 +168,8 @@ class Brake(_Rotational):
         pressed = m.signal_input("pressed", default=1.0)
         shaft = m.port("shaft", "rotational")
         m._also("torque", "shaft.torque")
-        m.equation(shaft.torque, pressed * dry_friction(shaft.speed, q.capacity, q.capacity, q.width), name="law")
+        level = pressed * q.capacity
+        m.equation(shaft.torque, dry_friction(m, shaft.speed, level, level, q.width), name="law")
         losses(m, shaft.torque * shaft.speed, q.heat)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from daedalus.components.mechanical_laws import dry_friction
-from daedalus.components.poles import gauge, losses, meter, one_pole, two_pole
+from daedalus.components.poles import gauge, losses, meter, one_pole, relative_rate, two_pole
 from daedalus.model.assembly.component import Component, Keyword
 
 __all__ = [
@@ -81,14 +81,15 @@ class Damper(_Translational):
 class Friction(_Translational):
     """Dry friction between two flanges: slides at `kinetic`, sticks up to `static`, with `viscous` damping on top.
 
-    Regularised: where it would stick it creeps by less than about `width` (see `mechanical_laws`).
+    `friction` is its dry part and `friction.mode` its direction of sliding, 0 while it sticks. With a `width` it is
+    regularised: where it would stick it creeps by less than about that (see `mechanical_laws`).
     """
 
     keywords = {
         "kinetic": Keyword("N", needs="not negative"),
         "static": Keyword("N", None, "not negative"),
         "viscous": Keyword("N*s/m", 0.0, "not negative"),
-        "width": Keyword("m/s", 1e-4, "positive"),
+        "width": Keyword("m/s", None, "positive"),
         "heat": _HEAT,
     }
 
@@ -99,7 +100,8 @@ class Friction(_Translational):
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         _, velocity, force = two_pole(m, "translational")
-        m.equation(force, dry_friction(velocity, q.kinetic, q.static, q.width) + q.viscous * velocity, name="law")
+        dry = dry_friction(m, relative_rate(m, "translational"), q.kinetic, q.static, q.width)
+        m.equation(force, dry + q.viscous * velocity, name="law")
         losses(m, force * velocity, q.heat)
 
 

@@ -27,6 +27,7 @@ from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
+from daedalus.simulation.contacts.first_modes import with_first_modes
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -295,7 +296,8 @@ def _case(road: Road, formulas: bool, request: Request, grid: Any) -> Case:
 def _hybrid_case(request: Request, grid: Any) -> Case:
     """The case of a model in which something is assigned at instants: its run tells of them, and is differentiated."""
     names = tuple(v.name for v in request.system.of_kind("discrete"))
-    held = request._replace(model=with_held_states(request.system), start=whole_start(request.system, request.start))
+    start = with_first_modes(request, whole_start(request.system, request.start))
+    held = request._replace(model=with_held_states(request.system), start=start)
     case = replace(_case(*_road(held, names), request, grid), redundancy=None)
     system = _driven(request)[1]
     fired: frozenset[str] = getattr(request.start, "_fired", frozenset())

@@ -204,5 +204,5 @@ def _sliding(case: Case, t: float, condition: str) -> SolverError:
         f"The derivatives of {case.system.name!r} do not go on from here.",
         sliding(t, condition).what,
         because="a run that slides along a condition has other equations there, and its derivative with it.",
-        remedy="events that begin and end sticking, or a smooth law such as tanh(v/0.001) for sign(v)",
+        remedy="m.friction for what sticks, or a smooth law such as tanh(v/0.001) for sign(v)",
     )

@@ -20,8 +20,10 @@ class EventPurpose(Enum):
     """other constraints than the chosen ones would serve better"""
     RANK_LOST = "rank lost"
     """no constraints serve: all become parallel"""
+    LEAVES_SURFACE = "leaves the surface"
+    """a run that slides along a condition comes to the end of it"""
 
     @property
     def watches_constraints(self) -> bool:
         """Whether redundant constraints are chosen anew there."""
-        return self is not EventPurpose.MODEL
+        return self not in (EventPurpose.MODEL, EventPurpose.LEAVES_SURFACE)

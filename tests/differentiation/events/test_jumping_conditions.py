@@ -161,7 +161,7 @@ def test_sliding_along_a_condition_is_refused():
             "The derivatives of 'friction' do not go on from here.\n"
             "  the condition v < 0 switches to and fro at t = 1.59934: both branches lead back to it\n"
             "  Because a run that slides along a condition has other equations there, and its derivative with it.\n"
-            "  Try: events that begin and end sticking, or a smooth law such as tanh(v/0.001) for sign(v)"
+            "  Try: m.friction for what sticks, or a smooth law such as tanh(v/0.001) for sign(v)"
         )
 
 

@@ -214,3 +214,24 @@ def test_prepare_sweep_and_files_see_it(tmp_path) -> None:
     again = dd.load(tmp_path / "run.nc")
     assert np.array_equal(again["floor.mode"], tr["floor.mode"])
     assert again.at(1.0)["floor"] == tr.at(1.0)["floor"]
+
+
+def test_a_block_that_lands_on_a_table_slides_and_stops() -> None:
+    m = dd.Model("block on a table")
+    q = m.coordinate("q", 2, start=[0.0, 0.2], rate=[2.0, 0.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    push = m.unilateral("table", q[1])
+    m.generalised_force(q[0], m.friction("rubbing", m.rate(q)[0], kinetic=0.3 * push))
+    tr = dd.simulate(m, 2.0, rtol=1e-9)
+    land, slides = np.sqrt(0.4 / 9.81), 2.0 / (0.3 * 9.81)
+    assert np.allclose([e.time for e in tr.events], [land, land + slides], atol=1e-7)
+    assert abs(tr["q"][-1][0] - (2 * land + slides)) < 1e-6
+
+
+def test_the_linear_system_of_a_mode() -> None:
+    m = oscillator()
+    sticks = dd.linearise(m, at={"x": 0.0, "v": 0.0}, modes={"floor.mode": 0})
+    assert np.allclose(sorted(np.abs(sticks.poles())), [0.0, 0.0], atol=1e-9)
+    slides = dd.linearise(m, at={"x": 0.0, "v": 0.1}, modes={"floor.mode": 1})
+    assert np.allclose(np.abs(slides.poles()), 1.0)

@@ -19,6 +19,7 @@
 #include "events/consistent_restart.hpp"
 #include "events/contacts.hpp"
 #include "events/guards.hpp"
+#include "events/led_back.hpp"
 #include "events/modes.hpp"
 #include "methods/step_control.hpp"
 #include "state/integration.hpp"
@@ -328,7 +329,8 @@ inline Status one_round(Integration& s, Happened& all) noexcept {
     all.restarts = true;
     if (turned && s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     rest_fired(s);
-    return settle_modes(s);
+    if (const Status status = settle_modes(s); status != Status::going) return status;
+    return turned && led_back(s) ? Status::chattering : Status::going;
 }
 
 // Guards that have passed zero, or reached it, across a jump from where they were trusted to be.

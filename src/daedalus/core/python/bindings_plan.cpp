@@ -267,7 +267,7 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
                bool kinked, std::optional<long long> memory_limit, std::vector<long long> sides,
                std::vector<long long> at_start, long long discretes, std::vector<unsigned char> is_read,
                std::vector<long long> levels, std::vector<unsigned char> writes, bool from_start,
-               nb::handle contacts, std::vector<unsigned char> is_contact) {
+               nb::handle contacts, std::vector<unsigned char> is_contact, std::vector<unsigned char> may_slide) {
     Plan& plan = *new (place) Plan;
     try {
         choose_model(model, plan);
@@ -286,6 +286,9 @@ void make_plan(Plan* place, nb::handle model, nb::handle method, double rtol, nb
         add_projection(projection, plan);
         add_restart(restart, plan);
         add_contacts(contacts, std::move(is_contact), plan);
+        if (!may_slide.empty() && static_cast<long long>(may_slide.size()) != switches)
+            refuse("may_slide must have one entry a switch");
+        plan.may_slide = std::move(may_slide), plan.request.may_slide = plan.may_slide;
     } catch (...) {
         place->~Plan();
         throw;
@@ -327,7 +330,8 @@ nb::class_<Plan> bind_plan(nb::module_& module) {
              "restart"_a = nb::none(), "switches"_a = 0, "keep_steps"_a = true, "watch_stiffness"_a = false,
              "kinked"_a = false, "memory_limit"_a = nb::none(), "sides"_a = nb::list(), "at_start"_a = nb::list(),
              "discretes"_a = 0, "is_read"_a = nb::list(), "levels"_a = nb::list(), "writes"_a = nb::list(),
-             "from_start"_a = false, "contacts"_a = nb::none(), "is_contact"_a = nb::list());
+             "from_start"_a = false, "contacts"_a = nb::none(), "is_contact"_a = nb::list(),
+             "may_slide"_a = nb::list());
 }
 
 }  // namespace daedalus

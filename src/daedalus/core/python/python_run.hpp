@@ -16,7 +16,7 @@ struct Plan {
     nb::object model, method, guards, resets, projection, restart, contacts;
     std::vector<double> atol;
     std::vector<long long> directions, actions, occurrences, sides, at_start, levels;
-    std::vector<unsigned char> writes, is_read, is_contact;
+    std::vector<unsigned char> writes, is_read, is_contact, may_slide;
     long long row_size = 0, input_count = 0, parameter_count = 0;
     Request request;  // span, start, inputs and parameters are of each run
 };

@@ -62,7 +62,7 @@ struct Request {
     long long switches = 0;  // so many last guards turn modes, which are the last entries of p
     // Discrete variables lie before the modes; rows of the resets are those of events, then of clocks.
     long long discretes = 0, clocks = 0;
-    std::span<const unsigned char> writes, is_read, is_contact;
+    std::span<const unsigned char> writes, is_read, is_contact, may_slide;
     std::span<const long long> clock_levels;
     std::span<const SampledSource> calls;        // of the clocks
     bool from_start = false;
@@ -268,6 +268,7 @@ private:
             guards.restart = connect(own(restart_caller_, *request.restart, request), request);
             guards.restart.arg[4] = &guards.event;
         }
+        guards.may_slide = request.may_slide.empty() ? nullptr : request.may_slide.data();
         guards.has_contacts = request.contacts != nullptr;
         if (request.contacts) {
             guards.contacts = connect(own(contacts_caller_, *request.contacts, request), request);

@@ -132,6 +132,7 @@ struct Guards {
     // The last guards are switches of the equations: each has a mode among the parameters, 1 above zero and 0 elsewhere.
     long long switches = 0;
     double* modes = nullptr;
+    const unsigned char* may_slide = nullptr;  // of each switch whether its guard is one of x, t and u alone
     long long turns = 0, last_turned = -1;  // located switches, and which was the last
     // When combinations of modes were last tried, since no step led away.
     double trial_time = std::numeric_limits<double>::quiet_NaN();

@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.instants.contact_jumps import behind_contacts, contacts_of_case
 from daedalus.differentiation.instants.foreseen import Instant
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.errors import SolverError
@@ -191,6 +192,11 @@ class InstantMaps:
         if any(self.moves_states[actor] for actor in actors):
             return self._restarted(case, actors, t, row)
         value, slopes = self._at(("resets", actors), case, t, row)
+        contacts, n = contacts_of_case(case), len(case.x0)
+        if contacts is not None:
+            value, own = behind_contacts(case, contacts, actors, t, value)
+            rest = np.eye(slopes.shape[1])
+            slopes = own[:, 1 : 1 + n] @ slopes + own[:, :1] @ rest[:1] + own[:, 1 + n :] @ rest[1 + n :]
         return self._consistent(case, t, value, row, actors), slopes
 
     def _consistent(self, case: Case, t: float, x: np.ndarray, before: np.ndarray, actors: Sequence[int]) -> np.ndarray:

@@ -208,7 +208,7 @@ class _Writer:
 
     def _target(self, event: str, name: str, value: ca.SX) -> tuple[str, ca.SX]:
         """What a reset sets, under the name that it has now."""
-        if name not in self.work.unknowns.by_name:
+        if name not in self.work.unknowns.by_name or self.book._variables[name].kind == "discrete":
             return name, value
         root, sign = self.work.sums.root(self.work.unknowns.by_name[name])
         if root in self.work.value or not self.work.unknowns.states[root]:

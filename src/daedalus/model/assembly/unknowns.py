@@ -60,15 +60,17 @@ def unknowns_of(book: Notebook) -> Unknowns:
     balanced = {port.balanced for port in written.ports.values()}
     anchored = {written.ports[port].shared for port in written.anchors}
     joined = {*written.sources, *written.defaults}
+    # Forces of contacts have two laws each, and a run decides which of them holds.
+    forces = {event.manner.contact.name for event in book._events.values() if event.manner.contact is not None}
     for name, variable in book._variables.items():
         if variable.shape != ():
             continue
         kind, moving = variable.kind, bool(book._derivatives.get(name))
         if kind == "input" and name in joined:
             rank = JOINED
-        elif kind in ("parameter", "input"):
+        elif kind in ("parameter", "input", "discrete"):
             rank = KNOWN
-        elif name not in written.fluid:
+        elif name not in written.fluid or name in forces:
             rank = OWN
         elif name in anchored:
             rank = ANCHORED
@@ -79,5 +81,5 @@ def unknowns_of(book: Notebook) -> Unknowns:
         else:
             rank = SHARED if name in shared else BALANCED if name in balanced else PLAIN
         state = kind == "state"
-        found.add(name, book._symbols[name], rank, moving=moving, steady=kind == "parameter", state=state)
+        found.add(name, book._symbols[name], rank, moving=moving, steady=kind in ("parameter", "discrete"), state=state)
     return found

@@ -20,6 +20,10 @@ from daedalus.model.switching.clocks import ClockDoor
 from daedalus.model.switching.contact_rates import with_rates_put_in
 from daedalus.model.variables import Contact, Manner, make_variable
 
+# A contact changes where a gap, a speed or a force has passed zero by this: what touches without a force would else
+# leave zero by rounding alone.
+MARGIN = 1e-12
+
 
 class ContactDoor(ClockDoor):
     """Write dry friction and unilateral constraints."""
@@ -63,7 +67,7 @@ class ContactDoor(ClockDoor):
             f"{name}.law", (1 - mode**2) * change + mode**2 * force + mode * levels[0]
         )
         self._outputs[f"{name}.velocity"], self._outputs[f"{name}.limit"] = rate, levels[1]
-        guard = (1 - mode**2) * (levels[1] - ca.fabs(force)) + mode * rate
+        guard = (1 - mode**2) * (levels[1] - ca.fabs(force)) + mode * rate + MARGIN
         self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("friction", name)))
         return force
 
@@ -110,7 +114,7 @@ class ContactDoor(ClockDoor):
         closing = time_derivative(self, written, rate)
         self._equations[f"{name}.law"] = Equation(f"{name}.law", mode * closing + (1 - mode) * multiplier)
         self._outputs[f"{name}.gap"], self._outputs[f"{name}.restitution"] = distance, bounce
-        guard = (1 - mode) * distance + mode * multiplier
+        guard = (1 - mode) * distance + mode * multiplier + MARGIN
         self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("unilateral", name)))
         self._push(distance, multiplier)
         return multiplier

@@ -17,16 +17,7 @@ from daedalus.errors import SolverError
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Contact
-
-LETTERS = ("t", "xdot", "x", "z", "u", "p")
-# Newton's method for x' and z, which most often are linear: corrections, and how small the last one is.
-MOST_CORRECTIONS, SOLVED = 30, 1e-12
-# A matrix is singular where its condition is worse than this.
-SINGULAR = 1e13
-
-
-class Undetermined(Exception):
-    """x' and z do not follow from the equations in some modes."""
+from daedalus.simulation.sliding.solved_slopes import LETTERS, slopes_of, solved
 
 
 class ContactPlace(NamedTuple):
@@ -108,9 +99,7 @@ class ContactLaws:
                 levels.append(outputs[f"{contact.name}.restitution"])
         values = [ca.densify(ca.vertcat(*column)) for column in (rates, gaps, levels)]
         self.limits_depend_on_forces = bool(ca.jacobian_sparsity(values[2], unknowns).nnz())
-        self._is_linear = bool(ca.is_linear(residual, unknowns))
         matrix, slope = (ca.densify(ca.jacobian(part, unknowns)) for part in (residual, change))
-        self._residual = compile_function(ca.Function("F", arguments, [ca.densify(residual), matrix])).core
         self._values = compile_function(ca.Function("contacts", arguments, [*values, ca.densify(change)])).core
         self._slope = compile_function(ca.Function("slope", arguments, [matrix, slope])).core
 
@@ -128,21 +117,8 @@ class ContactLaws:
 
     def motion(self, place: ContactPlace, modes: np.ndarray) -> ContactMotion:
         """What follows from a place in given modes; Undetermined where that is nothing."""
-        place, n = self.in_modes(place, modes), self.system.sizes["x"]
-        y = np.zeros(n + self.system.sizes["z"])
-        before = np.inf
-        for _ in range(MOST_CORRECTIONS):
-            residual, matrix = self._residual(*self._arguments(place, y))
-            change = _solved(matrix.reshape(len(y), -1).T, residual)
-            y = y - change
-            if self._is_linear:
-                break
-            size = float(np.max(np.abs(change), initial=0.0)) / max(1.0, float(np.max(np.abs(y), initial=0.0)))
-            if size <= SOLVED or (size < 1e-8 and size >= before):
-                break
-            before = size
-        else:
-            raise Undetermined
+        place = self.in_modes(place, modes)
+        y = slopes_of(self.system).at(place.t, place.x, place.u, place.p)
         rate, gap, level, change = self._values(*self._arguments(place, y))
         return ContactMotion(y, y[self.forces], rate, change, gap, level)
 
@@ -154,7 +130,7 @@ class ContactLaws:
         matrix[self.rows, self.forces] = 1.0
         unit = np.zeros((len(matrix), len(self.rows)))
         unit[self.rows, np.arange(len(self.rows))] = 1.0
-        moved = _solved(matrix, unit)
+        moved = solved(matrix, unit)
         return UnitImpulses(moved[:n], slope @ moved)
 
     def _arguments(self, place: ContactPlace, y: np.ndarray) -> list[np.ndarray]:
@@ -182,14 +158,3 @@ def system_place(system: System, name: str) -> int:
             remedy="dd.simulate of the model as it was written",
         )
     return int(place.positions[0])
-
-
-def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """matrix⁻¹ right with equilibrated rows; Undetermined where the matrix is singular."""
-    scale = np.max(np.abs(matrix), axis=1, initial=0.0)
-    if not np.all(np.isfinite(matrix)) or not np.all(scale > 0):
-        raise Undetermined
-    scaled = matrix / scale[:, None]
-    if len(scaled) and np.linalg.cond(scaled / np.maximum(np.max(np.abs(scaled), axis=0), 1e-300)) > SINGULAR:
-        raise Undetermined
-    return np.asarray(np.linalg.solve(scaled, (right.T / scale).T))

@@ -15,12 +15,13 @@ from daedalus import _core
 from daedalus.errors import DaedalusError
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
-from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactPlace, Undetermined, contacts_of, laws_of
+from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactPlace, contacts_of, laws_of
 from daedalus.simulation.contacts.refused_contacts import RefusedContacts
-from daedalus.simulation.contacts.settling import settled
+from daedalus.simulation.contacts.settling import Settled, settled
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.plant.variable_index import variable_index
+from daedalus.simulation.sliding.solved_slopes import Undetermined
 from daedalus.simulation.switching.agenda import order_of
 
 
@@ -58,9 +59,20 @@ class Contacts:
     ) -> np.ndarray:
         """The row and then the discrete variables behind a moment; RefusedContacts where there are none."""
         laws, plant = self.laws, self.plant
-        place = ContactPlace(t, row[self._states], u, p)
+        place = ContactPlace(t, row[self.states], u, p)
+        found = self.settled(place, fired, span)
+        new = row.copy()
+        new[self.states] = found.x
+        values = p.copy()
+        values[laws.modes] = found.modes
+        if plant.is_implicit and (not np.array_equal(new, row) or not np.array_equal(values, p)):
+            new = self._whole_row(new, laws.motion(place._replace(x=found.x), found.modes).y)
+        return np.concatenate([new, values[len(values) - plant.system.discrete_count :]])
+
+    def settled(self, place: ContactPlace, fired: np.ndarray, span: float) -> Settled:
+        """The moment at a place; fired: 1 for each guard of an event that brought it about."""
         try:
-            found = settled(laws, place, fired[self.events], span)
+            return settled(self.laws, place, fired[self.events], span)
         except Undetermined:
             raise RefusedContacts(
                 "The motion is not determined at the contacts.",
@@ -68,16 +80,9 @@ class Contacts:
                 because="a contact takes the motion as it follows from the equations.",
                 remedy="dd.analyse(m) there",
             ) from None
-        new = row.copy()
-        new[self._states] = found.x
-        values = p.copy()
-        values[laws.modes] = found.modes
-        if plant.is_implicit and (not np.array_equal(new, row) or not np.array_equal(values, p)):
-            new = self._whole_row(new, laws.motion(place._replace(x=found.x), found.modes).y)
-        return np.concatenate([new, values[len(values) - plant.system.discrete_count :]])
 
     @cached_property
-    def _states(self) -> np.ndarray:
+    def states(self) -> np.ndarray:
         """Where the states of the laws' system stand in a row of the run."""
         labels = list(self.plant.system.labels["x"])
         return np.array([labels.index(name) for name in self.laws.system.labels["x"]], dtype=int)

@@ -7,6 +7,8 @@ give no impulse. In Newton's cradle the impulse passes from ball to ball, and th
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from daedalus.model.names import listed
@@ -18,6 +20,25 @@ from daedalus.simulation.contacts.refused_contacts import RefusedContacts
 ENDED, MOST_BOUNCES, MOST_IMPACTS = 1e-12, 200, 20_000
 
 
+class Impact(NamedTuple):
+    """One impact: of which contact, with which restitution."""
+
+    contact: int
+    restitution: float
+
+
+def replayed(
+    response: UnitImpulses, rates: np.ndarray, restitution: np.ndarray, impacts: tuple[Impact, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The impulses and the rates behind the same impacts at another place; those without a bounce stay so."""
+    total, now = np.zeros(len(rates)), rates.copy()
+    for k, bounce in impacts:
+        size = -(1 + (restitution[k] if bounce else 0.0)) * now[k] / response.rates[k, k]
+        total[k] += size
+        now = now + response.rates[:, k] * size
+    return total, now
+
+
 def impulses(
     laws: ContactLaws,
     response: UnitImpulses,
@@ -25,8 +46,8 @@ def impulses(
     closed: np.ndarray,
     restitution: np.ndarray,
     rest: float = 0.0,
-) -> np.ndarray:
-    """The impulse of each contact, zero where none of those that are closed approaches faster than `rest`.
+) -> tuple[np.ndarray, tuple[Impact, ...]]:
+    """The impulse of each contact, and the impacts they come from; none where nothing approaches faster than `rest`.
 
     Example
     -------
@@ -34,21 +55,23 @@ def impulses(
     >>> from types import SimpleNamespace
     >>> laws = SimpleNamespace(names=["left", "right"], is_friction=np.zeros(2, bool))
     >>> cradle = UnitImpulses(np.zeros((0, 2)), np.array([[2.0, -1.0], [-1.0, 2.0]]))
-    >>> impulses(laws, cradle, np.array([-1.0, 0.0]), np.ones(2, bool), np.ones(2))
-    array([1., 1.])
+    >>> total, impacts = impulses(laws, cradle, np.array([-1.0, 0.0]), np.ones(2, bool), np.ones(2))
+    >>> total, [impact.contact for impact in impacts]
+    (array([1., 1.]), [0, 1])
     """
-    total = np.zeros(len(rates))
+    total, impacts = np.zeros(len(rates)), list[Impact]()
     weight = np.diag(response.rates)
     now, end = rates.copy(), max(rest, ENDED * float(np.max(np.abs(rates[closed]), initial=0.0)))
     for count in range(MOST_IMPACTS * max(1, int(closed.sum()))):
         approach = np.where(closed, now, np.inf)
         k = int(np.argmin(approach))
         if not approach[k] < -end:
-            return total
+            return total, tuple(impacts)
         if not weight[k] > 0:
             raise _weightless(laws, k)
         bounce = restitution[k] if count < MOST_BOUNCES * len(rates) else 0.0
         size = -(1 + bounce) * now[k] / weight[k]
+        impacts.append(Impact(k, bounce))
         total[k] += size
         now = now + response.rates[:, k] * size
     raise RefusedContacts(

@@ -15,8 +15,9 @@ from itertools import product
 import numpy as np
 
 from daedalus.model.names import listed
-from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, Undetermined
+from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace
 from daedalus.simulation.contacts.refused_contacts import RefusedContacts
+from daedalus.simulation.sliding.solved_slopes import Undetermined
 
 # Shares of the forces and accelerations of the problem that are not told from zero.
 FORCE, ACCELERATION = 1e-9, 1e-7

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, UnitImpulses
-from daedalus.simulation.contacts.impacts import impulses
+from daedalus.simulation.contacts.impacts import Impact, impulses, replayed
 from daedalus.simulation.contacts.modes_by_complementarity import settled_modes
 
 # A rate below this, beside the largest number of the state, is zero; so is a gap.
@@ -19,10 +19,11 @@ SHORTEST_FLIGHT = 4e-9
 
 
 class Settled(NamedTuple):
-    """The state and the modes behind a moment."""
+    """The state and the modes behind a moment, and the impacts in it."""
 
     x: np.ndarray
     modes: np.ndarray
+    impacts: tuple[Impact, ...]
 
 
 def settled(laws: ContactLaws, place: ContactPlace, fired: np.ndarray, span: float) -> Settled:
@@ -34,14 +35,22 @@ def settled(laws: ContactLaws, place: ContactPlace, fired: np.ndarray, span: flo
     closed = ~laws.is_friction & ((modes == 1) | (motion.gap <= rest) | fired.astype(bool))
     restitution = np.where(laws.is_friction, 0.0, motion.level)
     for _ in range(len(modes) + 1):
-        moved = impulses(laws, response, motion.rate, closed, restitution, rest)
+        moved, impacts = impulses(laws, response, motion.rate, closed, restitution, rest)
         found = _behind(laws, place, motion, response, moved, closed, fired, rest)
         short = _too_short(found[1], found[2], closed, moved, span)
         if not short.any():
             break
         restitution = np.where(short, 0.0, restitution)
     place, after, modes = found
-    return _stopped(laws, place, after, modes, response, rest)
+    return Settled(place.x + _stopped(laws, after.rate, modes, response), modes, impacts)
+
+
+def state_behind(laws: ContactLaws, place: ContactPlace, moment: Settled) -> np.ndarray:
+    """The state behind the same impacts, and in the same modes, at a place beside that of a moment."""
+    motion = laws.motion(place, laws.modes_of(place))
+    response = laws.response(place, motion.y)
+    total, rates = replayed(response, motion.rate, motion.level, moment.impacts)
+    return np.asarray(place.x + response.states @ total + _stopped(laws, rates, moment.modes, response))
 
 
 def _behind(
@@ -83,19 +92,10 @@ def _too_short(
     return flies & (2 * motion.rate < -falling * SHORTEST_FLIGHT * abs(span))
 
 
-def _stopped(
-    laws: ContactLaws,
-    place: ContactPlace,
-    motion: ContactMotion,
-    modes: np.ndarray,
-    response: UnitImpulses,
-    rest: float,
-) -> Settled:
-    """The state with the rates of all contacts that hold at zero, exactly, by impulses of rounding size."""
+def _stopped(laws: ContactLaws, rates: np.ndarray, modes: np.ndarray, response: UnitImpulses) -> np.ndarray:
+    """The change of the state that brings the rates of all contacts that hold to zero: impulses of rounding size."""
     holds = np.where(laws.is_friction, modes == 0, modes == 1)
-    rates = motion.rate[holds]
-    if not np.any(rates):
-        return Settled(place.x, modes)
-    weight = response.rates[np.ix_(holds, holds)]
-    size = np.linalg.lstsq(weight, -rates, rcond=1e-12)[0]
-    return Settled(place.x + response.states[:, holds] @ size, modes)
+    if not np.any(rates[holds]):
+        return np.zeros(len(response.states))
+    size = np.linalg.lstsq(response.rates[np.ix_(holds, holds)], -rates[holds], rcond=1e-12)[0]
+    return np.asarray(response.states[:, holds] @ size)

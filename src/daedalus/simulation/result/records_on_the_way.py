@@ -69,6 +69,26 @@ class JumpNotLocated(Record):
 
 
 @dataclass(frozen=True)
+class SlidesAlong(Record):
+    """From a time on a run slides along a condition that both branches lead back to, or rests there.
+
+    >>> str(SlidesAlong(0.5, "x > 0"))
+    'from t = 0.5 on it slides along x > 0: both branches lead back to it'
+    >>> str(SlidesAlong(0.5, "h > 0", True))
+    'from t = 0.5 on it rests where h > 0 changes: both branches end there'
+    """
+
+    time: float
+    condition: str
+    rests: bool = False
+
+    def __str__(self) -> str:
+        if self.rests:
+            return f"from t = {self.time:g} on it rests where {self.condition} changes: both branches end there"
+        return f"from t = {self.time:g} on it slides along {self.condition}: both branches lead back to it"
+
+
+@dataclass(frozen=True)
 class SwitchesCrossed(Record):
     """From a time on steps cross switches: what a condition did, or that no step got behind it.
 

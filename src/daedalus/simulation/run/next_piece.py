@@ -18,6 +18,7 @@ from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.stiff import go_on_implicitly
 from daedalus.simulation.singular.impasse import impasse_end
 from daedalus.simulation.singular.singular_configuration import singular_end
+from daedalus.simulation.sliding.slide import leave_surface, slide_along
 from daedalus.simulation.switching.unlocated_switches import piece_without_cuts
 
 
@@ -31,6 +32,8 @@ Rule = Callable[[Road, Piece, Trajectory], Next]
 OF_CHOICES: tuple[Rule, ...] = (with_another_choice,)
 RULES: tuple[Rule, ...] = (
     go_on_implicitly,
+    leave_surface,
+    slide_along,
     piece_without_cuts,
     with_full_newton,
     with_other_constraints,

@@ -286,7 +286,19 @@ def event_call(plant: Plant, core_plant: Plant, switches: int) -> dict[str, Any]
     if system.discrete_count:
         call["discretes"] = system.discrete_count
         call["is_read"] = _read_discretes(system)
-    return {**call, "switches": switches} if switches else call
+    if switches:
+        call |= {"switches": switches, "may_slide": _may_slide(core_plant, switches)}
+    return call
+
+
+def _may_slide(plant: Plant, switches: int) -> list[int]:
+    """Of each switch whether its guard is one of states, time and inputs alone, also through formulas for z and x'."""
+    twin = plant.system
+    unsure = ca.vertcat(twin.symbol("xdot"), twin.symbol("z"), twin.symbol("p")[twin.sizes["p"] - switches :])
+    guards = twin.guards[twin.guards.numel() - switches :]
+    if isinstance(plant, ExplicitPlant):
+        guards = plant.form.applied(twin, guards)
+    return [int(not ca.depends_on(guards[k], unsure)) for k in range(switches)]
 
 
 def assignments(plant: Plant) -> np.ndarray:

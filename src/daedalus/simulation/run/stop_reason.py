@@ -76,10 +76,8 @@ def sliding(t: float, condition: str) -> Stop:
         Ending.CHATTERING,
         t,
         f"the condition {condition} switches to and fro at {time_text(t)}: both branches lead back to it",
-        (
-            "friction needs a stick state: events that begin and end sticking, or a smooth law such as tanh(v/0.001) "
-            "for sign(v)",
-        ),
+        ("it depends on more than states and time, and no motion along it is known",),
+        "m.friction for what sticks, or a smooth law such as tanh(v/0.001) for sign(v)",
         condition=condition,
         obstacle=Obstacle.SLIDING,
     )

@@ -1,0 +1,150 @@
+"""Rules of a run: where both branches of a condition lead back to it the run slides along, and leaves where it ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+
+from daedalus.integrators.methods import is_implicit
+from daedalus.model.event_purpose import EventPurpose
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.reduction.forms.no_form import NoForm
+from daedalus.simulation.plant.plants import find_plant
+from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
+from daedalus.simulation.result.records_of_methods import choice_of
+from daedalus.simulation.result.records_on_the_way import SlidesAlong
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.method_choice import implicit_choice
+from daedalus.simulation.run.pieces import Next, Piece
+from daedalus.simulation.run.road import Road
+from daedalus.simulation.run.settings import settings_of
+from daedalus.simulation.sliding.sliding_system import MOST_SURFACES, Sliding, resting_system, sliding_system
+from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of, solved
+from daedalus.simulation.sliding.surface import Surface
+
+# A share may be out of 0 … 1 by this. Fields are looked at this far beside a surface, in nominal values; the jump on
+# the surface is at least this share of them, else the equations are continuous there.
+BEYOND, BESIDE, JUMPS = 1e-7, 1e-6, 1e-3
+# Where a run has rested on a surface it goes on this far beside it.
+LEAVES = 1e-11
+
+
+def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
+    """The rest of a run that met a condition whose branches both lead back to it."""
+    run = done._source
+    if done.status is not Ending.CHATTERING or not hasattr(run, "last_turned") or run.last_turned < 0:
+        return None
+    system, which, t = done.system, int(run.last_turned), float(run.stop_time)
+    surface = once(system, Surface, which)
+    if not surface.is_of_states or _moves_by_table(done, surface):
+        return None
+    below = system.part(Sliding)
+    if below is not None and (below.depth >= MOST_SURFACES or below.rests):
+        return _too_many(t, surface.condition)
+    u, p = done._drive.at_time(t), done._parameters
+    x = surface.nearest(t, np.array(run.end)[done._plant.row_parts["x"]], u, p)
+    beside = [_rate_beside(surface, away, t, x, u, p) for away in (BESIDE, -BESIDE)]
+    pull, y = _started(once(system, sliding_system, which), t, x, u, p)
+    if pull < -JUMPS * max(abs(rate) for rate in beside):
+        return _piece(road, done, once(system, sliding_system, which), t, x, y)
+    rest = once(system, resting_system, which) if beside[0] < 0 < beside[1] else None
+    if rest is not None:
+        return _piece(road, done, rest, t, x, None)
+    return _piece(road, done, system, t, x, None) if beside[0] * beside[1] > 0 else None
+
+
+def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
+    """The rest of a run that has come to the end of a surface."""
+    sliding, events = done.system.part(Sliding), done.outcome.events
+    if sliding is None or done.status is not Ending.EVENT or not events:
+        return None
+    if done.system.events[events[-1][0]].purpose is not EventPurpose.LEAVES_SURFACE:
+        return None
+    t, x = float(done.end.time), np.array(done._source.end)[done._plant.row_parts["x"]]
+    if sliding.rests:
+        x = _beside(done, sliding, t, x)
+    return _piece(road, done, sliding.outside, t, x, None)
+
+
+def _beside(done: Trajectory, sliding: Sliding, t: float, x: np.ndarray) -> np.ndarray:
+    """A state just beside the surface that a run rested on, to the side it leaves to: slopes are infinite on it."""
+    surface = once(sliding.outside, Surface, sliding.which)
+    u, p = done._drive.at_time(t), done._parameters
+    rate = surface.rate(t, slopes_of(done.system).at(t, x, u, p), x, u, p)
+    return surface.moved(np.sign(rate) * LEAVES, t, x, u, p)
+
+
+def _moves_by_table(done: Trajectory, surface: Surface) -> bool:
+    """Whether an input moves the surface by a table with slopes or a Python function, which no equation knows."""
+    u, drive = done.system.symbol("u"), done._drive
+    moving = [slot for table, slots in drive.tables if table.kind != "hold" for slot in slots]
+    moving += [slot for _, slots in drive.callbacks for slot in slots]
+    return any(ca.depends_on(surface.guard, u[int(k)]) for k in moving)
+
+
+def _started(onto: System, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[float, np.ndarray | None]:
+    """How much the share lowers the rate of the guard, negative where both sides lead onto the surface; and x', z."""
+    slopes, sliding = slopes_of(onto), onto.part(Sliding)
+    assert sliding is not None
+    guess = np.zeros(slopes.size)
+    guess[slopes.size - sliding.depth :] = 0.5
+    try:
+        y = slopes.at(t, x, u, p, guess)
+        _, matrix = slopes.equations(t, y, x, u, p)
+        moved = solved(matrix[:-1, :-1], -matrix[:-1, -1])
+    except Undetermined:
+        return 0.0, None
+    inside = np.all(np.abs(y[slopes.size - sliding.depth :] - 0.5) <= 0.5 + BEYOND)
+    return float(matrix[-1, :-1] @ moved + matrix[-1, -1]) if inside else 0.0, y
+
+
+def _rate_beside(surface: Surface, away: float, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> float:
+    """ġ at a place that is moved across the surface by a part of its nominal values."""
+    moved = surface.moved(away, t, x, u, p)
+    try:
+        y = slopes_of(surface.system).at(t, moved, u, p)
+    except Undetermined:
+        return 0.0
+    return surface.rate(t, y, moved, u, p)
+
+
+def _piece(road: Road, done: Trajectory, system: System, t: float, x: np.ndarray, y: np.ndarray | None) -> Piece:
+    """A piece that runs another system from a state on, by the method of the run where that fits."""
+    request = road.request
+    method, why = (done.method if done._plant.is_implicit else request.method), choice_of(done.records)
+    if not is_implicit(method) and isinstance(find_plant(system), NoForm):
+        method, why = implicit_choice(system, "shares of several surfaces are not linear", request.rtol)
+    settings = settings_of(system, method, request.rtol, request.atol, *request.limits,
+                           locate_switches=request.locate_switches)  # fmt: skip
+    sliding = system.part(Sliding)
+    if sliding is not None and system is not done.system:
+        settings = replace(settings, notes=(*settings.notes, SlidesAlong(t, sliding.condition, sliding.rests)))
+    row = x
+    if settings.plant.is_implicit:
+        if y is None:
+            y = slopes_of(system).at(t, x, done._drive.at_time(t), done._parameters, _known(system, done))
+        n = system.sizes["x"]
+        row = np.concatenate([x, y[n:], y[:n]])
+    return Piece(settings, done._drive, done._parameters, t, row, why)
+
+
+def _known(system: System, done: Trajectory) -> np.ndarray:
+    """x' and z of a piece at its end, for a system with the same names."""
+    end = done.end
+    names = [*system.labels["xdot"], *system.labels["z"]]
+    return np.array([float(end[name]) if name in end else 0.0 for name in names])
+
+
+def _too_many(t: float, condition: str) -> Stop:
+    return Stop(
+        Ending.CHATTERING,
+        t,
+        f"more than {MOST_SURFACES} conditions switch to and fro together at {time_text(t)}, {condition} among them",
+        ("how the fields of more surfaces are blended is not determined",),
+        "m.friction for what sticks, or a smooth law in the place of one of them",
+        condition=condition,
+        obstacle=Obstacle.SLIDING,
+    )

@@ -1,0 +1,141 @@
+"""The equations of a run that slides along a surface, or rests on it.
+
+Along g = 0, between r⁻ = 0 below and r⁺ = 0 above, the residual is r⁻ + s (r⁺ - r⁻) with a share s that is one more
+unknown, and ġ = 0 gives it (A. F. Filippov, Differential Equations with Discontinuous Righthand Sides, 1988;
+V. I. Utkin, Sliding Modes in Control and Optimization, 1992). On two surfaces the second share is put on top of the
+first, which blends the four fields bilinearly (L. Dieci, L. Lopez, Numerische Mathematik 117, 2011). It ends where a
+share leaves 0 … 1.
+
+Where both sides agree on the surface and lead back to it from afar, as sign(p) √|p| does, the run rests there: one
+state follows from g = 0, and it ends where ġ is no longer zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.event_purpose import EventPurpose
+from daedalus.model.expressions import concatenate
+from daedalus.model.system.equation_row import Role, rows_of
+from daedalus.model.system.system import System
+from daedalus.model.variables import Event, make_variable
+from daedalus.simulation.sliding.surface import Side, Surface, rate_of
+
+# How far a run may be carried off the surface, and how fast it may leave one that it rests on, in nominal values.
+OFF, MOVING = 1e-6, 1e-9
+SHARE = "share above {condition}"
+# Conditions that a run slides along together.
+MOST_SURFACES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Sliding:
+    """A part of a system that slides along a surface or rests on it: what holds outside, and which condition it is."""
+
+    outside: System
+    which: int  # of the conditions outside
+    condition: str
+    rests: bool
+
+    @property
+    def depth(self) -> int:
+        """How many surfaces it slides along."""
+        below = self.outside.part(Sliding)
+        return 1 + (0 if below is None else below.depth)
+
+
+def sliding_system(system: System, which: int) -> System:
+    """The system that slides along the surface of a condition."""
+    surface = Surface(system, which)
+    above, below = surface.side(True), surface.side(False)
+    share = ca.SX.sym("share")
+    rate = rate_of(system, below.guard)
+    difference = _difference(system, above, below)
+    name, label = SHARE.format(condition=surface.condition), f"sliding along {surface.condition}"
+    outputs = {key: value + share * (above.outputs[key] - value) for key, value in below.outputs.items()}
+    leaving = [share, 1 - share, _still_on(system, below.guard)]
+    variable = make_variable(name, "algebraic", (), start=0.5)
+    changes = _with_leaving(system, below.guards, leaving)
+    return system.changed(
+        variables=[*system.variables, variable],
+        symbols={**_symbols(system), "z": ca.vertcat(system.symbol("z"), share)},
+        residual=concatenate([below.residual + share * difference, rate]),
+        rows=[*system.rows, *rows_of(label, [label], Role.DEFINITION)],
+        outputs=outputs,
+        parts=(Sliding(system, which, surface.condition, False),),
+        **changes,
+    )
+
+
+def resting_system(system: System, which: int) -> System | None:
+    """The system that rests on the surface of a condition; None where no state follows from the surface."""
+    surface = Surface(system, which)
+    side = surface.side(None)
+    x = system.symbol("x")
+    slope = ca.jacobian(side.guard, x)
+    if not slope.is_constant() or slope.nnz() == 0:
+        return None
+    sizes = np.abs(ca.DM(slope).full().ravel()) * system.nominal["x"]
+    k = int(np.argmax(sizes))
+    own = -ca.substitute(side.guard, x[k], 0) / slope[k]
+    whole = concatenate([side.residual, side.guards, *(ca.vec(value) for value in side.outputs.values())])
+    whole = ca.substitute(whole, x[k], own)
+    count, events = int(side.residual.numel()), int(side.guards.numel())
+    outputs, place = {}, count + events
+    for name, value in side.outputs.items():
+        outputs[name] = ca.reshape(whole[place : place + value.numel()], *value.shape)
+        place += int(value.numel())
+    rate, allowed = rate_of(system, side.guard), MOVING * float(sizes[k])
+    leaving = [allowed - rate, allowed + rate, _still_on(system, side.guard)]
+    return system.changed(
+        residual=whole[:count],
+        outputs=outputs,
+        parts=(Sliding(system, which, surface.condition, True),),
+        **_with_leaving(system, whole[count : count + events], leaving),
+    )
+
+
+def _symbols(system: System) -> dict[str, ca.SX]:
+    return {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")}
+
+
+def _difference(system: System, above: Side, below: Side) -> ca.SX:
+    """r⁺ - r⁻, without x' and z where both sides contain them in the same way."""
+    unknowns = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
+    plain = above.residual - below.residual
+    if not all(ca.is_linear(side.residual, unknowns) for side in (above, below)):
+        return plain
+    slopes = [ca.jacobian(side.residual, unknowns) for side in (above, below)]
+    arguments = list(_symbols(system).values())
+    gap = ca.Function("gap", arguments, [ca.densify(slopes[0] - slopes[1])])
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        if np.any(np.abs(gap(*(rng.uniform(0.5, 1.5, int(a.numel())) for a in arguments)).full()) > 1e-12):
+            return plain
+    return ca.SX(ca.substitute(plain, unknowns, ca.SX.zeros(unknowns.numel())))
+
+
+def _still_on(system: System, guard: ca.SX) -> ca.SX:
+    """Positive while the state is on the surface; a reset may carry it off."""
+    slope = ca.jacobian(guard, system.symbol("x"))
+    size = ca.dot(ca.fabs(slope.T), ca.DM(system.nominal["x"])) if slope.nnz() else 1.0
+    return ca.SX(OFF * size - ca.fabs(guard))
+
+
+def _with_leaving(system: System, guards: ca.SX, leaving: list[ca.SX]) -> dict[str, Any]:
+    """The events of a system, and those that end its stay on the surface."""
+    names = [f"leaves the surface {k + 1}" for k in range(len(leaving))]
+    own = [Event(name, -1, True, (), EventPurpose.LEAVES_SURFACE) for name in names]
+    rows = ca.repmat(system.symbol("x").T, len(own), 1)
+    held = system.symbol("p")[system.sizes["p"] - system.discrete_count :]
+    kept = ca.repmat(held.T, len(own), 1) if system.discrete_count else ca.SX(len(own), 0)
+    return {
+        "events": [*system.events, *own],
+        "guards": concatenate([guards, *leaving]),
+        "resets": ca.vertcat(system.resets, rows) if system.events else rows,
+        "assigned": ca.vertcat(system.assigned, kept) if system.events else kept,
+    }

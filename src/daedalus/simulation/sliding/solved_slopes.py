@@ -1,0 +1,69 @@
+"""x' and z of a system of index 1 at a state, by Newton's method on its equations."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from daedalus.compilation import compile_function
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+
+LETTERS = ("t", "xdot", "x", "z", "u", "p")
+# Newton's method for x' and z, which most often are linear: corrections, and how small the last one is.
+MOST_CORRECTIONS, SOLVED = 30, 1e-12
+# A matrix is singular where its condition is worse than this.
+SINGULAR = 1e13
+
+
+class Undetermined(Exception):
+    """x' and z do not follow from the equations."""
+
+
+class SolvedSlopes:
+    """F(t, x', x, z, u, p) = 0 solved for y = (x', z)."""
+
+    def __init__(self, system: System) -> None:
+        arguments = [system.symbol(letter) for letter in LETTERS]
+        residual, unknowns = ca.densify(system.residual), ca.vertcat(arguments[1], arguments[3])
+        matrix = ca.densify(ca.jacobian(residual, unknowns))
+        self.states, self.size = system.sizes["x"], int(unknowns.numel())
+        self._is_linear = bool(ca.is_linear(residual, unknowns))
+        self._function = compile_function(ca.Function("F", arguments, [residual, matrix])).core
+
+    def equations(
+        self, t: float, y: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """F and ∂F/∂y."""
+        n = self.states
+        residual, matrix = self._function(np.array([t]), y[:n], x, y[n:], u, p)
+        return residual, matrix.reshape(self.size, -1).T
+
+    def at(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, guess: np.ndarray | None = None) -> np.ndarray:
+        """y at a state; Undetermined where there is none, or more than one."""
+        y, before = np.zeros(self.size) if guess is None else guess.copy(), np.inf
+        for _ in range(MOST_CORRECTIONS):
+            residual, matrix = self.equations(t, y, x, u, p)
+            change = solved(matrix, residual)
+            y = y - change
+            size = float(np.max(np.abs(change), initial=0.0)) / max(1.0, float(np.max(np.abs(y), initial=0.0)))
+            if self._is_linear or size <= SOLVED or (size < 1e-8 and size >= before):
+                return y
+            before = size
+        raise Undetermined
+
+
+def slopes_of(system: System) -> SolvedSlopes:
+    """The slopes of a system, made once."""
+    return once(system, SolvedSlopes)
+
+
+def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """matrix⁻¹ right with equilibrated rows; Undetermined where the matrix is singular."""
+    scale = np.max(np.abs(matrix), axis=1, initial=0.0)
+    if not np.all(np.isfinite(matrix)) or not np.all(scale > 0):
+        raise Undetermined
+    scaled = matrix / scale[:, None]
+    if len(scaled) and np.linalg.cond(scaled / np.maximum(np.max(np.abs(scaled), axis=0), 1e-300)) > SINGULAR:
+        raise Undetermined
+    return np.asarray(np.linalg.solve(scaled, (right.T / scale).T))

@@ -1,0 +1,159 @@
+"""The surface that a condition is zero on, and the equations on its two sides.
+
+Conditions of one surface, such as v > 0 and v < 0 in sign(v), change together: their guards have a constant ratio. The
+equations, the guards of events and the outputs are rewritten with the conditions of the surface decided, on either side
+or on the surface itself, and all others as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from daedalus.model.expressions import concatenate, elements
+from daedalus.model.system.system import System
+from daedalus.reduction.switches import LETTERS, SWITCHING, Switches, switches_of
+from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.plant.plants import find_plant
+
+# Ratios of guards at random places that differ by less than this are one.
+SAME_RATIO = 1e-9
+
+
+def rate_of(system: System, guard: ca.SX) -> ca.SX:
+    """ġ along the equations."""
+    return ca.SX(ca.jtimes(guard, system.symbol("x"), system.symbol("xdot")) + ca.jacobian(guard, system.symbol("t")))
+
+
+class Side(NamedTuple):
+    """What holds with the conditions of a surface decided."""
+
+    residual: ca.SX
+    guards: ca.SX  # of the events
+    outputs: dict[str, ca.SX]
+    guard: ca.SX  # that is zero on the surface
+
+
+class Surface:
+    """The surface of one condition of a system, by its number among the switches."""
+
+    def __init__(self, system: System, which: int) -> None:
+        self.system = system
+        own = switches_of(system)
+        assert own is not None
+        self.condition = own.conditions[which]
+        self._outputs = system.outputs
+        whole = concatenate([system.residual, *(ca.vec(value) for value in self._outputs.values())])
+        found = switches_of(system.changed(residual=whole, rows=system.rows))
+        assert found is not None
+        self._switches = found
+        self.guard = ca.SX(elements(own.system.guards)[-own.count :][which])
+        # Its own modes are those of the run's twin; in the guard of one condition others stand as conditions.
+        self.guard = self._in_states(_unfolded([self.guard], own, {}))[0]
+        self._ratios = self._of_surface()
+        arguments = [system.symbol(letter) for letter in LETTERS]
+        self.is_of_states = not ca.depends_on(self.guard, ca.vertcat(arguments[1], arguments[3]))
+        x = system.symbol("x")
+        parts = [self.guard, ca.densify(ca.jacobian(self.guard, x)), rate_of(system, self.guard)]
+        self._function = ca.Function("surface", arguments, parts)
+
+    def _in_states(self, guards: list[ca.SX]) -> list[ca.SX]:
+        """Guards with formulas in the place of z and x', where there are such and no condition comes in with them."""
+        plant = find_plant(self.system)
+        if not isinstance(plant, ExplicitPlant):
+            return guards
+        applied = [plant.form.applied(self.system, guard) for guard in guards]
+        return [guard if _decides(new) else new for guard, new in zip(guards, applied)]
+
+    def _of_surface(self) -> dict[int, float]:
+        """The conditions that change on the surface: +1 where they hold above it, -1 below."""
+        found = self._switches
+        guards = self._in_states(_unfolded(_guards(found), found, {}))
+        arguments = [self.system.symbol(letter) for letter in LETTERS]
+        function = ca.Function("guards", arguments, [ca.densify(concatenate([self.guard, *guards]))])
+        rng = np.random.default_rng(1)
+        samples = []
+        for _ in range(4):
+            point = [rng.uniform(0.5, 1.5, int(argument.numel())) for argument in arguments]
+            samples.append(function(*point).full().ravel())
+        values = np.array(samples)
+        ratios = {}
+        for k in range(found.count):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = values[:, 1 + k] / values[:, 0]
+            same = np.all(np.isfinite(ratio)) and np.all(np.abs(ratio - ratio[0]) <= SAME_RATIO * abs(ratio[0]))
+            if same and ratio[0] != 0:
+                ratios[k] = float(np.sign(ratio[0]))
+        return ratios
+
+    def _at(self, t: float, y: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> list[np.ndarray]:
+        n = self.system.sizes["x"]
+        return [part.full().ravel() for part in self._function(t, y[:n], x, y[n:], u, p)]
+
+    def moved(self, away: float, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """A state moved across the surface by a part of the nominal values, to the side where g > 0 if positive."""
+        nominal = self.system.nominal["x"]
+        slope = self._at(t, np.zeros(len(x) + self.system.sizes["z"]), x, u, p)[1] * nominal
+        return np.asarray(x + away * nominal * slope / max(float(np.abs(slope).max()), 1e-300))
+
+    def rate(self, t: float, y: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> float:
+        """ġ with x' and z in y."""
+        return float(self._at(t, y, x, u, p)[2][0])
+
+    def nearest(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """The state moved onto the surface by the shortest way in nominal values: by rounding, where it just met it."""
+        weights, y = self.system.nominal["x"] ** 2, np.zeros(self.system.sizes["x"] + self.system.sizes["z"])
+        for _ in range(2):
+            guard, slope, _ = self._at(t, y, x, u, p)
+            steep = float(slope @ (weights * slope))
+            if steep == 0 or guard[0] == 0:
+                return x
+            x = x - weights * slope * (guard[0] / steep)
+        return x
+
+    def side(self, above: bool | None) -> Side:
+        """The equations above the surface, below it, or with both sides of its conditions equal (None)."""
+        sign = {True: 1.0, False: -1.0, None: 0.0}[above]
+        decided = {k: ca.SX(1.0 if sign * ratio > 0 else 0.0) for k, ratio in self._ratios.items()}
+        found, count = self._switches, int(self.system.residual.numel())
+        twin = found.system
+        guards = elements(twin.guards)[: int(self.system.guards.numel())]
+        parts = _unfolded([twin.residual, concatenate(guards), self.guard], found, decided)
+        outputs, place = {}, count
+        for name, value in self._outputs.items():
+            outputs[name] = ca.reshape(parts[0][place : place + value.numel()], *value.shape)
+            place += int(value.numel())
+        return Side(parts[0][:count], parts[1], outputs, parts[2])
+
+
+def _decides(expression: ca.SX) -> bool:
+    """Whether conditions are part of an expression."""
+    function = ca.Function("guard", ca.symvar(expression), [expression])
+    return any(function.instruction_id(k) in SWITCHING for k in range(function.n_instructions()))
+
+
+def _guards(switches: Switches) -> list[ca.SX]:
+    return elements(switches.system.guards)[-switches.count :] if switches.count else []
+
+
+def _unfolded(expressions: list[ca.SX], switches: Switches, decided: Mapping[int, ca.SX]) -> list[ca.SX]:
+    """Expressions of the twin in the symbols of the system: modes become conditions again, unless they are decided."""
+    twin, guards = switches.system, _guards(switches)
+    modes = elements(twin.symbol("p"))[-switches.count :] if switches.count else []
+    shapes = [expression.shape for expression in expressions]
+    whole = concatenate(ca.vec(expression) for expression in expressions)
+    for k in reversed(range(switches.count)):  # a guard contains modes of conditions inside it, which come before
+        value = decided.get(k, guards[k] > 0)
+        whole = ca.substitute(whole, modes[k], value)
+    if switches.clock is not None:
+        hidden = elements(twin.symbol("u"))[-switches.clock.numel_out(0) :]
+        t, p = twin.symbol("t"), concatenate(elements(twin.symbol("p"))[: switches.clock.numel_in(1)])
+        whole = ca.substitute(whole, ca.vertcat(*hidden), switches.clock(t, p))
+    found, place = [], 0
+    for rows, columns in shapes:
+        found.append(ca.reshape(whole[place : place + rows * columns], rows, columns))
+        place += rows * columns
+    return found

@@ -1,0 +1,193 @@
+"""Runs that slide along conditions, or rest on them, against closed forms."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+METHODS = ("auto", "tsit5", "radau5", "radau9", "bdf", "rodas5p")
+
+
+def by(m: dd.Model, span: float, method: str, **more: object) -> dd.Trajectory:
+    tr = dd.simulate(m, span, method=method, rtol=1e-8, **more)
+    assert tr.success, tr.stop_reason
+    return tr
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_plain_sign_of_the_speed_sticks_in_the_dead_zone(method: str) -> None:
+    m = dd.Model("oscillator")
+    x, v = m.state("x", start=1.0), m.state("v", start=0.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -x - 0.3 * ca.sign(v))
+    m.output("friction", -0.3 * ca.sign(v))
+    tr = by(m, 20.0, method)
+    assert abs(tr["x"][-1] + 0.2) < 1e-5
+    assert abs(tr["v"][-1]) < 1e-9
+    assert abs(tr["friction"][-1] + 0.2) < 1e-5
+    assert "it slides along v" in " ".join(tr.notes)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_it_leaves_where_the_push_exceeds_the_jump(method: str) -> None:
+    m = dd.Model("relay")
+    x = m.state("x", start=0.5)
+    m.equation(m.der(x), 0.5 * m.time - ca.if_else(x > 0, 1.0, -1.0))
+    tr = by(m, 4.0, method)
+    inside = (tr.time > 2 - np.sqrt(2) + 1e-6) & (tr.time < 2)
+    assert np.all(np.abs(tr["x"][inside]) < 1e-9)
+    assert abs(tr["x"][-1] - 1.0) < 1e-6
+    assert abs(tr.at(1.0)["x"]) < 1e-9
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_sliding_mode_control_follows_its_line(method: str) -> None:
+    m = dd.Model("sliding mode")
+    x, y, k = m.state("x", start=1.0), m.state("y", start=0.0), m.parameter("k", 2.0)
+    m.equation(m.der(x), y)
+    m.equation(m.der(y), -k * ca.sign(x + y) + 0.5 * ca.sin(m.time))
+    tr = by(m, 8.0, method)
+    begin = next(piece.time[0] for piece in tr.pieces if piece.time[0] > 0)
+    expected = float(tr.at(begin)["x"]) * np.exp(-(8.0 - begin))
+    assert abs(tr["x"][-1] - expected) < 1e-7
+    assert np.allclose((tr["x"] + tr["y"])[tr.time > begin], 0.0, atol=1e-9)
+
+
+def test_a_speed_that_is_an_algebraic_variable() -> None:
+    m = dd.Model("two blocks")
+    v, w, between = m.state("v", start=2.0), m.state("w", start=0.0), m.algebraic("between")
+    m.equation(between, v - w)
+    rubbing = 0.5 * ca.sign(between)
+    m.equation(m.der(v), -rubbing)
+    m.equation(m.der(w), rubbing)
+    tr = by(m, 4.0, "auto")
+    assert np.allclose([tr["v"][-1], tr["w"][-1]], 1.0, atol=1e-9)
+
+
+def test_an_on_off_pump_holds_its_level() -> None:
+    m = dd.Model("two tanks")
+    a, b = m.state("a", start=0.2), m.state("b", start=0.0)
+    m.equation(m.der(a), ca.if_else(a < 0.5, 0.6, 0.0) - 0.5 * a)
+    m.equation(m.der(b), 0.5 * a - 0.5 * b)
+    tr = by(m, 20.0, "auto")
+    assert abs(tr["a"][-1] - 0.5) < 1e-9
+    full = -2 * np.log((1.2 - 0.5) / (1.2 - 0.2))
+    assert abs(next(piece.time[0] for piece in tr.pieces[1:]) - full) < 1e-7
+
+
+def test_two_conditions_at_once_are_blended() -> None:
+    m = dd.Model("two relays")
+    x, y = m.state("x", start=0.4), m.state("y", start=-0.7)
+    one, two = ca.sign(x), ca.sign(y)
+    m.equation(m.der(x), 0.3 - one + 0.2 * one * two)
+    m.equation(m.der(y), -0.2 - 1.1 * two + 0.1 * one)
+    for method in ("auto", "radau5", "bdf"):
+        tr = by(m, 5.0, method)
+        assert abs(tr["x"][-1]) < 1e-8
+        assert abs(tr["y"][-1]) < 1e-8
+
+
+def test_more_than_two_are_named_and_stopped() -> None:
+    m = dd.Model("three relays")
+    x = m.state("x", 3, start=[0.3, -0.2, 0.4])
+    m.equation(m.der(x), -ca.sign(x))
+    tr = dd.simulate(m, 1.0)
+    assert not tr.success
+    assert tr.stop_reason.startswith("more than 2 conditions switch to and fro together at t = 0.4, x[2]")
+    assert np.allclose(tr["x"][-1], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_tank_that_runs_empty_stays_empty(method: str) -> None:
+    m = dd.Model("tank")
+    h = m.state("h", start=1.0)
+    m.equation(m.der(h), -ca.sign(h) * ca.sqrt(ca.fabs(h)))
+    tr = by(m, 100.0, method)
+    assert tr["h"][-1] == 0.0
+    inside = tr.time < 2
+    assert np.allclose(tr["h"][inside], (1 - tr.time[inside] / 2) ** 2, atol=1e-6)
+    assert tr.work.steps < 5000
+
+
+def test_it_fills_again_when_something_flows_in() -> None:
+    m = dd.Model("tank")
+    h, u = m.state("h", start=1.0), m.input("u")
+    m.equation(m.der(h), u - ca.sign(h) * ca.sqrt(ca.fabs(h)))
+    inflow = dd.signal([0.0, 5.0], [0.0, 0.5], kind="hold")
+    for method in ("auto", "radau5"):
+        tr = by(m, 40.0, method, inputs={"u": inflow})
+        assert abs(tr["h"][-1] - 0.25) < 1e-5
+        assert abs(tr.at(4.0)["h"]) < 1e-12
+
+
+def test_two_levels_that_become_equal_stay_so() -> None:
+    m = dd.Model("communicating tanks")
+    a, b = m.state("a", start=1.0), m.state("b", start=0.0)
+    flow = ca.sign(a - b) * ca.sqrt(ca.fabs(a - b))
+    m.equation(m.der(a), -flow)
+    m.equation(m.der(b), flow)
+    for method in ("auto", "radau5", "bdf"):
+        tr = by(m, 10.0, method)
+        assert abs(tr["a"][-1] - 0.5) < 1e-6
+        assert abs(tr["a"][-1] - tr["b"][-1]) < 1e-9
+
+
+def test_a_reset_carries_it_off_the_surface() -> None:
+    m = dd.Model("kicked relay")
+    x = m.state("x", start=0.5)
+    m.equation(m.der(x), 0.3 - ca.sign(x))
+    m.schedule([2.0], {"x": 0.7})
+    tr = by(m, 4.0, "auto")
+    assert abs(tr.at(2.5)["x"] - 0.35) < 1e-7
+    assert abs(tr["x"][-1]) < 1e-9
+
+
+def test_prepared_runs_slide_too() -> None:
+    m = dd.Model("relay")
+    x = m.state("x", start=0.5)
+    m.equation(m.der(x), 0.3 - ca.sign(x))
+    run = dd.prepare(m, 3.0, save_at=[0.5, 3.0])
+    assert np.allclose(run()[:, 0], [0.15, 0.0], atol=1e-7)
+    ends = dd.sweep(m, 3.0, over={"x": [0.5, -0.2, 5.0]}, save_at="end")["x"]
+    assert np.allclose(np.ravel(ends), [0.0, 0.0, 2.9], atol=1e-7)
+
+
+def test_files_keep_the_whole_run(tmp_path) -> None:
+    m = dd.Model("relay")
+    x = m.state("x", start=0.5)
+    m.equation(m.der(x), 0.3 - ca.sign(x))
+    tr = dd.simulate(m, 3.0)
+    tr.save(tmp_path / "run.nc")
+    again = dd.load(tmp_path / "run.nc")
+    assert np.array_equal(again["x"], tr["x"])
+    assert again.at(2.0)["x"] == tr.at(2.0)["x"]
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_relay_feedback_has_the_limit_cycle_of_the_exact_solution(method: str) -> None:
+    """1 / (s + 1)³ behind an ideal relay crosses its condition and never slides."""
+    A, b = np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0], [0.0, 0.0, -1.0]]), np.array([0.0, 0.0, 1.0])
+    m = dd.Model("relay feedback")
+    x = m.state("x", 3, start=[0.5, 0.2, 0.0])
+    m.equation(m.der(x), ca.DM(A) @ x - ca.DM(b) * ca.sign(x[0]))
+    tr = by(m, 60.0, method)
+
+    def behind(half: float) -> np.ndarray:
+        # Half a period with the relay at -1 takes x into -x.
+        from scipy.linalg import expm
+
+        step = expm(A * half)
+        push = np.linalg.solve(A, (step - np.eye(3)) @ -b)
+        return np.linalg.solve(-np.eye(3) - step, push)
+
+    from scipy.optimize import brentq
+
+    half = brentq(lambda h: behind(h)[0], 1.0, 3.0)
+    late = tr.time > 40
+    t, y = tr.time[late], tr["x"][late, 0]
+    signs = np.flatnonzero(np.sign(y[1:]) * np.sign(y[:-1]) < 0)
+    crossings = [brentq(lambda s: float(tr.at(s)["x"][0]), t[k], t[k + 1]) for k in signs]
+    assert np.allclose(np.diff(crossings), half, atol=1e-6)
