@@ -178,3 +178,22 @@ def test_a_closed_loop_takes_part_in_the_impact() -> None:
         assert np.allclose(after, -0.8 * before, atol=1e-6)
         assert tr["q"][:, 0].min() > -0.2 - 1e-6
         assert max(tr.drift().values()) < 1e-5
+
+
+def test_a_taut_cable_keeps_its_length_at_any_tolerance() -> None:
+    tr = dd.simulate(cable([0.6, -0.8], [0.0, 0.0]), 20.0, rtol=1e-4)
+    assert abs(tr["cable.gap"]).max() < 1e-9
+    assert np.all(tr["cable.mode"] == 1)
+
+
+def test_what_touches_without_a_force_is_pressed_together_later() -> None:
+    m = dd.Model("two blocks")
+    x = m.coordinate("x", 2, start=[0.0, 1.0], rate=0.0)
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(x)))
+    m.generalised_force(x[0], m.time**2)
+    m.unilateral("buffer", x[1] - x[0] - 1.0)
+    tr = dd.simulate(m, 2.0, rtol=1e-9)
+    assert tr.success
+    assert abs(tr["buffer"][-1] - 2.0) < 1e-6
+    assert tr["buffer.gap"].min() > -1e-9
+    assert abs(tr["x"][-1][0] - 2.0**4 / 24) < 1e-6

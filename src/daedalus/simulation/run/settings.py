@@ -19,6 +19,7 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Event
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.contacts.contact_run import Contacts, has_contacts
+from daedalus.simulation.contacts.gap_projection import gap_projection
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
@@ -177,6 +178,9 @@ def _checked(
     contacts = Contacts(plant) if has_contacts(system) else None
     if contacts is not None:
         call["contacts"], call["is_contact"] = contacts.function(core_plant.system), contacts.flags
+        curved = None if implicit or "projection" in call else gap_projection(system, core_plant.system)
+        if curved is not None:
+            call["projection"] = curved.core
     if isinstance(plant, ImplicitPlant):
         notes += caveats(plant, method)
         if switches_of(system) is not None:
