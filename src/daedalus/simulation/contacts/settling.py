@@ -10,8 +10,8 @@ from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion
 from daedalus.simulation.contacts.impacts import Impact, impulses, replayed
 from daedalus.simulation.contacts.modes_by_complementarity import settled_modes
 
-# A rate below this, beside the largest number of the state, is zero; so is a gap.
-AT_REST = 1e-12
+# A rate below this, beside the largest number of the state, is zero; so is a gap. Contacts change nearer to zero.
+AT_REST = 4e-12
 # A friction that sticks may have been moved by errors of the steps, up to this.
 STUCK = 1e-7
 # A flight shorter than this part of the span is the end of bouncing: the contact comes to rest.
