@@ -23,7 +23,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.system.equation_row import Role, rows_of
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event, make_variable
-from daedalus.simulation.sliding.surface import Side, Surface, rate_of
+from daedalus.simulation.sliding.surface import SurfaceSide, Surface, rate_of
 
 # How far a run may be carried off the surface, and how fast it may leave one that it rests on, in nominal values.
 OFF, MOVING = 1e-6, 1e-9
@@ -103,7 +103,7 @@ def _symbols(system: System) -> dict[str, ca.SX]:
     return {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")}
 
 
-def _difference(system: System, above: Side, below: Side) -> ca.SX:
+def _difference(system: System, above: SurfaceSide, below: SurfaceSide) -> ca.SX:
     """r⁺ - r⁻, without x' and z where both sides contain them in the same way."""
     unknowns = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
     plain = above.residual - below.residual

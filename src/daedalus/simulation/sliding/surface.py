@@ -28,7 +28,7 @@ def rate_of(system: System, guard: ca.SX) -> ca.SX:
     return ca.SX(ca.jtimes(guard, system.symbol("x"), system.symbol("xdot")) + ca.jacobian(guard, system.symbol("t")))
 
 
-class Side(NamedTuple):
+class SurfaceSide(NamedTuple):
     """What holds with the conditions of a surface decided."""
 
     residual: ca.SX
@@ -114,7 +114,7 @@ class Surface:
             x = x - weights * slope * (guard[0] / steep)
         return x
 
-    def side(self, above: bool | None) -> Side:
+    def side(self, above: bool | None) -> SurfaceSide:
         """The equations above the surface, below it, or with both sides of its conditions equal (None)."""
         sign = {True: 1.0, False: -1.0, None: 0.0}[above]
         decided = {k: ca.SX(1.0 if sign * ratio > 0 else 0.0) for k, ratio in self._ratios.items()}
@@ -126,7 +126,7 @@ class Surface:
         for name, value in self._outputs.items():
             outputs[name] = ca.reshape(parts[0][place : place + value.numel()], *value.shape)
             place += int(value.numel())
-        return Side(parts[0][:count], parts[1], outputs, parts[2])
+        return SurfaceSide(parts[0][:count], parts[1], outputs, parts[2])
 
 
 def _decides(expression: ca.SX) -> bool:
