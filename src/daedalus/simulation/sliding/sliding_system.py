@@ -23,7 +23,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.system.equation_row import Role, rows_of
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event, make_variable
-from daedalus.simulation.sliding.surface import SurfaceSide, Surface, rate_of
+from daedalus.simulation.sliding.surface import Surface, SurfaceSide, rate_of
 
 # How far a run may be carried off the surface, and how fast it may leave one that it rests on, in nominal values.
 OFF, MOVING = 1e-6, 1e-9
