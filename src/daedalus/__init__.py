@@ -82,6 +82,7 @@ _PLACES = {
     "optimisation.description.unknown": "unknown",
     "optimisation.phases": "phases",
     "optimisation.result.plan": "Plan",
+    "optimisation.receding.controller": "Controller",
     "estimation.fit": "fit",
     "estimation.fit_result": "Fit",
     "estimation.estimator": "Estimator",

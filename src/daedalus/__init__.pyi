@@ -113,6 +113,7 @@ from daedalus.model.unit_labels import UnitWarning as UnitWarning
 from daedalus.optimisation.description.unknown import unknown as unknown
 from daedalus.optimisation.optimal_control import OptimalControl as OptimalControl
 from daedalus.optimisation.phases import phases as phases
+from daedalus.optimisation.receding.controller import Controller as Controller
 from daedalus.optimisation.result.plan import Plan as Plan
 from daedalus.reduction.forms.eliminate import eliminate as eliminate
 from daedalus.reduction.forms.first_order import to_first_order as to_first_order

@@ -56,7 +56,7 @@ class Solving:
         """A stage on the mesh of this problem."""
         if self.settings.method == "shooting":
             method, steps = self.settings.step_method, self.settings.steps
-            return shoot(stage, method, steps, self.shares, self.ends, self.kept, self.stagewise)
+            return shoot(stage, method, steps, self.shares, self.ends, self.kept, self.stagewise, self.gauss_newton)
         return transcribe(stage, self.scheme, self.shares, self.ends, self.kept, self.stagewise, self.gauss_newton)
 
     def again(self, description: Description) -> Transcription:
@@ -64,7 +64,9 @@ class Solving:
         return self.transcribed(self._stage(description))
 
     def _stage(self, description: Description) -> ProblemStage:
-        return shooting_stage(description) if self.settings.method == "shooting" else stage_of(description)
+        if self.settings.method == "shooting":
+            return shooting_stage(description, not self.settings.preview)
+        return stage_of(description)
 
     def fits(self, settings: SolveSettings) -> bool:
         """Whether the program is the one that these settings need."""

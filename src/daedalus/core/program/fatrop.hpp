@@ -1,7 +1,4 @@
 // A program with the structure of stages handed to fatrop through its C interface, whose functions are found at run time.
-//
-// A stage k has variables (u_k, x_k), rows of its own that are equations or lie between bounds, and rows that take it to
-// the next, 0 = x_{k+1} - F_k(u_k, x_k). Which variable and row of the program is which is settled beforehand.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +6,7 @@
 #include <vector>
 
 #include "program/ipopt.hpp"
+#include "program/stage_places.hpp"
 
 namespace daedalus::programs {
 
@@ -65,32 +63,14 @@ struct FatropLibrary {
     void (*pack)(int, int, double*, int, BlasfeoMatrix*, int, int) = nullptr;
 };
 
-// The stages of a program: rows of variables are numbered from 0, bounds on variable v as rows by -1 - v.
-struct StageStructure {
-    std::vector<int> nu, nx;                 // K each
-    std::vector<int> order;                  // (u_0, x_0, u_1, x_1, …): numbers of variables
-    std::vector<int> equations, inequalities, steps;          // rows, stage by stage
-    std::vector<int> equation_start, inequality_start, step_start;  // K + 1 each (steps: K)
-};
-
 class FatropRun {
 public:
     FatropRun(const FatropLibrary& library, Evaluation& evaluation, const ProgramBounds& bounds,
               const StageStructure& stages, ProgramPoint& point)
-        : library_(library), evaluation_(evaluation), bounds_(bounds), stages_(stages), point_(point) {
+        : library_(library), evaluation_(evaluation), bounds_(bounds), stages_(stages), point_(point),
+          places_(evaluation.program(), stages) {
         const Program& program = evaluation.program();
-        const std::size_t K = stages.nu.size();
         x_.resize(program.variables), multipliers_.resize(program.rows), hessian_.resize(program.hessian_entries);
-        place_.resize(program.variables), stage_of_.resize(program.variables);
-        std::size_t at = 0;
-        for (std::size_t k = 0; k < K; ++k)
-            for (int i = 0; i < stages.nu[k] + stages.nx[k]; ++i, ++at) {
-                place_[std::size_t(stages.order[at])] = i, stage_of_[std::size_t(stages.order[at])] = int(k);
-            }
-        settle(stages.equations, stages.equation_start, Kind::equation);
-        settle(stages.inequalities, stages.inequality_start, Kind::inequality);
-        settle(stages.steps, stages.step_start, Kind::step);
-        place_jacobian(), place_hessian();
     }
 
     ProgramOutcome solve(const SolverOptions& options) {
@@ -113,46 +93,8 @@ public:
     }
 
 private:
-    enum class Kind { equation, inequality, step };
-    struct RowPlace {
-        Kind kind = Kind::equation;
-        int stage = -1, column = 0;
-    };
-    // Where a nonzero goes in the dense matrix of a stage.
-    struct Target {
-        std::size_t entry;
-        int stage, row, column;
-        double sign;
-    };
-
-    void settle(const std::vector<int>& rows, const std::vector<int>& start, Kind kind) {
-        row_place_.resize(evaluation_.program().rows);
-        for (std::size_t k = 0; k + 1 < start.size(); ++k)
-            for (int i = start[k]; i < start[k + 1]; ++i)
-                if (rows[std::size_t(i)] >= 0)
-                    row_place_[std::size_t(rows[std::size_t(i)])] = {kind, int(k), i - start[k]};
-    }
-
-    void place_jacobian() {
-        const Program& program = evaluation_.program();
-        for (std::size_t e = 0; e < program.jacobian_entries; ++e) {
-            const RowPlace& row = row_place_[std::size_t(program.jacobian_rows[e])];
-            const auto column = std::size_t(program.jacobian_columns[e]);
-            if (row.kind == Kind::step && stage_of_[column] != row.stage) continue;  // x_{k+1} itself
-            const double sign = row.kind == Kind::step ? -1.0 : 1.0;
-            targets_[std::size_t(row.kind)].push_back({e, row.stage, place_[column], row.column, sign});
-        }
-    }
-
-    void place_hessian() {
-        const Program& program = evaluation_.program();
-        for (std::size_t e = 0; e < program.hessian_entries; ++e) {
-            const auto row = std::size_t(program.hessian_rows[e]), column = std::size_t(program.hessian_columns[e]);
-            const int stage = stage_of_[row];
-            curved_.push_back({e, stage, place_[row], place_[column], 1.0});
-            if (row != column) curved_.push_back({e, stage, place_[column], place_[row], 1.0});
-        }
-    }
+    using Kind = StagePlaces::Kind;
+    using Target = StagePlaces::Target;
 
     void read_primal(const double* data, const FatropDims& dims) {
         std::size_t at = 0;
@@ -236,7 +178,7 @@ private:
     template <class Last>
     void pack(Kind kind, const double* first, const std::vector<int>& rows, const std::vector<int>& start,
               BlasfeoMatrix* out, Last last) {
-        const std::vector<Target>& targets = targets_[std::size_t(kind)];
+        const std::vector<Target>& targets = places_.jacobian(kind);
         std::vector<std::vector<double>> dense(start.size() - 1);
         for (std::size_t k = 0; k + 1 < start.size(); ++k)
             dense[k].assign(height(k) * std::size_t(start[k + 1] - start[k]), 0.0);
@@ -249,7 +191,7 @@ private:
             for (int i = 0; i < count; ++i) {
                 const int row = rows[std::size_t(start[k] + i)];
                 double* column = dense[k].data() + std::size_t(i) * height(k);
-                if (row < 0) column[place_[std::size_t(-1 - row)]] = 1.0;
+                if (row < 0) column[places_.place(std::size_t(-1 - row))] = 1.0;
                 column[height(k) - 1] = last(row);
             }
             if (out[k].rows != int(height(k)) || out[k].columns < count) {
@@ -270,7 +212,7 @@ private:
         std::vector<double> pull = lagrangian_gradient(first, scale, duals, dims);
         std::vector<std::vector<double>> dense(stages_.nu.size());
         for (std::size_t k = 0; k < dense.size(); ++k) dense[k].assign(height(k) * (height(k) - 1), 0.0);
-        for (const Target& t : curved_)
+        for (const Target& t : places_.hessian())
             dense[std::size_t(t.stage)][std::size_t(t.column) * height(std::size_t(t.stage)) + std::size_t(t.row)] +=
                 hessian_[t.entry];
         std::size_t at = 0;
@@ -290,8 +232,8 @@ private:
         for (std::size_t i = 0; i < pull.size(); ++i) pull[i] = scale * first[program.jacobian_entries + i];
         for (std::size_t e = 0; e < program.jacobian_entries; ++e) {
             const auto row = std::size_t(program.jacobian_rows[e]), column = std::size_t(program.jacobian_columns[e]);
-            const RowPlace& place = row_place_[row];
-            if (place.kind == Kind::step && stage_of_[column] != place.stage) continue;
+            const StagePlaces::RowPlace& place = places_.row(row);
+            if (place.kind == Kind::step && places_.stage(column) != place.stage) continue;
             pull[column] += multipliers_[row] * first[e];
         }
         const auto add = [&](int row, int at) {
@@ -385,9 +327,7 @@ private:
     const StageStructure& stages_;
     ProgramPoint& point_;
     std::vector<double> x_, multipliers_, hessian_;
-    std::vector<int> place_, stage_of_;
-    std::vector<RowPlace> row_place_;
-    std::vector<Target> targets_[3], curved_;
+    StagePlaces places_;
     bool broken_ = false;
 };
 

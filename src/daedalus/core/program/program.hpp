@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/caller.hpp"
+#include "program/running_cost.hpp"
 
 namespace daedalus::programs {
 
@@ -22,6 +23,7 @@ struct MappedBlock {
     const Function* value = nullptr;   // (v) -> results
     const Function* first = nullptr;   // (v) -> nonzeros of the Jacobian
     const Function* second = nullptr;  // (v, multipliers) -> nonzeros of the Hessian; may be missing
+    RunningCost running;               // in the place of `second`: the cost along the way, for Gauss and Newton
     std::vector<char> first_wanted, second_wanted;  // outputs that are wanted, one flag each
     std::size_t multiplier_input = 1;               // which input of `second` the multipliers are
     std::size_t count = 0, arguments = 0, results = 0, first_entries = 0, second_entries = 0;
@@ -58,7 +60,11 @@ public:
         std::size_t longest = 1;
         for (const MappedBlock& block : program.blocks) {
             longest = std::max({longest, block.arguments, block.results, block.first_entries, block.second_entries});
-            callers_.push_back({caller(block.value), caller(block.first), caller(block.second)});
+            Callers& own = callers_.emplace_back();
+            own.value = caller(block.value), own.first = caller(block.first), own.second = caller(block.second);
+            if (!block.running.curvature) continue;
+            own.second = caller(block.running.curvature), own.curvature = std::make_unique<IntervalCurvature>(block.running);
+            own.ends.resize(block.count * block.results), own.slopes.resize(block.count * block.first_entries);
         }
         arguments_.resize(longest), multipliers_.resize(longest), results_.resize(longest);
     }
@@ -71,7 +77,7 @@ public:
         for (const LinearEntry& entry : program_.linear)
             rows_[std::size_t(entry.row)] += entry.coefficient * x[entry.column];
         for (std::size_t b = 0; b < program_.blocks.size(); ++b)
-            if (!add_values(program_.blocks[b], callers_[b].value->call())) return nullptr;
+            if (!add_values(program_.blocks[b], callers_[b])) return nullptr;
         has_values_ = true;
         return rows_.data();
     }
@@ -83,7 +89,7 @@ public:
         std::fill(derivatives_.begin(), derivatives_.end(), 0.0);
         for (const LinearEntry& entry : program_.linear) derivatives_[std::size_t(entry.place)] += entry.coefficient;
         for (std::size_t b = 0; b < program_.blocks.size(); ++b)
-            if (!add_first(program_.blocks[b], callers_[b].first->call())) return nullptr;
+            if (!add_first(program_.blocks[b], callers_[b])) return nullptr;
         has_first_ = true;
         return derivatives_.data();
     }
@@ -94,19 +100,31 @@ public:
         std::fill(out, out + program_.hessian_entries, 0.0);
         for (std::size_t b = 0; b < program_.blocks.size(); ++b) {
             const MappedBlock& block = program_.blocks[b];
-            if (block.second_entries && !add_second(block, callers_[b].second->call(), factor, multipliers, out))
+            if (block.running.curvature) {
+                if (!values(x) || !first(x) || !add_running(block, callers_[b], factor, out)) return false;
+            } else if (block.second_entries &&
+                       !add_second(block, callers_[b].second->call(), factor, multipliers, out)) {
                 return false;
+            }
         }
         return true;
     }
 
     const Program& program() const { return program_; }
 
+    // Other values of the parameters; what was computed is computed anew.
+    void set_parameters(const double* parameters) {
+        std::copy_n(parameters, program_.parameters, source_.begin() + std::ptrdiff_t(program_.variables));
+        has_values_ = false, has_first_ = false;
+    }
+
 private:
     static constexpr std::size_t no_multipliers = static_cast<std::size_t>(-1);
 
     struct Callers {
         std::unique_ptr<Caller> value, first, second;
+        std::unique_ptr<IntervalCurvature> curvature;
+        std::vector<double> ends, slopes;  // of blocks with a running cost: what was computed last, place by place
     };
 
     static std::unique_ptr<Caller> caller(const Function* function) {
@@ -143,7 +161,8 @@ private:
         }
     }
 
-    bool add_values(const MappedBlock& block, Call& call) {
+    bool add_values(const MappedBlock& block, Callers& own) {
+        Call& call = own.value->call();
         connect(call, no_multipliers, {});
         for (std::size_t place = 0; place < block.count; ++place) {
             gather(block, place);
@@ -151,11 +170,13 @@ private:
             const int* rows = block.rows.data() + place * block.results;
             const double* weights = block.weights.data() + place * block.results;
             for (std::size_t k = 0; k < block.results; ++k) rows_[std::size_t(rows[k])] += weights[k] * results_[k];
+            if (own.curvature) std::copy_n(results_.data(), block.results, own.ends.data() + place * block.results);
         }
         return true;
     }
 
-    bool add_first(const MappedBlock& block, Call& call) {
+    bool add_first(const MappedBlock& block, Callers& own) {
+        Call& call = own.first->call();
         connect(call, no_multipliers, block.first_wanted);
         for (std::size_t place = 0; place < block.count; ++place) {
             gather(block, place);
@@ -163,6 +184,7 @@ private:
             const std::size_t begin = place * block.first_entries;
             scatter(block.first_places.data() + begin, block.first_factors.data() + begin, block.first_entries,
                     derivatives_.data());
+            if (own.curvature) std::copy_n(results_.data(), block.first_entries, own.slopes.data() + begin);
         }
         return true;
     }
@@ -177,6 +199,19 @@ private:
             for (std::size_t k = 0; k < block.results; ++k)
                 multipliers_[k] = weights[k] * (rows[k] == objective ? factor : multipliers[rows[k]]);
             if (evaluate(call) != 0) return false;
+            const std::size_t begin = place * block.second_entries;
+            scatter(block.second_places.data() + begin, block.second_factors.data() + begin, block.second_entries, out);
+        }
+        return true;
+    }
+
+    bool add_running(const MappedBlock& block, Callers& own, double factor, double* out) {
+        for (std::size_t place = 0; place < block.count; ++place) {
+            gather(block, place);
+            if (!own.curvature->hessian(own.second->call(), arguments_.data(), own.ends.data() + place * block.results,
+                                        own.slopes.data() + place * block.first_entries, results_.data()))
+                return false;
+            for (std::size_t k = 0; k < block.second_entries; ++k) results_[k] *= factor;
             const std::size_t begin = place * block.second_entries;
             scatter(block.second_places.data() + begin, block.second_factors.data() + begin, block.second_entries, out);
         }

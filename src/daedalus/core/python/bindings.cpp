@@ -20,5 +20,6 @@ NB_MODULE(_core, module) {
     daedalus::bind_values(module);
     daedalus::bind_matching(module);
     daedalus::bind_program(module);
+    daedalus::bind_receding(module);
     daedalus::bind_interrupts(module);
 }

@@ -4,32 +4,11 @@
 
 #include "program/fatrop.hpp"
 #include "python/interpreter_lock.hpp"
-#include "python/python_function.hpp"
+#include "python/python_program.hpp"
 
 namespace daedalus {
 
 namespace {
-
-using namespace programs;
-using Table = nb::ndarray<const std::int32_t, nb::c_contig, nb::device::cpu>;
-
-struct PythonProgram {
-    Program core;
-    std::vector<nb::object> owners;
-};
-
-std::vector<int> integers(nb::handle object, std::size_t size) {
-    const Table table = nb::cast<Table>(object);
-    if (table.size() != size) throw nb::value_error("a table of a program has the wrong size");
-    return {table.data(), table.data() + table.size()};
-}
-
-std::vector<double> numbers(nb::handle object, std::size_t size) {
-    const Doubles values(object);
-    if (static_cast<std::size_t>(values.size()) != size)
-        throw nb::value_error("an array of a program has the wrong size");
-    return to_vector(values);
-}
 
 void check_range(const std::vector<int>& entries, std::size_t low_is, std::size_t end) {
     const int lowest = low_is ? -1 : 0;
@@ -56,12 +35,25 @@ std::size_t wanted_entries(const Function& function, const std::vector<char>& wa
     return count;
 }
 
+// running: None, or (curvature, rows, columns, states, inputs).
+void read_running_cost(PythonProgram& self, nb::handle given, MappedBlock& block) {
+    if (given.is_none()) return;
+    const auto parts = nb::cast<nb::sequence>(given);
+    RunningCost& cost = block.running;
+    cost.curvature = function_of(self, parts[0]);
+    const auto entries = static_cast<std::size_t>(cost.curvature->size_out.at(0));
+    cost.rows = integers(parts[1], entries), cost.columns = integers(parts[2], entries);
+    cost.states = nb::cast<std::size_t>(parts[3]), cost.inputs = nb::cast<std::size_t>(parts[4]);
+    check_range(cost.rows, 0, cost.size()), check_range(cost.columns, 0, cost.size());
+}
+
 void add_block(PythonProgram& self, nb::dict given) {
     Program& core = self.core;
     MappedBlock block;
     block.value = function_of(self, given["value"]);
     block.first = function_of(self, given["first"]);
     block.second = function_of(self, given["second"]);
+    read_running_cost(self, given["running"], block);
     if (!block.value || !block.first) throw nb::value_error("a block needs its function and the first derivatives");
     block.count = nb::cast<std::size_t>(given["count"]);
     block.first_wanted = flags(given["first_wanted"], *block.first);
@@ -71,6 +63,11 @@ void add_block(PythonProgram& self, nb::dict given) {
     block.results = static_cast<std::size_t>(block.value->size_out.at(0));
     block.first_entries = wanted_entries(*block.first, block.first_wanted);
     block.second_entries = block.second ? wanted_entries(*block.second, block.second_wanted) : 0;
+    if (block.running.curvature) {
+        block.second_entries = block.running.entries();
+        block.running.slopes = integers(given["slopes"], block.first_entries);
+        check_range(block.running.slopes, 1, block.running.states * block.running.size());
+    }
     block.sources = integers(given["sources"], block.count * block.arguments);
     block.rows = integers(given["rows"], block.count * block.results);
     block.weights = numbers(given["weights"], block.count * block.results);
@@ -138,11 +135,6 @@ nb::object second(const PythonProgram& self, nb::object x, nb::object p, double 
     return evaluation.second(at.data(), factor, weights.data(), out.data()) ? copy_to_numpy(out) : nb::none();
 }
 
-template <class Pointer>
-void point_at(Pointer& pointer, nb::dict addresses, const char* name) {
-    pointer = reinterpret_cast<Pointer>(nb::cast<std::uintptr_t>(addresses[name]));
-}
-
 IpoptLibrary ipopt_at(nb::dict addresses) {
     IpoptLibrary library;
     point_at(library.create, addresses, "CreateIpoptProblem");
@@ -203,11 +195,6 @@ nb::dict outcome_as_dict(const ProgramOutcome& outcome, const ProgramPoint& poin
     return found;
 }
 
-ProgramBounds read_bounds(const Program& core, nb::sequence given) {
-    return {numbers(given[0], core.variables), numbers(given[1], core.variables), numbers(given[2], core.rows),
-            numbers(given[3], core.rows)};
-}
-
 // begin: x, multipliers of the rows, of the lower and of the upper bounds.
 ProgramPoint read_point(const Program& core, nb::sequence begin) {
     ProgramPoint point;
@@ -250,25 +237,6 @@ FatropLibrary fatrop_at(nb::dict addresses) {
     point_at(library.destroy, addresses, "fatrop_ocp_c_destroy");
     point_at(library.pack, addresses, "blasfeo_pack_dmat");
     return library;
-}
-
-std::vector<int> table_of(nb::dict tables, const char* name) {
-    const Table table = nb::cast<Table>(tables[name]);
-    return {table.data(), table.data() + table.size()};
-}
-
-StageStructure stages_of(const Program& core, nb::dict tables) {
-    StageStructure stages{table_of(tables, "nu"),         table_of(tables, "nx"),
-                          table_of(tables, "order"),      table_of(tables, "equation"),
-                          table_of(tables, "inequality"), table_of(tables, "step"),
-                          table_of(tables, "equation_start"), table_of(tables, "inequality_start"),
-                          table_of(tables, "step_start")};
-    if (stages.order.size() != core.variables) throw nb::value_error("every variable belongs to one stage");
-    std::size_t rows = stages.steps.size();
-    for (const int row : stages.equations) rows += row >= 0;
-    for (const int row : stages.inequalities) rows += row >= 0;
-    if (rows != core.rows) throw nb::value_error("every row belongs to one stage");
-    return stages;
 }
 
 nb::dict fatrop(const PythonProgram& self, nb::dict addresses, nb::object p, nb::sequence bounds, nb::sequence begin,

@@ -34,6 +34,7 @@ class SolveSettings:
     step_method: Any = "rk4"
     steps: int = 2
     options: dict[str, Any] = field(default_factory=dict)
+    preview: bool = False  # given inputs are numbers of the program, so that they may change from search to search
 
     def __post_init__(self) -> None:
         for name, words in (("method", METHODS), ("solver", SOLVERS), ("hessian", HESSIANS)):
@@ -41,12 +42,6 @@ class SolveSettings:
                 raise InputError(
                     f"{name}={getattr(self, name)!r} is not known.", remedy=" or ".join(f'{name}="{w}"' for w in words)
                 )
-        if self.hessian == "gauss_newton" and self.method == "shooting":
-            raise InputError(
-                "Gauss and Newton's Hessian is not offered for shooting.",
-                because="the cost is integrated inside the steps, where its squares are not seen.",
-                remedy='method="collocation", or hessian="exact"',
-            )
         for name in ("tolerance", "time_limit", "mesh_tolerance"):
             value = getattr(self, name)
             number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

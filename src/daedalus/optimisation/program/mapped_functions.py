@@ -21,12 +21,27 @@ class CallableFunction(Protocol):
 
 
 @dataclass(frozen=True)
+class RunningCost:
+    """The curvature C of a cost along an interval at one of its points, a function of (x, u, p, τ).
+
+    row, column: where the nonzeros of C are among v = (x, u), both halves; states, inputs: the sizes of x and u.
+    """
+
+    curvature: CallableFunction
+    row: np.ndarray
+    column: np.ndarray
+    states: int
+    inputs: int
+
+
+@dataclass(frozen=True)
 class MappedFunctions:
     """r(v), the nonzeros of ∂r/∂v, and those of the lower half of ∇²(μᵀr).
 
     first_row, first_column: where the nonzeros of the Jacobian are; second_row, second_column: those of the Hessian.
     first_wanted, second_wanted: which outputs of the functions these are; multiplier_input: which input of the second
-    derivatives μ is.
+    derivatives μ is. running: in the place of `second` for Gauss and Newton's Hessian of a flow with a cost; the core
+    then makes the whole lower half by (x, u).
     """
 
     value: CallableFunction
@@ -39,6 +54,17 @@ class MappedFunctions:
     first_wanted: tuple[int, ...] = (1,)
     second_wanted: tuple[int, ...] = (1,)
     multiplier_input: int = 1
+    running: RunningCost | None = None
+
+    @property
+    def slopes(self) -> np.ndarray:
+        """For every nonzero of the Jacobian its place in the derivative by (x, u), row by row; -1 beside it."""
+        cost = self.running
+        if cost is None:
+            return np.zeros(0, dtype=np.int32)
+        size = cost.states + cost.inputs
+        places = self.first_row.astype(np.int32) * size + self.first_column
+        return np.where(self.first_column < size, places, -1).astype(np.int32)
 
 
 def mapped_functions(results: ca.SX, arguments: ca.SX, curvature: tuple[ca.SX, ca.SX] | None = None) -> MappedFunctions:

@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.optimisation.program.draft import OBJECTIVE, Draft, PlacedBlock
+from daedalus.optimisation.program.mapped_functions import RunningCost
 
 
 def joined(parts: Sequence[np.ndarray], kind: type = float) -> np.ndarray:
@@ -147,6 +148,8 @@ def _core_block(
         "first_wanted": _table(np.array(f.first_wanted)),
         "second_wanted": _table(np.array(f.second_wanted)),
         "multiplier_input": f.multiplier_input,
+        "running": None if f.running is None else _running(f.running),
+        "slopes": _table(f.slopes),
         "count": len(block.rows),
         "sources": _table(np.where(block.sources < 0, n - 1 - block.sources, block.sources)),
         "rows": _table(np.where(block.rows == OBJECTIVE, m, block.rows)),
@@ -156,6 +159,10 @@ def _core_block(
         "second_places": _table(np.where(second_use, hessian.places(second), -1)),
         "second_factors": np.ascontiguousarray(twice),
     }
+
+
+def _running(cost: RunningCost) -> tuple[object, ...]:
+    return cost.curvature.core, _table(cost.row), _table(cost.column), cost.states, cost.inputs
 
 
 def _scales(scale: np.ndarray, columns: np.ndarray) -> np.ndarray:

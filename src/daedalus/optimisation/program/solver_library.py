@@ -25,6 +25,18 @@ FUNCTIONS = {
         "fatrop_ocp_c_destroy",
     ),
     "blasfeo": ("blasfeo_pack_dmat",),
+    "hpipm": tuple(
+        f"d_ocp_qp_{name}"
+        for name in (
+            "strsize", "memsize", "create", "dim_strsize", "dim_memsize", "dim_create", "dim_set_all", "sol_strsize",
+            "sol_memsize", "sol_create", "sol_get_u", "sol_get_x", "ipm_arg_strsize", "ipm_arg_memsize",
+            "ipm_arg_create", "ipm_arg_set_default", "ipm_arg_set_iter_max", "ipm_arg_set", "ipm_ws_strsize",
+            "ipm_ws_memsize", "ipm_ws_create", "ipm_solve", "ipm_get_status", "ipm_get_iter", "ipm_get_max_res_eq",
+            "ipm_get_max_res_ineq", "set_idxbx", "set_idxbu", "set_A", "set_B", "set_b", "set_Q", "set_S", "set_R",
+            "set_q", "set_r", "set_C", "set_D", "set_lg", "set_ug", "set_lbx", "set_ubx", "set_lbu", "set_ubu",
+            "set_lg_mask", "set_ug_mask", "set_lbx_mask", "set_ubx_mask", "set_lbu_mask", "set_ubu_mask",
+        )
+    ),
 }  # fmt: skip
 
 

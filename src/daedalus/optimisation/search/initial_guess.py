@@ -28,7 +28,7 @@ def initial_guess(
     description = stage.description
     w = np.zeros(count)
     source = _GuessedMotion(stage, ends, kept)
-    n, d = layout.intervals, layout.scheme.degree
+    d = layout.scheme.degree
     middle = layout.shares[:-1] + 0.5 * layout.widths
     at_points, at_nodes = layout.point_shares.ravel(), layout.shares
     _put(w, layout.nodes, source.states(at_nodes))
@@ -39,7 +39,7 @@ def initial_guess(
         held = source.settled(at_points, np.repeat(inputs, d, axis=0), np.repeat(unknowns, d, axis=0))
         _put(w, layout.unknowns, held.reshape(layout.unknowns.shape))
         for node, variables in layout.node_unknowns.items():
-            interval = max((n if node < 0 else node) - 1, 0)
+            interval = layout.interval_of(node)
             own = source.settled(layout.shares[[node]], inputs[[interval]], unknowns[[interval]])
             _put(w, variables, own[0])
     if isinstance(description.duration, Unknown):

@@ -11,11 +11,9 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.flow.flow import Flow
-from daedalus.optimisation.program.mapped_functions import MappedFunctions
+from daedalus.optimisation.program.mapped_functions import MappedFunctions, RunningCost
 
 LETTERS = ("x", "u", "p")
-# Of the fifteen outputs of the second derivative those by x, u and p; behind each row come two that are not needed.
-SECOND = (1, 1, 1, 0, 0) * 3
 
 
 @dataclass(frozen=True)
@@ -38,19 +36,30 @@ def _part(flow: Flow, prefix: str, sizes_in: list[int], sizes_out: list[int]) ->
     return FlowPart(core)
 
 
-def flow_functions(flow: Flow) -> MappedFunctions:
-    """x⁺ = φ(x, u, p) with its derivatives by v = (x, u, p)."""
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros(0), *parts]).astype(np.int32)
+
+
+def flow_functions(
+    flow: Flow, of_parameters: bool = True, exact: bool = True, running: RunningCost | None = None
+) -> MappedFunctions:
+    """x⁺ = φ(x, u, p) with its derivatives by v = (x, u, p), or by (x, u) alone where no parameter is free.
+
+    exact: with its second derivative; else Gauss and Newton's of a cost along the way, where there is one.
+    """
     shapes = flow.core.shapes()
     value_in = [pattern.nnz() for pattern in shapes[0][0]]
     offsets = dict(zip(LETTERS, np.concatenate([[0], np.cumsum(value_in)[:-1]]).astype(int)))
     first_rows, first_columns = [], []
-    for letter, pattern in zip(LETTERS, shapes[1][1]):
+    letters = LETTERS if of_parameters else LETTERS[:2]
+    wanted = tuple(int(k % 5 < len(letters) and k // 5 < len(letters)) for k in range(15))
+    for letter, pattern in zip(letters, shapes[1][1]):
         rows, columns = pattern.get_triplet()
         first_rows.append(np.array(rows, dtype=np.int32))
         first_columns.append(np.array(columns, dtype=np.int32) + offsets[letter])
     second_rows, second_columns = [], []
     for k, pattern in enumerate(shapes[3][1]):
-        if SECOND[k]:
+        if wanted[k] and exact:
             rows, columns = pattern.get_triplet()
             second_rows.append(np.array(rows, dtype=np.int32) + offsets[LETTERS[k // 5]])
             second_columns.append(np.array(columns, dtype=np.int32) + offsets[LETTERS[k % 5]])
@@ -58,15 +67,19 @@ def flow_functions(flow: Flow) -> MappedFunctions:
         _part(flow, prefix, [p.nnz() for p in shapes[k][0]], [p.nnz() for p in shapes[k][1]])
         for prefix, k in (("", 0), ("jac_", 1), ("jac_adj1_", 3))
     )
+    if running is not None:
+        lower = np.tril_indices(running.states + running.inputs)
+        second_rows, second_columns = [lower[0]], [lower[1]]
     return MappedFunctions(
         value,
         first,
-        second,
-        np.concatenate(first_rows).astype(np.int32),
-        np.concatenate(first_columns).astype(np.int32),
-        np.concatenate(second_rows).astype(np.int32),
-        np.concatenate(second_columns).astype(np.int32),
-        first_wanted=(1, 1, 1),
-        second_wanted=SECOND,
+        second if exact else None,
+        _joined(first_rows),
+        _joined(first_columns),
+        _joined(second_rows),
+        _joined(second_columns),
+        first_wanted=(1, 1, int(of_parameters)),
+        second_wanted=wanted,
         multiplier_input=4,
+        running=running,
     )

@@ -27,9 +27,13 @@ def add_condition(made: ProblemDraft, condition: Condition) -> None:
     expression = stage.expression(condition.expression)
     if condition.at == "all":
         # Nodes are no collocation points: what depends on states alone holds there too.
-        if depends_only_on(expression, [stage.states.symbols, stage.parameters, stage.length, stage.share]):
+        known = [stage.states.symbols, stage.parameters, stage.length, stage.share]
+        known += [] if layout.scheme.degree else [stage.given]
+        if depends_only_on(expression, known):
             nodes = [0] if layout.scheme.ends_on_node else list(range(layout.intervals + 1))
             _at_nodes(made, condition, expression, [k for k in nodes if k or not _start_is_fixed(made)])
+        elif not layout.scheme.degree:
+            _at_nodes(made, condition, expression, list(range(layout.intervals + (not made.stagewise))))
         return
     if condition.at == "nodes":
         _at_nodes(made, condition, expression, list(range(layout.intervals + 1)))
@@ -57,9 +61,9 @@ def _at_nodes(made: ProblemDraft, condition: Condition, expression: ca.SX, nodes
 
 
 def node_bindings(made: ProblemDraft, expression: ca.SX, nodes: list[int]) -> list[Binding]:
-    """Symbols at nodes: inputs and unknowns of the interval before, at the first node of the one after."""
+    """Symbols at nodes: inputs and unknowns of the interval that the layout counts them to."""
     stage, layout = made.stage, made.layout
-    intervals = np.array([max(k - 1, 0) for k in nodes])
+    intervals = np.array([layout.interval_of(k) for k in nodes])
     needs_unknowns = bool(stage.unknowns.size) and ca.depends_on(expression, stage.unknowns.symbols)
     for copies, node in ((stage.start, 0), (stage.end, -1)):
         if stage.unknowns.size and ca.depends_on(expression, copies.unknowns):

@@ -47,11 +47,17 @@ class ProblemDraft:
         layout, stage = self.layout, self.stage
         return [
             (stage.given, self.given_at(shares)),
-            (stage.share, self.draft.add_parameters(shares)[:, None]),
+            (stage.share, self.share_at(shares)[:, None]),
             (stage.length, layout.length[intervals][:, None]),
             (stage.parameters, layout.parameters[intervals]),
             *self.end_bindings(),
         ]
+
+    def share_at(self, shares: np.ndarray) -> np.ndarray:
+        """Parameters that hold shares of the duration."""
+        found = self.draft.add_parameters(shares)
+        self.layout.share_parameters.append(found)
+        return found
 
     def given_at(self, shares: np.ndarray) -> np.ndarray:
         """Parameters that hold the given inputs at some shares, (shares, given)."""
@@ -65,6 +71,7 @@ class ProblemDraft:
             self._given[key] = self.draft.add_parameters(
                 given_values(self.description, self.stage.given_positions, times)
             )
+            self.layout.given_parameters.append((self._given[key], np.asarray(shares, dtype=float)))
         return self._given[key]
 
     def end_bindings(self) -> list[Binding]:
@@ -94,7 +101,7 @@ class ProblemDraft:
                 own = draft.add_variables((q.size,), lower=q.lower, upper=q.upper, scale=q.nominal)
                 layout.node_unknowns[node] = own
                 rows = draft.add_rows((1, stage.equations.numel()))
-                interval = 0 if node == 0 else (node if node < 0 else node - 1)
+                interval = layout.interval_of(node)
                 bindings = [
                     (stage.states.symbols, layout.nodes[node][None]),
                     (stage.unknowns.symbols, own[None]),

@@ -48,6 +48,9 @@ class ProgramLayout:
     parameters: np.ndarray
     node_unknowns: dict[int, np.ndarray] = field(default_factory=dict)
     steps: list[np.ndarray] = field(default_factory=list)  # rows (N, states) that lead from one node to the next
+    # Parameters that hold shares of the duration, and given inputs with the shares at which they count.
+    share_parameters: list[np.ndarray] = field(default_factory=list)
+    given_parameters: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     groups: list[RowGroup] = field(default_factory=list)
     soft: list[SoftGroup] = field(default_factory=list)
 
@@ -70,6 +73,11 @@ class ProgramLayout:
     def stagewise(self) -> bool:
         """Whether every node has a duration and free parameters of its own."""
         return len(np.unique(self.length)) > 1 or bool((np.ptp(self.parameters, axis=0) > 0).any())
+
+    def interval_of(self, node: int) -> int:
+        """The interval whose inputs and unknowns count at a node: the one before it, of shooting the one behind it."""
+        place = node % (self.intervals + 1)
+        return min(place, self.intervals - 1) if not self.scheme.degree else max(place - 1, 0)
 
     @property
     def intervals(self) -> int:

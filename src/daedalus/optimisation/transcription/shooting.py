@@ -30,6 +30,7 @@ from daedalus.optimisation.transcription.flow_functions import flow_functions
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
+from daedalus.optimisation.transcription.interval_curvature import interval_curvature, over_interval
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
@@ -42,14 +43,13 @@ STEPS_BETWEEN = 8
 
 
 def for_shooting(description: Description) -> Description:
-    """The same problem with its running cost as an integral, and conditions everywhere asked for at the nodes."""
+    """The same problem with its running cost as an integral."""
     found = copy(description)
-    found.conditions = [replace(c, at="nodes") if c.at == "all" else c for c in description.conditions]
     if not description.running.is_zero():
         total = StandIn(ca.SX.sym("running"), "integral", description.running)
         found.stand_ins = [*description.stand_ins, total]
         found.final = description.final + total.symbol
-        found.running = ca.SX(0)
+        found.running, found.integrated = ca.SX(0), description.running
     return found
 
 
@@ -61,13 +61,9 @@ def nodes_only() -> CollocationPoints:
 
 def interval_system(stage: ProblemStage) -> System:
     """The stage over an interval of unit length; its parameters: those of the model, given inputs, T, Δσ and σ."""
-    width, begin, time = ca.SX.sym("width"), ca.SX.sym("begin"), ca.SX.sym("t")
-    rates, equations = (
-        ca.substitute([part], [stage.share], [begin + width * time])[0] for part in (stage.rates, stage.equations)
-    )
+    time, width, p, (rates, equations) = over_interval(stage, (stage.rates, stage.equations))
     n, nz, nu = stage.states.size, stage.unknowns.size, stage.inputs.size
     slopes = ca.SX.sym("slopes", n)
-    p = concatenate([stage.parameters, stage.given, stage.length, width, begin])
     variables = [
         _variable("states", "state", n, stage.states.nominal),
         _variable("unknowns", "algebraic", nz, stage.unknowns.nominal),
@@ -120,16 +116,19 @@ def shoot(
     ends: ReferenceEnds,
     kept: KeptQuantities,
     stagewise: bool = False,
+    gauss_newton: bool = False,
 ) -> Transcription:
     """The program of a problem by multiple shooting."""
-    draft = Draft()
+    draft = Draft(gauss_newton=gauss_newton)
     made = ShootingDraft(stage, nodes_only(), shares, draft, ends, kept, stagewise)
     add_node_conditions(made)
     add_ends(made)
     if np.isfinite(stage.unknowns.lower).any() or np.isfinite(stage.unknowns.upper).any():
         for node in range(made.layout.intervals):
             made.has_unknowns(node)
-        made.has_unknowns(-1)
+        # Behind the last node no input holds; stages that stand alone have none there.
+        if not stagewise:
+            made.has_unknowns(-1)
     _add_steps(made, method, steps)
     program = assembled(draft)
     return Transcription(stage, made.layout, program, draft, made.notes, with_points)
@@ -148,15 +147,18 @@ def _add_steps(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
             made.given_at(middle),
             layout.length[:-1, None],
             draft.add_parameters(layout.widths)[:, None],
-            draft.add_parameters(layout.shares[:-1])[:, None],
+            made.share_at(layout.shares[:-1])[:, None],
         ],
         axis=1,
     )
+    varied = bool((sources[:, stage.states.size + stage.inputs.size :] >= 0).any())
+    cost = interval_curvature(stage) if draft.gauss_newton else None
+    functions = flow_functions(stepped, varied, not draft.gauss_newton, cost)
     rows = draft.add_rows((n, size))
     layout.steps.append(rows)
     layout.groups.append(RowGroup("dynamics", stage.states.labels, rows, layout.shares[1:]))
     weights = np.broadcast_to(-1.0 / stage.states.nominal, rows.shape)
-    draft.add_functions(flow_functions(stepped), sources, rows, weights)
+    draft.add_functions(functions, sources, rows, weights)
     draft.add_linear(rows, layout.nodes[1:], 1.0 / stage.states.nominal)
     add_carried(made)
 
@@ -215,6 +217,6 @@ def replace_points(
     return replace(layout, scheme=scheme, points=points, unknowns=unknowns)
 
 
-def shooting_stage(description: Description) -> ProblemStage:
-    """The stage of a problem for shooting."""
-    return stage_of(for_shooting(description), formulas=True)
+def shooting_stage(description: Description, formulas: bool = True) -> ProblemStage:
+    """The stage of a problem for shooting; `formulas`: given inputs are formulas of time, else held on intervals."""
+    return stage_of(for_shooting(description), formulas)

@@ -1,0 +1,345 @@
+// A program solved again and again as its start moves on: real-time iterations.
+//
+// Between two calls the plan is shifted and the program linearised along it (prepare); a call then takes the measured
+// states in and solves one quadratic program in stages (feed back), whose step is added to the plan in full.
+// Diehl, Bock, Schlöder: A real-time iteration scheme for nonlinear optimization in optimal feedback control (2005).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "program/hpipm.hpp"
+#include "program/ipopt.hpp"
+#include "program/stage_places.hpp"
+
+namespace daedalus::programs {
+
+struct FeedbackNews {
+    QuadraticEnding ending = QuadraticEnding::failed;
+    int iterations = 0;
+    double largest_step = 0.0;  // of the scaled variables
+};
+
+// Which variables are measured, which are applied, and what each becomes when the plan moves on by one interval.
+struct RecedingTables {
+    std::vector<int> measured, applied;
+    std::vector<int> next;       // for every variable that whose value it takes, itself where it stays
+    std::vector<int> tail;       // the rows of the last step, in the order of
+    std::vector<int> tail_nodes;  // the states of the last node
+    // States that only add up along the way and cost what they come to, such as an integral: (stages, count).
+    std::vector<int> sums;
+    std::size_t sum_count = 0;
+};
+
+class RecedingProgram {
+public:
+    RecedingProgram(const HpipmLibrary& library, const Program& program, std::span<const double> parameters,
+                    ProgramBounds bounds, StageStructure stages, RecedingTables tables)
+        : library_(library), evaluation_(program, parameters), bounds_(std::move(bounds)), stages_(std::move(stages)),
+          tables_(std::move(tables)), places_(program, stages_), qp_(library_, settled()) {
+        point_.resize(program.variables), moved_.resize(program.variables), hessian_.resize(program.hessian_entries);
+        none_.resize(program.rows), offset_.resize(tables_.measured.size());
+        for (const QuadraticStage& stage : qp_.stages) {
+            const auto width = std::size_t(stage.nu + stage.nx) + (steps_.empty() ? tables_.measured.size() : 0);
+            sums_.emplace_back(width * tables_.sum_count), sum_offsets_.emplace_back(tables_.sum_count);
+            sum_steps_.emplace_back(tables_.sum_count);
+            steps_.emplace_back(stage.b.size() * width), curves_.emplace_back(width * width);
+            rows_.emplace_back(std::size_t(stage.rows) * width), widths_.push_back(width);
+        }
+    }
+
+    RecedingProgram(const RecedingProgram&) = delete;
+    RecedingProgram& operator=(const RecedingProgram&) = delete;
+
+    Evaluation& evaluation() { return evaluation_; }
+    std::vector<double>& point() { return point_; }  // scaled
+    void changed() { prepared_ = false; }
+    bool prepared() const { return prepared_; }
+    const RecedingTables& tables() const { return tables_; }
+    const Program& program() const { return evaluation_.program(); }
+
+    void set_accuracy(double tolerance) {
+        for (const char* name : {"tol_stat", "tol_eq", "tol_ineq", "tol_comp"}) qp_.set_number(name, tolerance);
+    }
+
+    // The plan moved on by a share of an interval; behind its end the last inputs stay.
+    void shift(double share) {
+        prepared_ = false;
+        for (; share > 0.0; share -= 1.0) {
+            for (std::size_t i = 0; i < point_.size(); ++i) moved_[i] = point_[std::size_t(tables_.next[i])];
+            // A tail that runs away is left where the plan ends.
+            const double* rows = evaluation_.values(moved_.data());
+            for (std::size_t i = 0; rows && i < tables_.tail.size(); ++i)
+                if (const double step = rows[tables_.tail[i]]; std::abs(step) < farthest_tail)
+                    moved_[std::size_t(tables_.tail_nodes[i])] -= step;
+            const double part = std::min(share, 1.0);
+            for (std::size_t i = 0; i < point_.size(); ++i) point_[i] += part * (moved_[i] - point_[i]);
+        }
+    }
+
+    // Linearises along the plan.
+    bool prepare() {
+        prepared_ = false;
+        const double* rows = evaluation_.values(point_.data());
+        const double* first = rows ? evaluation_.first(point_.data()) : nullptr;
+        if (!first || !evaluation_.second(point_.data(), 1.0, none_.data(), hessian_.data())) return false;
+        spread(first);
+        for (std::size_t k = 0; k < qp_.stages.size(); ++k) write_stage(k, rows, first);
+        prepared_ = true;
+        return true;
+    }
+
+    // Takes the measured states in, solves, and moves the plan; without a solution the plan stays as it was.
+    FeedbackNews feed_back(const double* measured, int most_iterations) {
+        FeedbackNews news;
+        for (std::size_t i = 0; i < offset_.size(); ++i) {
+            const auto v = std::size_t(tables_.measured[i]);
+            offset_[i] = measured[i] / program().scale[v] - point_[v];
+        }
+        take_in();
+        news.ending = qp_.solve(most_iterations, acceptable);
+        news.iterations = qp_.iterations();
+        add_up();
+        news.largest_step = largest_step();
+        if (!std::isfinite(news.largest_step)) news.ending = QuadraticEnding::failed;
+        if (news.ending != QuadraticEnding::failed) move();
+        prepared_ = false;
+        return news;
+    }
+
+private:
+    // What a step may leave of the conditions and still be applied, in scaled variables.
+    static constexpr double acceptable = 1e-4;
+    // How far the last states may move beyond the plan when it is moved on, in scaled variables.
+    static constexpr double farthest_tail = 1e3;
+    // Added to the curvature by the inputs, as a share of the largest: costs that do not see an input stay solvable.
+    static constexpr double least_curvature = 1e-9;
+
+    static bool among(const std::vector<int>& list, int variable) {
+        return std::find(list.begin(), list.end(), variable) != list.end();
+    }
+    bool is_measured(int variable) const { return among(tables_.measured, variable); }
+
+    // The stages of the quadratic program: measured states are known and are none of its variables.
+    std::vector<QuadraticStage> settled() {
+        std::vector<QuadraticStage> found(stages_.nu.size());
+        std::size_t at = 0;
+        place_.assign(program().variables, -1), step_at_.resize(found.size());
+        for (std::size_t k = 0; k < found.size(); ++k) {
+            int states = 0, sums = 0;
+            const auto nu = stages_.nu[k], nx = stages_.nx[k];
+            for (int i = 0; i < nu + nx; ++i, ++at) {
+                const int v = stages_.order[at];
+                const bool sum = i >= nu && among(tables_.sums, v), kept = i >= nu && !sum && !(k == 0 && is_measured(v));
+                if (i < nu) place_[std::size_t(v)] = i;
+                if (i >= nu && k > 0) step_at_[k - 1].push_back(sum ? ~sums++ : states);
+                if (kept) place_[std::size_t(v)] = nu + states++;
+            }
+            if (k == 0)
+                for (std::size_t i = 0; i < tables_.measured.size(); ++i)
+                    place_[std::size_t(tables_.measured[i])] = nu + states + int(i);
+            own_rows_.emplace_back();
+            collect(stages_.equations, stages_.equation_start, k, nu, found[k]);
+            collect(stages_.inequalities, stages_.inequality_start, k, nu, found[k]);
+            const int next = k + 1 < found.size() ? stages_.nx[k + 1] - int(tables_.sum_count) : 0;
+            found[k].settle(nu, states, int(own_rows_[k].size()), next);
+            const auto room = [](std::vector<double>& values, const std::vector<int>& of) { values.assign(of.size(), 0.0); };
+            room(found[k].lower_u, found[k].bounded_u), room(found[k].upper_u, found[k].bounded_u);
+            room(found[k].lower_x, found[k].bounded_x), room(found[k].upper_x, found[k].bounded_x);
+        }
+        row_at_.assign(program().rows, -1);
+        for (const std::vector<int>& rows : own_rows_)
+            for (std::size_t i = 0; i < rows.size(); ++i) row_at_[std::size_t(rows[i])] = int(i);
+        return found;
+    }
+
+    // Rows of a stage, and bounds on its variables.
+    void collect(const std::vector<int>& rows, const std::vector<int>& start, std::size_t k, int nu, QuadraticStage& stage) {
+        for (int i = start[k]; i < start[k + 1]; ++i) {
+            const int row = rows[std::size_t(i)];
+            if (row >= 0) {
+                own_rows_[k].push_back(row);
+            } else if (!is_measured(-1 - row) && !among(tables_.sums, -1 - row)) {
+                const int place = place_[std::size_t(-1 - row)];
+                (place < nu ? stage.bounded_u : stage.bounded_x).push_back(place < nu ? place : place - nu);
+                (place < nu ? bounded_u_ : bounded_x_).resize(stages_.nu.size());
+                (place < nu ? bounded_u_ : bounded_x_)[k].push_back(-1 - row);
+            }
+        }
+    }
+
+    // Derivatives as dense matrices of the stages, column by column.
+    void spread(const double* first) {
+        for (std::size_t k = 0; k < widths_.size(); ++k) {
+            std::fill(steps_[k].begin(), steps_[k].end(), 0.0), std::fill(curves_[k].begin(), curves_[k].end(), 0.0);
+            std::fill(rows_[k].begin(), rows_[k].end(), 0.0), std::fill(sums_[k].begin(), sums_[k].end(), 0.0);
+        }
+        const Program& own = program();
+        const auto column = [&](std::size_t entry) {
+            return std::size_t(place_[std::size_t(own.jacobian_columns[entry])]);
+        };
+        for (const StagePlaces::Target& t : places_.jacobian(StagePlaces::Kind::step)) {
+            const auto k = std::size_t(t.stage);
+            const int to = step_at_[k][std::size_t(t.column)];
+            if (place_[std::size_t(own.jacobian_columns[t.entry])] < 0) continue;  // a sum, which goes on as it is
+            double& entry = to >= 0 ? steps_[k][column(t.entry) * qp_.stages[k].b.size() + std::size_t(to)]
+                                    : sums_[k][std::size_t(~to) * widths_[k] + column(t.entry)];
+            entry += t.sign * first[t.entry];
+        }
+        for (const auto kind : {StagePlaces::Kind::equation, StagePlaces::Kind::inequality})
+            for (const StagePlaces::Target& t : places_.jacobian(kind)) {
+                const auto k = std::size_t(t.stage), row = std::size_t(own.jacobian_rows[t.entry]);
+                rows_[k][column(t.entry) * own_rows_[k].size() + std::size_t(row_at_[row])] += first[t.entry];
+            }
+        for (std::size_t e = 0; e < own.hessian_entries; ++e) {
+            const auto row = std::size_t(own.hessian_rows[e]), other = std::size_t(own.hessian_columns[e]);
+            const auto k = std::size_t(places_.stage(row)), width = widths_[k];
+            if (place_[row] < 0 || place_[other] < 0) continue;  // sums have no curvature
+            const auto i = std::size_t(place_[row]), j = std::size_t(place_[other]);
+            curves_[k][i * width + j] += hessian_[e];
+            if (i != j) curves_[k][j * width + i] += hessian_[e];
+        }
+    }
+
+    void write_stage(std::size_t k, const double* rows, const double* first) {
+        QuadraticStage& stage = qp_.stages[k];
+        const auto nu = std::size_t(stage.nu), nx = std::size_t(stage.nx), next = stage.b.size(), width = widths_[k];
+        const std::size_t count = own_rows_[k].size();
+        std::copy_n(steps_[k].data(), next * nu, stage.B.data());
+        std::copy_n(steps_[k].data() + next * nu, next * nx, stage.A.data());
+        std::copy_n(rows_[k].data(), count * nu, stage.D.data());
+        std::copy_n(rows_[k].data() + count * nu, count * nx, stage.C.data());
+        double largest = 1e-12;
+        for (std::size_t i = 0; i < nu + nx; ++i) largest = std::max(largest, curves_[k][i * width + i]);
+        for (std::size_t j = 0; j < nu; ++j) {
+            std::copy_n(curves_[k].data() + j * width, nu, stage.R.data() + j * nu);
+            stage.R[j * nu + j] += least_curvature * largest;
+        }
+        for (std::size_t j = 0; j < nx; ++j) {
+            std::copy_n(curves_[k].data() + (nu + j) * width, nu, stage.S.data() + j * nu);
+            std::copy_n(curves_[k].data() + (nu + j) * width + nu, nx, stage.Q.data() + j * nx);
+        }
+        if (k + 1 < qp_.stages.size())
+            for (std::size_t i = 0; i < step_at_[k].size(); ++i) {
+                const auto row = std::size_t(stages_.steps[std::size_t(stages_.step_start[k]) + i]);
+                const int to = step_at_[k][i];
+                (to >= 0 ? stage.b[std::size_t(to)] : sum_offsets_[k][std::size_t(~to)]) = bounds_.row_lower[row] - rows[row];
+            }
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto row = std::size_t(own_rows_[k][i]);
+            stage.low[i] = bounds_.row_lower[row] - rows[row], stage.high[i] = bounds_.row_upper[row] - rows[row];
+        }
+        const double* gradient = first + program().jacobian_entries;
+        const std::size_t begin = begins_at(k);
+        for (std::size_t i = 0; i < std::size_t(stages_.nu[k] + stages_.nx[k]); ++i) {
+            const auto v = std::size_t(stages_.order[begin + i]), place = std::size_t(place_[v]);
+            if (place >= nu + nx) continue;
+            double& entry = place < nu ? stage.r[place] : stage.q[place - nu];
+            entry = gradient[v];
+            // What the stage adds to the sums costs what these do at the end.
+            for (std::size_t a = 0; a < tables_.sum_count; ++a)
+                entry += gradient[std::size_t(sum(qp_.stages.size() - 1, a))] * sums_[k][a * width + place];
+        }
+        write_bounds(k, bounded_u_, stage.lower_u, stage.upper_u), write_bounds(k, bounded_x_, stage.lower_x, stage.upper_x);
+        if (k > 0) qp_.hand_over(k);
+    }
+
+    void write_bounds(std::size_t k, const std::vector<std::vector<int>>& bounded, std::vector<double>& lower,
+                      std::vector<double>& upper) {
+        for (std::size_t i = 0; i < lower.size(); ++i) {
+            const auto v = std::size_t(bounded[k][i]);
+            lower[i] = bounds_.lower[v] - point_[v], upper[i] = bounds_.upper[v] - point_[v];
+        }
+    }
+
+    std::size_t begins_at(std::size_t k) const {
+        std::size_t begin = 0;
+        for (std::size_t i = 0; i < k; ++i) begin += std::size_t(stages_.nu[i] + stages_.nx[i]);
+        return begin;
+    }
+
+    int sum(std::size_t k, std::size_t a) const { return tables_.sums[k * tables_.sum_count + a]; }
+
+    // The steps of the sums, which begin at zero, from those of everything else.
+    void add_up() {
+        for (std::size_t a = 0; a < tables_.sum_count; ++a) sum_steps_[0][a] = -point_[std::size_t(sum(0, a))];
+        for (std::size_t k = 0; k + 1 < qp_.stages.size(); ++k) {
+            const QuadraticStage& stage = qp_.stages[k];
+            for (std::size_t a = 0; a < tables_.sum_count; ++a) {
+                const double* row = sums_[k].data() + a * widths_[k];
+                double step = sum_steps_[k][a] + sum_offsets_[k][a];
+                for (const double u : stage.step_u) step += *row++ * u;
+                for (const double x : stage.step_x) step += *row++ * x;
+                for (std::size_t m = 0; k == 0 && m < offset_.size(); ++m) step += *row++ * offset_[m];
+                sum_steps_[k + 1][a] = step;
+            }
+        }
+    }
+
+    // What the measured states change in the first stage: everything beside them moves by their known step.
+    void take_in() {
+        QuadraticStage& stage = qp_.stages[0];
+        const auto nu = std::size_t(stage.nu), nx = std::size_t(stage.nx), next = stage.b.size(), width = widths_[0];
+        const std::size_t count = own_rows_[0].size();
+        for (std::size_t m = 0; m < offset_.size(); ++m) {
+            const std::size_t column = nu + nx + m;
+            for (std::size_t i = 0; i < next; ++i) stage.b[i] += steps_[0][column * next + i] * offset_[m];
+            for (std::size_t i = 0; i < nu; ++i) stage.r[i] += curves_[0][column * width + i] * offset_[m];
+            for (std::size_t i = 0; i < nx; ++i) stage.q[i] += curves_[0][column * width + nu + i] * offset_[m];
+            for (std::size_t i = 0; i < count; ++i) {
+                const double moved = rows_[0][column * count + i] * offset_[m];
+                stage.low[i] -= moved, stage.high[i] -= moved;
+            }
+        }
+        qp_.hand_over(0);
+    }
+
+    template <class Visit>
+    void visit_steps(Visit visit) const {
+        std::size_t at = 0;
+        for (std::size_t k = 0; k < qp_.stages.size(); ++k) {
+            const QuadraticStage& stage = qp_.stages[k];
+            for (int i = 0; i < stages_.nu[k] + stages_.nx[k]; ++i, ++at) {
+                const auto v = std::size_t(stages_.order[at]), place = std::size_t(place_[v]);
+                const auto nu = std::size_t(stage.nu), nx = std::size_t(stage.nx);
+                if (place < nu + nx) visit(v, place < nu ? stage.step_u[place] : stage.step_x[place - nu]);
+            }
+        }
+        for (std::size_t i = 0; i < offset_.size(); ++i) visit(std::size_t(tables_.measured[i]), offset_[i]);
+        for (std::size_t k = 0; k < sum_steps_.size(); ++k)
+            for (std::size_t a = 0; a < tables_.sum_count; ++a) visit(std::size_t(sum(k, a)), sum_steps_[k][a]);
+    }
+
+    double largest_step() const {
+        double largest = 0.0;
+        bool finite = true;
+        visit_steps([&](std::size_t, double step) {
+            largest = std::max(largest, std::abs(step)), finite &= std::isfinite(step);
+        });
+        return finite ? largest : std::numeric_limits<double>::quiet_NaN();
+    }
+
+    void move() {
+        visit_steps([&](std::size_t v, double step) { point_[v] += step; });
+    }
+
+    HpipmLibrary library_;
+    Evaluation evaluation_;
+    ProgramBounds bounds_;
+    StageStructure stages_;
+    RecedingTables tables_;
+    StagePlaces places_;
+    std::vector<int> place_;                   // of a variable in its stage: inputs, states, measured states
+    std::vector<std::vector<int>> own_rows_;   // of the stages
+    std::vector<std::vector<int>> step_at_;    // for each step of a stage the state it leads to, or ~sum
+    std::vector<int> row_at_;
+    std::vector<std::vector<int>> bounded_u_, bounded_x_;
+    StageQp qp_;
+    std::vector<double> point_, moved_, hessian_, none_, offset_;
+    std::vector<std::vector<double>> steps_, curves_, rows_, sums_, sum_offsets_, sum_steps_;
+    std::vector<std::size_t> widths_;
+    bool prepared_ = false;
+};
+
+}  // namespace daedalus::programs

@@ -1,0 +1,307 @@
+"""dd.Controller: a problem of optimal control solved again at every sample, so that inputs answer to what is measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.integrators.tableaux.tableau import Tableau
+from daedalus.optimisation.optimal_control import OptimalControl
+from daedalus.optimisation.program.ipopt import Listener
+from daedalus.optimisation.receding.controller_work import ControllerWork
+from daedalus.optimisation.receding.horizon import Horizon
+from daedalus.optimisation.receding.measured_states import measured_states
+
+MODES = ("real_time", "full")
+# In full mode quadratic programs are solved until their step is shorter than this, in scaled variables.
+SETTLED = 1e-7
+MOST_ROUNDS = 25
+SOLVED, NEAR, FAILED = 0, 1, 2
+
+
+class Controller:
+    """`u = controller(x, t)`: the first inputs of the plan that is best from here, once every sampling interval.
+
+    Real-time iterations: between calls the last plan is moved on and the problem linearised along it; a call solves one
+    quadratic program with the structure of the horizon (HPIPM, by Riccati recursions). `mode="full"` repeats that until
+    the plan no longer changes. The first call solves the whole problem and takes longer.
+
+    Parameters
+    ----------
+    ocp: the problem over the horizon. Its start is what is measured; its duration is fixed. Given inputs
+        (`ocp.given`) are references and disturbances seen ahead; conditions may be soft.
+    every: the sampling interval, in the unit of the model's time.
+    mode: "real_time" or "full".
+    time_limit: seconds that a call may take; what is not solved by then is answered as below. The first call is exempt.
+    fallback: the inputs when no solve has succeeded for a whole horizon: numbers in the order of `labels["u"]`, values
+        by name, or a function (x, t); by default the last inputs of the last plan stay. Until then a call that fails
+        is answered with the last plan, moved on to now.
+    step_method, steps: how the model is stepped over one interval, as in `ocp.solve(method="shooting")`.
+
+    `labels["x"]` and `labels["u"]` name the entries of x and u; `work` counts what happened and how long it took;
+    `prediction` is the plan that was last made.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("cart")
+    >>> x, v, u = m.state("x", start=1.0), m.state("v", start=0.0), m.input("u")
+    >>> m.equation([m.der(x), m.der(v)], [v, u])
+    >>> ocp = dd.OptimalControl(m, duration=2.0, intervals=20)
+    >>> ocp.bound(u, -1.0, 1.0); ocp.minimise(running=x**2 + 0.1 * v**2 + 0.01 * u**2, final=10 * x**2 + v**2)
+    >>> controller = dd.Controller(ocp, every=0.1)
+    >>> controller([1.0, 0.0]).round(3), controller({"x": 0.0, "v": 0.0}, t=0.1).round(3)
+    (array([-1.]), array([0.]))
+    >>> controller.labels["u"], controller.work.solved
+    (('u',), 2)
+    """
+
+    def __init__(
+        self,
+        ocp: OptimalControl,
+        every: float = 0.05,
+        mode: str = "real_time",
+        time_limit: float | None = None,
+        *,
+        fallback: object = None,
+        step_method: str | Tableau = "rk4",
+        steps: int = 2,
+    ) -> None:
+        _check(ocp, every, mode, time_limit)
+        self.every, self.mode, self.time_limit = float(every), mode, time_limit
+        self._horizon = Horizon(ocp, step_method, steps)
+        structure = self._horizon.structure()
+        if structure is None:
+            raise InputError(
+                "Some condition joins instants of the horizon that do not follow each other.",
+                because="a controller goes through the horizon instant by instant.",
+                remedy="conditions of one instant each; a total as a state of the model with a bound at its end",
+            )
+        self._receding = self._horizon.receding(structure)
+        system = self._horizon.system
+        chosen = tuple(system.labels["u"][k] for k in self._horizon.description.chosen)
+        self.labels = {"x": tuple(system.labels["x"]), "u": chosen}
+        self._fallback = _read_fallback(fallback, self.labels["u"])
+        self._listener: Listener | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the last plan and all counts: the next call is a first call."""
+        self.work = ControllerWork()
+        self.status = "not called yet"
+        self._time: float | None = None
+        self._plan_age, self._prepared_for, self._numbers = 0.0, np.nan, self._horizon.program.parameters
+        self._extra: tuple[Mapping[str, object], Mapping[str, object]] = ({}, {})
+
+    # -- calling -----------------------------------------------------------------------------------------------
+
+    def __call__(
+        self,
+        x: object,
+        t: float = 0.0,
+        given: Mapping[str, object] | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> np.ndarray:
+        """The inputs to apply from now on, a vector in the order of `labels["u"]`.
+
+        x: the measured states: a vector in the order of `labels["x"]`, values by name, a `Start` or `tr.at(t)`.
+        t: the time; where it does not move on from call to call, one sampling interval is taken to have passed.
+            A time before that of the last call begins anew.
+        given: other given inputs than those of the problem, by name, as `ocp.given` takes them.
+        parameters: other values of the model's parameters.
+        """
+        begin = time.perf_counter()
+        states = measured_states(self._horizon.system, x)
+        self.work.calls += 1
+        if self._time is None or t < self._time - 1e-9 * max(1.0, abs(t)):
+            found = self._first(states, float(t), given or {}, parameters or {}, begin)
+        else:
+            found = self._next(states, float(t), given or {}, parameters or {}, begin)
+        self.work.took(time.perf_counter() - begin)
+        return found
+
+    def prepare(self) -> None:
+        """Move the plan on and linearise along it, for a call one sampling interval after the last one.
+
+        A call does this itself where it was not done; done between calls, it leaves to the call the quadratic program.
+        """
+        if self._time is None:
+            return
+        began = time.perf_counter()
+        self._move_to(self._time + self.every, *self._extra)
+        self.work.preparation += time.perf_counter() - began
+
+    def _first(
+        self, states: np.ndarray, t: float, given: Mapping[str, object], values: Mapping[str, object], begin: float
+    ) -> np.ndarray:
+        """The whole problem, without a time limit."""
+        horizon = self._horizon
+        self._set_numbers(t, given, values, True)
+        whole = horizon.search(horizon.solving.begin, self._start(states), self._numbers, None, self._listener)
+        self.work.searches += 1
+        self.work.iterations += whole.iterations
+        self._receding.set_point(whole.w / horizon.program.scale)
+        self._time, self._prepared_for, self._plan_age = t, np.nan, 0.0
+        if whole.success:
+            return self._applied("solved")
+        return self._without_plan(states, t, f"the first search: {whole.ending.value}", whole=False)
+
+    def _next(
+        self, states: np.ndarray, t: float, given: Mapping[str, object], values: Mapping[str, object], begin: float
+    ) -> np.ndarray:
+        work, extra = self.work, (given, values)
+        began = time.perf_counter()
+        if not (abs(self._prepared_for - t) <= 1e-9 * max(1.0, abs(t)) and extra == self._extra):
+            prepared = self._move_to(t, given, values)
+        else:
+            prepared = True
+        self._time = t
+        ready = time.perf_counter()
+        work.preparation += ready - began
+        left = np.inf if self.time_limit is None else self.time_limit - (ready - begin)
+        self._prepared_for = np.nan
+        if not prepared:
+            return self._without_plan(states, t, "functions of the problem have no finite value")
+        if left <= 0:
+            work.late += 1
+            return self._without_plan(states, t, "no time was left")
+        ended = self._solved(states, begin)
+        work.feedback += time.perf_counter() - ready
+        return self._applied("solved") if ended is None else self._without_plan(states, t, ended)
+
+    def _solved(self, states: np.ndarray, begin: float) -> str | None:
+        """One quadratic program, or as many as the mode asks for; what went wrong, or None."""
+        start = self._start(states)
+        for _ in range(1 if self.mode == "real_time" else MOST_ROUNDS):
+            ending, iterations, step = self._receding.feed_back(start, self._time_left(begin))
+            self.work.iterations += iterations
+            if ending == FAILED:
+                break
+            if self.mode == "real_time" or step < SETTLED:
+                return None
+            if self._time_left(begin) <= 0:
+                self.work.late += 1
+                return "no time was left"
+            if not self._receding.prepare():
+                break
+        if self.mode == "real_time":
+            return "the quadratic program has no solution"
+        return self._searched(start, begin)
+
+    def _searched(self, start: np.ndarray, begin: float) -> str | None:
+        """The whole problem by the general solver, from the plan at hand."""
+        horizon, scale = self._horizon, self._horizon.program.scale
+        before = self._receding.point()
+        limit = None if self.time_limit is None else max(self._time_left(begin), 1e-4)
+        whole = horizon.search(before * scale, start, self._numbers, limit, self._listener)
+        self.work.searches += 1
+        self.work.iterations += whole.iterations
+        if whole.success:
+            self._receding.set_point(whole.w / scale)
+            return None
+        if self._time_left(begin) <= 0:
+            self.work.late += 1
+        return whole.ending.value
+
+    # -- the plan moving on ------------------------------------------------------------------------------------
+
+    def _move_to(self, t: float, given: Mapping[str, object], values: Mapping[str, object]) -> bool:
+        assert self._time is not None
+        passed = t - self._time if t > self._time else self.every
+        if np.isfinite(self._prepared_for):
+            passed = t - self._prepared_for  # the plan was moved on already, to another time
+        self._set_numbers(t, given, values, False)
+        share = max(passed, 0.0) / self._horizon.width
+        self._receding.shift(min(share, float(self._horizon.layout.intervals)))
+        self._plan_age += max(passed, 0.0)
+        self._prepared_for = t
+        return self._receding.prepare()
+
+    def _set_numbers(
+        self, t: float, given: Mapping[str, object], values: Mapping[str, object], first: bool
+    ) -> None:
+        """Tell the program of time, given inputs and parameters, where anything has changed."""
+        if first or self._horizon.moves_in_time or given or values or any(self._extra):
+            self._numbers = self._horizon.parameters(t, given, values)
+            self._receding.set_parameters(self._numbers)
+            self._extra = (given, values)
+
+    def _start(self, states: np.ndarray) -> np.ndarray:
+        """The measured variables of the program: the states, and integrals, which begin at zero."""
+        more = len(self._horizon.measured) - len(states)
+        return np.concatenate([states, np.zeros(more)]) if more else states
+
+    def _time_left(self, begin: float) -> float:
+        return np.inf if self.time_limit is None else self.time_limit - (time.perf_counter() - begin)
+
+    def _applied(self, status: str) -> np.ndarray:
+        self.status, self._plan_age = status, 0.0
+        self.work.solved += 1
+        return self._horizon.within_bounds(self._receding.applied())
+
+    def _without_plan(self, states: np.ndarray, t: float, reason: str, whole: bool = True) -> np.ndarray:
+        """The answer where no new plan was found: the last one moved on, and after its end the user's."""
+        work = self.work
+        work.reasons[reason] = work.reasons.get(reason, 0) + 1
+        inputs = self._receding.applied()
+        lasting = whole and self._plan_age < self._horizon.duration and bool(np.isfinite(inputs).all())
+        if lasting or self._fallback is None:
+            work.shifted += 1
+            self.status = f"the last plan, moved on: {reason}"
+            return self._horizon.within_bounds(np.nan_to_num(inputs))
+        work.fallbacks += 1
+        self.status = f"the fallback: {reason}"
+        return self._fallback(states, t)
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    @property
+    def prediction(self) -> dict[str, np.ndarray]:
+        """The last plan: "time" of its nodes, every state at them by name, every chosen input on each interval."""
+        horizon, layout = self._horizon, self._horizon.layout
+        w = self._receding.point() * horizon.program.scale
+        now = self._time if self._time is not None else horizon.description.begin
+        found = {"time": now + horizon.duration * layout.shares}
+        found.update({label: w[layout.nodes[:, k]] for k, label in enumerate(self.labels["x"])})
+        stage = horizon.stage
+        for place, k in enumerate(stage.constant):
+            found[horizon.system.labels["u"][k]] = w[layout.inputs[:, place]]
+        for place, k in enumerate(stage.linear):
+            found[horizon.system.labels["u"][k]] = w[layout.nodes[:-1, stage.model_states + place]]
+        return found
+
+    def __repr__(self) -> str:
+        name, count = self._horizon.system.name, self._horizon.layout.intervals
+        return f"Controller of {name!r}, {self.mode}, {count} intervals of {self._horizon.width:g}, every {self.every:g}"
+
+
+def _check(ocp: object, every: object, mode: str, time_limit: object) -> None:
+    if not isinstance(ocp, OptimalControl):
+        raise InputError(
+            "A controller is made from a problem of optimal control.", f"got {type(ocp).__name__}",
+            remedy="dd.Controller(dd.OptimalControl(m, duration=1.0, intervals=20), every=0.05)",
+        )  # fmt: skip
+    if mode not in MODES:
+        raise InputError(f"mode={mode!r} is not known.", remedy='mode="real_time" or mode="full"')
+    for name, value in (("every", every), ("time_limit", time_limit)):
+        number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if not (name == "time_limit" and value is None) and not (number and 0 < value < np.inf):  # type: ignore[operator]
+            raise InputError(f"{name} must be a positive number.", f"got {value!r}", remedy=f"{name}=0.05")
+
+
+def _read_fallback(fallback: Any, labels: tuple[str, ...]) -> Callable[[np.ndarray, float], np.ndarray] | None:
+    if fallback is None:
+        return None
+    if callable(fallback):
+        return lambda x, t: np.broadcast_to(np.asarray(fallback(x, t), dtype=float).ravel(), (len(labels),)).copy()
+    if isinstance(fallback, Mapping):
+        missing = [label for label in labels if label not in fallback]
+        if missing:
+            raise InputError(f"The fallback says nothing of {', '.join(missing)}.", remedy="a value for every input")
+        fallback = [fallback[label] for label in labels]
+    numbers = np.broadcast_to(np.asarray(fallback, dtype=float).ravel(), (len(labels),)).copy()
+    return lambda x, t: numbers.copy()

@@ -1,0 +1,228 @@
+"""A problem made ready for being solved again and again: its program by shooting, with everything that changes known.
+
+The start is measured, time goes on, and given inputs and parameters may change: all of them are numbers of the program,
+so that nothing is compiled after the first call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.errors import InputError
+from daedalus.model.names import did_you_mean
+from daedalus.model.values import check_mapping
+from daedalus.optimisation.description.description import Description, FixedValue
+from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.description.unknown import Unknown
+from daedalus.optimisation.optimal_control import OptimalControl
+from daedalus.optimisation.program.ipopt import Listener, solve_with_ipopt
+from daedalus.optimisation.program.program_outcome import ProgramOutcome
+from daedalus.optimisation.program.solver_library import solver_addresses
+from daedalus.optimisation.program.stage_structure import StageStructure, stage_structure
+from daedalus.optimisation.solve import Solving
+from daedalus.optimisation.transcription.inputs_at_points import given_values
+from daedalus.optimisation.transcription.reference_ends import first_guess, fixed_states
+
+# To which the quadratic programs are solved, in scaled variables.
+ACCURACY = 1e-8
+
+
+class Horizon:
+    """The program of a controller: the same in every call but for its numbers."""
+
+    def __init__(self, ocp: OptimalControl, step_method: object, steps: int) -> None:
+        self.ocp, self.description = ocp, _with_whole_start(ocp._description)
+        self.settings = SolveSettings(
+            method="shooting", solver="fatrop", hessian="gauss_newton", step_method=step_method, steps=steps, preview=True
+        )
+        self.solving = Solving(ocp.model, self.description, self.settings)
+        self.layout, self.program = self.solving.transcription.layout, self.solving.transcription.program
+        self.stage = self.solving.transcription.stage
+        self.system = self.description.system
+        self.duration = float(self.description.duration)  # type: ignore[arg-type]
+        self.width = self.duration / self.layout.intervals
+        self.states = self.layout.nodes[0, : self.stage.model_states]
+        self.sums = self._sums()
+        self.measured = self._measured()
+        self.moves_in_time = bool(self.stage.given_positions) or self._sees_time()
+        self._exact: Solving | None = None
+
+    # -- what is measured, applied and shifted -----------------------------------------------------------------
+
+    def _measured(self) -> np.ndarray:
+        """Variables of the first node that are known at a call: the model's states, and integrals, which begin at 0."""
+        first = self.stage.model_states + len(self.stage.linear)
+        others = [v for v in self.layout.nodes[0, first:] if v not in self.sums]
+        return np.concatenate([self.states, np.array(others, dtype=int)])
+
+    def _sums(self) -> np.ndarray:
+        """The variables of integrals that only the cost reads, and in proportion, (nodes, integrals)."""
+        program, nodes, stage = self.program, self.layout.nodes, self.stage
+        first = stage.model_states + len(stage.linear)
+        slopes = ca.jacobian(stage.expression(self.stage.description.final), stage.end.states)
+        steps = np.concatenate([part.ravel() for part in self.layout.steps])
+        read = set(program.jacobian_column[~np.isin(program.jacobian_row, steps)].tolist())
+        columns = [
+            j
+            for j in range(first, nodes.shape[1])
+            if slopes[:, j].is_constant() and not read & set(nodes[:, j].tolist())
+        ]
+        return nodes[:, columns]
+
+    @cached_property
+    def applied(self) -> np.ndarray:
+        """The variables of the inputs that hold now, in the order of the chosen inputs."""
+        stage, layout = self.stage, self.layout
+        where = {k: layout.inputs[0, place] for place, k in enumerate(stage.constant)}
+        where.update({k: layout.nodes[0, stage.model_states + i] for i, k in enumerate(stage.linear)})
+        return np.array([where[k] for k in self.description.chosen], dtype=int)
+
+    def structure(self) -> StageStructure | None:
+        """The stages of the program, or None where a condition joins several."""
+        stages = self.layout.stages
+        return None if stages is None else stage_structure(self.program, *stages)
+
+    def tables(self) -> dict[str, np.ndarray]:
+        """What is measured and applied, and what each variable becomes when the plan moves on by one interval."""
+        layout, count = self.layout, self.program.shape[0]
+        following = np.arange(count)
+        following[layout.nodes[:-1]] = layout.nodes[1:]
+        following[layout.inputs[:-1]] = layout.inputs[1:]
+        for node, variables in layout.node_unknowns.items():
+            if node + 1 in layout.node_unknowns:
+                following[variables] = layout.node_unknowns[node + 1]
+        tables = {
+            "measured": self.measured, "applied": self.applied, "next": following,
+            "tail": layout.steps[0][-1], "tail_nodes": layout.nodes[-1], "sums": self.sums.ravel(),
+        }  # fmt: skip
+        return {name: np.ascontiguousarray(table, dtype=np.int32) for name, table in tables.items()}
+
+    def receding(self, structure: StageStructure) -> _core.RecedingProgram:
+        """The program in the core, with all its memory."""
+        program, scale = self.program, self.program.scale
+        bounds = (program.lower / scale, program.upper / scale, program.row_lower, program.row_upper)
+        solver_addresses("blasfeo")
+        return _core.RecedingProgram(
+            program.core, solver_addresses("hpipm"), program.parameters, bounds, structure.tables(), self.tables(), ACCURACY
+        )
+
+    # -- numbers of a call -------------------------------------------------------------------------------------
+
+    def parameters(self, t: float, given: Mapping[str, object], values: Mapping[str, object]) -> np.ndarray:
+        """The parameters of the program at time t, with other given inputs and other values of the model's parameters."""
+        found, layout = self.program.parameters.copy(), self.layout
+        late = (t - self.description.begin) / self.duration
+        for numbers in layout.share_parameters:
+            found[-1 - numbers] += late
+        description = self._with_given(given)
+        if values:
+            own = layout.parameters[0]
+            found[-1 - own[own < 0]] = self.description.values_of(values)[own < 0]
+            description.parameters = self.description.values_of(values)
+        for numbers, shares in layout.given_parameters:
+            times = t + self.duration * shares
+            found[-1 - numbers] = given_values(description, self.stage.given_positions, times)
+        return found
+
+    def _with_given(self, given: Mapping[str, object]) -> Description:
+        found = copy(self.description)
+        if not given:
+            return found
+        names = {self._name_of(positions): positions for positions, _ in found.given_names}
+        for name in check_mapping(given, "given"):
+            if name not in names:
+                raise InputError(
+                    f"{name} is no given input of the problem.",
+                    f"given are {', '.join(names) or 'none'}{did_you_mean(name, list(names))}",
+                    because="every other input is chosen by the controller.",
+                    remedy=f"ocp.given({name!r}, 0.0) before the controller is made",
+                )
+        own = {self._name_of(positions): value for positions, value in found.given_names}
+        found.given_names = [(names[name], given.get(name, value)) for name, value in own.items()]
+        return found
+
+    def _name_of(self, positions: tuple[int, ...]) -> str:
+        places = self.system.places
+        for name, place in places.items():
+            if place.letter == "u" and tuple(int(k) for k in place.positions) == tuple(positions):
+                return str(name)
+        return str(self.system.labels["u"][positions[0]])
+
+    def _sees_time(self) -> bool:
+        stage, description = self.stage, self.description
+        texts = [description.final, description.integrated, *(c.expression for c in description.conditions)]
+        parts = [stage.rates, stage.equations, *(stage.expression(text) for text in texts)]
+        return any(ca.depends_on(part, stage.share) for part in parts)
+
+    # -- whole searches ----------------------------------------------------------------------------------------
+
+    def search(
+        self, begin: np.ndarray, measured: np.ndarray, parameters: np.ndarray, time_limit: float | None, listener: Listener | None
+    ) -> ProgramOutcome:
+        """The problem from a measured start, solved to the end with exact second derivatives."""
+        if self._exact is None:
+            self._exact = Solving(self.ocp.model, self.description, replace(self.settings, hessian="exact"))
+        program = self._exact.transcription.program
+        lower, upper = program.lower.copy(), program.upper.copy()
+        known = np.concatenate([self.measured, self.sums[0]])
+        values = np.concatenate([measured, np.zeros(len(self.sums[0]))])
+        at = begin.copy()
+        lower[known] = upper[known] = at[known] = values
+        return solve_with_ipopt(
+            replace(program, lower=lower, upper=upper), at, tolerance=1e-8, parameters=parameters,
+            most_iterations=500, time_limit=time_limit, listener=listener,
+        )  # fmt: skip
+
+    def within_bounds(self, inputs: np.ndarray) -> np.ndarray:
+        """Inputs moved into their bounds."""
+        return np.minimum(np.maximum(inputs, self._lowest), self._highest)
+
+    @cached_property
+    def _lowest(self) -> np.ndarray:
+        return self.program.lower[self.applied]
+
+    @cached_property
+    def _highest(self) -> np.ndarray:
+        return self.program.upper[self.applied]
+
+
+def _with_whole_start(described: Description) -> Description:
+    """The problem with every state of the model fixed at its start, which a controller measures."""
+    _check(described)
+    description = copy(described)
+    start = first_guess(description)
+    for state, value in fixed_states(description.starts).items():
+        start[state] = value
+    x, labels = description.system.symbol("x"), description.system.labels["x"]
+    description.starts = [FixedValue(labels[k], float(start[k]), k, x[k]) for k in range(len(start))]
+    return description
+
+
+def _check(description: Description) -> None:
+    """Refuse what a horizon that moves on has no meaning for."""
+    if isinstance(description.duration, Unknown):
+        raise InputError(
+            "The duration of the problem is unknown.",
+            because="a controller plans over a horizon of fixed length that moves on with time.",
+            remedy="dd.OptimalControl(m, duration=2.0, ...)",
+        )
+    if description.periodic:
+        raise InputError(
+            "The problem asks for periodic states.",
+            because="a controller begins at what is measured, not where its plan ends.",
+            remedy="a problem without ocp.periodic",
+        )
+    if description.free:
+        names = [description.system.labels["p"][k] for k in description.free]
+        raise InputError(
+            f"The problem has free parameters: {', '.join(names)}.",
+            because="a controller chooses inputs; parameters are what they are while it runs.",
+            remedy="controller(x, parameters={...}), or dd.fit",
+        )
