@@ -83,6 +83,7 @@ _PLACES = {
     "optimisation.phases": "phases",
     "optimisation.result.plan": "Plan",
     "optimisation.receding.controller": "Controller",
+    "optimisation.receding.loop_with_plant": "closed_loop",
     "estimation.fit": "fit",
     "estimation.fit_result": "Fit",
     "estimation.estimator": "Estimator",

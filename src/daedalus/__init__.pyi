@@ -114,6 +114,7 @@ from daedalus.optimisation.description.unknown import unknown as unknown
 from daedalus.optimisation.optimal_control import OptimalControl as OptimalControl
 from daedalus.optimisation.phases import phases as phases
 from daedalus.optimisation.receding.controller import Controller as Controller
+from daedalus.optimisation.receding.loop_with_plant import closed_loop as closed_loop
 from daedalus.optimisation.result.plan import Plan as Plan
 from daedalus.reduction.forms.eliminate import eliminate as eliminate
 from daedalus.reduction.forms.first_order import to_first_order as to_first_order

@@ -39,16 +39,36 @@ def test_gauss_newton_finds_the_same_plan():
     angle, torque = m.state("angle", start=0.3, rate=0.0), m.input("torque")
     m.equation(m.der(m.der(angle)), -np.sin(angle) + torque)
     plans = []
-    for hessian in ("exact", "gauss_newton"):
+    for way in ({}, {"hessian": "gauss_newton"}, {"hessian": "gauss_newton", "method": "shooting"}):
         ocp = dd.OptimalControl(m, duration=3.0, intervals=20)
         ocp.start()
         ocp.finish({"angle": 0.0, "angle_dot": 0.0})
         ocp.minimise(running=3 * torque**2 + (m.der(angle)) ** 2)
-        plans.append(ocp.solve(hessian=hessian))
-    assert plans[1].success
+        plans.append(ocp.solve(**way))
+    assert all(plan.success for plan in plans)
     assert plans[1].objective == pytest.approx(plans[0].objective, rel=1e-7)
-    with pytest.raises(dd.InputError, match="not offered for shooting"):
-        ocp.solve(method="shooting", hessian="gauss_newton")
+    assert plans[2].objective == pytest.approx(plans[0].objective, rel=1e-5)
+
+
+def test_gauss_newton_along_an_interval_is_nearly_exact_for_linear_models():
+    m = dd.Model("cart")
+    x, v, u = m.state("x", start=1.0), m.state("v", start=0.0), m.input("u")
+    m.equation([m.der(x), m.der(v)], [v, u - 0.2 * x])
+    hessians = []
+    for hessian in ("exact", "gauss_newton"):
+        ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+        ocp.start()
+        ocp.minimise(running=x**2 + x * v + v**2 + u**2)
+        plan = ocp.solve(method="shooting", hessian=hessian)
+        program, layout = plan.transcription.program, plan.transcription.layout
+        multipliers = np.zeros(program.shape[1])
+        multipliers[layout.steps[0][:, -1]] = -1.0  # of the cost along the way
+        w, matrix = np.zeros(program.shape[0]), np.zeros((program.shape[0],) * 2)
+        np.add.at(matrix, (program.hessian_row, program.hessian_column), program.second(w, multipliers))
+        own = [*layout.nodes[3, :2], *layout.inputs[3]]
+        hessians.append((matrix + matrix.T)[np.ix_(own, own)])
+    assert hessians[1] == pytest.approx(hessians[0], abs=2e-3 * np.abs(hessians[0]).max())
+    assert np.linalg.eigvalsh(hessians[1])[0] > 0
 
 
 def test_gauss_newton_leaves_out_the_curvature_of_conditions():

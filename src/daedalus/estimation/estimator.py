@@ -122,6 +122,12 @@ class Estimator:
         else:
             self.state, self.covariance = corrected(self._model, moment, before, self._noise)
 
+    def hold(self, u: object) -> None:
+        """Tell the inputs that hold from now until the next call, where they were chosen after its estimate."""
+        held = self._inputs_of(u)
+        if self._moments:
+            self._moments[-1] = self._moments[-1]._replace(inputs=held)
+
     def _late(self, measured: np.ndarray, held: np.ndarray | None, time: float) -> None:
         """Take in measurements of an earlier moment, and go on from there through what is remembered."""
         moments, slack = self._moments, SAME * self._model.every

@@ -31,6 +31,7 @@ from daedalus.optimisation.description.solve_settings import (
     read_duration,
 )
 from daedalus.optimisation.description.unknown import Unknown, unknown
+from daedalus.optimisation.receding.terminal import Terminal, lqr_terminal
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.initial_guess import read_guesses
 from daedalus.optimisation.solve import Solving
@@ -128,6 +129,42 @@ class OptimalControl:
         if final is not None:
             self._description.final += self._scalar(final, "The final cost")
         self._changed()
+
+    def terminal(self, kind: str = "lqr", at: Mapping[str, object] | None = None, soft: float | None = 1e4) -> Terminal:
+        """Add what comes after the end, so that loops are stable: the linear regulator at the target.
+
+        The final cost grows by what holding the target for ever would cost from there, for the model linearised at it
+        and sampled with the intervals. Where bounds are near, the end is asked to lie in the region in which that
+        regulator obeys them. Call it after costs and bounds are written.
+
+        Parameters
+        ----------
+        kind: "lqr".
+        at: states of the target by name; by default those of `finish`, and of the rest the state of rest of least cost.
+        soft: the price of missing the region, None to insist on it.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("cart")
+        >>> x, v, u = m.state("x", start=1.0), m.state("v", start=0.0), m.input("u")
+        >>> m.equation([m.der(x), m.der(v)], [v, u])
+        >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+        >>> ocp.bound(u, -1.0, 1.0); ocp.minimise(running=x**2 + v**2 + u**2)
+        >>> regulator = ocp.terminal("lqr")
+        >>> regulator.gain.round(2), round(regulator.level, 3)
+        (array([[0.92, 1.64]]), 0.647)
+        """
+        if kind != "lqr":
+            raise InputError(f"terminal={kind!r} is not known.", remedy='ocp.terminal("lqr")')
+        found = lqr_terminal(self._description, at)
+        cost = found.expression(self._description.system.symbol("x"))
+        self._description.final += cost
+        if np.isfinite(found.level):
+            limits = np.array([-np.inf]), np.array([found.level])
+            self._description.conditions.append(Condition("terminal region", cost, *limits, "end", soft))
+        self._changed()
+        return found
 
     def integral(self, expression: object) -> ca.SX:
         """A symbol for the integral of an expression over the duration, to be used in the cost and in conditions."""

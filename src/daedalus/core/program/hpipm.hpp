@@ -6,6 +6,7 @@
 // HPIPM's functions are found at run time; all memory is settled when the stages are known.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -128,15 +129,15 @@ public:
         double off_steps = 0.0, off_bounds = 0.0;
         iterations_ = 0;
         for (Manner& manner : manners_) {
-            int most = most_iterations - iterations_;
-            if (iterations_ > 0 && most <= 0) break;
+            const bool careful = &manner != manners_;
+            int most = careful ? most_iterations - iterations_ : std::min(most_iterations, most_quick);
+            if (most <= 0) break;
             library_.set_most_iterations(&most, manner.arguments);
             library_.solve(qp_, solution_, manner.arguments, manner.workspace);
             library_.get_status(manner.workspace, &status), library_.get_iterations(manner.workspace, &own);
             iterations_ += own;
             if (status == 0) break;
             // The quick manner keeps no account of what is left.
-            const bool careful = &manner != manners_;
             off_steps = off_bounds = 2.0 * near + 1.0;
             if (careful) library_.get_off_steps(manner.workspace, &off_steps);
             if (careful) library_.get_off_bounds(manner.workspace, &off_bounds);
@@ -178,6 +179,8 @@ private:
     }
 
     static constexpr double infinite = 1e20;
+    // A quick solve that takes longer than this does not end.
+    static constexpr int most_quick = 15;
 
     const HpipmLibrary& library_;
     std::vector<std::vector<std::byte>> memory_;

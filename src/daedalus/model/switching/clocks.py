@@ -14,6 +14,7 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import described
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.switching.events import EventDoor
+from daedalus.model.switching.sampled_code import SampledCode
 from daedalus.model.switching.schedule import Schedule
 from daedalus.model.variables import Code, Manner, check_shape, make_variable, shape_of_values
 
@@ -59,7 +60,7 @@ class ClockDoor(EventDoor):
         period: float,
         assign: Mapping[str, object] | None = None,
         *,
-        call: Callable[..., Any] | None = None,
+        call: Callable[..., Any] | SampledCode | None = None,
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         memory: object = None,
@@ -73,7 +74,8 @@ class ClockDoor(EventDoor):
         ----------
         assign: new values by name, of discrete variables or states; all read the values before the tick.
         call: Python code instead: f(t, (values of reads), memory) -> ((values of writes), memory). The memory is the
-            code's own; it starts anew with each run. What it raises ends the run with what was computed.
+            code's own; it starts anew with each run. What it raises ends the run with what was computed. A
+            `dd.Controller` stands here as it is: it knows what it reads and writes.
         offset: of the first tick; periods and offsets are read as exact decimals, so that clocks meet exactly.
         after: clocks whose new values this one reads where both are due.
 
@@ -99,6 +101,8 @@ class ClockDoor(EventDoor):
                 because="a clock assigns formulas by name, or what Python code returns.",
                 remedy='m.every(0.01, {"u": -k * x}), or m.every(0.01, call=f, reads=["x"], writes=["u"])',
             )
+        if isinstance(call, SampledCode):
+            call, reads, writes = call.sample, reads or call.reads, writes or call.writes
         if call is not None:
             self._write_code(own, schedule, behind, call, reads, writes, memory)
             return

@@ -1,4 +1,4 @@
-"""dd.Controller: a problem of optimal control solved again at every sample, so that inputs answer to what is measured."""
+"""dd.Controller: a problem of optimal control solved again at every sample, from what is measured."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Controller:
     >>> ocp = dd.OptimalControl(m, duration=2.0, intervals=20)
     >>> ocp.bound(u, -1.0, 1.0); ocp.minimise(running=x**2 + 0.1 * v**2 + 0.01 * u**2, final=10 * x**2 + v**2)
     >>> controller = dd.Controller(ocp, every=0.1)
-    >>> controller([1.0, 0.0]).round(3), controller({"x": 0.0, "v": 0.0}, t=0.1).round(3)
-    (array([-1.]), array([0.]))
+    >>> controller([1.0, 0.0]).round(3), controller({"x": 0.995, "v": -0.1}, t=0.1).round(3)
+    (array([-1.]), array([-1.]))
     >>> controller.labels["u"], controller.work.solved
     (('u',), 2)
     """
@@ -162,6 +162,9 @@ class Controller:
         self._time = t
         ready = time.perf_counter()
         work.preparation += ready - began
+        if self._plan_age > self._horizon.duration:
+            self._receding.set_point(self._horizon.at_rest(states))
+            prepared = self._receding.prepare()
         left = np.inf if self.time_limit is None else self.time_limit - (ready - begin)
         self._prepared_for = np.nan
         if not prepared:
@@ -221,9 +224,7 @@ class Controller:
         self._prepared_for = t
         return self._receding.prepare()
 
-    def _set_numbers(
-        self, t: float, given: Mapping[str, object], values: Mapping[str, object], first: bool
-    ) -> None:
+    def _set_numbers(self, t: float, given: Mapping[str, object], values: Mapping[str, object], first: bool) -> None:
         """Tell the program of time, given inputs and parameters, where anything has changed."""
         if first or self._horizon.moves_in_time or given or values or any(self._extra):
             self._numbers = self._horizon.parameters(t, given, values)
@@ -257,6 +258,24 @@ class Controller:
         self.status = f"the fallback: {reason}"
         return self._fallback(states, t)
 
+    # -- on a clock --------------------------------------------------------------------------------------------
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names that a clock hands over: all states."""
+        return self.labels["x"]
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The names that a clock assigns: all chosen inputs, discrete variables of the model with the clock."""
+        return self.labels["u"]
+
+    def sample(self, t: float, values: tuple[Any, ...], memory: Any) -> tuple[tuple[float, ...], bool]:
+        """The code of a clock: `m.every(0.05, call=controller)`; every run begins anew."""
+        if memory is None:
+            self._time = None
+        return tuple(self(np.array(values, dtype=float).ravel(), t).tolist()), True
+
     # -- looking -----------------------------------------------------------------------------------------------
 
     @property
@@ -276,7 +295,9 @@ class Controller:
 
     def __repr__(self) -> str:
         name, count = self._horizon.system.name, self._horizon.layout.intervals
-        return f"Controller of {name!r}, {self.mode}, {count} intervals of {self._horizon.width:g}, every {self.every:g}"
+        return (
+            f"Controller of {name!r}, {self.mode}, {count} intervals of {self._horizon.width:g}, every {self.every:g}"
+        )
 
 
 def _check(ocp: object, every: object, mode: str, time_limit: object) -> None:

@@ -42,5 +42,6 @@ class ControllerWork:
         other = ", ".join(f"{n} {word}" for word, n in self.reasons.items())
         return (
             f"{self.calls} calls: {self.solved} solved, {self.shifted} with the last plan, {self.fallbacks} with the "
-            f"fallback; {1e3 * mean:.3g} ms a call, {1e3 * self.longest:.3g} ms the longest" + (f" ({other})" if other else "")
+            f"fallback; {1e3 * mean:.3g} ms a call, {1e3 * self.longest:.3g} ms the longest"
+            + (f" ({other})" if other else "")
         )

@@ -40,7 +40,12 @@ class Horizon:
     def __init__(self, ocp: OptimalControl, step_method: object, steps: int) -> None:
         self.ocp, self.description = ocp, _with_whole_start(ocp._description)
         self.settings = SolveSettings(
-            method="shooting", solver="fatrop", hessian="gauss_newton", step_method=step_method, steps=steps, preview=True
+            method="shooting",
+            solver="fatrop",
+            hessian="gauss_newton",
+            step_method=step_method,
+            steps=steps,
+            preview=True,
         )
         self.solving = Solving(ocp.model, self.description, self.settings)
         self.layout, self.program = self.solving.transcription.layout, self.solving.transcription.program
@@ -110,13 +115,19 @@ class Horizon:
         bounds = (program.lower / scale, program.upper / scale, program.row_lower, program.row_upper)
         solver_addresses("blasfeo")
         return _core.RecedingProgram(
-            program.core, solver_addresses("hpipm"), program.parameters, bounds, structure.tables(), self.tables(), ACCURACY
+            program.core,
+            solver_addresses("hpipm"),
+            program.parameters,
+            bounds,
+            structure.tables(),
+            self.tables(),
+            ACCURACY,
         )
 
     # -- numbers of a call -------------------------------------------------------------------------------------
 
     def parameters(self, t: float, given: Mapping[str, object], values: Mapping[str, object]) -> np.ndarray:
-        """The parameters of the program at time t, with other given inputs and other values of the model's parameters."""
+        """The parameters of the program at time t, with other given inputs and values of the model's parameters."""
         found, layout = self.program.parameters.copy(), self.layout
         late = (t - self.description.begin) / self.duration
         for numbers in layout.share_parameters:
@@ -164,7 +175,12 @@ class Horizon:
     # -- whole searches ----------------------------------------------------------------------------------------
 
     def search(
-        self, begin: np.ndarray, measured: np.ndarray, parameters: np.ndarray, time_limit: float | None, listener: Listener | None
+        self,
+        begin: np.ndarray,
+        measured: np.ndarray,
+        parameters: np.ndarray,
+        time_limit: float | None,
+        listener: Listener | None,
     ) -> ProgramOutcome:
         """The problem from a measured start, solved to the end with exact second derivatives."""
         if self._exact is None:
@@ -179,6 +195,12 @@ class Horizon:
             replace(program, lower=lower, upper=upper), at, tolerance=1e-8, parameters=parameters,
             most_iterations=500, time_limit=time_limit, listener=listener,
         )  # fmt: skip
+
+    def at_rest(self, states: np.ndarray) -> np.ndarray:
+        """A point to begin again from, in scaled variables: the measured states all along, and the guessed inputs."""
+        w = self.solving.begin.copy()
+        w[self.layout.nodes[:, : len(states)]] = states
+        return w / self.program.scale
 
     def within_bounds(self, inputs: np.ndarray) -> np.ndarray:
         """Inputs moved into their bounds."""

@@ -51,10 +51,9 @@ def curvature_of_cost(cost: ca.SX, v: ca.SX, numbers: tuple[ca.SX, np.ndarray]) 
     -------
     >>> import casadi as ca, numpy as np
     >>> x = ca.SX.sym("x", 2)
-    >>> curvature_of_cost(x[0]**2 + x[0] * x[1] + x[1]**2, x, (ca.SX(0, 1), np.zeros(0)))
-    SX(
-    [[2, 1], 
-     [1, 2]])
+    >>> matrix = curvature_of_cost(x[0]**2 + x[0] * x[1] + x[1]**2, x, (ca.SX(0, 1), np.zeros(0)))
+    >>> ca.evalf(matrix).full().tolist()
+    [[2.0, 1.0], [1.0, 2.0]]
     """
     exact = ca.hessian(cost, v)[0]
     if not ca.depends_on(exact, v):

@@ -28,9 +28,9 @@ from daedalus.optimisation.transcription.collocation_points import CollocationPo
 from daedalus.optimisation.transcription.ends import add_ends
 from daedalus.optimisation.transcription.flow_functions import flow_functions
 from daedalus.optimisation.transcription.inputs_at_points import given_values
+from daedalus.optimisation.transcription.interval_curvature import interval_curvature, over_interval
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
-from daedalus.optimisation.transcription.interval_curvature import interval_curvature, over_interval
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup

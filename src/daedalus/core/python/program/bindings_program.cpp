@@ -4,7 +4,7 @@
 
 #include "program/fatrop.hpp"
 #include "python/interpreter_lock.hpp"
-#include "python/python_program.hpp"
+#include "python/program/python_program.hpp"
 
 namespace daedalus {
 

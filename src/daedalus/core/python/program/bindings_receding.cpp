@@ -2,7 +2,7 @@
 #include "program/receding.hpp"
 
 #include "python/interpreter_lock.hpp"
-#include "python/python_program.hpp"
+#include "python/program/python_program.hpp"
 
 namespace daedalus {
 
