@@ -130,7 +130,9 @@ class OptimalControl:
             self._description.final += self._scalar(final, "The final cost")
         self._changed()
 
-    def terminal(self, kind: str = "lqr", at: Mapping[str, object] | None = None, soft: float | None = 1e4) -> Terminal:
+    def terminal(
+        self, kind: str = "lqr", at: Mapping[str, object] | None = None, soft: float | None = 100.0
+    ) -> Terminal:
         """Add what comes after the end, so that loops are stable: the linear regulator at the target.
 
         The final cost grows by what holding the target for ever would cost from there, for the model linearised at it
@@ -141,7 +143,7 @@ class OptimalControl:
         ----------
         kind: "lqr".
         at: states of the target by name; by default those of `finish`, and of the rest the state of rest of least cost.
-        soft: the price of missing the region, None to insist on it.
+        soft: the price of missing the region, by the distance from the target in parts of its size; None to insist.
 
         Example
         -------
@@ -161,8 +163,10 @@ class OptimalControl:
         cost = found.expression(self._description.system.symbol("x"))
         self._description.final += cost
         if np.isfinite(found.level):
-            limits = np.array([-np.inf]), np.array([found.level])
-            self._description.conditions.append(Condition("terminal region", cost, *limits, "end", soft))
+            # As a distance, 1 on its edge: its slope is the same near and far.
+            distance = ca.sqrt(cost / found.level + 1e-12)
+            limits = np.array([-np.inf]), np.array([1.0])
+            self._description.conditions.append(Condition("terminal region", distance, *limits, "end", soft))
         self._changed()
         return found
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -85,14 +86,14 @@ public:
         library.dim_set_all(sizes[0].data(), sizes[1].data(), sizes[2].data(), sizes[3].data(), sizes[4].data(),
                             sizes[5].data(), dim_);
         qp_ = made(library.qp_struct, library.qp_memory, library.qp_create);
-        solution_ = made(library.solution_struct, library.solution_memory, library.solution_create);
+        solution_ = room(library.solution_struct()), solution_memory_ = room(library.solution_memory(dim_));
         for (Manner& manner : manners_) {
             manner.arguments = made(library.arguments_struct, library.arguments_memory, library.arguments_create);
             library.set_default(&manner == manners_ ? 0 : 2, manner.arguments);
             manner.workspace = room(library.workspace_struct());
-            library.workspace_create(dim_, manner.arguments, manner.workspace,
-                                     room(library.workspace_memory(dim_, manner.arguments)));
+            manner.memory = room(library.workspace_memory(dim_, manner.arguments));
         }
+        renew();
         for (int k = 0; k <= last; ++k) {
             QuadraticStage& stage = stages[std::size_t(k)];
             if (!stage.bounded_u.empty()) library.set_bounded_u(k, stage.bounded_u.data(), qp_);
@@ -130,7 +131,7 @@ public:
         iterations_ = 0;
         for (Manner& manner : manners_) {
             const bool careful = &manner != manners_;
-            int most = careful ? most_iterations - iterations_ : std::min(most_iterations, most_quick);
+            int most = std::min(most_iterations - iterations_, careful ? most_careful : most_quick);
             if (most <= 0) break;
             library_.set_most_iterations(&most, manner.arguments);
             library_.solve(qp_, solution_, manner.arguments, manner.workspace);
@@ -146,6 +147,10 @@ public:
             library_.get_u(int(k), solution_, stages[k].step_u.data());
             library_.get_x(int(k), solution_, stages[k].step_x.data());
         }
+        if (!finite()) {
+            renew();
+            return QuadraticEnding::failed;
+        }
         if (status == 0) return QuadraticEnding::solved;
         return off_steps <= near && off_bounds <= near ? QuadraticEnding::near : QuadraticEnding::failed;
     }
@@ -155,6 +160,28 @@ public:
     std::vector<QuadraticStage> stages;
 
 private:
+    // Solution and workspaces as they were at first: what is not finite in them would spoil every later solve.
+    void renew() {
+        clear(solution_memory_), library_.solution_create(dim_, solution_, solution_memory_);
+        for (Manner& manner : manners_) {
+            clear(manner.memory);
+            library_.workspace_create(dim_, manner.arguments, manner.workspace, manner.memory);
+        }
+    }
+
+    void clear(void* memory) {
+        for (std::vector<std::byte>& own : memory_)
+            if (own.data() == memory) std::fill(own.begin(), own.end(), std::byte{0});
+    }
+
+    bool finite() const {
+        const auto all = [](const std::vector<double>& values) {
+            return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+        };
+        return std::all_of(stages.begin(), stages.end(),
+                           [&](const QuadraticStage& stage) { return all(stage.step_u) && all(stage.step_x); });
+    }
+
     // Memory that stays for as long as the program does; HPIPM aligns inside it.
     void* room(std::size_t bytes) {
         memory_.emplace_back(bytes + 64);
@@ -179,18 +206,18 @@ private:
     }
 
     static constexpr double infinite = 1e20;
-    // A quick solve that takes longer than this does not end.
-    static constexpr int most_quick = 15;
+    // HPIPM keeps an account of as many iterations as these manners take by default, and has no room for more.
+    static constexpr int most_quick = 15, most_careful = 30;
 
     const HpipmLibrary& library_;
     std::vector<std::vector<std::byte>> memory_;
     std::vector<double> finite_, masks_;
     // Settings and their memory: HPIPM's manner for speed in absolute form, and its balanced one.
     struct Manner {
-        void *arguments = nullptr, *workspace = nullptr;
+        void *arguments = nullptr, *workspace = nullptr, *memory = nullptr;
     };
     Manner manners_[2];
-    void *dim_ = nullptr, *qp_ = nullptr, *solution_ = nullptr;
+    void *dim_ = nullptr, *qp_ = nullptr, *solution_ = nullptr, *solution_memory_ = nullptr;
     int iterations_ = 0;
 };
 

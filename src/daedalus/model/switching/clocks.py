@@ -102,7 +102,8 @@ class ClockDoor(EventDoor):
                 remedy='m.every(0.01, {"u": -k * x}), or m.every(0.01, call=f, reads=["x"], writes=["u"])',
             )
         if isinstance(call, SampledCode):
-            call, reads, writes = call.sample, reads or call.reads, writes or call.writes
+            self._write_code(own, schedule, behind, call.sample, reads or call.reads, writes or call.writes, memory)
+            return
         if call is not None:
             self._write_code(own, schedule, behind, call, reads, writes, memory)
             return
