@@ -117,6 +117,63 @@ def test_finer_meshes_reach_a_tolerance():
     assert plan.replay().largest < 1e-5
 
 
+def test_smooth_motions_are_met_by_a_higher_degree():
+    m = dd.Model("pendulum")
+    angle, torque = m.state("angle", start=0.3, rate=0.0), m.input("torque")
+    m.equation(m.der(m.der(angle)), -np.sin(angle) + torque)
+    ocp = dd.OptimalControl(m, duration=2.0, intervals=10)
+    ocp.start()
+    ocp.input("torque", kind="linear")
+    ocp.finish({"angle": 0.0, "angle_dot": 0.0})
+    ocp.minimise(running=torque**2)
+    plan = ocp.solve(mesh_tolerance=1e-9)
+    assert plan.mesh_error.max() <= 1e-9
+    assert plan.transcription.layout.scheme.degree > 3
+    assert plan.transcription.layout.intervals < 40
+
+
+def test_ctrl_c_brings_back_the_best_iterate():
+    import os
+    import signal
+
+    told = []
+
+    def at_the_third(iteration, *news):
+        told.append(news[1])
+        if len(told) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return True
+
+    plan = catalogue.load("cart_pendulum").problem.solve(progress=at_the_third)
+    assert not plan.success
+    assert plan.status == "stopped from outside"
+    assert len(told) <= 5
+    # Of the iterates until then the one that misses the conditions least.
+    program, outcome = plan.transcription.program, plan.outcome
+    _, rows = program.values(outcome.w)
+    off = np.maximum(program.row_lower - rows, rows - program.row_upper).max()
+    assert off <= min(told) * (1 + 1e-6) + 1e-9
+
+
+def test_a_problem_from_another_start_keeps_its_program():
+    m, ocp = cart(limit=10.0, intervals=12)
+    first = ocp.solve()
+    program = first.transcription.program.core
+    ocp.start(x=0.1, v=0.0)
+    again = ocp.solve()
+    assert again.transcription.program.core is program
+    assert again.success
+    assert again["x"][0] == pytest.approx(0.1)
+    assert again.iterations < first.iterations
+    assert first["x"][0] == pytest.approx(0.0)
+    fresh = dd.OptimalControl(m, duration=1.0, intervals=12)
+    fresh._description.__dict__.update({**ocp._description.__dict__})
+    assert again.objective == pytest.approx(fresh.solve().objective, rel=1e-8)
+    # Without a value for every state the program is another one.
+    ocp.start(x=0.1)
+    assert ocp.solve().transcription.program.core is not program
+
+
 def test_phases_of_different_models():
     flight, glide = dd.Model("flight"), dd.Model("glide")
     h, s, push = flight.state("h", start=0.0), flight.state("s", start=0.0), flight.input("push")

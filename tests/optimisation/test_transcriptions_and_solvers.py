@@ -28,6 +28,15 @@ def test_all_ways_find_the_same_optimum(name, way):
 
 
 @pytest.mark.parametrize("name", ["pendulum_3d", "quadrotor"])
+def test_shooting_on_mechanisms(name):
+    known = catalogue.load(name)
+    plan = known.problem.solve(method="shooting")
+    assert plan.success
+    assert plan.objective == pytest.approx(known.optimum, rel=1e-5)
+    assert plan.iterations <= 60
+
+
+@pytest.mark.parametrize("name", ["pendulum_3d", "quadrotor"])
 def test_fatrop_on_mechanisms(name):
     known = catalogue.load(name)
     plan = known.problem.solve(solver="fatrop")

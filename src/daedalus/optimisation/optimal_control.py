@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 import casadi as ca
@@ -90,8 +91,10 @@ class OptimalControl:
             given = given_start(system)
             if not given:
                 self._description.notes.append("the model has no written start values: its start is free")
+        known, self._description = self._solving, copy(self._description)
         self._description.starts = fixed_values(system, given, "start")
-        self._changed()
+        # Other values at the start change no formula: the program stays, and its last plan is a good guess.
+        self._solving = None if known is None else known.moved(self._description)
 
     def finish(self, values: Mapping[str, object] | None = None, **by_name: object) -> None:
         """Fix the end: states, algebraic variables or outputs by name; only what is given is fixed."""
@@ -318,8 +321,8 @@ class OptimalControl:
         tolerance: to which the conditions of optimality are met, 1e-8 by default.
         time_limit: in seconds; the best iterate until then is returned. So it is by Ctrl-C.
         progress: True for a line that tells of the iterations, or a function (iteration, objective, violation).
-        mesh_tolerance: halve intervals, and solve again, until the mesh error is below this everywhere and jumps of
-            inputs lie between short intervals.
+        mesh_tolerance: halve intervals or raise the degree, and solve again, until the mesh error is below this
+            everywhere and jumps of inputs lie between short intervals.
         options: passed on to the solver.
 
         A plan comes back in any case; `plan.success` says whether it is a solution, `plan.explain()` what is wrong.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,13 +14,13 @@ from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.fatrop import solve_with_fatrop
 from daedalus.optimisation.program.ipopt import solve_with_ipopt
-from daedalus.optimisation.program.program_outcome import ProgramOutcome
+from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
 from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.iteration_line import IterationLine, listener_of
-from daedalus.optimisation.search.refinement import refined_shares
+from daedalus.optimisation.search.refinement import raised_degree, refined_shares
 from daedalus.optimisation.transcription.collocated import Transcription, transcribe
 from daedalus.optimisation.transcription.collocation_points import collocation_points
 from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
@@ -48,9 +49,39 @@ class Solving:
         self.scheme = collocation_points(settings.points, settings.degree)
         self.shares = mesh_shares(description) if shares is None else shares
         self.transcription = self.transcribed(self.stage)
-        self.begin = initial_guess(
-            self.stage, self.transcription.layout, self.ends, self.kept, self.transcription.program.shape[0]
+        self.begin = self._guess()
+        self.last: ProgramOutcome | None = None  # the last search that succeeded; the next begins there
+
+    def _guess(self) -> np.ndarray:
+        made = self.transcription
+        return initial_guess(made.stage, made.layout, self.ends, self.kept, made.program.shape[0])
+
+    def moved(self, description: Description) -> Solving | None:
+        """The same program from another start; None where more than the values at the start would change.
+
+        Plans that were made before keep what they were made with.
+        """
+        before, after = fixed_states(self.description.starts), fixed_states(description.starts)
+        others = [v for v in (self.description.starts or []) + (description.starts or []) if v.state is None]
+        states = self.stage.model_states
+        ends = len(fixed_states(description.ends))
+        open_ends = bool(self.kept.held.numel() + self.kept.conserved.numel()) and 0 < ends < states
+        if set(before) != set(after) or len(after) != states or others or open_ends:
+            return None
+        found = copy(self)
+        found.description, found.ends = description, reference_ends(description, self.kept)
+        own = copy(self.transcription.stage.description)
+        own.starts = description.starts
+        stage, program = replace(self.transcription.stage, description=own), self.transcription.program
+        first = self.transcription.layout.nodes[0, list(after)]
+        lower, upper = program.lower.copy(), program.upper.copy()
+        lower[first] = upper[first] = list(after.values())
+        found.stage = stage
+        found.transcription = replace(
+            self.transcription, stage=stage, program=replace(program, lower=lower, upper=upper)
         )
+        found.begin = found._guess() if self.last is None else self.last.w
+        return found
 
     def transcribed(self, stage: ProblemStage) -> Transcription:
         """A stage on the mesh of this problem."""
@@ -82,6 +113,10 @@ class Solving:
             shares = refined_shares(solving.transcription, plan.outcome.w, plan.mesh_error, settings.mesh_tolerance)
             if shares is None:
                 break
+            if settings.method == "collocation":
+                degree = raised_degree(settings.degree, plan.mesh_error, settings.mesh_tolerance)
+                if degree is not None:
+                    settings, shares = replace(settings, degree=degree), solving.shares
             nearer = copy(self.description)
             nearer.trajectory = plan
             solving = Solving(self.model, nearer, settings, shares)
@@ -96,20 +131,22 @@ class Solving:
         if structure is None:
             return None, "some condition joins instants that do not follow each other"
         try:
+            begin = self.begin if self.last is None else self.last.w
             outcome = solve_with_fatrop(
-                program, structure, self.begin, tolerance=settings.accuracy,
+                program, structure, begin, tolerance=settings.accuracy,
                 most_iterations=min(settings.most_iterations, MOST_BY_STAGES),
             )  # fmt: skip
         except SolverError as error:
             return None, error.what
         return (outcome, "") if outcome.success else (None, "it did not converge")
 
-    def _with_ipopt(self, settings: SolveSettings) -> ProgramOutcome:
+    def _with_ipopt(self, settings: SolveSettings, warm: ProgramOutcome | None = None) -> ProgramOutcome:
         listener = listener_of(settings.progress, self.description.system.name)
         try:
             return solve_with_ipopt(
                 self.transcription.program,
-                self.begin,
+                self.begin if warm is None else warm.w,
+                warm=warm,
                 tolerance=settings.accuracy,
                 most_iterations=settings.most_iterations,
                 time_limit=settings.time_limit,
@@ -123,13 +160,18 @@ class Solving:
     def _search(self, settings: SolveSettings) -> Plan:
         program, notes = self.transcription.program, []
         outcome = None
-        if self.stagewise:
+        if self.last is not None and settings.solver != "fatrop":
+            found = self._with_ipopt(settings, self.last)
+            outcome = found if found.success or found.ending is ProgramEnding.STOPPED else None
+        if outcome is None and self.stagewise:
             outcome, reason = self._by_stages(settings)
             if outcome is None and settings.solver == "fatrop":
                 notes.append(f"ipopt took over from fatrop: {reason}")
         if outcome is None:
             outcome = self._with_ipopt(settings)
         self.transcription.notes = [*self.transcription.notes, *notes]
+        if outcome.success:
+            self.last = outcome
         return Plan(self.model, self.transcription, outcome, program.parameters, self.begin, self.again)
 
 

@@ -42,6 +42,8 @@ def initial_guess(
             interval = layout.interval_of(node)
             own = source.settled(layout.shares[[node]], inputs[[interval]], unknowns[[interval]])
             _put(w, variables, own[0])
+    if not d:
+        _put(w, layout.nodes, source.with_integrals(w[layout.nodes], at_nodes, inputs, unknowns))
     if isinstance(description.duration, Unknown):
         w[layout.length[0]] = source.length
     for k, wanted in description.free.items():
@@ -98,6 +100,18 @@ class _GuessedMotion:
         self._overwrite(u, stage.inputs.labels, shares)
         np.clip(u, stage.inputs.lower, stage.inputs.upper, out=u)
         return u, z
+
+    def with_integrals(self, rows: np.ndarray, shares: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """States at the nodes with integrals that grow as the rates in the middle of the intervals say."""
+        first = self.stage.model_states + len(self.stage.linear)
+        if first == self.stage.states.size:
+            return rows
+        middle = 0.5 * (shares[1:] + shares[:-1])
+        rates = self.functions.rates(self.states(middle), z, u, *self._rest(middle))[:, first:]
+        grown = np.cumsum(rates * (self.length * np.diff(shares))[:, None], axis=0)
+        found = rows.copy()
+        found[1:, first:] = np.where(np.isfinite(grown), grown, 0.0)
+        return found
 
     def settled(self, shares: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Algebraic unknowns that obey the equations with the guessed states and inputs."""

@@ -71,6 +71,8 @@ class StageFunctions:
         x, z, u, *rest = (part.copy() for part in instants)
         nu, size = stage.inputs.size, stage.inputs.size + stage.unknowns.size
         weight = np.concatenate([1.0 / stage.states.nominal, np.full(stage.equations.numel(), 10.0)])
+        # What integrals come to is not wanted, it follows.
+        weight[stage.model_states + len(stage.linear) : stage.states.size] = 0.0
         scale = np.concatenate([stage.inputs.nominal, stage.unknowns.nominal])
         target = np.concatenate([wanted, np.zeros((len(wanted), stage.equations.numel()))], axis=1)
         for _ in range(4):
