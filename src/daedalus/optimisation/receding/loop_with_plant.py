@@ -24,7 +24,7 @@ def closed_loop(
     delay: float = 0.0,
     *,
     estimator: Any = None,
-    start: object = None,
+    start: Any = None,
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
     seed: int = 0,

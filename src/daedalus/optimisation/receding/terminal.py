@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -119,7 +120,7 @@ def _target(description: Description, at: Mapping[str, object] | None) -> tuple[
         guess[k] = lower[k] = upper[k] = value
     more = z.numel() + u.numel()
     still, guess = _independent(still, ca.vertcat(x, z, u), np.concatenate([guess, np.zeros(more)]), lower == upper)
-    quiet = {
+    quiet: dict[str, Any] = {
         "print_time": False,
         "ipopt.print_level": 0,
         "ipopt.sb": "yes",
