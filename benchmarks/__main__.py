@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from benchmarks import figures, machine, numbers, peers, report
+from benchmarks import figures, machine, numbers, peers, readme_table, report
 from benchmarks.cases import Case, all_cases, chosen_cases, matches
 from benchmarks.figure import Figure
 from benchmarks.session import QUICK, Session, Settings
@@ -63,7 +63,9 @@ def measure(session: Session, cases: list[Case], wanted: list[Figure], console: 
             console.print(f"{said}  ({perf_counter() - begin:.1f} s)", markup=False, highlight=False)
         for figure in wanted:
             console.print(f"figure: {figure.title}", highlight=False)
-            session.rows.extend(figure.evaluate(session))
+            for row in figure.evaluate(session):
+                session.rows.append(row)
+                session.by_figure.setdefault(figure.title, []).append(row)
     except KeyboardInterrupt:
         console.print("\nbroken off; what was measured is kept")
         return False
@@ -97,6 +99,8 @@ def main(words: list[str] | None = None) -> int:
     report.show(session, console)
     folder = RESULTS / f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
     report.save(session, description, folder)
+    if not options.quick:
+        readme_table.update(readme_table.README, session.by_figure, description)
     console.print(f"{perf_counter() - begin:.0f} s; written to {folder}", highlight=False)
     return 0 if complete else 130
 

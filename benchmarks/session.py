@@ -38,6 +38,7 @@ class Session:
     settings: Settings
     curves: dict[str, Curve] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
+    by_figure: dict[str, list[Row]] = field(default_factory=dict)  # the same by the titles of the figures
 
     def python_of(self, tool: str) -> str:
         """The interpreter a tool runs in: the project's own for Daedalus, else the peers'."""
