@@ -1,8 +1,8 @@
 """The table of figures in the README, written by a run of the benchmarks: one line a figure, with date and machine.
 
 A line says how many times faster than its peers Daedalus was (the least and the most over the comparisons of a figure),
-the share of the time allowed that was used where a figure has a limit, and how many targets were reached. Lines of figures
-that a run did not measure stay as they are.
+the share of the time allowed that was used where a figure has a limit, and how many targets were reached. Lines of
+figures that a run did not measure stay as they are.
 """
 
 from collections.abc import Mapping, Sequence
