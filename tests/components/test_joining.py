@@ -323,3 +323,30 @@ def test_five_hundred_parts_come_to_a_small_core():
     assert len(m.variables) > 3000
     assert system.sizes["x"] == 249
     assert system.sizes["z"] == 0
+
+
+def test_usual_sizes_of_the_variables_of_a_part():
+    m = dd.Model("coil")
+    coil = m.add(C.electrical.Inductor("coil", inductance=1e-3), nominal={"current": 1e-3})
+    m.add(C.machines.GearedMotor("motor", resistance=1.0, inductance=1e-3, constant=0.05, inertia=1e-4, reduction=20),
+          nominal={"motor.current": 10.0})  # fmt: skip
+    assert m.variables["coil.current"].nominal == (1e-3,)
+    assert m.variables["motor.motor.current"].nominal == (10.0,)
+    assert coil.current.is_symbolic()
+    with pytest.raises(dd.ModelError) as caught:
+        m.add(C.electrical.Inductor("other", inductance=1e-3), nominal={"curent": 1e-3})
+    assert str(caught.value) == (
+        "The part other has no variable 'curent' to give a size.\n"
+        "  it has plus.voltage, plus.current, minus.voltage, minus.current, voltage, current\n"
+        "  Because nominal= says how large the variables of a part usually are.\n"
+        "  Try: 'current' or 'plus.current' or 'minus.current'"
+    )
+
+
+def test_what_may_be_zero_in_a_part_has_a_usual_size():
+    """Derivatives are checked with changes of that size: one m³/s of leakage a pascal would be none."""
+    m = dd.Model("pump")
+    m.add(C.hydraulic.Pump("pump", displacement=1e-5))
+    assert m.variables["pump.leakage"].nominal == (1e-12,)
+    assert m.parameter("leak", 0.0, nominal=1e-9).is_symbolic()
+    assert m.variables["leak"].nominal == (1e-9,)

@@ -18,6 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 _HEAT = Keyword(default=False, option=True)
+_LEAK = Keyword("S", 0.0, "not negative", nominal=1e-9)
 THERMAL_VOLTAGE = 0.025852  # k T / q at 300 K, in V
 
 
@@ -112,7 +113,7 @@ class Diode(_Electrical):
     keywords = {
         "saturation_current": Keyword("A", None, "positive"),
         "thermal_voltage": Keyword("V", None, "positive"),
-        "conductance": Keyword("S", 0.0, "not negative"),
+        "conductance": _LEAK,
         "on_resistance": Keyword("ohm", None, "positive"),
         "off_conductance": Keyword("S", None, "not negative"),
         "threshold": Keyword("V", 0.0),
@@ -177,7 +178,7 @@ class Transistor(_Electrical):
         "reverse_gain": Keyword(default=1.0, needs="positive"),
         "saturation_current": Keyword("A", 1e-16, "positive"),
         "thermal_voltage": Keyword("V", THERMAL_VOLTAGE, "positive"),
-        "conductance": Keyword("S", 0.0, "not negative"),
+        "conductance": _LEAK,
         "polarity": Keyword(default="npn", option=True),
     }
 
@@ -211,8 +212,8 @@ class Mosfet(_Electrical):
     keywords = {
         "threshold": Keyword("V", 1.0),
         "gain": Keyword("A/V^2", 2e-5, "positive"),
-        "modulation": Keyword("1/V", 0.0, "not negative"),
-        "conductance": Keyword("S", 0.0, "not negative"),
+        "modulation": Keyword("1/V", 0.0, "not negative", nominal=0.01),
+        "conductance": _LEAK,
         "polarity": Keyword(default="n", option=True),
     }
 

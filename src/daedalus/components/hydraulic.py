@@ -31,7 +31,7 @@ class PressureSource(_Hydraulic):
     """Holds a pressure at its port `a`; `pressure=0.0` is the open air."""
 
     ideal = True
-    keywords = {"pressure": Keyword("Pa")}
+    keywords = {"pressure": Keyword("Pa", nominal=1e5)}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -44,7 +44,7 @@ class FlowSource(_Hydraulic):
     """Delivers a flow out of its port `a`."""
 
     ideal = True
-    keywords = {"flow": Keyword("m^3/s")}
+    keywords = {"flow": Keyword("m^3/s", nominal=1e-3)}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -167,7 +167,7 @@ class Pump(_Hydraulic):
 
     keywords = {
         "displacement": Keyword("m^3/rad", needs="positive"),
-        "leakage": Keyword("m^3/(s*Pa)", 0.0, "not negative"),
+        "leakage": Keyword("m^3/(s*Pa)", 0.0, "not negative", nominal=1e-12),
         "damping": Keyword("N*m*s/rad", 0.0, "not negative"),
     }
 
@@ -242,7 +242,7 @@ class Line(_Hydraulic):
         "length": Keyword("m", needs="positive"),
         "area": Keyword("m^2", needs="positive"),
         "density": _DENSITY,
-        "resistance": Keyword("Pa*s/m^3", 0.0, "not negative"),
+        "resistance": Keyword("Pa*s/m^3", 0.0, "not negative", nominal=1e7),
     }
 
     @staticmethod
@@ -270,7 +270,7 @@ class Cylinder(_Hydraulic):
         "dead_volume": Keyword("m^3", 1e-5, "positive"),
         "bulk_modulus": _BULK,
         "damping": Keyword("N*s/m", 0.0, "not negative"),
-        "leakage": Keyword("m^3/(s*Pa)", 0.0, "not negative"),
+        "leakage": Keyword("m^3/(s*Pa)", 0.0, "not negative", nominal=1e-12),
     }
 
     def _check(self) -> None:

@@ -55,10 +55,10 @@ class Directions:
         return [*(system.labels["x"][k] for k in self.x), *blocks, *(system.labels["p"][k] for k in self.p)]
 
     def sizes(self, system: System, p: np.ndarray) -> np.ndarray:
-        """The usual size of every varied quantity: nominal values of x and u, values of p (1 where they vanish)."""
+        """The usual size of every varied quantity: nominal values of x and u, values of p where they do not vanish."""
         inputs = np.tile(system.nominal["u"][list(self.u)], max(self.intervals, 1))
-        own = np.abs(p[list(self.p)])
-        return np.concatenate([system.nominal["x"][list(self.x)], inputs, np.where(own > 0, own, 1.0)])
+        own, usual = np.abs(p[list(self.p)]), system.nominal["p"][list(self.p)]
+        return np.concatenate([system.nominal["x"][list(self.x)], inputs, np.where(own > 0, own, usual)])
 
 
 def _rate_positions(system: System) -> set[int]:

@@ -56,7 +56,13 @@ class End(NamedTuple):
 
 
 def in_first_mode(case: Case, corners: bool = False) -> Case:
-    """The case with the equations that hold at its start, where conditions make them jump, or bend with `corners`."""
+    """The case with the equations that hold at its start, where conditions make them jump, or bend with `corners`.
+
+    Modes that were put in before are chosen anew: with others that only bend, or at another start.
+    """
+    found = case.system.part(FixedModes)
+    if found is not None:
+        case = case.going_on(found.conditions.original, case.t0, case.x0)
     jumps = jumping_conditions(case.system, corners)
     if jumps is None:
         return case

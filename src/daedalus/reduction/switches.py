@@ -13,6 +13,8 @@ keeps an operation defined, as in sqrt(x - floor(x)), it stays as it is, and ste
 What time alone decides is known before a run: such conditions, and the steps of floor(t), are hidden inputs instead,
 held from one of their times to the next; fmod(t, b) is t - b k with the hidden k = trunc(t / b).
 
+A condition on conditions, as in `if_else((a > b) > 0.5, ...)`, changes where those do and has no guard of its own.
+
 Conditions inside the guards of events are found in the same way, so that an event happens where its guard jumps.
 """
 
@@ -36,6 +38,8 @@ LETTERS = ("t", "xdot", "x", "z", "u", "p")
 SWITCHING = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_FABS, ca.OP_SIGN, ca.OP_FMIN, ca.OP_FMAX))
 # Of these the ones that bend and do not jump: in the guard of an event they need no mode.
 CORNERS = frozenset((ca.OP_FABS, ca.OP_FMIN, ca.OP_FMAX))
+# Operations with two or three values, which change at once.
+CONDITIONS = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_SIGN))
 # What jumps at every whole number of something.
 STAIRS = {ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder"}
 # Operations that are not defined everywhere, with the operands that this depends on.
@@ -144,6 +148,7 @@ class _Rewriting:
         self.timed: set[int] = set()  # what moves with time alone
         self.assigned: set[int] = set()  # what depends on discrete variables, which change at instants
         self.jumping: set[int] = set()  # what has stairs in it that stay as they are
+        self.stepped: set[int] = set()  # what moves where conditions change, and only there
         self.number: dict[int, object] = {-1: -1}  # equal for equal expressions
         numbers: dict[tuple[object, ...], int] = {}
         self.known: dict[tuple[object, object], ca.SX] = {}
@@ -181,12 +186,15 @@ class _Rewriting:
         operands = [k for k in (a, b) if k >= 0]
         self.moving[row] = any(self.moving[k] for k in operands)
         self.old[row] = _applied(operation, self.old, a, b)
+        on_conditions = self.moving[row] and all(k in self.stepped for k in operands if self.moving[k])
+        if on_conditions or (operation in CONDITIONS and self.moving[row]):
+            self.stepped.add(row)
         if not self.assigned.isdisjoint(operands):
             self.assigned.add(row)
         elif self.moving[row] and all(k in self.timed for k in operands if self.moving[k]):
             self.timed.add(row)
             bends = operation in CORNERS and not self.in_equations[row]
-            if (operation in SWITCHING or operation in STAIRS) and not bends:
+            if (operation in SWITCHING or operation in STAIRS) and not bends and not on_conditions:
                 self.new[row] = self._of_time(row, operation, a, b if b >= 0 else zero)
                 return
         if not self.jumping.isdisjoint(operands):
@@ -195,7 +203,7 @@ class _Rewriting:
             self.new[row] = _applied(operation, self.new, a, b)
         elif operation in STAIRS and self.moving[row]:
             self.new[row] = self._stairs(row, operation, a, b)
-        elif operation not in SWITCHING or not self.moving[row] or row in self.jumping:
+        elif operation not in SWITCHING or not self.moving[row] or row in self.jumping or on_conditions:
             self.new[row] = _applied(operation, self.new, a, b)
         elif self.kept[row]:
             self.new[row] = _applied(operation, self.new, a, b)

@@ -199,3 +199,21 @@ def test_conditions_inside_each_other_and_at_one_time():
         f"the equations jump at t = 1, where {jump.condition} changes; {jump.at_once[0]} changes at the same time, and "
         "the derivative depends on which comes first"
     )
+
+
+def test_a_condition_on_a_condition_changes_where_that_one_does():
+    m = dd.Model("switch")
+    x, late = m.state("x", start=0.1), m.parameter("late", 0.4)
+    closed = m.time > late
+    m.equation(m.der(x), ca.if_else(closed > 0.5, -x, 1.0) + ca.if_else((x > 0.3) > 0.5, 1.0, 0.0))
+    assert jumping_conditions(m.freeze()).texts == ("x > 0.3", "late < t")
+    report = dd.sensitivities(m, 1.0, wrt=ALL[:1] + ALL[2:], rtol=1e-9).verify()
+    assert report.passed, report
+
+
+def test_jumps_and_corners_of_one_model_are_verified_together():
+    m = dd.Model("diode behind a switch")
+    x, on, k = m.state("x", start=-0.5), m.parameter("on", 0.2), m.parameter("k", 2.0)
+    m.equation(m.der(x), ca.if_else(m.time > on, 3.0, -1.0) - k * ca.fmax(x, 0))
+    report = dd.sensitivities(m, 1.0, rtol=1e-9).verify()
+    assert all(check.passed for check in report.checks), report

@@ -17,6 +17,9 @@ from daedalus.catalogue.reference import Reference
 from daedalus.components import electrical
 from daedalus.model.model import Model
 
+# Usual sizes, those of the published equations in this catalogue.
+CURRENT, VOLTAGE = {"current": 1e-3}, {"voltage": 0.1}
+
 
 def build(parasitic: float = 2e-12) -> KnownSystem:
     """A fiftieth of the published run; `parasitic` is Cs in farad.
@@ -70,10 +73,10 @@ def build(parasitic: float = 2e-12) -> KnownSystem:
 def _resonator(m: Model, name: str, capacitance: float, resistance: float, inductance: float | None, ground: Any,
                voltages: list[Any]) -> Any:  # fmt: skip
     """A capacitor, a resistor and perhaps a coil against ground; the port at their top."""
-    c = m.add(electrical.Capacitor(f"{name}_c", capacitance=capacitance))
+    c = m.add(electrical.Capacitor(f"{name}_c", capacitance=capacitance), nominal=VOLTAGE)
     parts = [c, m.add(electrical.Resistor(f"{name}_r", resistance=resistance))]
     if inductance is not None:
-        parts.append(m.add(electrical.Inductor(f"{name}_l", inductance=inductance)))
+        parts.append(m.add(electrical.Inductor(f"{name}_l", inductance=inductance), nominal=CURRENT))
     m.connect(*(part.plus for part in parts))
     m.connect(ground.pin, *(part.minus for part in parts))
     voltages.append(c.voltage)
@@ -83,7 +86,7 @@ def _resonator(m: Model, name: str, capacitance: float, resistance: float, induc
 def _branch(m: Model, name: str, resistance: float, inductance: float, start: Any, end: Any) -> Any:
     """A resistor and a coil in a row; the current through them."""
     r = m.add(electrical.Resistor(f"{name}_r", resistance=resistance))
-    coil = m.add(electrical.Inductor(f"{name}_l", inductance=inductance))
+    coil = m.add(electrical.Inductor(f"{name}_l", inductance=inductance), nominal=CURRENT)
     m.connect(start, r.plus)
     m.connect(r.minus, coil.plus)
     m.connect(coil.minus, end)
@@ -96,7 +99,7 @@ def _half(m: Model, name: str, way: float, node: Any, tap: Any, ground: Any, par
     m.connect(node, transformer.primary_plus)
     m.connect(ground.pin, transformer.primary_minus)
     m.connect(tap, transformer.secondary_minus)
-    c = m.add(electrical.Capacitor(f"{name}_c", capacitance=parasitic))
+    c = m.add(electrical.Capacitor(f"{name}_c", capacitance=parasitic), nominal=VOLTAGE)
     current = _branch(m, name, 17.3, 5e-4, transformer.secondary_plus, c.plus)
     m.connect(tap, c.minus)
     return c.plus, current, c.voltage

@@ -105,7 +105,11 @@ inline int newton(const StageSystem& system, double* w) noexcept {
             if (!std::isfinite(length)) return flow_failed;
         }
         double damping = 1, next = 0;
+        bool outdated = false;
         for (;; damping *= 0.5) {
+            // Along a correction of an older factor the next one need not get shorter: it is renewed before any halving.
+            outdated = fresh && damping < 1;
+            if (outdated) break;
             if (damping < smallest_damping) return flow_failed;
             for (long long k = 0; k < size; ++k) trial[k] = w[k] + damping * correction[k];
             if (length <= newton_exact) {
@@ -118,6 +122,10 @@ inline int newton(const StageSystem& system, double* w) noexcept {
             next = system.size(memory.residual, trial);
             if (!std::isfinite(next)) continue;
             if (next <= (1 - damping / 4) * length || (damping == 1 && length < newton_nearly)) break;
+        }
+        if (outdated) {
+            fresh = false;
+            continue;
         }
         copy(w, trial, size);
         if (length < newton_nearly && next > newton_slow * length) return 0;
@@ -135,7 +143,8 @@ inline int solve_step(const StageSystem& system, double* w) noexcept {
     const FlowPlan& plan = system.plan;
     const int m = plan.unknowns;
     const double* guess = system.step ? w - m : plan.guess;
-    for (int i = 0; i < plan.stages; ++i) copy(w + i * m, guess, m);
+    const int stride = system.step ? 0 : plan.guess_stride;
+    for (int i = 0; i < plan.stages; ++i) copy(w + i * m, guess + i * stride, m);
     if (!newton(system, w)) return 0;
     if (!system.step) return flow_failed;
     for (int i = 0; i < plan.stages; ++i) {

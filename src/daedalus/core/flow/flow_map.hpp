@@ -143,10 +143,10 @@ inline int flow_pull_back(const FlowPlan& plan, FlowMemory& memory, const FlowSt
     const int n = plan.n, which = plan.np ? 1 : 0;
     const long long stride = plan.nu, inputs = (plan.stages + 1) * stride;
     FlowPlan own = plan;
-    own.steps = 1;
+    own.steps = 1, own.guess_stride = plan.unknowns;
     for (long long k = steps.count - 1; k >= 0; --k) {
         own.t0 = steps.times[k], own.h = steps.times[k + 1] - steps.times[k];
-        own.guess = steps.guesses + k * plan.unknowns;
+        own.guess = steps.guesses + k * plan.stages * plan.unknowns;
         const Drive drive{steps.inputs + k * inputs, steps.parameters, stride};
         set_start(own, memory, steps.states + k * n, which, false);
         if (step_forward(own, memory, drive, 0, Depth::jacobians, own.directions[which], false)) return flow_failed;

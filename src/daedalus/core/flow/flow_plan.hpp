@@ -81,7 +81,8 @@ struct FlowPlan {
     const StageBlock* blocks = nullptr;
     int block_count = 0;
     long long factor_size = 0, largest_block = 0;
-    const double* guess = nullptr;    // of the unknowns of a stage
+    const double* guess = nullptr;    // of the unknowns of a stage, or of each stage
+    int guess_stride = 0;             // from one stage to the next; zero where all begin at one guess
     const double* nominal = nullptr;  // sizes of x, then of z: below them a change does not count
 };
 
@@ -131,7 +132,7 @@ struct FlowSteps {
     long long count = 0;
     const double* times = nullptr;       // (count + 1)
     const double* states = nullptr;      // (count, n): before each step
-    const double* guesses = nullptr;     // (count, unknowns): near (k, z) of its stages
+    const double* guesses = nullptr;     // (count, stages, unknowns): near (k, z) of its stages
     const double* inputs = nullptr;      // (count, stages + 1, nu): at its stages and its end
     const double* parameters = nullptr;  // (np)
 };

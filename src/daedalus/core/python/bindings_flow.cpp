@@ -372,7 +372,7 @@ nb::tuple pull_back(PythonFlow& self, nb::handle times, nb::handle states, nb::h
     const Doubles t(times), x(states), guess(guesses), u(inputs), parameters(p), seed(weights);
     const long long count = t.size() - 1;
     if (count < 1) throw nb::value_error("there are no steps to pull back");
-    Point::check("states", x, count * plan.n), Point::check("guesses", guess, count * plan.unknowns);
+    Point::check("states", x, count * plan.n), Point::check("guesses", guess, count * plan.stages * plan.unknowns);
     Point::check("inputs", u, count * (plan.stages + 1) * plan.nu), Point::check("p", parameters, plan.np);
     Point::check("weights", seed, plan.n);
     const FlowSteps steps{count, t.data(), x.data(), guess.data(), u.data(), parameters.data()};

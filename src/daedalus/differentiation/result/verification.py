@@ -18,7 +18,7 @@ from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.forward_run import differentiate
 from daedalus.differentiation.gradient import pulled_back
-from daedalus.differentiation.parts import end_of_part, next_part
+from daedalus.differentiation.parts import RestsOnCorner, check_progress, end_of_part, in_first_mode, next_part
 from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
 from daedalus.differentiation.result.independent_run import compared_with_simulate
 from daedalus.differentiation.steps.adjoint import recorded_segments
@@ -210,19 +210,28 @@ def _end(case: Case, steps: DifferentiatedRun, through_events: bool) -> np.ndarr
 
 def _last_state(case: Case, end: float) -> np.ndarray:
     """The last state of a run; behind a terminal event, whose time moves, the motion is prolonged to `end`."""
-    n = len(case.x0)
     if case.foreseen is not None:
         return _last_foreseen(case)
+    try:
+        return _last_in_parts(in_first_mode(case, corners=True), end)
+    except RestsOnCorner:
+        return _last_in_parts(in_first_mode(case), end)
+
+
+def _last_in_parts(case: Case, end: float) -> np.ndarray:
+    n, first, times = len(case.x0), case.t0, []
     while True:
         run = nominal_run(case)
         row = np.array(run.x[-1])
-        part = end_of_part(case, ENDINGS[run.status], [guard for guard, *_ in run.events], float(run.t[-1]))
+        times.append(float(run.t[-1]))
+        part = end_of_part(case, ENDINGS[run.status], [guard for guard, *_ in run.events], times[-1])
         if part is None and run.status == Ending.EVENT:
-            late = float(run.t[-1]) - end
-            return row[:n] - late * case.row_at(float(run.t[-1]), row[:n])[-n:]
+            late = times[-1] - end
+            return row[:n] - late * case.row_at(times[-1], row[:n])[-n:]
         if part is None:
             return row[:n]
-        case = next_part(case, part, float(run.t[-1]), row).case
+        case = next_part(case, part, times[-1], row).case
+        check_progress(case, times, case.t1 - first)
 
 
 def _last_foreseen(case: Case) -> np.ndarray:

@@ -46,7 +46,9 @@ class ImplicitPullback:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights of the last state as those of the first, of the inputs of each step, and of the parameters."""
         n, nz = self.system.sizes["x"], self.system.sizes["z"]
-        guesses = np.concatenate([rows[1:, n + nz :], rows[1:, n : n + nz]], axis=1)
+        ends = np.concatenate([rows[:, n + nz :], rows[:, n : n + nz]], axis=1)
+        shares = np.asarray(self.tableau.c)[None, :, None]
+        guesses = np.ascontiguousarray((1 - shares) * ends[:-1, None] + shares * ends[1:, None])
         states, (inputs, _) = (
             np.ascontiguousarray(rows[:-1, :n]),
             stage_inputs(case, times, np.append(self.tableau.c, 1)),
@@ -56,7 +58,7 @@ class ImplicitPullback:
             raise SolverError(
                 "The stages of a step cannot be solved again.",
                 f"between t = {times[0]:.6g} and t = {times[-1]:.6g}",
-                because="Newton's method for the stages does not arrive from the values at the end of the step.",
+                because="Newton's method for the stages does not arrive from the values at both ends of the step.",
                 remedy="a smaller rtol, or max_step=",
             )
         return found

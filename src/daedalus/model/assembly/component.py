@@ -27,7 +27,8 @@ REQUIRED: Any = _Required()
 class Keyword:
     """A parameter of a ready part: unit, default, and which values make sense.
 
-    needs: "any", "positive", "not negative" or "not zero". option: whether it shapes the equations (True, False, a
+    needs: "any", "positive", "not negative" or "not zero". nominal: the usual size, which counts where the value is
+    zero. option: whether it shapes the equations (True, False, a
     word, a list of numbers) instead of being a number that may change between runs.
     """
 
@@ -35,6 +36,7 @@ class Keyword:
     default: Any = REQUIRED
     needs: str = "any"
     option: bool = False
+    nominal: float = 1.0
     symbol: str = ""  # what the parameter is called in the part, where that is not the keyword
 
 
@@ -137,7 +139,9 @@ class Component:
             made = blank(type(self).__name__)
             symbols: dict[str, Any] = dict.fromkeys(self.values)
             for word in given:
-                symbols[word] = made.parameter(self.symbol(word), unit=self.keywords[word].unit)
+                symbols[word] = made.parameter(
+                    self.symbol(word), unit=self.keywords[word].unit, nominal=self.keywords[word].nominal
+                )
             self._write(made, SimpleNamespace(**symbols, **self.options))
             self._templates[key] = made
         return made

@@ -130,8 +130,19 @@ class EquationDoor(Notebook):
         dims = check_shape(shape, name)
         return self._declare(make_variable(name, "input", dims, unit=unit, nominal=nominal, lower=lower, upper=upper))
 
-    def parameter(self, name: str, value: object = None, *, shape: int | tuple[int, ...] = (), unit: str = "") -> ca.SX:
+    def parameter(
+        self,
+        name: str,
+        value: object = None,
+        *,
+        shape: int | tuple[int, ...] = (),
+        unit: str = "",
+        nominal: object = 1.0,
+    ) -> ca.SX:
         """Declare a constant of the model; the shape is that of `value` unless `shape` says otherwise.
+
+        `nominal` is its usual size where the value is zero, as of a leakage that may be there: derivatives are checked
+        with changes of that size.
 
         Example
         -------
@@ -145,7 +156,7 @@ class EquationDoor(Notebook):
         dims, value = check_shape(shape, name), without_unit(value, str(unit or ""), name)
         if value is not None and dims == ():
             dims = shape_of_values(value, name)
-        return self._declare(make_variable(name, "parameter", dims, start=value, unit=unit))
+        return self._declare(make_variable(name, "parameter", dims, start=value, unit=unit, nominal=nominal))
 
     @property
     def time(self) -> ca.SX:

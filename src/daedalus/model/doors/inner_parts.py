@@ -69,7 +69,7 @@ class PartDoor(PortDoor):
         self._put_in(prefix, other, bound, {}, PartNote(other.name, strict=False))
         return Handle(self, prefix)
 
-    def add(self, part: Any, name: str | None = None) -> Handle:
+    def add(self, part: Any, name: str | None = None, *, nominal: Mapping[str, float] | None = None) -> Handle:
         """Put a part into the model: a ready one of `dd.components`, or a model with ports of one's own.
 
         Returns a handle with its ports, variables and inner parts. Expressions in keywords of a ready part are in the
@@ -79,6 +79,7 @@ class PartDoor(PortDoor):
         ----------
         part: `dd.components.electrical.Resistor("r1", resistance=100.0)`, a Model, or a function that makes one.
         name: what it is called here, by default the name that it has.
+        nominal: usual sizes of its variables, `{"current": 1e-3}` in a circuit of milliamperes; they scale tolerances.
 
         Example
         -------
@@ -101,6 +102,7 @@ class PartDoor(PortDoor):
             check_name(path, "part")
             template = part.template(self._blank)
             bound, values = self._read_keywords(path, part, template)
+            values |= _with_sizes(path, template, nominal)
             self._put_in(path, template, bound, values, PartNote(part.title(), ideal=part.ideal))
             for word, expression in bound.items():
                 self._outputs[f"{path}.{word}"] = expression
@@ -115,7 +117,7 @@ class PartDoor(PortDoor):
             )
         path = part.name if name is None else name
         check_name(path, "part")
-        self._put_in(path, part, {}, {}, PartNote(part.name if path != part.name else ""))
+        self._put_in(path, part, {}, _with_sizes(path, part, nominal), PartNote(part.name if path != part.name else ""))
         return Handle(self, path)
 
     def connect(self, *ends: Any) -> None:
@@ -208,8 +210,8 @@ class PartDoor(PortDoor):
             if type(number) is float:
                 values[word] = replace(described, start=(number,))
             else:
-                unit = described.unit
-                values[word] = make_variable(f"{path}.{word}", "parameter", (), start=number, unit=unit)
+                own = make_variable(f"{path}.{word}", "parameter", (), start=number, unit=described.unit)
+                values[word] = replace(own, nominal=described.nominal)
         return bound, values
 
     def _put_in(
@@ -312,3 +314,21 @@ class PartDoor(PortDoor):
             return bound
         own = [v.name for v in other._variables.values() if v.kind == kind]
         return with_rates(own, bound, self.der)  # type: ignore[attr-defined]
+
+
+def _with_sizes(path: str, part: PartDoor, nominal: Mapping[str, float] | None) -> dict[str, Variable]:
+    """The variables of a part that `nominal=` gives a usual size."""
+    known = {v.name: v for v in part._variables.values() if v.kind in ("state", "algebraic")}
+    found: dict[str, Variable] = {}
+    for name, size in (nominal or {}).items():
+        if name not in known:
+            raise ModelError(
+                f"The part {path} has no variable {name!r} to give a size.",
+                f"it has {', '.join(list(known)[:12])}{', …' if len(known) > 12 else ''}",
+                because="nominal= says how large the variables of a part usually are.",
+                remedy=did_you_mean(name, known),
+            )
+        own = known[name]
+        sized = make_variable(f"{path}.{name}", own.kind, own.shape, unit=own.unit, nominal=size)
+        found[name] = replace(own, nominal=sized.nominal)
+    return found

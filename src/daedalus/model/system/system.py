@@ -389,11 +389,12 @@ class System:
 
     @cached_property
     def nominal(self) -> dict[str, np.ndarray]:
-        """The usual sizes of x, z and u (read-only); a derivative has that of its state."""
+        """The usual sizes of x, z, u and p (read-only); a derivative has that of its state."""
         written = {v.name: v for v in self.variables}
         values: dict[str, list[float | None]] = {"x": [written[name].nominal[k] for name, k, _ in self._entries]}
-        for letter, kind in (("z", "algebraic"), ("u", "input")):
-            values[letter] = [entry for v in self.of_kind(kind) for entry in v.nominal]
+        for letter, kinds in (("z", ("algebraic",)), ("u", ("input",)), ("p", ("parameter", "discrete"))):
+            own = [v for kind in kinds for v in self.of_kind(kind)]
+            values[letter] = [entry for v in own for entry in v.nominal or (1.0,) * v.size]
         return {letter: _frozen_array(entries) for letter, entries in values.items()}
 
     # -- identity and files ------------------------------------------------------------------------------------
