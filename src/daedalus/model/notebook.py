@@ -175,7 +175,7 @@ class Notebook:
 
     def _register(self, name: str, symbol: ca.SX, order: int, shape: Shape) -> None:
         label = derivative_name(name, order)
-        self._scalars[name, order] = elements(symbol)
+        self._scalars[name, order] = [symbol] if shape == () else elements(symbol)
         for k, scalar in enumerate(self._scalars[name, order]):
             key = symbol_key(scalar)
             self._known[key] = (name, k, order)

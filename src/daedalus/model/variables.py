@@ -55,7 +55,7 @@ class Variable:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return int(np.prod(self.shape, dtype=int))
+        return math.prod(self.shape)
 
     def label(self, k: int) -> str:
         """The name of element k, as users write it."""

@@ -52,4 +52,8 @@ def build() -> KnownSystem:
     )
 
 
-REFERENCE = {"choke.current": 1.379350294556707, "smooth.voltage": 10.108111145150895}
+REFERENCE = {
+    "choke.current": 1.379350294556707,
+    "smooth.voltage": 10.108111145150895,
+    "snubber.voltage": -0.06896656570652389,
+}

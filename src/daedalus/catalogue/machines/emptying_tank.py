@@ -18,7 +18,7 @@ def build() -> KnownSystem:
     -------
     >>> from daedalus import catalogue
     >>> catalogue.load("emptying_tank").index
-    1
+    0
     """
     m = Model("emptying_tank")
     tank = m.add(hydraulic.Tank("tank", area=1.0, density=1000.0))
@@ -30,7 +30,7 @@ def build() -> KnownSystem:
         "emptying_tank",
         m,
         span=(0.0, 30.0),
-        index=1,
+        index=0,
         start={"tank.level": 2.0},
         reference=Reference(30.0, REFERENCE, 9, "two methods at 1e-12 agree"),
         source="formula sheet on modelling and simulation, chapter on actuators",

@@ -42,4 +42,8 @@ def build() -> KnownSystem:
     )
 
 
-REFERENCE = {"air.temperature": 292.2367452363, "walls.temperature": 283.0317266968}
+REFERENCE = {
+    "air.temperature": 292.2367452362571,
+    "walls.temperature": 283.03172669676246,
+    "control.integral_part": 7728.509876908526,
+}

@@ -15,7 +15,7 @@ def build() -> KnownSystem:
     -------
     >>> from daedalus import catalogue
     >>> catalogue.load("hydraulic_servo").index
-    1
+    0
     """
     m = Model("hydraulic_servo")
     supply, air = (m.add(hydraulic.PressureSource(name, pressure=p)) for name, p in (("supply", 1e7), ("air", 0.0)))
@@ -37,7 +37,7 @@ def build() -> KnownSystem:
         "hydraulic_servo",
         m,
         span=(0.0, 0.2),
-        index=1,
+        index=0,
         start={"mass.position": 0.5, "mass.velocity": 0.0, "cylinder.pressure_a": 5e6, "cylinder.pressure_b": 5e6},
         reference=Reference(0.2, REFERENCE, 9, "two methods at 1e-12 agree"),
         source="H. E. Merritt, Hydraulic Control Systems (1967), valve-controlled piston",

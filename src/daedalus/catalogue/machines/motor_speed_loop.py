@@ -44,6 +44,7 @@ def build() -> KnownSystem:
 
 REFERENCE = {
     "motor.current": 0.9485652127564332,
+    "motor.angle": 45.70137397329652,
     "motor.speed": 100.17715167731967,
     "pid.integral_part": 11.05557583590435,
 }

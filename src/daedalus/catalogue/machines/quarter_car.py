@@ -50,4 +50,5 @@ REFERENCE = {
     "wheel.position": 0.00039417286353210084,
     "body.position": 0.0029406391617726006,
     "body.velocity": 0.022496190288229058,
+    "wheel.velocity": 0.000988259585199,
 }

@@ -15,7 +15,7 @@ def build(cells: int = 10) -> KnownSystem:
     -------
     >>> from daedalus import catalogue
     >>> catalogue.load("rlc_ladder").index
-    1
+    0
     """
     m = Model("rlc_ladder")
     source, ground = m.add(electrical.VoltageSource("source", voltage=1.0)), m.add(electrical.Ground("ground"))
@@ -36,11 +36,20 @@ def build(cells: int = 10) -> KnownSystem:
         "rlc_ladder",
         m,
         span=(0.0, 1e-3),
-        index=1,
+        index=0,
         start=start,
         reference=Reference(1e-3, REFERENCE, 9, "two methods at 1e-12 agree") if cells == 10 else None,
         source="textbook circuit",
     )
 
 
-REFERENCE = {"c9.voltage": 1.2740420004979185, "l0.current": -0.016741541390976698}
+REFERENCE = {
+    **dict(zip((f"l{k}.current" for k in range(10)), (
+        -0.016741541390970, -0.022494947210897, -0.021517529197200, -0.015767382320271, -0.017271872163938,
+        -0.020080381015610, -0.022616797156751, -0.023268846119749, -0.017128811353197, -0.008890434925912,
+    ))),
+    **dict(zip((f"c{k}.voltage" for k in range(10)), (
+        1.01138598712531, 0.99406273028881, 1.00953911393297, 1.12662564859168, 1.14170569613329,
+        0.96872690061582, 0.89678362546972, 1.04411943141752, 1.11183383476448, 1.27404200049845,
+    ))),
+}  # fmt: skip

@@ -23,9 +23,7 @@ def pulse(t: ca.SX, v: list[float], step: float) -> Wave:
     rise, fall = rise or step, fall or step
     late = t - delay
     if period:
-        # The share of the period that has passed; it jumps back where the sine passes zero, which a run locates.
-        angle = 2 * ca.pi * late / period
-        late = period * (ca.atan2(ca.sin(angle), ca.cos(angle)) / (2 * ca.pi) + ca.if_else(ca.sin(angle) < 0, 1, 0))
+        late = late - period * ca.floor(late / period)
     width = width or (period or 1e30)
     falling = ca.if_else(late < rise + width + fall, high + (low - high) * (late - rise - width) / fall, low)
     value = ca.if_else(

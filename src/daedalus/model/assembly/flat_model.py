@@ -19,6 +19,7 @@ from daedalus.model.assembly.flattening import Flattening, ScalarRow
 from daedalus.model.assembly.ledger import Entry, Ledger
 from daedalus.model.assembly.ledger_entries import ledger_entries
 from daedalus.model.assembly.put_in_laws import chosen_laws, law_values, replaced
+from daedalus.model.assembly.solved_laws import solved_laws
 from daedalus.model.assembly.wrong_networks import check_sources, check_structure, check_sums, check_voltages
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
@@ -47,7 +48,18 @@ def flattened(book: PartDoor) -> PartDoor:
         *work.left_sums(),
         *((work.rows[k], work.rows[k].residual) for n, k in enumerate(work.laws) if n not in used),
     ]
-    return _Writer(work, gone, put, rest, entries, list(values)).written()
+    rows, residuals = [row for row, _ in rest], replaced([r for _, r in rest], gone, put)  # type: ignore[misc]
+    check_voltages(work, residuals, {symbol_key(symbol) for symbol in gone})
+    laws = solved_laws(work, residuals)
+    used = {place for place, *_ in laws}
+    further = law_values(work, laws)
+    old, new = [work.unknowns.symbols[x] for x in further], list(further.values())
+    left = [k for k in range(len(rows)) if k not in used]
+    residuals = replaced([residuals[k] for k in left], old, new)
+    gone, put = [*gone, *old], [*replaced(put, old, new), *new]
+    return _Writer(
+        work, gone, put, list(zip((rows[k] for k in left), residuals)), entries, [*values, *further]
+    ).written()
 
 
 def _all_replaced(
@@ -79,7 +91,7 @@ class _Writer:
         work: Flattening,
         gone: list[ca.SX],
         put: list[ca.SX],
-        rest: list[tuple[ScalarRow, ca.SX | None]],
+        rest: list[tuple[ScalarRow, ca.SX]],
         entries: list[Entry],
         defined: list[int],
     ) -> None:
@@ -91,14 +103,13 @@ class _Writer:
         book = self.book
         events = list(book._events.values())
         expressions = [
-            *(residual for _, residual in rest),
             *book._outputs.values(),
             *(x for e in events for x in (e.guard, *e.resets.values())),
             *(kept.residual for kept in book._invariants.values()),
             *book._mechanics.expressions(),
             *book._sketch.expressions(),
         ]
-        self.expressions: Iterator[ca.SX] = iter(replaced(expressions, gone, put))  # type: ignore[arg-type]
+        self.expressions: Iterator[ca.SX] = iter(replaced(expressions, gone, put))
 
     def written(self) -> PartDoor:
         """The flat model."""
@@ -125,7 +136,6 @@ class _Writer:
         if not any(variable.kind in ("state", "algebraic") for variable in flat._variables.values()):
             self._keep_one(flat)
         self._name(flat)
-        check_voltages(self.work, flat)
         check_structure(self.work, flat)
         return flat
 
@@ -188,13 +198,13 @@ class _Writer:
     def _write_equations(self, flat: PartDoor) -> None:
         """What is left of every written equation under its name, and balances under the names of their ports."""
         grouped: dict[str, list[tuple[ScalarRow, ca.SX]]] = {}
-        for row, _ in self.rest:
+        for row, residual in self.rest:
             label = row.equation
             if row.ports:
                 ports = listed(row.ports, 4)
                 label = f"{row.equation or 'equal'} at {ports}"
                 self.work.ports_of[label] = row.ports
-            grouped.setdefault(label, []).append((row, next(self.expressions)))
+            grouped.setdefault(label, []).append((row, residual))
         for name, own in grouped.items():
             written = self.book._equations.get(name)
             origins: tuple[EquationRow, ...] = ()

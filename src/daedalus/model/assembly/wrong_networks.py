@@ -11,8 +11,8 @@ from daedalus import _core
 from daedalus.errors import ModelError, SingularModelError
 from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.flattening import Flattening
-from daedalus.model.assembly.unknowns import KNOWN
-from daedalus.model.expressions import concatenate
+from daedalus.model.assembly.unknowns import KNOWN, MOVING
+from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.names import counted, listed
 from daedalus.model.variables import Variable
 
@@ -80,23 +80,23 @@ def _sum_text(names: list[str], factors: list[int]) -> str:
 # -- potentials that nothing fixes -------------------------------------------------------------------------------------
 
 
-def check_voltages(work: Flattening, flat: PartDoor) -> None:
-    """Refuse networks whose potentials may all be shifted together: nothing is joined to a ground."""
+def check_voltages(work: Flattening, residuals: list[ca.SX], gone: set[int]) -> None:
+    """Refuse networks whose potentials may all be shifted together: nothing is joined to a ground.
+
+    residuals: the equations that are left. gone: keys of the symbols that are not.
+    """
     ports = [port for port in work.book._assembly.ports.values() if not DOMAINS[port.domain].is_mechanical]
-    number = work.unknowns.by_name
+    unknowns = work.unknowns
     roots: dict[int, list[str]] = {}
     for port in ports:
-        root = work.sums.root(number[port.shared])[0]
-        if (
-            work.unknowns.names[root] in flat._variables
-            and flat._variables[work.unknowns.names[root]].kind == "algebraic"
-        ):
+        root = work.sums.root(unknowns.by_name[port.shared])[0]
+        if symbol_key(unknowns.symbols[root]) not in gone and unknowns.rank[root] < MOVING:
             roots.setdefault(root, []).append(port.name)
     shared = {port.shared for port in ports}
-    free = [root for root in roots if work.unknowns.names[root] in shared]
+    free = [root for root in roots if unknowns.names[root] in shared]
     if not free:
         return
-    floating = _shifted(flat, [work.unknowns.symbols[root] for root in free])
+    floating = _shifted(concatenate(residuals), [unknowns.symbols[root] for root in free])
     if not floating:
         return
     names = [name for k in floating for name in roots[free[k]]]
@@ -114,25 +114,40 @@ def _reference_port(domain: str) -> str:
     return {"electrical": "pin", "hydraulic": "a", "thermal": "heat"}[domain]
 
 
-def _shifted(flat: PartDoor, potentials: list[ca.SX]) -> list[int]:
+def _shifted(residual: ca.SX, potentials: list[ca.SX]) -> list[int]:
     """Potentials of the first network that can be shifted as a whole without a change of any equation."""
-    import scipy.sparse as sparse
-    from scipy.sparse.csgraph import connected_components
-
-    residual = concatenate(e.residual for e in flat._all_equations().values())
     slopes = ca.jacobian(residual, concatenate(potentials))
     symbols = concatenate(ca.symvar(slopes))
     draw = np.random.default_rng(1958).uniform(0.5, 1.5, symbols.numel())
     values = ca.Function("slopes", [symbols], [slopes])(draw)
-    rows, columns = values.sparsity().get_triplet()
-    matrix = sparse.csc_matrix((np.array(values.nonzeros()), (rows, columns)), shape=values.shape)
-    matrix.data[~np.isfinite(matrix.data)] = 0.0
-    count, label = connected_components(abs(matrix.T) @ abs(matrix))
-    indicator = sparse.csc_matrix((np.ones(len(label)), (range(len(label)), label)), shape=(len(label), count))
-    left = abs(matrix @ indicator).max(axis=0).toarray().ravel()
-    size = (abs(matrix) @ indicator).max(axis=0).toarray().ravel()
-    loose = np.flatnonzero(left <= NOTHING * size)
-    return np.flatnonzero(label == loose[0]).tolist() if len(loose) else []
+    rows, columns = (np.array(part, dtype=int) for part in values.sparsity().get_triplet())
+    entries = np.array(values.nonzeros())
+    entries[~np.isfinite(entries)] = 0.0
+    # All potentials of an equation belong to one network, whose sum of slopes says what a common shift does to it.
+    network = _networks(rows.tolist(), columns.tolist(), len(potentials))
+    left, size = np.zeros(len(potentials)), np.zeros(len(potentials))
+    of_row = dict(zip(rows.tolist(), network[columns].tolist()))
+    sums, sizes = np.bincount(rows, entries), np.bincount(rows, abs(entries))
+    for row, own in of_row.items():
+        left[own], size[own] = max(left[own], abs(sums[row])), max(size[own], sizes[row])
+    loose = [k for k in np.unique(network) if left[k] <= NOTHING * size[k]]
+    return np.flatnonzero(network == loose[0]).tolist() if loose else []
+
+
+def _networks(rows: list[int], columns: list[int], count: int) -> np.ndarray:
+    """For each column the first one that it is joined to by rows."""
+    parent, first = list(range(count)), dict[int, int]()
+
+    def root(k: int) -> int:
+        while parent[k] != k:
+            parent[k] = parent[parent[k]]
+            k = parent[k]
+        return k
+
+    for row, column in zip(rows, columns):
+        one, other = root(first.setdefault(row, column)), root(column)
+        parent[max(one, other)] = min(one, other)
+    return np.array([root(k) for k in range(count)], dtype=int)
 
 
 # -- structure ---------------------------------------------------------------------------------------------------------

@@ -107,6 +107,10 @@ def _check_orders(book: Notebook, orders: dict[str, tuple[int, ...]]) -> None:
     for event in book._events.values():
         used.append((f"The guard of event {event.name!r}", event.guard))
         used += [(f"The reset of {target} in event {event.name!r}", new) for target, new in event.resets.items()]
+    # All at once first: a large model has thousands of outputs, and nothing is wrong with them as a rule.
+    met = {key: book._known[key] for s in ca.symvar(concatenate(e for _, e in used)) if (key := symbol_key(s))}
+    if not any(name in orders and order > orders[name][k] for name, k, order in met.values()):
+        return
     for where, expression in used:
         for scalar in ca.symvar(expression):
             name, k, order = book._known[symbol_key(scalar)]
