@@ -68,7 +68,7 @@ def test_its_start_is_that_of_the_model(name):
     """Parts write guesses only, so that the start of a machine is that of its catalogue entry: given, and kept."""
     known = catalogue.load(name)
     if name in MACHINES:
-        start = dd.initialise(known.model, start=known.start)
+        start = dd.initialise(known.model, known.start)
         assert all(np.array_equal(start[key], value) for key, value in known.start.items())
         return
     system = known.model.freeze()
@@ -91,7 +91,7 @@ def test_its_reference_can_be_compared_with_a_run(name):
     assert known.reference.time == known.span[1]
     assert known.reference.digits >= FEWER_DIGITS.get(name, 12)
     for key, value in known.reference.items():
-        shape = system.place(key).shape if key in system.places else (system.outputs[key].numel(),)
+        shape = (system.outputs[key].numel(),) if key in system.outputs else system.place(key).shape
         assert np.shape(value) == shape
         assert np.all(np.isfinite(value))
     # All states are covered; of constrained systems publications give positions only, of large ones some of them.

@@ -105,3 +105,10 @@ def test_not_a_number_at_the_guess():
     root = damped_newton(lambda v: (v * np.nan, np.eye(1), np.ones(1)), np.array([-1.0]), np.ones(1))
     assert not root.converged
     assert root.iterations == 0
+
+
+def test_a_linear_equation_is_solved_however_far_its_root_is():
+    """1e-9 F of capacitance make 1e9 V/s: the first step goes far beyond the usual size of one."""
+    root = damped_newton(lambda v: (1e-9 * v + 1.8, np.array([[1e-9]]), np.ones(1)), np.zeros(1), np.ones(1))
+    assert root.solved
+    np.testing.assert_allclose(root.values, -1.8e9, rtol=1e-14)

@@ -172,7 +172,7 @@ def _predicted(
     """The damping that the last iteration suggests for this one: last curvature, this length."""
     if before is None:
         # No unknown leaves its usual size in the first step; the test raises this at once where F is nearly linear.
-        return float(min(1.0, 1.0 / np.abs(step / size).max()))
+        return float(np.clip(1.0 / np.abs(step / size).max(), SMALLEST_DAMPING, 1.0))
     successor, last = before
     gap = _length(successor - step, size) * length
     return 1.0 if gap == 0 else float(np.clip(last * _length(successor, size) / gap * damping, SMALLEST_DAMPING, 1.0))

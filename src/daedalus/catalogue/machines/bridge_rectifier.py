@@ -40,7 +40,7 @@ def build() -> KnownSystem:
         index=1,
         start={"smooth.voltage": 0.0},
         reference=Reference(0.04, REFERENCE, 7, "two methods at 1e-12 agree"),
-        source="textbook circuit",
+        source="U. Tietze, C. Schenk, Electronic Circuits, chapter on power supplies; numbers chosen here",
         stiff=True,
     )
 

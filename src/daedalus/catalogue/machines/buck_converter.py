@@ -47,7 +47,7 @@ def build() -> KnownSystem:
         index=0,
         start={"choke.current": 1.8, "smooth.voltage": 9.0, "snubber.voltage": 0.0},
         reference=Reference(8e-5, REFERENCE, 7, "two methods at 1e-12 agree"),
-        source="textbook circuit",
+        source="R. W. Erickson, D. Maksimović, Fundamentals of Power Electronics (2001), chapter 2; own numbers",
         stiff=True,
     )
 

@@ -54,7 +54,7 @@ def build() -> KnownSystem:
         index=0,
         start=start,
         reference=Reference(0.5, REFERENCE, 9, "two methods at 1e-12 agree"),
-        source="textbook robot",
+        source="M. W. Spong, S. Hutchinson, M. Vidyasagar, Robot Modeling and Control (2006), chapter 7; own numbers",
     )
 
 

@@ -39,7 +39,7 @@ def build(cells: int = 10) -> KnownSystem:
         index=0,
         start=start,
         reference=Reference(1e-3, REFERENCE, 9, "two methods at 1e-12 agree") if cells == 10 else None,
-        source="textbook circuit",
+        source="a line in lumped cells, a textbook circuit; numbers chosen here",
     )
 
 
