@@ -10,6 +10,7 @@ import numpy as np
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.system.system import System
 from daedalus.simulation.result.files_before_plain_data import is_of_before, load_trusted, not_trusted
+from daedalus.simulation.result.ledger_functions import with_ledger
 from daedalus.simulation.result.rebuilt_run import rebuilt_run
 from daedalus.simulation.result.sealed_record import not_a_run
 from daedalus.simulation.result.trajectory import Trajectory
@@ -17,7 +18,15 @@ from daedalus.simulation.result.trajectory import Trajectory
 
 def run_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Trajectory:
     """The run that a record describes."""
-    systems = [System.from_record(record) for record in description.only(("systems", "pieces")).items("systems")]
+    description.only(("systems", "pieces", "ledgers"))
+    systems = [System.from_record(record) for record in description.items("systems")]
+    # Files of earlier versions keep no ledgers.
+    if "ledgers" in description.names():
+        kept = description.items("ledgers", len(systems))
+        systems = [
+            system if ledger is None else with_ledger(system, PlainRecord(ledger, f"{description.place}.ledgers[{k}]"))
+            for k, (system, ledger) in enumerate(zip(systems, kept))
+        ]
     return rebuilt_run(description, arrays, systems)
 
 

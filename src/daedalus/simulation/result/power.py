@@ -20,12 +20,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.assembly.ledger import Account, Ledger
-from daedalus.model.expressions import elements
-from daedalus.model.names import derivative_name, split_derivative, split_index
-from daedalus.model.system.closed_loop import opened
-from daedalus.model.system.once import once
-from daedalus.model.system.system import System
+from daedalus.simulation.result.ledger_functions import LedgerFunctions, ledger_functions
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.samples import Samples
 
@@ -67,59 +62,7 @@ class EnergyBalance:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, eq=False)
-class _Functions:
-    """What the ledger evaluates from named values: power in, stored energy, lost power and rate of what is stored."""
-
-    parts: tuple[str, ...]
-    names: tuple[str, ...]
-    values: ca.Function
-    rated: bool  # whether all rates of stored energy follow from rates of states
-    stores: np.ndarray  # whether each part stores energy
-
-
-def _functions(system: System) -> _Functions | None:
-    ledger = opened(system).part(Ledger)
-    if ledger is None or not ledger.entries:
-        return None
-    parts, amounts = ledger.parts, ledger.amounts()
-    energies = amounts[Account.STORED]
-    rates, rated = ca.SX.zeros(len(parts)), True
-    symbols = ca.symvar(energies)
-    if symbols:
-        ways = [way for symbol in symbols if (way := _rate_symbol(system, symbol)) is not None]
-        rated = len(ways) == len(symbols)
-        if rated:
-            rates = ca.jtimes(energies, ca.vertcat(*symbols), ca.vertcat(*ways))
-    rows = ca.vertcat(amounts[Account.RECEIVED], energies, amounts[Account.LOST], ca.densify(rates))
-    inside = ca.symvar(rows)
-    function = ca.Function("ledger", [ca.vertcat(*inside)] if inside else [ca.SX(0, 1)], [ca.densify(rows)])
-    return _Functions(tuple(parts), tuple(symbol.name() for symbol in inside), function, rated,
-                      np.array([not energy.is_zero() for energy in elements(energies)]))  # fmt: skip
-
-
-def _rate_symbol(system: System, symbol: ca.SX) -> ca.SX | None:
-    """The derivative of what stands in a stored energy: that of a state, zero of a parameter; None where unknown."""
-    name = symbol.name()
-    try:
-        letter = system.place(name).letter
-    except InputError:
-        return None
-    if letter == "p":
-        return ca.SX(0)
-    if letter not in ("x", "xdot"):
-        return None
-    stem, _ = split_index(name)
-    origin, order = split_derivative(stem)
-    rate = derivative_name(origin, order + 1) + name[len(stem) :]
-    try:
-        system.place(rate)
-    except InputError:
-        return None
-    return ca.SX.sym(rate)
-
-
-def _evaluated(functions: _Functions, samples: Samples) -> np.ndarray:
+def _evaluated(functions: LedgerFunctions, samples: Samples) -> np.ndarray:
     """(5, parts, times): power in, stored energy, lost power, rate of the stored energy, supplied power."""
     times = np.atleast_1d(samples.time)
     columns = np.array([np.broadcast_to(samples[name], times.shape) for name in functions.names])
@@ -133,19 +76,19 @@ def _evaluated(functions: _Functions, samples: Samples) -> np.ndarray:
     return np.concatenate([found, supplied[None]])
 
 
-def _of(trajectory: RecordedRun) -> _Functions:
-    functions = once(trajectory.system, _functions)
+def _of(trajectory: RecordedRun) -> LedgerFunctions:
+    functions = ledger_functions(trajectory.system)
     if functions is None:
         raise InputError(
             f"The model {trajectory.system.name!r} keeps no ledger.",
-            "it has no parts with ports, or the run was loaded from a file",
+            "it has no parts with ports, and none that store or lose",
             because="power is counted at ports, and in what parts store and lose.",
             remedy="m.add(...) parts of dd.components, or part.stored(...) and part.lost(...)",
         )
     return functions
 
 
-def _grouped(functions: _Functions, depth: int | None, own: str) -> tuple[list[str], np.ndarray]:
+def _grouped(functions: LedgerFunctions, depth: int | None, own: str) -> tuple[list[str], np.ndarray]:
     """The parts down to a depth, and which one each entry of the ledger counts for."""
     levels = [".".join(path.split(".")[:depth]) if depth else path for path in functions.parts]
     levels = [level or own for level in levels]
@@ -194,7 +137,7 @@ def energy_balance(trajectory: RecordedRun, pieces: Sequence[RecordedRun], depth
     for piece in pieces:
         starts, ends = piece.dense_spans
         if len(starts):
-            own, half = once(piece.system, _functions), (ends - starts) / 2
+            own, half = ledger_functions(piece.system), (ends - starts) / 2
             assert own is not None
             inner = ((starts + ends)[:, None] / 2 + half[:, None] * _POINTS).ravel()
             weights = (half[:, None] * _WEIGHTS).ravel()
@@ -202,7 +145,7 @@ def energy_balance(trajectory: RecordedRun, pieces: Sequence[RecordedRun], depth
             received, lost, supplied = received + sums[0], lost + sums[2], supplied + sums[4]
 
     def energy(samples: Samples) -> np.ndarray:
-        own = once(samples._plant.system, _functions)
+        own = ledger_functions(samples._plant.system)
         assert own is not None
         return np.asarray(_summed(_evaluated(own, samples), group, len(names))[1, :, 0])
 

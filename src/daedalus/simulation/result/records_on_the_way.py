@@ -45,6 +45,25 @@ class PastAtStart(Record):
 
 
 @dataclass(frozen=True)
+class SwitchedTogether(Record):
+    """Conditions that changed at one instant, with the algebraic unknowns between them solved anew.
+
+    >>> str(SwitchedTogether(9e-6, ("diode.voltage > 0",)))
+    'conditions changed at once at t = 9e-06, among them diode.voltage > 0: the algebraic unknowns were solved anew'
+    """
+
+    time: float
+    conditions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        among = listed(self.conditions, MOST_CONDITIONS)
+        return (
+            f"conditions changed at once at t = {self.time:.6g}, among them {among}: the algebraic unknowns were solved"
+            " anew"
+        )
+
+
+@dataclass(frozen=True)
 class SwitchesNotLocated(Record):
     """Switches that steps are not cut at, and why."""
 

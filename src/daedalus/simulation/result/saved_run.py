@@ -17,6 +17,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.simulation.result.labelled_samples import to_dataset
+from daedalus.simulation.result.ledger_functions import ledger_record
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.records_as_data import as_data, fields_of
 from daedalus.simulation.result.sealed_record import append_record
@@ -50,7 +51,12 @@ def described_run(run: Sequence[RecordedRun]) -> tuple[dict[str, Any], Arrays]:
         own, told = _described_piece(piece)
         arrays.update({f"{k}/{name}": values for name, values in own.items()})
         pieces.append({**told, "system": places[id(piece.system)]})
-    return {"systems": [system.to_record() for system in systems.values()], "pieces": pieces}, arrays
+    described = {
+        "systems": [system.to_record() for system in systems.values()],
+        "ledgers": [ledger_record(system) for system in systems.values()],
+        "pieces": pieces,
+    }
+    return described, arrays
 
 
 def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:

@@ -14,6 +14,7 @@ from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.held_values import HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataframe, to_dataset
+from daedalus.simulation.result.ledger_functions import ledger_record, with_ledger
 from daedalus.simulation.result.recorded_run import Dense, Outcome, RecordedRun
 from daedalus.simulation.result.saved_run import save
 
@@ -270,7 +271,8 @@ class Trajectory(RecordedRun):
         dense = self.dense
         drive = self._drive.sampled(np.concatenate([dense.starts, dense.ends, self._times]))
         arrays = (self._parameters, self._times, self._x)
-        return _restore, (self.system, drive, *arrays, self.status, self.outcome, dense, self._held_values)
+        ledger = ledger_record(self.system)
+        return _restore, (self.system, drive, *arrays, self.status, self.outcome, dense, self._held_values, ledger)
 
 
 def _restore(
@@ -283,6 +285,8 @@ def _restore(
     outcome: Outcome,
     dense: Dense,
     held: HeldValues | None = None,
+    ledger: dict[str, Any] | None = None,
 ) -> Trajectory:
     """A trajectory from its plain parts, as pickles hold them."""
+    system = with_ledger(system, ledger)
     return Trajectory(plant_for_rows(system, x), drive, parameters, times, x, status, outcome, dense, held)

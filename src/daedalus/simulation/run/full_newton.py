@@ -9,12 +9,9 @@ from daedalus.integrators.tableaux.collocation import radau_iia
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.records_of_methods import FullNewton, choice_of
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.continued_settings import continued_settings
 from daedalus.simulation.run.pieces import Piece
 from daedalus.simulation.run.road import Road
-from daedalus.simulation.run.settings import settings_of
-
-# What a run that watches guards of its own gives to the core.
-OF_GUARDS = ("guards", "directions", "actions", "occurrences")
 
 
 def with_full_newton(road: Road, first: Piece, done: Trajectory) -> Piece | None:
@@ -30,12 +27,6 @@ def with_full_newton(road: Road, first: Piece, done: Trajectory) -> Piece | None
     if METHODS[done.method].family != "radau" or any(isinstance(record, FullNewton) for record in done.records):
         return None
     begin, full = done._source.stop_time, radau_iia((METHODS[done.method].order + 1) // 2)
-    settings = settings_of(done.system, full, request.rtol, request.atol, *request.limits,
-                           locate_switches=request.locate_switches)  # fmt: skip
-    own = ("restart",) if first.settings.watched is None else ("restart", *OF_GUARDS)
-    call = {**settings.call, **{k: v for k, v in first.settings.call.items() if k in own}}
-    settings = replace(
-        settings, method=done.method, notes=(*settings.notes, FullNewton(begin, step)), call=call,
-        watched=first.settings.watched,
-    )  # fmt: skip
+    settings = continued_settings(road, first, done.system, full)
+    settings = replace(settings, method=done.method, notes=(*settings.notes, FullNewton(begin, step)))
     return Piece(settings, first.drive, first.parameters, begin, done._source.end, choice_of(done.records))

@@ -1,0 +1,92 @@
+"""Rule of a run: where conditions on algebraic unknowns change together with others, all unknowns are solved anew.
+
+A switch that opens forces a diode beside it to conduct at the same instant: with the one in its new state and the other
+in its old one the unknowns between them lie far away, and no step is short enough to lead there. With the conditions in
+the equations, instead of modes, they are solved for x' and z at the states that were reached, and the run goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+
+from daedalus.analysis.points.damped_newton import SOLVED, Equations, damped_newton
+from daedalus.reduction.switches import LETTERS, switches_of
+from daedalus.simulation.result.records_of_methods import choice_of
+from daedalus.simulation.result.records_on_the_way import SwitchedTogether
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.continued_settings import continued_settings
+from daedalus.simulation.run.pieces import Piece
+from daedalus.simulation.run.road import Road
+
+# How far behind the instant the equations are read, as a share of the rest of the run and of the time itself.
+BEHIND = 1e-12
+# Unknowns that move by less than this share of their size have not jumped.
+MOVED = 1e-6
+# Full steps of Newton's method, more than pieces that the laws of a node have.
+FULL_STEPS = 50
+
+
+def with_unknowns_solved_anew(road: Road, first: Piece, done: Trajectory) -> Piece | None:
+    """The rest of a run that stopped where conditions change at once; None for other ends."""
+    run, system = done._source, done.system
+    if not done.status.may_be_stalled_switch or not hasattr(run, "turns") or not road.request.locate_switches:
+        return None
+    switches = switches_of(system) if system.sizes["z"] else None
+    if switches is None or not switches.count:
+        return None
+    t, row = float(run.stop_time), np.array(run.end)
+    found = _solved_anew(done, t, row, road.request.t1)
+    if found is None:
+        return None
+    settings = continued_settings(road, first, system, done.method)
+    settings = replace(settings, notes=(*settings.notes, SwitchedTogether(t, switches.conditions)))
+    return Piece(settings, first.drive, done._parameters, t, found, choice_of(done.records))
+
+
+def _solved_anew(done: Trajectory, t: float, row: np.ndarray, t1: float) -> np.ndarray | None:
+    """The row (x, z, x') behind an instant; None where nothing is found, or z does not jump."""
+    system, n = done.system, done.system.sizes["x"]
+    nz = system.sizes["z"]
+    if len(row) != 2 * n + nz:
+        return None
+    time, rate, x, z, u, p = (system.symbol(letter) for letter in LETTERS)
+    unknowns = ca.vertcat(rate, z)
+    function = ca.Function("row", [unknowns, time, x, u, p],
+                           [system.residual, ca.jacobian(system.residual, unknowns)])  # fmt: skip
+    behind = t + BEHIND * (abs(t) + abs(t1 - t)) * np.sign(t1 - t)
+    given = (behind, row[:n], done._drive.at_time(behind), done._parameters)
+    nominal = np.concatenate([system.nominal["x"], system.nominal["z"]])
+
+    def equations(w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        residual, slopes = (part.full() for part in function(w, *given))
+        size = np.abs(slopes) @ np.maximum(np.abs(w), nominal)
+        return residual.ravel(), slopes, np.where(size > 0, size, 1.0)
+
+    found = _root(equations, np.concatenate([row[n + nz :], row[n : n + nz]]), nominal)
+    if found is None:
+        return None
+    rates, solved = found[:n], found[n:]
+    if np.all(np.abs(solved - row[n : n + nz]) <= MOVED * np.maximum(np.abs(solved), nominal[n:])):
+        return None
+    return np.concatenate([row[:n], solved, rates])
+
+
+def _root(equations: Equations, guess: np.ndarray, nominal: np.ndarray) -> np.ndarray | None:
+    """A root of equations with corners: full steps pass from one straight piece to the next, damped ones go slowly.
+
+    Newton's method on pieces that are nearly linear ends on the right one after some steps (J. Katzenelson, Bell System
+    Technical Journal 44 (1965)); where it does not, the damped method is left.
+    """
+    w = guess.copy()
+    for _ in range(FULL_STEPS):
+        residual, slopes, scale = equations(w)
+        if not np.all(np.isfinite(residual)) or not np.all(np.isfinite(slopes)):
+            break
+        if np.all(np.abs(residual) <= SOLVED * scale):
+            return w
+        w = w - np.linalg.lstsq(slopes / scale[:, None], residual / scale, rcond=None)[0]
+    root = damped_newton(equations, guess, nominal)
+    return root.values if root.solved else None
