@@ -21,7 +21,7 @@ def run_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Trajector
     description.only(("systems", "pieces", "ledgers"))
     systems = [System.from_record(record) for record in description.items("systems")]
     # Files of earlier versions keep no ledgers.
-    if "ledgers" in description.names():
+    if systems and "ledgers" in description.names():
         kept = description.items("ledgers", len(systems))
         systems = [
             system if ledger is None else with_ledger(system, PlainRecord(ledger, f"{description.place}.ledgers[{k}]"))

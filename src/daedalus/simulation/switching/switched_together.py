@@ -14,6 +14,7 @@ import numpy as np
 
 from daedalus.analysis.points.damped_newton import SOLVED, Equations, damped_newton
 from daedalus.reduction.switches import LETTERS, switches_of
+from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.records_of_methods import choice_of
 from daedalus.simulation.result.records_on_the_way import SwitchedTogether
 from daedalus.simulation.result.trajectory import Trajectory
@@ -32,7 +33,7 @@ FULL_STEPS = 50
 def with_unknowns_solved_anew(road: Road, first: Piece, done: Trajectory) -> Piece | None:
     """The rest of a run that stopped where conditions change at once; None for other ends."""
     run, system = done._source, done.system
-    if not done.status.may_be_stalled_switch or not hasattr(run, "turns") or not road.request.locate_switches:
+    if done.status is not Ending.INCONSISTENT or not hasattr(run, "turns") or not road.request.locate_switches:
         return None
     switches = switches_of(system) if system.sizes["z"] else None
     if switches is None or not switches.count:
