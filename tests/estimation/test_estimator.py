@@ -81,6 +81,9 @@ def test_a_quaternion_is_corrected_in_its_tangent_space():
         x = estimator(row + 0.01)
         quaternion = x[places]
         assert abs(quaternion @ quaternion - 1) < 1e-12
+        # Nothing is uncertain across the sphere, but for what one correction turns the tangent.
+        own = estimator.covariance[np.ix_(places, places)]
+        assert quaternion @ own @ quaternion < 1e-2 * np.trace(own)
     assert np.abs(quaternion - true[-1]).max() < 0.02
 
 

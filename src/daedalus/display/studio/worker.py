@@ -55,13 +55,22 @@ class StudioWorker:
     """One model, its runs, and whoever asks for them."""
 
     def __init__(self, connection: Any) -> None:
-        self._connection, self._busy = connection, False
+        self._connection, self._busy, self._unwanted = connection, False, False
         self._source: Any = None
         self._runs: OrderedDict[int, Trajectory] = OrderedDict()
 
     def interrupted(self, *_: Any) -> None:
         """A request to stop: it ends what is being done, and nothing else."""
+        self._unwanted = True
         if self._busy:
+            raise KeyboardInterrupt
+
+    def _tell(self, *message: Any) -> None:
+        """Send a message whole: a request to stop that comes meanwhile counts behind it."""
+        busy, self._busy = self._busy, False
+        self._connection.send(message)
+        self._busy = busy
+        if busy and self._unwanted:
             raise KeyboardInterrupt
 
     def begin(self, load: Callable[[], Any]) -> None:
@@ -70,14 +79,14 @@ class StudioWorker:
             self._source = load()
             told = model_form(self._source)
             told["equations"] = _card(lambda: model_card(self._source.model))
-            self._connection.send(("described", told))
+            self._tell("described", told)
         except Exception as error:
-            self._connection.send(("unusable", error_parts(error)))
+            self._tell("unusable", error_parts(error))
 
     def serve(self, message: tuple[Any, ...]) -> None:
         """Do one job: ("run", number, values) or ("compare", number, [(number, values, label), ...])."""
         kind, number, asked = message
-        self._busy = True
+        self._unwanted, self._busy = False, True
         try:
             if kind == "run":
                 self._run(number, asked)
@@ -85,10 +94,10 @@ class StudioWorker:
                 self._compare(number, asked)
         except KeyboardInterrupt:
             self._busy = False
-            self._connection.send(("stopped", number))
+            self._tell("stopped", number)
         except Exception as error:
             self._busy = False
-            self._connection.send(("failed", number, error_parts(error)))
+            self._tell("failed", number, error_parts(error))
         finally:
             self._busy = False
 
@@ -96,11 +105,11 @@ class StudioWorker:
         options, span = self._settled(values)
         model = self._source.model
         at = {**_by_name(options["start"]), **(options["parameters"] or {})}
-        self._connection.send(("verdict", number, *_verdict(model, at, options["inputs"])))
+        self._tell("verdict", number, *_verdict(model, at, options["inputs"]))
 
         def progress(t: float) -> None:
             share = (t - span[0]) / (span[1] - span[0])
-            self._connection.send(("progress", number, min(1.0, max(0.0, share))))
+            self._tell("progress", number, min(1.0, max(0.0, share)))
 
         rtol = typed_number("rtol", values.rtol)
         tr = simulate(model, span, **options, method=values.method, rtol=rtol, progress=progress)
@@ -110,12 +119,12 @@ class StudioWorker:
             "rejected": tr.work.rejected, "seconds": tr.work.seconds, "notes": list(tr.notes)[:12],
             "drift": {name: float(value) for name, value in list(tr.drift().items())[:12]},
         }  # fmt: skip
-        self._connection.send(("done", number, told, json_text(_shown([tr], [f"run {number}"]))))
+        self._tell("done", number, told, json_text(_shown([tr], [f"run {number}"])))
 
     def _compare(self, number: int, asked: list[tuple[int, RunValues, str]]) -> None:
         runs = [self._runs[n] if n in self._runs else self._made_again(n, values) for n, values, _ in asked]
         shown = json_text(_shown(runs, [label for *_, label in asked]))
-        self._connection.send(("done", number, {"success": True}, shown))
+        self._tell("done", number, {"success": True}, shown)
 
     def _made_again(self, number: int, values: RunValues) -> Trajectory:
         options, span = self._settled(values)

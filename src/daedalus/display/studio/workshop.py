@@ -73,6 +73,9 @@ class Workshop:
             job = make(self._count)
             self._jobs[job.number] = job
             self._make_room()
+            if self.unusable is not None:
+                job.state, job.error = State.FAILED, self.unusable
+                return job
             if self._next is not None:
                 self._next.state = State.STOPPED
             self._next, self._asked = job, time.monotonic()
@@ -176,7 +179,7 @@ class Workshop:
         if self._active is not None or self._next is None or (self.form is None and self.unusable is None):
             return
         job, self._next = self._next, None
-        if self.unusable is not None:
+        if self.unusable is not None:  # found out after it was asked for
             job.state, job.error = State.FAILED, self.unusable
             return
         if job.values is None:
@@ -208,10 +211,12 @@ class Workshop:
                                   "remedy": remedy}  # fmt: skip
             self._active, self._told_to_stop = None, 0.0
         self._end_worker()
-        if self.form is None and what:
+        if self.form is None:
+            # It fell while it loaded the model, and would fall again.
             self.unusable = {"what": "The model could not be loaded.", "facts": [what], "because": "", "remedy": ""}
-            self._closed.wait(1.0)
-        self._start_worker()
+            self._closed.set()
+        else:
+            self._start_worker()
 
     def _hear(self, kind: str, *told: Any) -> None:
         if kind == "described":
