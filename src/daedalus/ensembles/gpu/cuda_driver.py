@@ -182,7 +182,7 @@ class DeviceKernel:
     def __init__(self, owner: Device, function: c.c_void_p, module: c.c_void_p) -> None:
         self._owner, self._function, self._module = owner, function, module
 
-    def start(self, count: int, memory: list[DeviceMemory], numbers: list[int], threads: int = 128) -> None:
+    def start(self, count: int, memory: list[DeviceMemory], numbers: list[int], threads: int = 256) -> None:
         """Run so many cases: as many blocks as the GPU holds at once; each thread goes on with the next free case."""
         at_once = self._owner.active_blocks(self._function, threads) * self._owner.multiprocessors
         blocks = min(-(-count // threads), at_once)
