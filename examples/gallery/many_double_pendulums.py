@@ -10,7 +10,7 @@ import numpy as np
 
 import daedalus as dd
 
-COUNT = 20_000
+COUNT = 4000
 m = dd.Model("double pendulum")
 q = m.coordinate("q", 2, start=[2.0, 2.5], rate=[0.0, 0.0])
 w = m.rate(q)

@@ -34,7 +34,7 @@ def in_blocks(
     while done < count and (workers == 1 or time.perf_counter() - begun < _ALONE):
         block = range(done, min(done + size, count))
         yield block, run(block)
-        done, size = block.stop, min(2 * size, most)
+        done, size = block.stop, min(8 * size, most)
     if done < count:
         fair = max(1, (count - done) // (8 * workers))
         yield from _threads(run, range(done, count), min(most, max(first, fair)), workers, cancel)

@@ -8,6 +8,10 @@ from pathlib import Path
 from daedalus.errors import InputError
 
 
+# So much is to be had everywhere.
+ALWAYS = 2**24
+
+
 def available_bytes() -> int | None:
     """The memory that can be had without swapping, None where the system does not tell."""
     try:
@@ -24,6 +28,8 @@ def available_bytes() -> int | None:
 
 def check_memory(needed: int, fact: str, remedy: str) -> None:
     """Refuse a result of so many bytes where they are not to be had."""
+    if needed <= ALWAYS:
+        return
     free = available_bytes()
     if free is not None and needed > free:
         raise InputError(
