@@ -7,7 +7,6 @@ from pathlib import Path
 
 from daedalus.errors import InputError
 
-
 # So much is to be had everywhere.
 ALWAYS = 2**24
 
