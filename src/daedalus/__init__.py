@@ -41,7 +41,7 @@ _PLACES = {
     "geometry.frames": "transform inverse_transform split_transform transform_point point_velocity point_acceleration "
     "point_acceleration_terms",
     "geometry.moments": "centre_of_mass moment couple",
-    "geometry.newton_euler": "newton_euler newton_euler_matrices kinetic_energy",
+    "geometry.newton_euler": "newton_euler newton_euler_matrices kinetic_energy angular_momentum angular_momentum_rate",
     "analysis.same": "same",
     "analysis.check_units": "check_units",
     "analysis.linear.lti": "LTI",

@@ -70,6 +70,8 @@ from daedalus.geometry.inertia import parallel_axis as parallel_axis
 from daedalus.geometry.moments import centre_of_mass as centre_of_mass
 from daedalus.geometry.moments import couple as couple
 from daedalus.geometry.moments import moment as moment
+from daedalus.geometry.newton_euler import angular_momentum as angular_momentum
+from daedalus.geometry.newton_euler import angular_momentum_rate as angular_momentum_rate
 from daedalus.geometry.newton_euler import kinetic_energy as kinetic_energy
 from daedalus.geometry.newton_euler import newton_euler as newton_euler
 from daedalus.geometry.newton_euler import newton_euler_matrices as newton_euler_matrices

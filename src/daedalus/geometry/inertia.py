@@ -33,15 +33,18 @@ from daedalus.geometry.frames import ZERO
 from daedalus.geometry.inertia_check import check, principal
 from daedalus.geometry.moments import centre_of_mass
 from daedalus.geometry.rotations import read_rotation
+from daedalus.geometry.solids import MassProperties, of
 
 __all__ = [
     "Composite",
+    "MassProperties",
     "Part",
     "box",
     "change_frame",
     "check",
     "composite",
     "cylinder",
+    "of",
     "parallel_axis",
     "principal",
     "rod",
@@ -50,6 +53,10 @@ __all__ = [
 ]
 
 Axis = Literal["x", "y", "z"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def tensor(xx: Given, yy: Given, zz: Given, xy: Given = 0.0, xz: Given = 0.0, yz: Given = 0.0) -> ArrayOrSymbol:

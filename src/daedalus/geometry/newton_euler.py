@@ -121,3 +121,39 @@ def kinetic_energy(mass: Given, inertia: Given, velocity: Given, angular_velocit
     m, tensor = read_scalar(mass, "mass"), read_matrix(inertia, 3, 3, "inertia")
     speed, spin = read_vector(velocity, 3, "velocity"), read_vector(angular_velocity, 3, "angular velocity")
     return (m * dot(speed, speed) + dot(spin, apply(tensor, spin))) / 2
+
+
+def angular_momentum(inertia: Given, angular_velocity: Given) -> ArrayOrSymbol:
+    """The angular momentum h = M ω of a rigid body about its centre of mass, in the frame of the inertia, N m s.
+
+    Parameters
+    ----------
+    inertia: M about the centre of mass; (..., 3, 3) numbers or a 3×3 symbol, kg m².
+    angular_velocity: ω, rad/s, in the same frame.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> dd.angular_momentum(dd.inertia.tensor(1.0, 2.0, 3.0), [1.0, 1.0, 0.0])
+    array([1., 2., 0.])
+    """
+    return apply(read_matrix(inertia, 3, 3, "inertia"), read_vector(angular_velocity, 3, "angular velocity"))
+
+
+def angular_momentum_rate(inertia: Given, angular_velocity: Given, angular_acceleration: Given = ZERO) -> ArrayOrSymbol:
+    """d/dt (M ω) = M ω' + ω × M ω in body coordinates: the torque about the centre of mass (Euler), N m.
+
+    Parameters
+    ----------
+    inertia: M about the centre of mass in the body frame, kg m².
+    angular_velocity, angular_acceleration: ω and ω' in the body frame, rad/s and rad/s².
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> dd.angular_momentum_rate(dd.inertia.tensor(1.0, 2.0, 3.0), [1.0, 1.0, 0.0])
+    array([0., 0., 1.])
+    """
+    tensor, spin = read_matrix(inertia, 3, 3, "inertia"), read_vector(angular_velocity, 3, "angular velocity")
+    change = read_vector(angular_acceleration, 3, "angular acceleration")
+    return added(apply(tensor, change), cross(spin, apply(tensor, spin)))

@@ -15,6 +15,7 @@ from daedalus.geometry.inertia_check import check as check_inertia
 from daedalus.geometry.quaternions import quaternion_from_rotation, quaternion_rate, rotation_from_quaternion
 from daedalus.geometry.rotations import read_rotation
 from daedalus.model.doors.body import ATTITUDES, Body
+from daedalus.model.doors.body_sums import KineticEnergies, angular_momentum_of, kinetic_energies_of, momentum_of
 from daedalus.model.doors.energies import EnergyDoor
 from daedalus.model.expressions import column
 from daedalus.model.guesses import GuessedStart, value_of
@@ -34,6 +35,40 @@ class BodyDoor(EnergyDoor):
     def bodies(self) -> dict[str, Body]:
         """The bodies by name, those of included parts too: `m.bodies["arm.link"]`."""
         return {name: Body(self, written) for name, written in self._mechanics.bodies.items()}
+
+    def momentum(self) -> ca.SX:
+        """The momentum Σ m v of all bodies in the world frame, N s; `m.der` of it is the sum of the forces."""
+        return momentum_of(list(self.bodies.values()))
+
+    def angular_momentum(self, about: object = None) -> ca.SX:
+        """The angular momentum of all bodies in the world frame, N m s; `m.der` of it is the moment of the forces.
+
+        Parameters
+        ----------
+        about: a fixed point of the world, m; by default the common centre of mass.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("two points")
+        >>> a, b = (m.body(name, mass=1.0, orientation=None, position=[0, 0]) for name in "ab")
+        >>> m.angular_momentum([0.0, 0.0]).shape
+        (1, 1)
+        """
+        return angular_momentum_of(list(self.bodies.values()), about)
+
+    def kinetic_energies(self) -> KineticEnergies:
+        """The kinetic energy of all bodies after König: ½ M V² of the centre of mass, and that of motion about it.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("two points")
+        >>> a, b = (m.body(name, mass=1.0, orientation=None, position=[0, 0]) for name in "ab")
+        >>> m.kinetic_energies().of_centre.shape
+        (1, 1)
+        """
+        return kinetic_energies_of(list(self.bodies.values()))
 
     def gravity(self, acceleration: object) -> None:
         """Let gravity act on all bodies, those declared before as well; energies of door 2 it leaves alone.

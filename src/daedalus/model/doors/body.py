@@ -145,6 +145,35 @@ class Body:
         spin = self.angular_velocity
         return energy + (spin.T @ (self.inertia @ spin)) / 2
 
+    @property
+    def momentum(self) -> ca.SX:
+        """m v in the world frame, N s."""
+        return self.mass * self.velocity
+
+    def angular_momentum(self, about: object = None) -> ca.SX:
+        """The angular momentum in the world frame, N m s; a scalar in the plane. `m.der` of it is its rate.
+
+        Parameters
+        ----------
+        about: a point of the world, m; by default the centre of mass, where it is R M ω.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("disc")
+        >>> disc = m.body("disc", mass=2.0, inertia=0.5, orientation="planar")
+        >>> disc.angular_momentum()
+        SX((0.5*disc.angular_velocity))
+        """
+        own = ca.SX.zeros(3 if self.size == 3 else 1)
+        if self.orientation is not None:
+            own = self.inertia @ self.angular_velocity
+            own = self.rotation @ own if self.size == 3 else own
+        if about is None:
+            return own
+        arm = self.position - self._vector(about, "The point of angular momentum")
+        return own + moment(arm, self.momentum)
+
     # -- what acts on it ---------------------------------------------------------------------------------------
 
     def apply_force(self, force: object, at: object = None, frame: Frame = "world") -> None:

@@ -1,0 +1,71 @@
+"""Inertia by integration over solids and meshes: the ready formulas are checked by it."""
+
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+CUBE = [(-2.0, 2.0)] * 3
+
+
+def box_mesh(a, b, c):
+    vertices = np.array([[x, y, z] for x in (0, a) for y in (0, b) for z in (0, c)], dtype=float)
+    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    return vertices, [t for p, q, r, s in quads for t in ((p, q, r), (p, r, s))]
+
+
+@pytest.mark.parametrize(
+    ("shape", "formula", "error"),
+    [
+        (lambda x, y, z: x**2 + y**2 + z**2 <= 1.5**2, lambda m: dd.inertia.sphere(m, 1.5), 1e-9),
+        (
+            lambda x, y, z: (abs(x) <= 0.5) & (abs(y) <= 1.0) & (abs(z) <= 1.5),
+            lambda m: dd.inertia.box(m, 1.0, 2.0, 3.0),
+            1e-5,
+        ),
+        (
+            [lambda x, y, z: y**2 + z**2 - 1.0, lambda x, y, z: abs(x) - 1.2],
+            lambda m: dd.inertia.cylinder(m, 1.0, 2.4, axis="x"),
+            1e-5,
+        ),
+    ],
+    ids=["sphere", "box", "cylinder"],
+)
+def test_the_ready_formulas(shape, formula, error):
+    found = dd.inertia.of(2.0, shape, box=CUBE)
+    expected = formula(float(found.mass))
+    assert found.mass == pytest.approx(2.0 * found.volume)
+    assert found.inertia == pytest.approx(expected, abs=error * np.abs(expected).max())
+    assert found.centre == pytest.approx(np.zeros(3), abs=1e-5)
+
+
+def test_meshes_are_exact_and_either_way_round():
+    vertices, triangles = box_mesh(1.0, 2.0, 3.0)
+    for turned in (triangles, [t[::-1] for t in triangles]):
+        found = dd.inertia.of(2.0, (vertices, turned))
+        assert found.mass == pytest.approx(12.0)
+        assert found.centre == pytest.approx([0.5, 1.0, 1.5])
+        assert found.inertia == pytest.approx(dd.inertia.box(12.0, 1.0, 2.0, 3.0))
+
+
+def test_a_density_that_varies():
+    """ρ = 1 + z in the unit ball: the centre of mass is at z = 1/5."""
+    found = dd.inertia.of(lambda x, y, z: 1 + z, lambda x, y, z: x**2 + y**2 + z**2 - 1, box=[(-1, 1)] * 3)
+    assert found.centre == pytest.approx([0.0, 0.0, 0.2], abs=1e-9)
+    assert found.volume == pytest.approx(4 / 3 * np.pi)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: dd.inertia.of(1.0, lambda x, y, z: x <= 0), "Inequalities need a box around the solid."),
+        (lambda: dd.inertia.of(1.0, lambda x, y, z: x > 9, box=CUBE), "The solid is empty."),
+        (lambda: dd.inertia.of(-1.0, lambda x, y, z: x <= 0, box=CUBE), "The density is not positive."),
+        (lambda: dd.inertia.of(1.0, (box_mesh(1, 1, 1)[0], box_mesh(1, 1, 1)[1][:-1])), "The mesh is not closed."),
+        (lambda: dd.inertia.of(1.0, 3), "The shape is neither inequalities nor a mesh."),
+    ],
+)
+def test_what_is_refused(call, text):
+    with pytest.raises(dd.InputError) as caught:
+        call()
+    assert str(caught.value).startswith(text)
