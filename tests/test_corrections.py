@@ -82,6 +82,7 @@ def test_mixed_second_derivatives_are_a_tensor():
     assert not sens.at(0.0).Q.any()
 
 
+@pytest.mark.document("001", "M off the unit sphere depends on how R(q) is written; M P does not", "`sens.projector`")
 def test_off_the_unit_sphere_the_matrix_depends_on_how_the_rotation_is_written():
     found = []
     for height in (lambda q: q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2, lambda q: 1 - 2 * (q[1] ** 2 + q[2] ** 2)):
@@ -144,6 +145,7 @@ def test_angles_map_from_the_body_to_the_world():
     assert np.abs(classical - classical.T).max() > 0.1
 
 
+@pytest.mark.document("004", "(13) has index 1 and is not directly solvable", "`dd.analyse`")
 def test_not_every_dae_of_index_one_is_directly_solvable():
     """004's (13): index 1, and [∂F/∂x' ∂F/∂z] has no full rank."""
     report = dd.analyse(catalogue.load("small_dae", example="savin_13").model)
@@ -166,6 +168,7 @@ def test_rate_times_axis_only_where_the_axis_is_fixed():
 # -- document 003 ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.document("003", "the first error of implicit Euler on E x' = A x + B u", '`method="implicit_euler"`')
 def test_the_first_error_of_implicit_euler_has_a_matrix_e():
     """−(E − h A)⁻¹ E h²/2 x''; without the E it is another one."""
     E, A = np.array([[10.0, 1.0], [1.0, 3.0]]), -np.array([[3.0, 1.0], [1.0, 2.0]])
@@ -181,6 +184,7 @@ def test_the_first_error_of_implicit_euler_has_a_matrix_e():
     assert np.abs(error - printed).max() > 0.5 * np.abs(error).max()
 
 
+@pytest.mark.document("003", "Lagrange mechanics with constraints, the sign of the multiplier", "`m.constraint`")
 def test_one_sign_of_the_multiplier():
     """A hanging mass: +Gᵀλ is the force of the rod, upwards; 003's z of L = T − V − zᵀc is −λ."""
     m = dd.Model("hanging")

@@ -121,6 +121,7 @@ def test_infinite_slopes_and_jumps_have_no_constant_and_say_so():
     assert np.isfinite(dd.lipschitz(scalar(lambda x: -ca.sign(x)), box={"x": (0.5, 1)}).upper)
 
 
+@pytest.mark.document("002", "Lipschitz constants on a box, and the time for which a solution exists", "`dd.lipschitz`")
 def test_the_time_of_existence_is_that_of_the_theorem():
     """x' = x² on [0, 2] from the middle 1: speed at most 4, half width 1; it really exists until t = 1."""
     assert dd.lipschitz(scalar(lambda x: x**2), box={"x": (0, 2)}).time == pytest.approx(0.25)
@@ -162,6 +163,11 @@ def test_a_system_without_explicit_right_side_is_refused():
 EVERYWHERE = {"x": (-np.inf, np.inf)}
 
 
+@pytest.mark.document(
+    "002",
+    "with one constant for all x the solution exists and is unique for all t",
+    "`dd.lipschitz`",
+)
 @pytest.mark.parametrize(
     ("right", "constant"),
     [
@@ -214,6 +220,7 @@ def test_what_interval_arithmetic_does_not_decide_is_left_open():
     assert found.lower == pytest.approx(1.0, rel=0.1)
 
 
+@pytest.mark.document("004", "(4) x'³ + x = 0", "`dd.lipschitz`")
 def test_a_cube_root_has_a_constant_away_from_zero_only():
     """Example (4) of document 004, x'³ + x = 0: x' = -x^(1/3), whose slope is infinite at zero."""
     m = catalogue.load("small_dae", example="savin_4").model

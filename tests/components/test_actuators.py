@@ -66,6 +66,7 @@ def dc_motor(voltage, torque, **more):
     return m
 
 
+@pytest.mark.document("002", "motor and load, gear, DC motor, four quadrants", "`dd.components.machines`")
 def test_dc_motor_has_the_three_equations():
     """L i' = −R i − K_E ω + u, J ω' = K_T i − T_L, T = K_T i with K_E = K_T."""
     tr = dd.simulate(dc_motor(12.0, -1.0), 0.5, rtol=1e-9)
@@ -90,6 +91,7 @@ def test_four_quadrants(voltage, torque, quadrant):
     assert (np.sign(speed), np.sign(drive)) == signs[quadrant]
 
 
+@pytest.mark.document("002", "elastic transmission", "`ElasticTransmission`")
 def test_elastic_transmission_swings_in_closed_form():
     """θ_e = θ_m − θ_L swings with ω² = K / J_e about the middle; anti-resonance √(K / J_L) seen from the motor."""
     motor_inertia, load_inertia, stiffness = 0.02, 0.1, 50.0
@@ -125,6 +127,7 @@ def orifice(drop, **more):
     return float(tr["edge.flow"][-1]), float(tr["edge.reynolds"][-1])
 
 
+@pytest.mark.document("002", "flow through a restriction, turbulent and laminar", "`hydraulic.Restriction`")
 def test_orifice_turbulent_laminar_and_between():
     """q = C_d A √(2 Δp / ρ) above Re 1000, proportional to Δp below 10, both directions, finite slope at zero."""
     flow, reynolds = orifice(1e6)
@@ -193,6 +196,7 @@ DOMAINS = {
 }
 
 
+@pytest.mark.document("002", "effort, flow, inertance, momentum, displacement in four domains", "`dd.components`")
 @pytest.mark.parametrize("domain", list(DOMAINS))
 def test_one_language_of_effort_and_flow(domain):
     m, flow, displacement = DOMAINS[domain]()

@@ -30,6 +30,11 @@ def test_the_stored_numbers_by_name():
     np.testing.assert_allclose(STORED["O"], STORED["O"].transpose(0, 2, 1), atol=1e-9)
 
 
+@pytest.mark.document(
+    "001",
+    "x' = f of 13 states with a unit quaternion, M = dx/dx0, N = dx/du, O, P, Q along it",
+    "`dd.sensitivities`",
+)
 @pytest.mark.parametrize(
     "options",
     [
@@ -47,6 +52,11 @@ def test_two_ways_agree_with_the_stored_numbers_to_ten_digits(options):
         np.testing.assert_allclose(found, STORED[letter], rtol=0, atol=1e-10 * np.abs(STORED[letter]).max())
 
 
+@pytest.mark.document(
+    "001",
+    "the DAE with the row of the quaternion has the same sensitivities along the sphere",
+    '`catalogue.load("quadrotor", form="dae")`',
+)
 def test_the_dae_with_the_quaternion_row_equals_it_along_the_sphere():
     known = catalogue.load("quadrotor", form="dae")
     options = {"inputs": known.inputs, "wrt": WRT, "rtol": 1e-12, "atol": 1e-14}

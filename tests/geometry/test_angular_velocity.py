@@ -60,6 +60,7 @@ def test_a_chain_needs_one_of_each():
         compose_angular_velocities([], [])
 
 
+@pytest.mark.document("002", "angular velocity, and the rate of a vector seen from the world", "`dd.angular_velocity`")
 def test_rate_of_a_vector_seen_from_the_world():
     # u'_world = R (u'_body + ω × u_body), document 002 §6.8.
     rotation, spin, u, u_rate = (

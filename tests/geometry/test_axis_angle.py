@@ -41,6 +41,7 @@ def test_axis_angle_agrees_with_scipy_and_with_the_matrix_exponential(axis, angl
     assert np.allclose(rotation, expm(angle * skew(axis)), rtol=0, atol=1e-14)
 
 
+@pytest.mark.document("002", "angle and axis, the exponential map", "`dd.rotation_from_axis_angle`, `dd.rotation_exp`")
 @given(directions(3), angles)
 def test_axis_angle_as_printed_in_document_002(axis, angle):
     printed = np.cos(angle) * np.eye(3) + np.sin(angle) * skew(axis) + (1 - np.cos(angle)) * np.outer(axis, axis)

@@ -37,6 +37,7 @@ def quietly(function, *values):
         return function(*values)
 
 
+@pytest.mark.document("002", "roll, pitch, yaw and z-y-z angles", "`dd.rotation_from_rpy`, `dd.rotation_from_zyz`")
 @CONVENTIONS
 @given(triples)
 def test_rotation_from_angles_agrees_with_scipy(convention, values):
@@ -142,6 +143,7 @@ def test_symbols_stay_finite_at_gimbal_lock(convention, side, distance):
     assert np.isfinite(slope(lambda a: read(build(a)), values)).all()
 
 
+@pytest.mark.document("002", "rates of Euler angles and angular velocity", "`dd.rpy_rate_matrix`")
 def test_the_rate_matrix_as_printed_in_document_002():
     roll_rate, pitch_rate, yaw_rate = rates = np.array([0.3, -0.7, 1.1])
     _, pitch, yaw = rpy = np.array([0.4, -0.2, 0.9])

@@ -20,6 +20,11 @@ from daedalus.geometry.frames import (
 from daedalus.geometry.rotations import rot_x, rot_z
 
 
+@pytest.mark.document(
+    "002",
+    "SE(3), homogeneous transformations and their inverse",
+    "`dd.transform`, `dd.inverse_transform`",
+)
 @given(rotation_vectors(), rotation_vectors(), rotation_vectors())
 def test_transforms_are_a_group_of_4x4_matrices(v, r, p):
     # Document 002 prints R^{3×3} for SE(3); its own block matrix [R r; 0 1] is 4×4, and only that one has this product.
@@ -108,6 +113,7 @@ def test_velocity_and_acceleration_agree_with_differentiating_the_position():
     )
 
 
+@pytest.mark.document("002", "Coriolis, transversal and centripetal acceleration", "`dd.point_acceleration`")
 def test_the_three_named_terms():
     # A turntable at ω with angular acceleration α; an ant walks outwards at speed s.
     terms = point_acceleration_terms([0, 0, 0], [0, 0, 2.0], [0, 0, 0.5], [3.0, 0, 0], [0.1, 0, 0], [0, 0, 0])

@@ -59,6 +59,7 @@ def test_rod():
     assert np.allclose(inertia.rod(3.0, 2.0, axis="y", radius=0.1), inertia.cylinder(3.0, 0.1, 2.0, axis="y"))
 
 
+@pytest.mark.document("002", "parallel axes", "`dd.parallel_axis`")
 @given(positive, rotation_vectors(), st.tuples(positive, positive, positive))
 def test_parallel_axis_is_the_integral_about_the_other_point(mass, offset, sides):
     moved = of_points(*cloud_of_a_box(mass, sides, centre=offset))
@@ -76,6 +77,7 @@ def test_parallel_axis_has_a_plus_in_document_002s_second_line():
     assert np.all(np.linalg.eigvalsh(first_line - centre) >= -1e-15)
 
 
+@pytest.mark.document("002", "inertia in another frame", "`dd.inertia.change_frame`")
 @given(rotation_vectors(), positive, positive, positive)
 def test_change_of_frame_keeps_principal_moments(v, a, b, c):
     sides = np.array([a, b, c])

@@ -11,6 +11,7 @@ FORCES = np.array([[1.0, 2.0, -1.0], [0.5, -3.0, 0.2], [-2.0, 0.1, 4.0]])
 POINTS = np.array([[0.0, 1.0, 2.0], [-1.0, 0.5, 0.0], [3.0, -2.0, 1.0]])
 
 
+@pytest.mark.document("002", "centre of mass", "`dd.centre_of_mass`")
 def test_centre_of_mass():
     masses = np.array([1.0, 2.0, 5.0])
     assert np.allclose(centre_of_mass(masses, POINTS), masses @ POINTS / 8.0)
@@ -33,6 +34,7 @@ def test_the_moment_about_another_point_differs_by_the_resultant():
     assert np.allclose(moment(FORCES, POINTS, a), moment(FORCES, POINTS, b) + np.cross(b - a, FORCES.sum(axis=0)))
 
 
+@pytest.mark.document("002", "moments of forces, couples", "`dd.moment`, `dd.couple`")
 def test_a_couple_has_one_torque_about_every_point():
     forces = [*FORCES, -FORCES.sum(axis=0)]
     points = [*POINTS, np.zeros(3)]

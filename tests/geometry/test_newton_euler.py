@@ -24,6 +24,7 @@ def test_accelerations_solve_the_compact_form(force, torque, spin, velocity):
         assert np.allclose(mass_matrix @ np.concatenate(answer) + bias, [*force, *torque], rtol=0, atol=1e-13)
 
 
+@pytest.mark.document("002", "Newton–Euler in compact matrix form", "`dd.newton_euler_matrices`")
 def test_the_compact_form_as_printed_in_document_002():
     spin, speed = np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.1, -0.4])
     mass_matrix, bias = newton_euler_matrices(MASS, TENSOR, spin, speed)

@@ -49,6 +49,7 @@ def test_rotation_from_quaternion_agrees_with_scipy(q):
     assert np.allclose(rotation_from_quaternion(q, normalise=False), expected, rtol=0, atol=1e-14)
 
 
+@pytest.mark.document("002", "Euler parameters and the rotation matrix", "`dd.rotation_from_quaternion`")
 def test_document_002_writes_the_same_rotation():
     q = np.array([0.5, 0.1, -0.7, np.sqrt(0.25)])
     q /= np.linalg.norm(q)
@@ -89,6 +90,7 @@ def test_shepperd_agrees_with_scipy(v):
     assert min(np.abs(q - expected).max(), np.abs(q + expected).max()) < 1e-14
 
 
+@pytest.mark.document("002", "Shepperd's method", "`dd.quaternion_from_rotation`")
 @pytest.mark.parametrize("kind", [ca.SX, ca.MX])
 @pytest.mark.parametrize("q", units(BRANCHES))
 def test_shepperd_on_every_branch_with_derivatives(q, kind):
@@ -115,12 +117,14 @@ def test_the_product_composes_rotations(p, q):
     assert np.allclose(quaternion_product(q, quaternion_conjugate(q)), [1, 0, 0, 0], rtol=0, atol=1e-15)
 
 
+@pytest.mark.document("002", "the product of quaternions", "`dd.quaternion_product`")
 def test_the_product_as_printed_in_document_002():
     p, q = np.array([0.3, 1.0, -2.0, 0.5]), np.array([-1.2, 0.4, 0.7, 2.0])
     vector = p[0] * q[1:] + q[0] * p[1:] + skew(p[1:]) @ q[1:]
     assert np.allclose(quaternion_product(p, q), [p[0] * q[0] - p[1:] @ q[1:], *vector])
 
 
+@pytest.mark.document("002", "the kinematic differential equation of the quaternion", "`dd.quaternion_rate`")
 @given(unit_quaternions, rotation_vectors())
 def test_the_rate_turns_the_rotation(q, w):
     # R' = R ω^× with ω in the body frame, ω^× R in the world frame: the rate carried through the derivative of R(q).

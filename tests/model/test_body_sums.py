@@ -19,6 +19,7 @@ def two_bodies():
     return m
 
 
+@pytest.mark.document("002", "angular momentum h = M ω and T = dh/dt", "`dd.angular_momentum`, `m.angular_momentum`")
 def test_the_angular_momentum_of_one_body_and_its_rate():
     """Document 002: h = M ω, and T = dh/dt."""
     M, spin = dd.inertia.tensor(1.0, 2.0, 3.0, xy=0.1), np.array([1.0, -2.0, 0.5])
@@ -46,6 +47,11 @@ def test_the_rates_are_the_forces_and_their_moments():
     assert tr["spin"][-1] - tr["spin"][0] == pytest.approx(0.7 * np.array([0.1, 0.2, 0.3]), abs=1e-8)
 
 
+@pytest.mark.document(
+    "002",
+    "kinetic energy of a body, and of a system by König",
+    "`dd.kinetic_energy`, `m.kinetic_energies`",
+)
 def test_koenig():
     m = two_bodies()
     parts = m.kinetic_energies()

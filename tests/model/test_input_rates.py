@@ -46,6 +46,11 @@ def test_the_derivative_of_an_input_is_filled(given, method):
     assert tr.at(0.5)["u_dot"] == pytest.approx(1.0, abs=1e-9)
 
 
+@pytest.mark.document(
+    "002",
+    "equations with derivatives of inputs, φ(y⁽ᵐ⁾, …, u⁽ᵐ⁻¹⁾, …, u) = 0",
+    '`m.der(u)`, `dd.signal(kind="spline")`',
+)
 def test_any_order_and_the_chain_rule():
     m = dd.Model("orders")
     x, u = m.state("x", start=0.0), m.input("u", 2)

@@ -68,6 +68,7 @@ def test_redundant_constraints_are_named():
     assert str(finding) == (f"redundant constraints: {row.label} follows from the others (1 of 2 are independent)")
 
 
+@pytest.mark.document("004", "(14) structurally regular, with a hidden constraint", "`dd.reduce`")
 def test_a_misleading_pattern_is_repaired():
     """Example (14) of document 004: the difference of the equations is x1 + cos x2 + 7 = 0."""
     m = dd.Model("example 14")

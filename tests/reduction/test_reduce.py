@@ -130,6 +130,7 @@ def test_a_drift_that_stays_small():
 # -- other systems ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.document("003", "the isothermal CSTR", '`catalogue.load("cstr")`')
 def test_a_stirred_tank_with_a_fast_equilibrium():
     """Document 003: R1 stands in no algebraic equation, so the index is 2."""
     k = catalogue.load("cstr")

@@ -262,6 +262,7 @@ def quadrotor_with(row):
     return k, m
 
 
+@pytest.mark.document("001", "14 rows for 13 unknowns: an ODE with an invariant", "`m.invariant`")
 @pytest.mark.parametrize("row", ["norm", "its rate"])
 @pytest.mark.parametrize("method", ["auto", "radau5"])
 def test_fourteen_rows_for_thirteen_unknowns_run(row, method):
@@ -283,6 +284,7 @@ def test_a_row_that_the_others_break_is_one_too_many():
         m.freeze()
 
 
+@pytest.mark.document("004", "(12) M = dF/dx' may be rectangular", "`m.equation`")
 def test_a_rectangular_matrix_of_derivatives():
     """Document 004: dF/dx' may be rectangular; three rows for two unknowns, of which one follows from the others."""
     m = dd.Model("rectangular")

@@ -39,6 +39,7 @@ def test_the_order_on_an_ode_and_of_one_step(method):
         assert one.order == pytest.approx(method.order + 1, abs=0.3)
 
 
+@pytest.mark.document("003", "BDF on DAEs", "`dd.simulate(method=dd.bdf(3), step=h)`")
 @pytest.mark.parametrize("method", [dd.bdf(2), dd.bdf(4), dd.adams_moulton(2)], ids=lambda method: method.name)
 def test_the_order_at_index_1(method):
     found = dd.convergence(DIODE, method, [0.05, 0.025, 0.0125], span=1.0, inputs={"u": DIODE.time})

@@ -56,6 +56,11 @@ def test_the_layer_is_the_fast_motion_in_stretched_time():
     assert np.all(found.layer["x"] == 0.0)
 
 
+@pytest.mark.document(
+    "002",
+    "Tikhonov: ε z' = g(x, z) against its limit, with the conditions checked",
+    "`dd.singular_limit`",
+)
 def test_the_distance_falls_with_epsilon_and_has_the_known_factor():
     """By hand: x_ε - x0 = ε (…) + O(ε²); halving ε halves the distance of slow and fast variables alike."""
     found = dd.singular_limit(motor(start=3.0), "epsilon", 3.0).compare([4e-3, 2e-3, 1e-3])

@@ -14,6 +14,11 @@ def decay():
     return m
 
 
+@pytest.mark.document(
+    "002",
+    "the one-step error is one order higher than the global error",
+    "`dd.step_error`, `dd.convergence`",
+)
 @pytest.mark.parametrize(("method", "order"), [("euler", 1), ("heun", 2), ("rk4", 4), ("implicit_euler", 1),
                                                ("trapezoidal", 2), (dd.tableau("ralston3"), 3)])  # fmt: skip
 def test_one_more_than_the_order_of_a_run(decay, method, order):

@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus.catalogue.reference import Reference
 from daedalus.model.model import Model
-from daedalus.model.names import derivative_name
+from daedalus.model.names import counted, derivative_name
 from daedalus.model.variables import Variable
 
 if TYPE_CHECKING:
@@ -94,7 +94,9 @@ class KnownSystem:
         count = sum(np.size(value) for value in self.start.values())
         answer = "no reference" if self.reference is None else f"{self.reference.digits} digits known"
         t0, t1 = self.span
-        return f"KnownSystem({self.name!r}: {count} states, index {self.index}, t = {t0:g} to {t1:g}, {answer})"
+        return (
+            f"KnownSystem({self.name!r}: {counted(count, 'state')}, index {self.index}, t = {t0:g} to {t1:g}, {answer})"
+        )
 
 
 def written_start(model: Model) -> dict[str, Value]:

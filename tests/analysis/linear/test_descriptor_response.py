@@ -15,6 +15,7 @@ def nilpotent(index):
     return E, A, B
 
 
+@pytest.mark.document("003", "E nilpotent: x contains derivatives of the input", "`lin.respond`")
 def test_the_index_asks_for_derivatives_of_the_input():
     """Document 003's nilpotent E: x = (u'', u', u)."""
     system = dd.DescriptorSystem(*nilpotent(3))

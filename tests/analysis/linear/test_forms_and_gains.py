@@ -8,6 +8,7 @@ import pytest
 import daedalus as dd
 
 
+@pytest.mark.document("004", "(7), (8): a_n x⁽ⁿ⁾ + … + a_0 x = f and its normal form", "`dd.LTI.from_coefficients`")
 def test_the_equation_of_document_004():
     """(7) a_n x⁽ⁿ⁾ + ... + a_0 x = f and (8), its normal form."""
     system = dd.LTI.from_coefficients([2.0, 3.0, 5.0, 7.0])

@@ -66,6 +66,7 @@ def test_linear_systems_are_their_own_linearisation(seed, n, nu):
     np.testing.assert_allclose(lin.offset, given["A"] @ x0 + given["B"] @ np.ones(nu), atol=1e-11 * scale)
 
 
+@pytest.mark.document("002", "linearisation about a point: A, B, C, D by derivatives", "`dd.linearise`")
 @pytest.mark.parametrize("name", INDEX_ZERO)
 def test_matrices_agree_with_finite_differences(name):
     known = catalogue.load(name)

@@ -15,6 +15,7 @@ AIRCRAFT = LTI(
 )
 
 
+@pytest.mark.document("002", "LTI x' = A x + B u, y = C x + D u: transfer function", "`dd.LTI`")
 @given(shapes)
 def test_transfer_function_agrees_with_scipy(shape):
     system, rng = random_system(shape)
@@ -50,6 +51,7 @@ def test_the_impulse_response_is_the_derivative_of_the_step_response(shape):
     assert np.allclose((steps[3] - steps[1]) / (2 * h), impulse, rtol=1e-5, atol=1e-5 * (1 + np.abs(steps).max()))
 
 
+@pytest.mark.document("002", "its solution, matrix exponential and convolution", "`dd.LTI.respond`")
 @given(shapes)
 def test_superposition(shape):
     system, rng = random_system(shape)
@@ -114,6 +116,7 @@ def test_selection_of_inputs_outputs_and_states():
     assert AIRCRAFT.to_xarray()["B"].sel(derivative="pitch_rate", input="elevator") == -8.0
 
 
+@pytest.mark.document("002", "mechanical form M q'' + D q' + K q = F u as a state space", "`dd.LTI.from_second_order`")
 def test_mechanical_form_keeps_the_order_of_names():
     system = LTI.from_second_order(np.eye(2) * 2, np.zeros((2, 2)), np.diag([2.0, 8.0]), [0, 1], coordinates="q")
     assert system.states == ("q[0]", "q[1]", "q_dot[0]", "q_dot[1]")

@@ -23,12 +23,13 @@ def warnings_of(write, at=None):
     return dd.analyse(m, at=at).warnings
 
 
+@pytest.mark.document("003", "u x' + x = 0: an ODE or a DAE depending on the input", "`dd.analyse`")
 def test_a_factor_that_is_an_input():
     def write(m):
         x, u = m.state("x", start=1.0), m.input("u")
         m.equation((u - 3) * m.der(x) + x)
 
-    assert warnings_of(write) == ["an ODE while u != 3, an algebraic equation at u = 3"]
+    assert warnings_of(write) == ["an ODE for u != 3, a DAE at u = 3, an algebraic equation"]
 
 
 def test_a_factor_that_no_solution_meets():
@@ -45,7 +46,7 @@ def test_a_constraint_that_becomes_singular():
         m.equation(m.der(x), z)
         m.equation(z**2, x)
 
-    assert warnings_of(write) == ["a DAE of index 1 while z != 0, singular in z at z = 0"]
+    assert warnings_of(write) == ["a DAE of index 1 for z != 0, singular in z at z = 0"]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ def fractions(text):
     return tuple(F(part) for part in text.split())
 
 
+@pytest.mark.document("003", "BDF of m steps, x_{k+1} = −Σ a_j x_{k+1−j} + Δt b F", "`dd.bdf`")
 @pytest.mark.parametrize("m", BDF)
 def test_backward_differentiation(m):
     """Document 003: x_{k+1} = -Σ a_j x_{k+1-j} + Δt b F(x_{k+1}); coefficients by interpolation, no Butcher tableau."""
@@ -106,7 +107,10 @@ def test_objects():
     [
         (lambda: dd.bdf(0), "0 is no number of steps."),
         (lambda: dd.adams_moulton(2.5), "2.5 is no number of steps."),
-        (lambda: dd.Multistep([-1], [0]), "The coefficients of a multistep method do not fit.\n  1 coefficients a, 1"),
+        (
+            lambda: dd.Multistep([-1], [0]),
+            "The coefficients of a multistep method do not fit.\n  1 coefficient a, 1 coefficient b",
+        ),
         (lambda: dd.Multistep(["sqrt(2)"], [0, 1]), "A coefficient a of a multistep method is no fraction."),
     ],
 )

@@ -12,6 +12,7 @@ from daedalus.integrators.tableaux.best_order import FEWEST_STAGES, best_order
 from daedalus.integrators.tableaux.named_tableaux import tableau
 
 
+@pytest.mark.document("002", "cost of explicit methods and the best order for a tolerance", "`dd.best_order`")
 @given(st.floats(1e-14, 0.9), st.floats(1e-2, 1e3))
 def test_costs_are_the_formula_of_the_document(tolerance, constant):
     # n/T = s (Tol/c)^(-1/o)

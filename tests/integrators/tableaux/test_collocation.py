@@ -79,6 +79,7 @@ def test_published_tables():
     assert lobatto_iiia(2) == Tableau([[0, 0], ["1/2", "1/2"]], ["1/2", "1/2"], [0, 1])
 
 
+@pytest.mark.document("002", "collocation at Gauss–Legendre points of any number", "`dd.gauss_legendre`")
 def test_legendre_by_the_recipe_of_document_002():
     # P_s = (1/s!) d^s/dτ^s (τ² - τ)^s, differentiated as written.
     for s in range(7):

@@ -30,6 +30,7 @@ DOCUMENT_002 = {
 }
 
 
+@pytest.mark.document("002", "Butcher tableaux of section 6, number by number", "`dd.tableau`")
 @pytest.mark.parametrize("name", DOCUMENT_002)
 def test_document_002(name):
     A, b, c, order = DOCUMENT_002[name]

@@ -34,6 +34,7 @@ def test_collocation_methods_are_pade_approximants(s):
         assert lobatto_iiic(s).stability_coefficients == pade(s - 2, s)
 
 
+@pytest.mark.document("002", "stability function by two determinants", "`T.stability`")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_two_determinants_of_document_002(name):
     # R(z) = det(I - z(A - 1bᵀ)) / det(I - zA), evaluated as written.
@@ -67,6 +68,7 @@ def test_gauss_is_a_stable_on_the_knife_edge(s):
     assert Tableau(T.A, T.b, T.c).is_a_stable
 
 
+@pytest.mark.document("002", "A- and L-stability", "`T.is_a_stable`, `T.is_l_stable`")
 @pytest.mark.parametrize(
     ("name", "a_stable", "l_stable"),
     [

@@ -17,6 +17,7 @@ def product(start):
     return m
 
 
+@pytest.mark.document("003", "elimination z = ξ(x, u) where ∂g/∂z has full rank", "`dd.eliminate`")
 def test_the_variable_becomes_an_output():
     n = dd.eliminate(product(2.0), "z")
     assert list(n.variables) == ["x"]

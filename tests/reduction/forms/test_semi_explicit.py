@@ -33,6 +33,7 @@ def test_a_mass_matrix_gets_names_for_the_rates():
     assert dd.analyse(n).kind == "semi-explicit DAE"
 
 
+@pytest.mark.document("003", "x1 − x1' + 1 = 0, x1' x2 + 2 = 0 is a DAE: semi-explicit form", "`dd.to_semi_explicit`")
 def test_the_index_rises_where_the_slopes_are_singular():
     """x1 - x1' + 1 = 0, x1' x2 + 2 = 0 of document 003 has index 1; u x' + x = 0 at u = 0 is algebraic."""
     m = dd.Model("003")

@@ -18,7 +18,7 @@ from daedalus.analysis.points.partial_derivatives import output_labels, partial_
 from daedalus.analysis.structure.jets.differentiated_equations import is_determined
 from daedalus.errors import InputError, SolverError
 from daedalus.model.input_rates import refuse_rates
-from daedalus.model.names import listed
+from daedalus.model.names import counted, listed
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import LETTERS, Place, System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
@@ -64,7 +64,8 @@ class LinearTimeVarying:
         self.span = (float(run.time[0]), float(run.time[-1]))
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.states)} states, {len(self.inputs)} inputs, {len(self.outputs)} outputs"
+        axes = ((self.states, "state"), (self.inputs, "input"), (self.outputs, "output"))
+        sizes = ", ".join(counted(len(names), word) for names, word in axes)
         return f"LinearTimeVarying({self.system.name!r}: {sizes}, t = {self.span[0]:g} to {self.span[1]:g})"
 
     # -- matrices ----------------------------------------------------------------------------------------------

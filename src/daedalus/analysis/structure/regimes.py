@@ -131,13 +131,11 @@ def _sentence(
         return f"on {place} it is a DAE, and there the solution is not unique"
     usual = "an ODE" if structure.signature.index == 0 else f"a DAE of index {structure.signature.index}"
     rank = _rate_rank(array, point)
-    special = (
-        "an algebraic equation" if rank == 0 and array.size == 1 else "algebraic equations" if rank == 0 else "a DAE"
-    )
-    if usual != "an ODE":
-        special = f"singular in {listed(names)}"
     apart = place.replace(" = ", " != ", 1)
-    return f"{usual} while {apart}, {special} at {place}"
+    if usual != "an ODE":
+        return f"{usual} for {apart}, singular in {listed(names)} at {place}"
+    plain = "" if rank else ", an algebraic equation" if array.size == 1 else ", algebraic equations"
+    return f"{usual} for {apart}, a DAE at {place}{plain}"
 
 
 def _in_short(

@@ -183,7 +183,7 @@ EXAMPLES = {
                 at={"u": 2.0},
                 structural_index=0,
                 directly_solvable=True,
-                warnings=("an ODE while u != 0, an algebraic equation at u = 0",),
+                warnings=("an ODE for u != 0, a DAE at u = 0, an algebraic equation",),
             ),
             Verdict(
                 "fully implicit DAE",
@@ -191,7 +191,7 @@ EXAMPLES = {
                 0,
                 at={"u": 0.0},
                 directly_solvable=False,
-                warnings=("an ODE while u != 0, an algebraic equation at u = 0",),
+                warnings=("an ODE for u != 0, a DAE at u = 0, an algebraic equation",),
             ),
         ),
     ),

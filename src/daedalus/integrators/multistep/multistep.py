@@ -22,6 +22,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.integrators.multistep.root_condition import has_only_simple_unit_roots, largest_root
 from daedalus.integrators.tableaux.coefficients import read_vector, write_coefficient
+from daedalus.model.names import counted
 
 # An order beyond this is that of a method with more steps than anybody takes.
 HIGHEST_ORDER = 60
@@ -62,7 +63,7 @@ class Multistep:
         if not past or len(slopes) != len(past) + 1:
             raise InputError(
                 "The coefficients of a multistep method do not fit.",
-                f"{len(past)} coefficients a, {len(slopes)} coefficients b",
+                f"{counted(len(past), 'coefficient')} a, {counted(len(slopes), 'coefficient')} b",
                 because="m steps have a_1 ... a_m and b_0 ... b_m.",
                 remedy="one more b than a; b_0 = 0 for an explicit method",
             )
