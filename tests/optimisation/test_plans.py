@@ -159,6 +159,7 @@ def test_a_problem_from_another_start_keeps_its_program():
     m, ocp = cart(limit=10.0, intervals=12)
     first = ocp.solve()
     program = first.transcription.program.core
+    assert ocp.solve().iterations == 0  # it is seen that the plan is one
     ocp.start(x=0.1, v=0.0)
     again = ocp.solve()
     assert again.transcription.program.core is program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from copy import copy
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.fatrop import solve_with_fatrop
 from daedalus.optimisation.program.ipopt import solve_with_ipopt
+from daedalus.optimisation.program.optimality import optimality_error
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
 from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
@@ -157,10 +159,17 @@ class Solving:
             if isinstance(listener, IterationLine):
                 listener.close()
 
+    def _still_solved(self, settings: SolveSettings) -> ProgramOutcome | None:
+        """The last plan where it obeys the conditions of optimality as it is: a problem that has not changed."""
+        began = time.perf_counter()
+        if self.last is None or optimality_error(self.transcription.program, self.last) > settings.accuracy:
+            return None
+        return replace(self.last, iterations=0, seconds=time.perf_counter() - began)
+
     def _search(self, settings: SolveSettings) -> Plan:
         program, notes = self.transcription.program, []
-        outcome = None
-        if self.last is not None and settings.solver != "fatrop":
+        outcome = self._still_solved(settings)
+        if outcome is None and self.last is not None and settings.solver != "fatrop":
             found = self._with_ipopt(settings, self.last)
             outcome = found if found.success or found.ending is ProgramEnding.STOPPED else None
         if outcome is None and self.stagewise:

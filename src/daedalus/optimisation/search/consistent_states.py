@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 import numpy as np
 
@@ -49,21 +51,38 @@ def consistent_states(
 
 def projected(description: Description, kept: KeptQuantities, rows: np.ndarray, iterations: int = 8) -> np.ndarray:
     """Rows of states (K, n) moved onto what the model holds at zero; rows that do not get there stay where they are."""
-    if not kept.held.numel():
+    if not kept.held.numel() or not len(rows):
         return rows
-    value, slopes = _functions(description, kept.held)
+    both = _along_rows(description, kept.held)
     size = np.maximum(description.system.nominal["x"], 1e-12)
-    found = rows.copy()
-    for k, row in enumerate(rows):
-        x = row.copy()
-        for _ in range(iterations):
-            left = value(x)
-            if np.abs(left).max() <= TOLERANCE:
-                break
-            x = x + np.linalg.lstsq(slopes(x) * size, -left, rcond=1e-10)[0] * size
-        if np.isfinite(x).all() and np.abs(value(x)).max() < 1e-3:
-            found[k] = x
-    return found
+    found, moving = rows.copy(), np.arange(len(rows))
+    for _ in range(iterations):
+        left, slopes = both(found[moving])
+        off = np.abs(left).max(axis=1) > TOLERANCE  # what is not finite stays where it is
+        moving, left, slopes = moving[off], left[off], slopes[off]
+        if not len(moving):
+            break
+        steps = np.linalg.pinv(slopes * size, rcond=1e-10) @ -left[..., None]
+        found[moving] += steps[..., 0] * size
+    left, _ = both(found)
+    there = np.isfinite(found).all(axis=1) & (np.abs(left).max(axis=1) < 1e-3)
+    return np.where(there[:, None], found, rows)
+
+
+def _along_rows(description: Description, held: ca.SX) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """(rows of states) -> what is held there, (K, c), and its slopes, (K, c, n)."""
+    system = description.system
+    x = system.symbol("x")
+    slopes = ca.densify(ca.jacobian(held, x))
+    function = ca.Function("along", [x, system.symbol("t"), system.symbol("p")], [held, ca.vec(slopes)])
+
+    def evaluated(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        t = np.full((1, len(rows)), description.begin)
+        p = np.tile(np.asarray(description.parameters).reshape(-1, 1), (1, len(rows)))
+        value, flat = (np.asarray(part.full()).T for part in function(rows.T, t, p))
+        return value, flat.reshape(len(rows), rows.shape[1], value.shape[1]).transpose(0, 2, 1)
+
+    return evaluated
 
 
 def _functions(description: Description, held: ca.SX) -> tuple:  # type: ignore[type-arg]
