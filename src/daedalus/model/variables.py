@@ -98,7 +98,7 @@ class Contact:
     """A contact whose mode an event changes: the kind of its law, and the name of its force.
 
     `name.mode` is its mode and `name.law` its equation. Outputs are `name.velocity` and `name.limit` of a friction,
-    `name.gap` and `name.restitution` of a unilateral constraint.
+    `name.gap`, `name.rate` and `name.restitution` of a unilateral constraint.
     """
 
     kind: str  # one of CONTACTS

@@ -61,8 +61,8 @@ def test_levels_of_friction(m: dd.Model) -> None:
 def test_speeds_of_friction(m: dd.Model) -> None:
     assert text_of(lambda: m.friction("brake", m["z"], kinetic=1.0)) == (
         "The speed of 'brake' contains z.\n  z is an algebraic variable\n"
-        "  Because a contact that holds keeps the derivative at zero, and only states have derivatives.\n"
-        "  Try: an expression of states, coordinates, parameters and time"
+        "  Because a contact that holds keeps the derivative at zero, and it has none.\n"
+        "  Try: an expression of states, coordinates, inputs, parameters and time"
     )
     assert text_of(lambda: m.friction("brake", m["k"], kinetic=1.0)) == (
         "The speed of 'brake' contains no state.\n  Because nothing that moves would be held.\n"
@@ -81,7 +81,7 @@ def test_unilateral_constraints(m: dd.Model) -> None:
     )
     q = m.coordinate("q")
     assert text_of(lambda: m.unilateral("wall", m.rate(q))).startswith("Unilateral constraint 'wall' contains q_dot.")
-    assert text_of(lambda: m.unilateral("wall", m["u"])).startswith("Unilateral constraint 'wall' contains u.")
+    assert text_of(lambda: m.unilateral("wall", m["u"])).startswith("Unilateral constraint 'wall' contains no state.")
 
 
 def test_a_multiplier_that_nothing_feels_is_told(m: dd.Model) -> None:

@@ -235,3 +235,14 @@ def test_the_linear_system_of_a_mode() -> None:
     assert np.allclose(sorted(np.abs(sticks.poles())), [0.0, 0.0], atol=1e-9)
     slides = dd.linearise(m, at={"x": 0.0, "v": 0.1}, modes={"floor.mode": 1})
     assert np.allclose(np.abs(slides.poles()), 1.0)
+
+
+def test_a_belt_whose_speed_is_an_input() -> None:
+    m = dd.Model("driven belt")
+    v, speed = m.state("v", start=0.0), m.input("speed")
+    m.equation(m.der(v), m.friction("belt", v - speed, kinetic=1.0))
+    tr = dd.simulate(m, 3.0, inputs={"speed": 0.5 * m.time**2})
+    # It follows while the belt is slower than the friction accelerates, until t = 1.
+    assert abs(tr.at(0.8)["v"] - 0.32) < 1e-8
+    assert abs(tr["v"][-1] - 2.5) < 1e-6
+    assert abs(tr.events[0].time - 1.0) < 1e-8

@@ -197,3 +197,17 @@ def test_what_touches_without_a_force_is_pressed_together_later() -> None:
     assert abs(tr["buffer"][-1] - 2.0) < 1e-6
     assert tr["buffer.gap"].min() > -1e-9
     assert abs(tr["x"][-1][0] - 2.0**4 / 24) < 1e-6
+
+
+def test_a_platform_that_an_input_moves() -> None:
+    m = dd.Model("platform")
+    h, lift = m.coordinate("h", start=0.0, rate=0.0), m.input("lift")
+    m.kinetic_energy(0.5 * m.rate(h) ** 2)
+    m.potential_energy(G * h)
+    m.unilateral("platform", h - lift)
+    tr = dd.simulate(m, 1.0, inputs={"lift": 0.5 * ca.sin(5 * m.time)}, start={"h_dot": 2.5}, rtol=1e-9)
+    # It lets go where the platform falls faster than the ball: 12.5 sin(5 t) = g.
+    away = np.arcsin(G / 12.5) / 5
+    assert abs(tr.events[0].time - away) < 1e-6
+    assert tr.at(away / 2)["platform.mode"] == 1
+    assert tr["platform.gap"].min() > -1e-8

@@ -12,7 +12,7 @@ from __future__ import annotations
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.expressions import column, elements
+from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.mechanics.equations_of_motion import pulled_back, time_derivative
 from daedalus.model.names import check_name, with_article
 from daedalus.model.notebook import Equation, size_text
@@ -37,7 +37,7 @@ class ContactDoor(ClockDoor):
 
         Parameters
         ----------
-        speed: the relative velocity, an expression of states, their derivatives and time.
+        speed: the relative velocity, an expression of states, their derivatives, inputs and time.
         kinetic, static: levels of the force; numbers, or expressions, of a normal force for instance. Without `static`
             both are equal.
 
@@ -83,7 +83,7 @@ class ContactDoor(ClockDoor):
 
         Parameters
         ----------
-        gap: an expression of positions and time; one contact for each call.
+        gap: an expression of positions, inputs and time; one contact for each call.
         restitution: 0 for an impact without a bounce, 1 for one that loses no energy; a number or an expression.
 
         Example
@@ -109,15 +109,23 @@ class ContactDoor(ClockDoor):
         self._check_moves(distance, f"Unilateral constraint {name!r}")
         self._check_positions(distance, f"Unilateral constraint {name!r}")  # type: ignore[attr-defined]
         multiplier, mode = self._contact_variables(name, 0.0)
-        written = self._mechanics  # type: ignore[attr-defined]
-        rate = time_derivative(self, written, distance)
-        closing = time_derivative(self, written, rate)
+        rate = self._along(distance)
+        closing = self._along(rate)
         self._equations[f"{name}.law"] = Equation(f"{name}.law", mode * closing + (1 - mode) * multiplier)
-        self._outputs[f"{name}.gap"], self._outputs[f"{name}.restitution"] = distance, bounce
+        self._outputs |= {f"{name}.gap": distance, f"{name}.rate": rate, f"{name}.restitution": bounce}
         guard = (1 - mode) * distance + mode * multiplier + MARGIN
         self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("unilateral", name)))
         self._push(distance, multiplier)
         return multiplier
+
+    def _along(self, expression: ca.SX) -> ca.SX:
+        """The rate of an expression along the motion and the inputs."""
+        rate = time_derivative(self, self._mechanics, expression)  # type: ignore[attr-defined]
+        for symbol in ca.symvar(expression):
+            name = self._known[symbol_key(symbol)][0]
+            if name != "t" and self._variables[name].kind == "input":
+                rate += ca.jacobian(expression, symbol) * self.der(symbol)  # type: ignore[attr-defined]
+        return ca.SX(rate)
 
     def _push(self, distance: ca.SX, multiplier: ca.SX) -> None:
         """Let the multiplier act on coordinates and bodies, by virtual work."""
@@ -154,12 +162,12 @@ class ContactDoor(ClockDoor):
         seen = self._check_symbols(expression, where)
         for name, _, _ in seen:
             kind = "time" if name == "t" else self._variables[name].kind
-            if kind in ("algebraic", "input", "discrete"):
+            if kind in ("algebraic", "discrete"):
                 raise ModelError(
                     f"{where} contains {name}.",
                     f"{name} is {with_article(kind)}",
-                    because="a contact that holds keeps the derivative at zero, and only states have derivatives.",
-                    remedy="an expression of states, coordinates, parameters and time",
+                    because="a contact that holds keeps the derivative at zero, and it has none.",
+                    remedy="an expression of states, coordinates, inputs, parameters and time",
                 )
         if not any(name != "t" and self._variables[name].kind == "state" for name, _, _ in seen):
             raise ModelError(

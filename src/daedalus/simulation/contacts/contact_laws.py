@@ -77,7 +77,7 @@ class ContactLaws:
     def _functions(self) -> None:
         system = self.system
         arguments = [system.symbol(letter) for letter in LETTERS]
-        t, xdot, x, z, _, p = arguments
+        _, xdot, _, z, _, p = arguments
         residual = system.residual
         unknowns = ca.vertcat(xdot, z)
         # The law that holds the rate is its derivative: v' of a friction in mode 0, c'' of a constraint in mode 1.
@@ -93,9 +93,8 @@ class ContactLaws:
                 gaps.append(ca.SX(0))
                 levels.append(outputs[f"{contact.name}.limit"])
             else:
-                gap = outputs[f"{contact.name}.gap"]
-                rates.append(ca.jtimes(gap, x, xdot) + ca.jacobian(gap, t))
-                gaps.append(gap)
+                rates.append(outputs[f"{contact.name}.rate"])
+                gaps.append(outputs[f"{contact.name}.gap"])
                 levels.append(outputs[f"{contact.name}.restitution"])
         values = [ca.densify(ca.vertcat(*column)) for column in (rates, gaps, levels)]
         self.limits_depend_on_forces = bool(ca.jacobian_sparsity(values[2], unknowns).nnz())

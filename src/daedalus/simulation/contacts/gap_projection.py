@@ -60,9 +60,7 @@ def _kept(system: System) -> tuple[list[ca.SX], list[ca.SX]]:
         quantity = outputs[f"{contact.name}.{'velocity' if contact.is_friction else 'gap'}"]
         own = [rate_in_states(system, quantity)]
         if not contact.is_friction:
-            gap = own[0]
-            along = ca.jtimes(gap, system.symbol("x"), system.symbol("xdot")) + ca.jacobian(gap, system.symbol("t"))
-            own.append(rate_in_states(system, along))
+            own.append(rate_in_states(system, outputs[f"{contact.name}.rate"]))
         if ca.jacobian(own[0], system.symbol("x")).is_constant():
             continue
         kept += [holds * value for value in own]

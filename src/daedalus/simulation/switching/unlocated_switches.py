@@ -86,7 +86,7 @@ def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:
     # What the mode changes in each equation, beside the largest of its terms.
     unknowns = ca.vertcat(*symbols[1:4])
     slopes = ca.jacobian(twin.residual, unknowns)
-    jump = ca.jacobian(twin.residual, modes[which])
+    jump = ca.substitute(twin.residual, modes[which], 1) - ca.substitute(twin.residual, modes[which], 0)
     change, terms = (m.full() for m in ca.Function("sides", symbols, [jump, slopes])(*values, p))
     nominal = np.concatenate([np.zeros(twin.sizes["x"]), twin.nominal["x"], twin.nominal["z"]])
     flat = np.concatenate([np.asarray(v, dtype=float) for v in values[1:4]])
