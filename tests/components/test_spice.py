@@ -95,3 +95,17 @@ def test_what_is_not_understood_is_refused_with_its_line(card, text):
     with pytest.raises(dd.ModelError) as caught:
         dd.components.from_spice(f"title\nR1 a 0 1k\n{card}\n")
     assert str(caught.value).startswith(text)
+
+
+def test_subcircuits_have_parameters_with_defaults():
+    text = "two\n.param base=1k\n.subckt half a b params: r={base} s={r}\nR1 a b {r}\nR2 b 0 {s}\n.ends\n"
+    text += "V1 in 0 6\nC1 in 0 1n\nX1 in one half\nX2 in two half r=2k\nX3 in three half s=2k\n"
+    tr = dd.simulate(dd.components.from_spice(text), 1e-6)
+    assert [float(tr[name][-1]) for name in ("v_one", "v_two", "v_three")] == pytest.approx([3.0, 2.0, 4.0])
+
+
+def test_a_circuit_without_states_runs():
+    text = "inverter\nVDD d 0 5\nVG g 0 PWL(0 0 10u 5)\nRD d x 10k\nM1 x g 0 0 mn W=10u L=1u\n"
+    tr = dd.simulate(dd.components.from_spice(text + ".model mn NMOS(VTO=0.7 KP=100u)\n"), 1e-5)
+    assert tr["v_x"][0] == pytest.approx(5.0)
+    assert tr["v_x"][-1] < 0.2

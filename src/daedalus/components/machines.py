@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from daedalus.components.poles import losses, two_pole
-from daedalus.components.rotational import Gear, check_ratio
+from daedalus.components.rotational import RATIOS, Gear, WithRatio
 from daedalus.model.assembly.component import Component, Keyword
 
 __all__ = ["DCMotor", "ElasticTransmission", "GearedMotor"]
@@ -52,26 +52,17 @@ class DCMotor(_Machine):
         losses(m, q.resistance * current**2 + q.damping * speed**2, q.heat)
 
 
-class GearedMotor(_Machine):
+class GearedMotor(WithRatio, _Machine):
     """A DC motor with a gear: parts `motor` and `gear` inside, ports plus, minus, shaft (behind the gear)."""
 
-    keywords = {
-        **_MOTOR,
-        "speed_ratio": Keyword(default=None, needs="not zero"),
-        "reduction": Keyword(default=None, needs="not zero"),
-        "efficiency": Keyword(default=None, needs="positive"),
-    }
-
-    def _check(self) -> None:
-        check_ratio(self)
+    keywords = {**_MOTOR, **RATIOS}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         plus, minus = m.port("plus", "electrical"), m.port("minus", "electrical")
         shaft = m.port("shaft", "rotational")
-        words = ("resistance", "inductance", "constant", "inertia", "damping", "heat")
-        motor = m.add(DCMotor("motor", **{word: getattr(q, word) for word in words}))
-        ratios = {word: getattr(q, word) for word in ("speed_ratio", "reduction", "efficiency")}
+        motor = m.add(DCMotor("motor", **{word: getattr(q, word) for word in _MOTOR}))
+        ratios = {word: getattr(q, word) for word in RATIOS}
         gear = m.add(Gear("gear", **ratios))
         m.connect(plus, motor.plus)
         m.connect(minus, motor.minus)

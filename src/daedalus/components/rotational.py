@@ -4,12 +4,25 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import casadi as ca
 
+from daedalus.components.mechanical import (
+    HEAT,
+    DamperLaw,
+    EffortMeter,
+    EffortSourceLaw,
+    FrictionLaw,
+    GroundLaw,
+    PositionGauge,
+    RateGauge,
+    RateSourceLaw,
+    Rotational,
+    SpringLaw,
+)
 from daedalus.components.mechanical_laws import beyond, dry_friction
-from daedalus.components.poles import gauge, losses, meter, one_pole, relative_rate, two_pole
+from daedalus.components.poles import losses, one_pole, relative_rate, two_pole
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
 
@@ -18,26 +31,34 @@ __all__ = [
     "SpeedSource", "Spring", "TorqueSensor", "TorqueSource",
 ]  # fmt: skip
 
-_HEAT = Keyword(default=False, option=True)
 _WIDTH = Keyword("rad/s", None, "positive")
 
 
-class _Rotational(Component):
-    domain: ClassVar[str] = "rotational"
+RATIOS = {
+    "speed_ratio": Keyword(default=None, needs="not zero"),
+    "reduction": Keyword(default=None, needs="not zero"),
+    "efficiency": Keyword(default=None, needs="positive"),
+}
 
 
-class Ground(_Rotational):
+class WithRatio(Component):
+    """A part with the keywords `RATIOS`, of which one says the ratio."""
+
+    def _check(self) -> None:
+        if (self.values["speed_ratio"] is None) == (self.values["reduction"] is None):
+            raise ModelError(
+                f"{type(self).__name__} {self.name!r} needs one ratio.",
+                "speed_ratio=n means that the output turns n times the input, reduction=1/n is the same",
+                because="either of them fixes the other.",
+                remedy="reduction=50.0, or speed_ratio=0.02",
+            )
+
+
+class Ground(GroundLaw, Rotational):
     """Holds a shaft at the angle zero; port `shaft`."""
 
-    ideal = True
 
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        m.equation(m.port("shaft", "rotational").angle, 0, name="zero")
-        m._also("torque", "shaft.torque")
-
-
-class Inertia(_Rotational):
+class Inertia(Rotational):
     """inertia · angle'' = torque. Port `shaft`; the states are `angle` and `speed`."""
 
     keywords = {"inertia": Keyword("kg*m^2", needs="positive")}
@@ -49,31 +70,19 @@ class Inertia(_Rotational):
         m.stored(0.5 * q.inertia * speed**2)
 
 
-class Spring(_Rotational):
+class Spring(SpringLaw, Rotational):
     """torque = stiffness (angle − rest)."""
 
     keywords = {"stiffness": Keyword("N*m/rad", needs="positive"), "rest": Keyword("rad", 0.0)}
 
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        angle, _, torque = two_pole(m, "rotational")
-        m.equation(torque, q.stiffness * (angle - q.rest), name="law")
-        m.stored(0.5 * q.stiffness * (angle - q.rest) ** 2)
 
-
-class Damper(_Rotational):
+class Damper(DamperLaw, Rotational):
     """torque = damping · speed. With `heat=True` the loss leaves at the port `heat`."""
 
-    keywords = {"damping": Keyword("N*m*s/rad", needs="not negative"), "heat": _HEAT}
-
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        _, speed, torque = two_pole(m, "rotational")
-        m.equation(torque, q.damping * speed, name="law")
-        losses(m, torque * speed, q.heat)
+    keywords = {"damping": Keyword("N*m*s/rad", needs="not negative"), "heat": HEAT}
 
 
-class Friction(_Rotational):
+class Friction(FrictionLaw, Rotational):
     """Dry friction between two shafts: slides at `kinetic`, sticks up to `static`, with `viscous` damping on top.
 
     `friction` is its dry part and `friction.mode` its direction of sliding, 0 while it sticks. With a `width` it is
@@ -85,36 +94,18 @@ class Friction(_Rotational):
         "static": Keyword("N*m", None, "not negative"),
         "viscous": Keyword("N*m*s/rad", 0.0, "not negative"),
         "width": _WIDTH,
-        "heat": _HEAT,
+        "heat": HEAT,
     }
 
-    def _check(self) -> None:
-        if self.values["static"] is None:
-            self.values["static"] = self.values["kinetic"]
 
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        _, speed, torque = two_pole(m, "rotational")
-        dry = dry_friction(m, relative_rate(m, "rotational"), q.kinetic, q.static, q.width)
-        m.equation(torque, dry + q.viscous * speed, name="law")
-        losses(m, torque * speed, q.heat)
-
-
-class Gear(_Rotational):
+class Gear(WithRatio, Rotational):
     """shaft_b turns `speed_ratio` times shaft_a: document 002's n, ω_out = n ω_in, T_out = T_in / n.
 
     `reduction=50` is speed_ratio = 1/50. With an `efficiency` below one, torque is lost on the side that is driven,
     whichever it is. Modelica's `ratio` is the reduction: flange_a.phi = ratio · flange_b.phi.
     """
 
-    keywords = {
-        "speed_ratio": Keyword(default=None, needs="not zero"),
-        "reduction": Keyword(default=None, needs="not zero"),
-        "efficiency": Keyword(default=None, needs="positive"),
-    }
-
-    def _check(self) -> None:
-        check_ratio(self)
+    keywords = RATIOS
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -130,24 +121,13 @@ class Gear(_Rotational):
         m.lost(a.torque * a.speed + b.torque * b.speed)
 
 
-def check_ratio(part: Component) -> None:
-    """Refuse a gear with no ratio or two."""
-    if (part.values["speed_ratio"] is None) == (part.values["reduction"] is None):
-        raise ModelError(
-            f"{type(part).__name__} {part.name!r} needs one ratio.",
-            "speed_ratio=n means that the output turns n times the input, reduction=1/n is the same",
-            because="either of them fixes the other.",
-            remedy="reduction=50.0, or speed_ratio=0.02",
-        )
-
-
-class Clutch(_Rotational):
+class Clutch(Rotational):
     """A friction clutch between two shafts: carries up to `engaged` · capacity, the signal `engaged` from 0 to 1.
 
     It slides and sticks as Friction does, also with a `width`; `friction.mode` is 0 while it holds.
     """
 
-    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": _HEAT}
+    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": HEAT}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -158,10 +138,10 @@ class Clutch(_Rotational):
         losses(m, torque * speed, q.heat)
 
 
-class Brake(_Rotational):
+class Brake(Rotational):
     """Brakes its shaft against the housing with up to `pressed` · capacity, the signal `pressed` from 0 to 1."""
 
-    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": _HEAT}
+    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": HEAT}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -173,7 +153,7 @@ class Brake(_Rotational):
         losses(m, shaft.torque * shaft.speed, q.heat)
 
 
-class Backlash(_Rotational):
+class Backlash(Rotational):
     """A play of `gap` (rad, in all) between two shafts, with a stiff spring and damper behind it."""
 
     keywords = {
@@ -192,52 +172,25 @@ class Backlash(_Rotational):
         m.lost(damped * speed)
 
 
-class TorqueSource(_Rotational):
+class TorqueSource(EffortSourceLaw, Rotational):
     """Drives its shaft with a torque, positive in the direction of the angle."""
 
-    ideal = True
     keywords = {"torque": Keyword("N*m")}
 
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        shaft = m.port("shaft", "rotational")
-        m._also("speed", "shaft.angle", 1)
-        m.equation(shaft.torque + q.torque, 0, name="torque")
 
-
-class SpeedSource(_Rotational):
+class SpeedSource(RateSourceLaw, Rotational):
     """Turns its shaft at a speed, whatever torque that takes."""
 
-    ideal = True
     keywords = {"speed": Keyword("rad/s")}
 
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        shaft = m.port("shaft", "rotational")
-        m._also("angle", "shaft.angle")
-        m._also("torque", "shaft.torque")
-        m.equation(shaft.speed, q.speed, name="speed")
 
-
-class AngleSensor(_Rotational):
+class AngleSensor(PositionGauge, Rotational):
     """Measures the angle of its shaft; signal `output`."""
 
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        gauge(m, "rotational", "shaft", "angle")
 
-
-class SpeedSensor(_Rotational):
+class SpeedSensor(RateGauge, Rotational):
     """Measures the speed of its shaft; signal `output`."""
 
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        gauge(m, "rotational", "shaft", "speed")
 
-
-class TorqueSensor(_Rotational):
+class TorqueSensor(EffortMeter, Rotational):
     """Measures the torque from shaft_a to shaft_b, which it joins rigidly; signal `output`."""
-
-    @staticmethod
-    def _write(m: Any, q: Any) -> None:
-        meter(m, "rotational")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,10 @@ def from_spice(text: str, folder: str | Path | None = None) -> Model:
 
 @dataclass
 class _Block:
-    """The cards of the circuit itself or of a .subckt."""
+    """The cards of the circuit itself or of a .subckt, with the values that its parameters have by default."""
 
     ports: tuple[str, ...] = ()
+    defaults: Callable[[dict[str, float]], dict[str, float]] = lambda known: {}
     cards: list[Card] = field(default_factory=list)
 
 
@@ -85,7 +87,8 @@ class _Netlist:
         for card in cards:
             word = card.words[0]
             if word == ".subckt":
-                block = _Block(card.words[2:])
+                nodes = tuple(word for word in card.words[2:] if "=" not in word and word != "params:")
+                block = _Block(nodes, partial(values_of, card))
                 self.blocks[card.words[1]] = block
             elif word == ".ends":
                 block = self.top
@@ -159,6 +162,14 @@ class _Netlist:
             if name in m._variables and m._variables[name].start[0] is None:
                 m._variables[name] = replace(m._variables[name], start=(value,))
         m._changed()
+
+
+def values_of(card: Card, known: dict[str, float]) -> dict[str, float]:
+    """What `name=value` on a card says, one after the other."""
+    found: dict[str, float] = {}
+    for name, value in (word.split("=", 1) for word in card.words[1:] if "=" in word):
+        found[name] = number(value, card, {**known, **found})
+    return found
 
 
 def m_given(m: Model, given: dict[str, float]) -> dict[str, float]:
@@ -349,6 +360,6 @@ class _Circuit:
                 f"uses the subcircuit {title!r}",
                 "it is not declared, contains itself, or has another number of nodes.", ".subckt with as many nodes",
             )  # fmt: skip
-        values = {w.split("=", 1)[0]: self._value(w.split("=", 1)[1], card) for w in card.words[1:] if "=" in w}
-        inner = self.netlist.model(name, block, {**self.parameters, **values}, (*self.above, title))
+        values = {**self.parameters, **block.defaults(self.parameters), **values_of(card, self.parameters)}
+        inner = self.netlist.model(name, block, values, (*self.above, title))
         self._add(inner, name, dict(zip(map(_word, block.ports), nodes)))

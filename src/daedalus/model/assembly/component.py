@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -48,7 +49,7 @@ _CHECKS: dict[str, Callable[[float], bool]] = {
 }
 
 
-class Component:
+class Component(ABC):
     """A ready part, made with a name and keywords, and joined to others after `m.add`.
 
     A kind of part is a subclass with `keywords` and `_write(m, q)`, which writes the equations into the model `m` in
@@ -92,11 +93,12 @@ class Component:
 
     def _check(self) -> None:
         """Refuse or complete combinations of keywords; nothing by default."""
+        return
 
     @staticmethod
+    @abstractmethod
     def _write(m: Any, q: Any) -> None:
         """Write ports and equations into the model `m` in the symbols of `q`."""
-        raise NotImplementedError
 
     @classmethod
     def title(cls) -> str:

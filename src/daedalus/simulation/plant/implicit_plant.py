@@ -52,7 +52,7 @@ class ImplicitPlant(Plant):
 
     def in_rows(self, expression: ca.SX) -> ca.SX:
         """An expression of (t, x', x, z, u, p) in terms of (t, y, u, p)."""
-        letters = ("x", "z", "xdot")
+        letters = [letter for letter in ("x", "z", "xdot") if self.system.sizes[letter]]
         parts = [self._y[self.row_parts[letter]] for letter in letters]
         return ca.substitute([expression], [self.system.symbol(letter) for letter in letters], parts)[0]
 
