@@ -33,6 +33,7 @@ class CaseResults(NamedTuple):
     reasons: dict[int, str]
     ends: np.ndarray
     left: int = 0
+    derivatives: tuple[np.ndarray, ...] = ()  # (cases, times, states) a column, where they were asked for
 
 
 class Collected(Protocol):
@@ -61,12 +62,17 @@ class KeptCases:
         self._end = np.full(cases.count, np.nan)
         self._reasons: dict[int, str] = {}
         self._taken = np.zeros(cases.count, dtype=bool)
+        self.derivatives: list[np.ndarray] = []
 
     def take(self, block: range, results: CaseResults) -> None:
         """Take in the results of some cases."""
         place = slice(block.start, block.stop)
         for values, rows in zip(self._values, results.rows):
             values[place] = rows
+        for k, column in enumerate(results.derivatives):
+            if k == len(self.derivatives):
+                self.derivatives.append(np.full((self.cases.count, *column.shape[1:]), np.nan))
+            self.derivatives[k][place] = column
         self._success[place], self._end[place], self._taken[place] = results.success, results.ends, True
         self._reasons.update((block.start + k, reason) for k, reason in results.reasons.items())
 

@@ -41,6 +41,21 @@ class Ensemble:
             raise InputError(f"The sweep has no variable {name!r}.", remedy=did_you_mean(name, names))
         return self.data[name]
 
+    def d(self, name: str, by: str) -> xarray.DataArray:
+        """The derivative of a state by a parameter, start value or input that `wrt=` of the sweep named, of every case.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("decay")
+        >>> x = m.state("x", start=1.0); k = m.parameter("k", 1.0)
+        >>> m.equation(m.der(x), -k * x)
+        >>> en = dd.sweep(m, 1.0, over={"k": [1.0, 2.0]}, save_at="end", wrt=["k"], rtol=1e-9)
+        >>> en.d("x", "k").values.round(6).ravel().tolist()     # -t exp(-k t)
+        [-0.367879, -0.135335]
+        """
+        return self[f"{name} by {by}"]
+
     @property
     def success(self) -> xarray.DataArray:
         """Whether each case reached its end."""

@@ -44,14 +44,18 @@ class Reader:
 
     def of_lanes(self, block: LaneBlock, others: Mapping[int, PlainRun | Trajectory | str]) -> CaseResults:
         """What is kept of a block of lanes; `others` are the runs of cases that were left to the scalar core."""
-        states, inputs = block.x.shape[1], self._plant.system.sizes["u"]
-        x = np.ascontiguousarray(block.x.transpose(2, 0, 1))
+        states, inputs, own = block.x.shape[1], self._plant.system.sizes["u"], self._plant.system.sizes["x"]
+        x = np.ascontiguousarray(block.x[:, :own].transpose(2, 0, 1))
+        changes = [block.x[:, k : k + own].transpose(2, 0, 1).copy() for k in range(own, states, own)]
+        for column in changes:
+            column[~block.finished] = np.nan
         every = None if self._keeps_states else block.own.all()
         u, p = (None, None) if every is None else (every[states : states + inputs].T, every[states + inputs :].T)
         plain = {k: run for k, run in others.items() if isinstance(run, PlainRun)}
         for k, run in plain.items():
             x[k] = run.x
-        found = self._nothing(len(x))._replace(rows=self._of_plain_runs(x, u, p), left=len(others))
+        rows = self._of_plain_runs(x, u, p)
+        found = self._nothing(len(x))._replace(rows=rows, left=len(others), derivatives=tuple(changes))
         self._reached_end(found, np.flatnonzero(block.finished))
         self._reached_end(found, list(plain))
         self._write(found, {k: run for k, run in others.items() if k not in plain})

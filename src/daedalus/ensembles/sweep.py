@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.ensembles.case_derivatives import derivative_variables, read_names
 from daedalus.ensembles.cases import Cases, read_cases
 from daedalus.ensembles.cluster import OnCluster, is_cluster
 from daedalus.ensembles.collected import Collected, KeptCases, SummarisedCases
@@ -19,7 +20,7 @@ from daedalus.ensembles.sweep_plan import OpenSweep, SweepPlan
 from daedalus.ensembles.ways import WayOfCases, find_way
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
-from daedalus.model.system.system import System
+from daedalus.model.system.system import Place, System
 from daedalus.simulation.result.ending import time_text
 from daedalus.simulation.run.progress import wants_progress
 from daedalus.simulation.run.request import check_on_stop, read_span
@@ -40,6 +41,7 @@ def sweep(
     on: str | Any = "auto",
     workers: int | None = None,
     progress: bool | None = None,
+    wrt: Sequence[str] | None = None,
     **options: Any,
 ) -> Ensemble:
     """Run a model for many values: one compiled model, all cores, one labelled result.
@@ -62,6 +64,8 @@ def sweep(
         goes down with its worker is run again. `en.notes` says what was done.
     workers: threads; default one a core. Results do not depend on it.
     progress: a bar over cases; None shows it on a terminal.
+    wrt: names of parameters, start values or constant inputs: `en.d("x", "k")` is the derivative of a state of every
+        case, integrated beside it in the same kernel (explicit methods, models without constraints).
     options: everything `simulate` takes; `save_at` defaults to 201 equal steps of the span, and `save_at="end"` keeps
         the last row only (an event may end a run early: `en["end_time"]`).
 
@@ -101,7 +105,8 @@ def sweep(
         if statistics is None
         else SummarisedCases(cases, opened.columns, saved, statistics)
     )
-    way, left = _way(plan, opened, cases, on), 0
+    by = _checked_derivatives(read_names(plan.system, wrt), on, statistics)
+    way, left = _way(plan, opened, cases, on, by), 0
     with _bar(cases.count, wants_progress(progress)) as bar:
         try:
             for block, found in way.in_order(cases.count, _workers(workers), opened.cancel):
@@ -111,14 +116,22 @@ def sweep(
         except KeyboardInterrupt:
             opened.cancel.set()
     variables, coordinates = collected.variables(f"reached {time_text(t1)}")
+    if by and isinstance(collected, KeptCases):
+        variables |= derivative_variables(collected.derivatives, opened.road.settings.plant, by, cases)
     told = {"title": opened.road.system.name, "notes": way.note(cases.count, left)}
     return Ensemble(_dataset(told, variables, coordinates, saved))
 
 
-def _way(plan: SweepPlan, opened: OpenSweep, cases: Cases, on: object) -> WayOfCases:
+def _checked_derivatives(by: tuple[Place, ...], on: object, statistics: object) -> tuple[Place, ...]:
+    if by and (statistics is not None or is_cluster(on)):
+        raise InputError("Derivatives are kept case by case, on this machine.", remedy="no summary=, no cluster")
+    return by
+
+
+def _way(plan: SweepPlan, opened: OpenSweep, cases: Cases, on: object, by: tuple[Place, ...]) -> WayOfCases:
     """Where the cases are run."""
     if not is_cluster(on):
-        return find_way(opened.runs, opened.reader, on)
+        return find_way(opened.runs, opened.reader, on, by)
     return OnCluster(on, plan, cases, find_way(opened.runs, opened.reader, "auto"))
 
 

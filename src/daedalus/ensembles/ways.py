@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from daedalus.ensembles.blocks import in_blocks
+from daedalus.ensembles.case_derivatives import lanes_with_derivatives
 from daedalus.ensembles.case_runs import CaseRuns, PlainRun
 from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.gpu.cuda_driver import why_no_gpu
 from daedalus.ensembles.gpu.gpu_runs import GpuRuns
 from daedalus.ensembles.lanes.lane_runs import FEWEST, LaneRuns, NoLanes, lane_runs
 from daedalus.ensembles.reader import Reader
+from daedalus.model.system.system import Place
 
 # From so many cases on a kernel is compiled for them (0.2 to 1 s, once a machine); for long runs from fewer: where all
 # evaluations of all instructions together are more than this, which takes the scalar core about as long.
@@ -105,9 +107,11 @@ class OnGpu(WayOfCases):
         return told if not left else f"{told}; {left} of them left to the scalar core"
 
 
-def find_way(runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
+def find_way(runs: CaseRuns, reader: Reader, on: object, by: Sequence[Place] = ()) -> WayOfCases:
     """The way of a sweep: on lanes where they can be taken, and where that pays or was asked for."""
     lanes = lane_runs(runs)
+    if by:
+        lanes, on = lanes_with_derivatives(lanes, runs.road.system, by), "cpu" if on == "auto" else on
     if isinstance(lanes, NoLanes):
         return OneByOne(runs, reader, lanes.reason)
     if not reader.reads_plain_runs:

@@ -147,7 +147,7 @@ class _ExplicitStep:
                 part = w.mul(weighted(w, weights, [k[i] for k in slopes]), scale)
                 totals[m] = w.fma(part, part, totals[m])
             finite = w.fma(after, w.num(0.0), finite)
-        share = w.num(1.0 / max(len(x), 1))
+        share = w.num(1.0 / max(len(frame.atol), 1))
         size = w.abs(h)
         if len(totals) == 1:
             return w.add(w.mul(size, w.sqrt(w.mul(totals[0], share))), finite)

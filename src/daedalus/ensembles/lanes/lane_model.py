@@ -21,6 +21,7 @@ class LaneModel:
     kept: Instructions | None = None  # (t, x, u, p) -> x on what the model keeps
     tabled: tuple[int, ...] = ()  # the inputs that follow a table
     independence: Instructions | None = None  # (t, x, u, p) -> log |det| of the constraints
+    judged: int | None = None  # how many states count in the error of a step; all where it is not given
 
     @property
     def own(self) -> int:
@@ -32,7 +33,7 @@ class LaneModel:
         """What distinguishes the text of a kernel by its model."""
         lists = (self.slopes, self.kept, self.independence)
         digests = tuple(None if rows is None else rows.digest() for rows in lists)
-        return self.states, self.inputs, self.parameters, self.tabled, *digests
+        return self.states, self.inputs, self.parameters, self.tabled, self.judged, *digests
 
     def slope(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
         """x' at one point."""
