@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 
 from daedalus.ensembles.cases import Cases
+from daedalus.ensembles.ensemble import derivative_name
 from daedalus.ensembles.lanes.derivative_columns import with_derivatives
 from daedalus.ensembles.lanes.lane_runs import LaneRuns, NoLanes
 from daedalus.errors import InputError
 from daedalus.model.system.system import Place, System
 from daedalus.simulation.plant.plant import Plant, by_shape
-
-
-def derivative_name(state: str, by: str) -> str:
-    """How a derivative is called in the result."""
-    return f"{state} by {by}"
 
 
 def read_names(system: System, wrt: Sequence[str] | str | None) -> tuple[Place, ...]:
@@ -26,7 +22,8 @@ def read_names(system: System, wrt: Sequence[str] | str | None) -> tuple[Place, 
     places = tuple(system.place(name) for name in names)
     for place in places:
         if place.letter not in ("x", "u", "p"):
-            raise InputError(f"There is no derivative by {place.name}.", "only parameters, start values and inputs have one")
+            known = "only parameters, start values and inputs have one"
+            raise InputError(f"There is no derivative by {place.name}.", known)
     return places
 
 

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+def derivative_name(state: str, by: str) -> str:
+    """How the derivative of a state is called in a Dataset."""
+    return f"{state} by {by}"
+
+
 class Ensemble:
     """What `dd.sweep` returns: `en["x"]` over the swept names and time; a failed case is NaN with its stop reason.
 
@@ -54,7 +59,7 @@ class Ensemble:
         >>> en.d("x", "k").values.round(6).ravel().tolist()     # -t exp(-k t)
         [-0.367879, -0.135335]
         """
-        return self[f"{name} by {by}"]
+        return self[derivative_name(name, by)]
 
     @property
     def success(self) -> xarray.DataArray:

@@ -1,7 +1,7 @@
 """Derivatives of cases in the same kernels: states, then selected columns of the sensitivities, as one larger model.
 
 With S = ∂x/∂θ for parameters, inputs or start values θ the variational equation S' = ∂f/∂x S + ∂f/∂θ is integrated
-beside x' = f; steps follow the errors of x alone. Columns of start values begin as columns of the identity, others at 0.
+beside x' = f; steps follow the errors of x alone. Columns of start values begin as those of the identity, others at 0.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ class KernelFrame:
         # A GPU calls no functions if it can be helped: their arguments would go through memory.
         self.w = w = LaneText(LaneModule(lanes, MOST_COPIED_ON_GPU if gpu else MOST_COPIED))
         self.settings = {name: w.spread(self._setting(k)) for k, name in enumerate(SETTINGS)}
-        self.atol = [w.spread(self._setting(len(SETTINGS) + k)) for k in range(model.states if model.judged is None else model.judged)]
+        judged = model.states if model.judged is None else model.judged
+        self.atol = [w.spread(self._setting(len(SETTINGS) + k)) for k in range(judged)]
         self.n = w.spread("%n", "i64")
         self.trash = w.integer("sub", self.n, w.whole_num(1))
         self.x = [w.cell() for _ in range(model.states)]
