@@ -54,7 +54,8 @@ class LeadingBlock(NamedTuple):
         values = self.function.core.evaluate_many(samples._times[:, None], samples._x, u, samples._parameters)[0]
         matrix, size = values.reshape(len(values), 2, n, n).transpose(1, 0, 3, 2)
         rows = size.max(axis=2, keepdims=True)
-        columns = (size / np.where(rows > 0, rows, 1)).max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):  # terms without a value: so is the determinant
+            columns = (size / np.where(rows > 0, rows, 1)).max(axis=1, keepdims=True)
         scales = rows * columns
         found = np.linalg.det(matrix / np.where(scales > 0, scales, 1))
         return np.where(np.abs(found) <= n * ROUNDING, 0.0, found)
