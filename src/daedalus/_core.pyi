@@ -70,6 +70,7 @@ class ImplicitModel:
         products: Sequence[ColumnProducts | None] = (),
         below: Function | None = None,
         autonomous: bool = False,
+        curved: Sequence[int] = (),
     ) -> None: ...
     def consistent(
         self, t: float, row: ArrayLike, u: ArrayLike, p: ArrayLike, rtol: float = 1e-9, *, atol: ArrayLike

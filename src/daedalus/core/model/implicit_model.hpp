@@ -23,6 +23,7 @@ struct ImplicitModel {
     // Lubich, Roche 1989); equations are multiplied by h^level.
     std::vector<int> index, level;
     std::vector<long long> constraints;   // equations without x'
+    std::vector<long long> curved;        // unknowns of index 3 in which the equations are nonlinear
     std::vector<char> has_derivative;     // which x have a derivative in any equation
     bool higher_index = false;
     bool autonomous = false;  // neither time nor inputs stand in F

@@ -92,7 +92,7 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
                      long long unknowns, Integers dot_colind, Integers dot_rows, Integers all_colind,
                      Integers all_rows, Integers index, Integers level, nb::object drift, Integers dependent,
                      Integers held, Integers columns, long long zeros, std::vector<nb::object> products,
-                     nb::object below, bool autonomous) {
+                     nb::object below, bool autonomous, Integers curved) {
     if (states < 0 || unknowns < states) refuse("there are more states than unknowns");
     check_columns(dot_colind, dot_rows, states, unknowns, "dF/dx'");
     check_columns(all_colind, all_rows, unknowns, unknowns, "dF/d(x, z)");
@@ -111,6 +111,8 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
     model.higher_index = model.deepest > 1, model.autonomous = autonomous;
     unite(model, dot_colind, dot_rows, all_colind, all_rows);
     check_places(dependent, states, "dependent"), check_places(held, unknowns, "held");
+    check_places(curved, unknowns, "curved");
+    if (columns.empty()) model.curved.assign(curved.begin(), curved.end());
     for (long long row = 0; row < unknowns; ++row)
         if (!contains(dot_rows, row) || contains(held, row)) model.constraints.push_back(row);
     for (std::size_t c = 0; c < static_cast<std::size_t>(states); ++c)
@@ -241,7 +243,8 @@ void bind_implicit(nb::module_& module) {
         .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
              "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),
              "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),
-             "zeros"_a = 0, "products"_a = nb::list(), "below"_a = nb::none(), "autonomous"_a = false)
+             "zeros"_a = 0, "products"_a = nb::list(), "below"_a = nb::none(), "autonomous"_a = false,
+             "curved"_a = nb::list())
         .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a);
     nb::class_<CollocationCoefficients>(module, "Collocation")
         .def("__init__", construct_collocation, "c"_a, "inverse"_a, "from_"_a, "to"_a, "gamma"_a, "alpha"_a, "beta"_a,

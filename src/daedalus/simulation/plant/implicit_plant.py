@@ -17,7 +17,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import concatenate, nonzeros
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.held_levels import held_levels
 from daedalus.simulation.plant.invariant_projection import invariant_projection
@@ -112,8 +112,17 @@ class ImplicitPlant(Plant):
         sizes = (n, n + self.system.sizes["z"])
         return _core.ImplicitModel(
             residual, jacobian, *sizes, *patterns, index, level, drift, list(dependent), list(held),
-            autonomous=self.is_autonomous,
+            autonomous=self.is_autonomous, curved=self.curved,
         )  # fmt: skip
+
+    @cached_property
+    def curved(self) -> list[int]:
+        """Unknowns of index 3 in which the equations are nonlinear, by their place in (x, z)."""
+        if self.index.largest < 3:
+            return []
+        unknowns, whole = ca.vertcat(self.system.symbol("x"), self.system.symbol("z")), self.jacobians[1]
+        deep = [k for k, index in enumerate(self.index.index.tolist()) if index >= 3]
+        return [k for k in deep if ca.depends_on(nonzeros(whole[:, k]), unknowns[k])]
 
     @cached_property
     def is_autonomous(self) -> bool:

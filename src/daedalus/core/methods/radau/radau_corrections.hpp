@@ -49,6 +49,9 @@ struct RadauCorrections {
                 weights[i] = sum * theta;
             }
             add_rows(m.lanes, m.error, weights, stages, m.before, m.z + k * m.lanes);
+            // Errors of index 3 count h^2 times, and Newton's method ends before it has solved for what is nonlinear in
+            // these: prolonged from step to step their errors would grow.
+            for (const long long place : m.model.curved) m.z[k * m.lanes + place] = 0;
         }
     }
 
