@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -32,11 +32,13 @@ from daedalus.optimisation.description.solve_settings import (
     read_duration,
 )
 from daedalus.optimisation.description.unknown import Unknown, unknown
-from daedalus.optimisation.receding.terminal import Terminal, lqr_terminal
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.initial_guess import read_guesses
 from daedalus.optimisation.solve import Solving
 from daedalus.optimisation.stage_form import stage_form
+
+if TYPE_CHECKING:
+    from daedalus.optimisation.receding.terminal import Terminal
 
 
 class OptimalControl:
@@ -162,6 +164,9 @@ class OptimalControl:
         """
         if kind != "lqr":
             raise InputError(f"terminal={kind!r} is not known.", remedy='ocp.terminal("lqr")')
+        # SciPy's linear algebra is imported where it is asked for.
+        from daedalus.optimisation.receding.terminal import lqr_terminal
+
         found = lqr_terminal(self._description, at)
         cost = found.expression(self._description.system.symbol("x"))
         self._description.final += cost
