@@ -12,6 +12,7 @@ from daedalus.ensembles.gpu import cuda_driver
 from daedalus.ensembles.gpu.gpu_runs import gpu_text
 from daedalus.ensembles.lanes.lane_runs import lane_runs
 from daedalus.ensembles.sweep_plan import SweepPlan
+from daedalus.ensembles.ways import OnGpu, OnLanes
 
 needs_gpu = pytest.mark.skipif(bool(cuda_driver.why_no_gpu()), reason="there is no GPU")
 
@@ -47,6 +48,30 @@ def test_a_machine_without_a_gpu_says_so(monkeypatch):
     with pytest.raises(dd.InputError) as caught:
         dd.sweep(pendulum(), 1.0, over={"length": [1.0]}, on="gpu")
     assert str(caught.value).splitlines()[0] == "There is no GPU to run on: no NVIDIA driver was found."
+
+
+def test_a_full_gpu_takes_fewer_cases_at_once():
+    plan = SweepPlan(pendulum().freeze(), (0.0, 1.0), (None, None, None), [0.5, 1.0], {"method": "tsit5"})
+    opened = plan.opened(read_cases(plan.system, {"length": np.linspace(0.5, 2.0, 23)}, "product"))
+    lanes = lane_runs(opened.runs)
+
+    class Small:
+        """As a GPU with room for five cases."""
+
+        block, sizes = 23, []
+
+        def run(self, block):
+            if len(block) > 5:
+                raise cuda_driver.OutOfDeviceMemoryError("The GPU is out of memory.")
+            self.sizes.append(len(block))
+            return lanes.run(block)
+
+    gpu = Small()
+    found = OnGpu(gpu, opened.runs, opened.reader).run(range(23))
+    whole = OnLanes(lanes, opened.runs, opened.reader).run(range(23))
+    assert sum(gpu.sizes) == 23
+    assert max(gpu.sizes) <= 5
+    assert all(np.array_equal(a, b) for a, b in zip(found.rows, whole.rows))
 
 
 @needs_gpu

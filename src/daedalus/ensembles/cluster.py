@@ -17,7 +17,7 @@ import numpy as np
 
 from daedalus.ensembles.blocks import in_blocks
 from daedalus.ensembles.cases import Cases
-from daedalus.ensembles.collected import CaseResults
+from daedalus.ensembles.collected import CaseResults, joined_results
 from daedalus.ensembles.sweep_plan import SweepPlan
 from daedalus.ensembles.ways import ONE_BY_ONE, OnLanes, WayOfCases, cases_text, find_way
 
@@ -121,17 +121,3 @@ def _plan_of(text: bytes) -> SweepPlan:
         while len(_plans) > _KEPT:
             _plans.popitem(last=False)
     return _plans[key]
-
-
-def joined_results(found: list[CaseResults]) -> CaseResults:
-    """Blocks of results that follow each other as one."""
-    reasons: dict[int, str] = {}
-    offset = 0
-    for results in found:
-        reasons.update((offset + k, reason) for k, reason in results.reasons.items())
-        offset += len(results.success)
-    rows = [np.concatenate(parts) for parts in zip(*(results.rows for results in found))]
-    success, complete, ends = (
-        np.concatenate([getattr(results, name) for results in found]) for name in ("success", "complete", "ends")
-    )
-    return CaseResults(rows, success, complete, reasons, ends, sum(results.left for results in found))

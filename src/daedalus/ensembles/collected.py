@@ -36,6 +36,20 @@ class CaseResults(NamedTuple):
     derivatives: tuple[np.ndarray, ...] = ()  # (cases, times, states) a column, where they were asked for
 
 
+def joined_results(found: list[CaseResults]) -> CaseResults:
+    """Blocks of results that follow each other as one."""
+    reasons: dict[int, str] = {}
+    offset = 0
+    for results in found:
+        reasons.update((offset + k, reason) for k, reason in results.reasons.items())
+        offset += len(results.success)
+    rows = [np.concatenate(parts) for parts in zip(*(results.rows for results in found))]
+    success, complete, ends = (
+        np.concatenate([getattr(results, name) for results in found]) for name in ("success", "complete", "ends")
+    )
+    return CaseResults(rows, success, complete, reasons, ends, sum(results.left for results in found))
+
+
 class Collected(Protocol):
     """Where the results of a sweep go, block by block in the order of the cases."""
 

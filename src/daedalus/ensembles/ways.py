@@ -11,8 +11,8 @@ import numpy as np
 from daedalus.ensembles.blocks import in_blocks
 from daedalus.ensembles.case_derivatives import lanes_with_derivatives
 from daedalus.ensembles.case_runs import CaseRuns, PlainRun
-from daedalus.ensembles.collected import CaseResults
-from daedalus.ensembles.gpu.cuda_driver import why_no_gpu
+from daedalus.ensembles.collected import CaseResults, joined_results
+from daedalus.ensembles.gpu.cuda_driver import OutOfDeviceMemoryError, why_no_gpu
 from daedalus.ensembles.gpu.gpu_runs import GpuRuns
 from daedalus.ensembles.lanes.lane_runs import FEWEST, LaneRuns, NoLanes, lane_runs
 from daedalus.ensembles.reader import Reader
@@ -21,6 +21,8 @@ from daedalus.model.system.system import Place
 # From so many cases on a kernel is compiled for them (0.2 to 1 s, once a machine); for long runs from fewer: where all
 # evaluations of all instructions together are more than this, which takes the scalar core about as long.
 MANY, MUCH = 1000, 1e9
+# So few are run one by one without a look at what a kernel could do.
+FEW, TOO_FEW = 16, "fewer than a kernel for many is worth"
 # From so many cases on a GPU is taken where there is one: its start and the compilation for it take about a second.
 VERY_MANY = 100_000
 
@@ -93,7 +95,14 @@ class OnGpu(WayOfCases):
 
     def run(self, block: range) -> CaseResults:
         """The results of a block of cases."""
-        done = self._gpu.run(block)
+        try:
+            done = self._gpu.run(block)
+        except OutOfDeviceMemoryError:
+            # Others use the GPU too: half of the cases, then the other half.
+            if len(block) == 1:
+                raise
+            middle = block.start + len(block) // 2
+            return joined_results([self.run(range(block.start, middle)), self.run(range(middle, block.stop))])
         left = np.flatnonzero(~done.finished).tolist()
         return self._reader.of_lanes(done, {k: self._runs(block.start + k) for k in left})
 
@@ -109,6 +118,8 @@ class OnGpu(WayOfCases):
 
 def find_way(runs: CaseRuns, reader: Reader, on: object, by: Sequence[Place] = ()) -> WayOfCases:
     """The way of a sweep: on lanes where they can be taken, and where that pays or was asked for."""
+    if on == "auto" and not by and runs.cases.count < FEW:
+        return OneByOne(runs, reader, TOO_FEW)
     lanes = lane_runs(runs)
     if by:
         lanes, on = lanes_with_derivatives(lanes, runs.road.system, by), "cpu" if on == "auto" else on
@@ -117,11 +128,11 @@ def find_way(runs: CaseRuns, reader: Reader, on: object, by: Sequence[Place] = (
     if not reader.reads_plain_runs:
         return OneByOne(runs, reader, "what is kept of them follows from more than formulas")
     if on == ONE_BY_ONE:
-        return OneByOne(runs, reader, "fewer than a kernel for many is worth")
+        return OneByOne(runs, reader, TOO_FEW)
     if on == "gpu" or (on == "auto" and runs.cases.count >= VERY_MANY and not why_no_gpu()):
         return OnGpu(GpuRuns(lanes), runs, reader)
     if on == "auto" and not _is_much(lanes, runs):
-        return OneByOne(runs, reader, "fewer than a kernel for many is worth")
+        return OneByOne(runs, reader, TOO_FEW)
     return OnLanes(lanes, runs, reader)
 
 
