@@ -61,16 +61,18 @@ class StudioWorker:
 
     def interrupted(self, *_: Any) -> None:
         """A request to stop: it ends what is being done, and nothing else."""
-        self._unwanted = True
         if self._busy:
             raise KeyboardInterrupt
+        self._unwanted = True
 
     def _tell(self, *message: Any) -> None:
         """Send a message whole: a request to stop that comes meanwhile counts behind it."""
         busy, self._busy = self._busy, False
         self._connection.send(message)
         self._busy = busy
+        # Once: a run that was ended tells its last moment as well.
         if busy and self._unwanted:
+            self._unwanted = False
             raise KeyboardInterrupt
 
     def begin(self, load: Callable[[], Any]) -> None:
