@@ -15,11 +15,13 @@ FORBIDDEN = {
     "StringDeserializer",
     "FileDeserializer",
 }
-# JSON is data; CasADi's reader stands behind dd.load(path, trusted=True) alone.
+# JSON is data; CasADi's reader stands behind dd.load(path, trusted=True) alone. Workers of a Dask cluster run whatever
+# their client sends them, by Dask's own pickles.
 ALLOWED = {
     ("simulation/result/files_before_plain_data.py", "deserialize"),
     ("model/system/plain_record.py", "loads"),
     ("simulation/result/files_before_plain_data.py", "loads"),
+    ("ensembles/cluster.py", "loads"),
 }
 
 

@@ -85,6 +85,7 @@ CASES = {
     "equilibrium": (oscillator, lambda m: dd.equilibrium(m, **STILL)["z"]),
     "lipschitz": (oscillator, lambda m: str(dd.lipschitz(m, box=BOX))),
     "convergence": (higher, lambda m: dd.convergence(m, "rk4", [0.1, 0.05]).order),
+    "step_error": (higher, lambda m: dd.step_error(m, "rk4", 0.1).order),
     "same": (pendulum, lambda m: bool(dd.same(m, m))),
     "to_first_order": (higher, lambda m: dd.to_first_order(m).equations),
     "to_semi_explicit": (higher, lambda m: dd.to_semi_explicit(m).equations),

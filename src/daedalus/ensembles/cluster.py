@@ -7,7 +7,6 @@ optional extra, `daedalus[cluster]`; nothing of it is imported here but what the
 from __future__ import annotations
 
 import hashlib
-import pickle
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -117,7 +116,9 @@ def _plan_of(text: bytes) -> SweepPlan:
     """The plan of a text, with its system compiled once in this process."""
     key = hashlib.sha256(text).hexdigest()
     if key not in _plans:
-        _plans[key] = pickle.loads(text)
+        import cloudpickle
+
+        _plans[key] = cloudpickle.loads(text)
         while len(_plans) > _KEPT:
             _plans.popitem(last=False)
     return _plans[key]

@@ -26,7 +26,8 @@ def judged(whole: Trajectory, request: Request, first: Piece) -> Trajectory:
         whole = told_of_branches(whole, request.rtol, request.save_at is None)
     if not whole.status.success:
         _check_start(whole, request, first)
-        if request.limits[0] is None:
+        # Events that pile up end a run whose steps were as good as any.
+        if request.limits[0] is None and whole.status is not Ending.CHATTERING:
             tolerances = np.asarray(first.settings.call["atol"])
             whole = without_lost_rows(whole, tolerances, request.rtol, request.save_at is None)
     return whole

@@ -85,7 +85,8 @@ def read_request(
         raise InputError(f"{verb} takes no {', '.join(given)}.", remedy="the options of dd.simulate")
     t0, t1 = read_span(span)
     times = read_save_at(save_at, t0, t1)
-    return Request(model, t0, t1, *read_values(start, inputs, parameters), times, *way, locate)
+    start, inputs, parameters = read_values(start, inputs, parameters)
+    return Request(model, t0, t1, start, inputs, parameters, times, *way, locate)
 
 
 def read_values(start: Any, inputs: Any, parameters: Any) -> tuple[Start | None, Values, Values]:
