@@ -93,8 +93,9 @@ def _source(model: PartDoor, source: ca.SX, boxes: dict[str, Box]) -> tuple[str,
     owner = next((name.partition(".") for name in names if name.partition(".")[0] in boxes), None)
     if owner is not None:
         return owner[0], owner[2]
-    label = names[0] if names else "signal"
-    kind = f"{model._variables[label].kind} of the model" if label in model._variables else ""
+    own = [name for name in dict.fromkeys(names) if name != "t"]
+    label = ", ".join(own[:2]) + (", …" if len(own) > 2 else "") or "signal"
+    kind = f"{model._variables[label].kind} of the model" if label in model._variables else "formula of the model"
     boxes.setdefault(label, Box(label, kind, SIGNAL))
     return label, ""
 

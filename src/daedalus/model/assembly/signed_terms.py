@@ -23,18 +23,16 @@ def signed_terms(row: ca.SX, known: Mapping[int, int], most: int = 64) -> list[t
     open_nodes = [(row, 1)]
     while open_nodes:
         node, sign = open_nodes.pop()
-        if node.is_symbolic():
+        operation = node.op()
+        if operation == ca.OP_PARAMETER:
             number = known.get(symbol_key(node))
             if number is None or len(found) >= most:
                 return None
             found.append((number, sign))
-            continue
-        if node.is_constant():
+        elif operation == ca.OP_CONST:
             if not node.is_zero():
                 return None
-            continue
-        operation = node.op()
-        if operation == ca.OP_ADD:
+        elif operation == ca.OP_ADD:
             open_nodes += [(node.dep(1), sign), (node.dep(0), sign)]
         elif operation == ca.OP_SUB:
             open_nodes += [(node.dep(1), -sign), (node.dep(0), sign)]
