@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 
@@ -173,15 +173,14 @@ class PartDoor(PortDoor):
 
     # -- writing a part ----------------------------------------------------------------------------------------
 
-    def _blank(self, name: str) -> Any:
-        """An empty model, for the templates of ready parts and for what connections come to."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # what the model itself has, below all its doors
 
-    def _layout(self) -> dict[str, Any]:
-        raise NotImplementedError
+        def _blank(self, name: str) -> Any:
+            """An empty model, for the templates of ready parts and for what connections come to."""
 
-    def _write_expressions(self, layout: dict[str, Any], prefix: str = "") -> None:
-        raise NotImplementedError
+        def _layout(self) -> dict[str, Any]: ...
+
+        def _write_expressions(self, layout: dict[str, Any], prefix: str = "") -> None: ...
 
     def _read_keywords(
         self, path: str, part: Component, template: PartDoor
