@@ -241,6 +241,8 @@ class Run:
     @property
     def held(self) -> tuple[Array, Array, Array]: ...
     @property
+    def signals(self) -> tuple[Array, Array, Array]: ...
+    @property
     def actors(self) -> tuple[int, int]: ...
     @property
     def steps(self) -> int: ...
@@ -454,6 +456,17 @@ class Agenda:
         calls: Sequence[Any],
     ) -> None: ...
 
+class Delays:
+    def __init__(
+        self,
+        signals: Function,
+        delays: Sequence[float],
+        slots: Sequence[int],
+        starts: ArrayLike,
+        ends: ArrayLike,
+        coefficients: ArrayLike,
+    ) -> None: ...
+
 class Plan:
     def __init__(
         self,
@@ -502,6 +515,7 @@ class Plan:
         progress: Callable[[float], object] | None = None,
         cancel: Cancel | None = None,
         agenda: Agenda | None = None,
+        delays: Delays | None = None,
     ) -> Run: ...
 
 # Options as of a Plan and of its run.

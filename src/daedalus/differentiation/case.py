@@ -19,6 +19,7 @@ from daedalus.initialisation.written_states import written_states
 from daedalus.integrators.methods import check_known, choose_method, is_implicit, takes_momenta
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
+from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.switching.held_states import with_held_states, without_instants
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.system import System
@@ -322,6 +323,7 @@ def read_case_request(model: Model | System, span: Any, options: Mapping[str, An
     way["locate_switches"] = False
     request = read_request(model, span, start, inputs, parameters, None, way, "dd.sensitivities")
     check_known(request.method)
+    refuse_delays(request.system, "A derivative of a run")
     if takes_momenta(request.method):
         raise _no_momenta(request.method)
     check_step(request)

@@ -10,6 +10,7 @@ import casadi as ca
 from daedalus.errors import InputError, SolverError
 from daedalus.model.input_rates import refuse_rates
 from daedalus.model.model import Model, as_system
+from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -98,6 +99,7 @@ def flowing_system(model: Model | System) -> System:
     """The system whose inputs are given step by step, so that none can be differentiated."""
     refuse_sampled(as_system(model), "A flow")
     refuse_rates(as_system(model), "A flow")
+    refuse_delays(as_system(model), "A flow")
     found = solvable(model)
     if not isinstance(found, NoForm):
         return in_all_directions(_without_choices(found))

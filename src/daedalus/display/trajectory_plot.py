@@ -10,6 +10,7 @@ import numpy as np
 from daedalus.display.look import labelled, legend, look, mark_events, readable_limits
 from daedalus.display.mode_bands import draw_bands, is_mode
 from daedalus.model.names import element_label
+from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
 from daedalus.simulation.result.labelled_samples import unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 
@@ -71,7 +72,8 @@ def _default_names(tr: Trajectory) -> list[str]:
     states = [n for n, place in system.places.items() if place.letter == "x"]
     known = set(tr.keys())
     others = [v.name for kind in ("algebraic", "discrete") for v in system.of_kind(kind)]
-    names = [*states, *others, *tr._plant.output_slices]
+    aside = {v.name + more for v in system.delayed for more in (SIGNAL, TIME, BEFORE)}
+    names = [*states, *others, *(name for name in tr._plant.output_slices if name not in aside)]
     return [name for name in names if name in known]
 
 

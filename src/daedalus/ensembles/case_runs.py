@@ -76,7 +76,13 @@ class CaseRuns:
         """The vectors x, u and p that all cases share, where numbers of a case can be written over them."""
         road, start = self.road, self._request.start
         placed = self.cases.placed_in(road.system)
-        if placed is None or not road.settings.begins_anywhere or road.drive.callbacks or has_agenda(road.system):
+        if (
+            placed is None
+            or not road.settings.begins_anywhere
+            or road.drive.callbacks
+            or has_agenda(road.system)
+            or road.system.delayed
+        ):
             return None
         x = plain_start(road.system, start) if start is None or type(start) is dict else None
         if x is None:

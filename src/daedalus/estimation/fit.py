@@ -16,6 +16,7 @@ from daedalus.estimation.fit_result import Fit
 from daedalus.estimation.least_squares_search import LeastSquaresSearch, SearchProgress
 from daedalus.estimation.weighted_residuals import FreeValue, WeightedResiduals
 from daedalus.model.model import Model, as_system
+from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
 
@@ -80,6 +81,7 @@ def fit(
     only k / mass is seen
     """
     system = as_system(model)
+    refuse_delays(system, "dd.fit")
     experiments = read_experiments(system, data, time, hold)
     unknowns = _unknowns(system, free, per_experiment, len(experiments))
     options = {"rtol": RTOL, "atol": ATOL, **simulate_options}

@@ -20,6 +20,7 @@ from daedalus.model.notebook import Equation, WrittenEvent, new_symbol
 from daedalus.model.printing import WHOLE, expression_text
 from daedalus.model.surplus import set_apart
 from daedalus.model.switching.contacts import ContactDoor
+from daedalus.model.switching.delays import DelayDoor
 from daedalus.model.system.formulas import expressions_of, formulas_of
 from daedalus.model.system.freeze import freeze
 from daedalus.model.system.surplus_equations import Surplus
@@ -27,7 +28,7 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
 
-class Model(EquationDoor, ContactDoor, PartDoor):
+class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
     """A dynamic system 0 = F(t, x', x, z, u, p), written down piece by piece.
 
     Example

@@ -51,6 +51,7 @@ class Variable:
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
     guess: tuple[float, ...] = ()
+    delayed: bool = False  # an input that a run writes itself, see `m.delay`
 
     @property
     def size(self) -> int:
@@ -67,7 +68,7 @@ class Variable:
 
     def to_record(self) -> dict[str, Any]:
         """The description as plain data, for files."""
-        record = {key: getattr(self, key) for key in self.__dataclass_fields__}
+        record = {key: getattr(self, key) for key in self.__dataclass_fields__ if key != "delayed" or self.delayed}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in record.items()}
 
     @staticmethod
@@ -80,7 +81,9 @@ class Variable:
         counts = (0, math.prod(shape))
         gaps: dict[str, Any] = {name: record.numbers(name, counts, gaps=True) for name in ("start", "rate")}
         whole: dict[str, Any] = {name: record.numbers(name, counts) for name in ("nominal", "lower", "upper", "guess")}
-        return Variable(record.text("name"), record.word("kind", KINDS), shape, record.text("unit"), **gaps, **whole)
+        delayed = "delayed" in record and record.flag("delayed")
+        own = (record.text("name"), record.word("kind", KINDS), shape, record.text("unit"))
+        return Variable(*own, **gaps, **whole, delayed=delayed)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.signals import Signal
+from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.packed_expressions import PackedExpressions, packed, unpacked
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
@@ -67,6 +68,7 @@ class PreparedRun:
     ) -> None:
         # The same steps whatever the numbers are: all states are integrated, none is selected.
         model = without_choice(as_system(model)) if as_system(model).choices else model
+        refuse_delays(as_system(model), "A prepared run")
         road = find_road(read_request(model, span, start, inputs, parameters, save_at, options, "dd.prepare"))
         check_step(road.request)
         if road.drive.callbacks:

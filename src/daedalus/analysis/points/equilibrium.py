@@ -21,6 +21,7 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
+from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping
@@ -115,6 +116,7 @@ def equilibrium(
     {'q': 1.5}
     """
     system = as_system(model)
+    refuse_delays(system, "dd.equilibrium")
     vectors = read_point(system, guess, inputs, parameters, "guess")
     sought = _sought(system, solve_for)
     for letter, k in sought:

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "machine/platform.hpp"
+#include "model/delayed_signals.hpp"
 
 namespace daedalus {
 
@@ -43,7 +44,8 @@ struct Inputs {
     double* rates = nullptr;  // u' in the present segment, for models that ask for it
     ActiveTable* tables = nullptr;
     long long count = 0;
-    bool any_slope = false;  // some table changes inside the present segment
+    DelayedSignals* delayed = nullptr;
+    bool any_slope = false;  // some table changes inside the present segment, or signals are delayed
 };
 
 inline ActiveTable activate(const Table& table) {
@@ -107,7 +109,7 @@ DAEDALUS_HOST_DEVICE inline bool has_slope(const ActiveTable& table) {
 
 // Chooses the segments around the time `middle` and writes what stays constant in them.
 DAEDALUS_HOST_DEVICE inline void enter_segments(Inputs& inputs, double middle) {
-    inputs.any_slope = false;
+    inputs.any_slope = inputs.delayed != nullptr;
     for (long long k = 0; k < inputs.count; ++k) {
         ActiveTable& table = inputs.tables[k];
         long long low = 0, high = table.count;
@@ -140,8 +142,9 @@ DAEDALUS_HOST_DEVICE inline void write_curve(const ActiveTable& table, double t,
     }
 }
 
-// Writes the tables that change inside their segment.
+// Writes the tables that change inside their segment, and delayed signals.
 DAEDALUS_HOST_DEVICE DAEDALUS_COLD void write_slopes(Inputs& inputs, double t) {
+    if (inputs.delayed) write_delayed(*inputs.delayed, inputs.u, t);
     for (long long k = 0; k < inputs.count; ++k) {
         const ActiveTable& table = inputs.tables[k];
         if (!has_slope(table)) continue;

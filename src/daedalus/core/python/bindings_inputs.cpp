@@ -145,6 +145,28 @@ void construct_agenda(PythonAgenda* place, nb::handle times, std::vector<long lo
     }
 }
 
+// What signals were before the start: pieces (k, degree + 1, signals).
+void construct_delays(PythonDelays* place, nb::object signals, std::vector<double> delays, std::vector<long long> slots,
+                      nb::object starts, nb::object ends, nb::object coefficients) {
+    const Doubles begin(starts), end(ends), numbers(coefficients);
+    const auto count = static_cast<long long>(delays.size());
+    const Function& function = nb::cast<const PythonFunction&>(signals).core;
+    if (count == 0 || static_cast<long long>(slots.size()) != count || function.size_out.size() != 1 ||
+        function.size_out[0] != count)
+        throw nb::value_error("signals, delays and slots must have one length");
+    if (numbers.dimensions() != 3 || numbers.length(0) < 1 || numbers.length(1) < 1 || numbers.length(2) != count ||
+        begin.size() != numbers.length(0) || end.size() != numbers.length(0))
+        throw nb::value_error("expected starts (k,), ends (k,), coefficients (k, degree + 1, signals)");
+    for (const double delay : delays)
+        if (!(delay > 0) || !std::isfinite(delay)) throw nb::value_error("delays must be positive");
+    for (const long long slot : slots)
+        if (slot < 0) throw nb::value_error("slots must not be negative");
+    PythonDelays& self = *new (place) PythonDelays();
+    self.signals = std::move(signals);
+    self.core = {&function, std::move(delays), to_vector(begin), to_vector(end), to_vector(numbers), std::move(slots),
+                 static_cast<int>(numbers.length(1) - 1)};
+}
+
 }  // namespace
 
 void bind_inputs(nb::module_& module) {
@@ -156,6 +178,8 @@ void bind_inputs(nb::module_& module) {
         .def("__init__", construct_sampled, "callable"_a, "memory"_a.none(), "reads"_a, "writes"_a)
         .def_prop_ro("error", [](const PythonSampled& self) { return self.error.is_valid() ? self.error : nb::none(); })
         .def_prop_ro("memory", [](const PythonSampled& self) { return self.memory; });
+    nb::class_<PythonDelays>(module, "Delays")
+        .def("__init__", construct_delays, "signals"_a, "delays"_a, "slots"_a, "starts"_a, "ends"_a, "coefficients"_a);
     nb::class_<PythonAgenda>(module, "Agenda")
         .def("__init__", construct_agenda, "times"_a, "what"_a, "rising"_a, "scheduled"_a, "fired"_a, "calls"_a);
 }

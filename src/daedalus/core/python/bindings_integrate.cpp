@@ -94,6 +94,21 @@ void add_agenda(nb::handle object, PythonRun& run) {
     request.scheduled = agenda.scheduled, request.fired = agenda.fired, request.calls = agenda.calls;
 }
 
+void add_delays(nb::handle object, PythonRun& run) {
+    if (!nb::isinstance<PythonDelays>(object)) throw nb::type_error("delays must be Delays");
+    const DelaySource& delays = nb::cast<const PythonDelays&>(object).core;
+    if (run.request.t1 < run.request.t0) refuse("a run with delays goes forward");
+    for (const long long slot : delays.slots)
+        if (slot >= static_cast<long long>(run.u.size())) refuse("a delayed signal has a slot beyond the end of u");
+    const std::vector<long long>& sizes = delays.signals->size_in;
+    const Request& request = run.request;
+    const bool fits = sizes.size() == 4 && sizes[1] == static_cast<long long>(request.x0.size()) &&
+                      sizes[2] == static_cast<long long>(run.u.size()) && sizes[3] == static_cast<long long>(run.p.size());
+    if (!fits) refuse("the delayed signals must be a function of (t, x, u, p) of the model");
+    run.delays = nb::borrow(object);
+    run.request.delays = &delays;
+}
+
 // Runs without the GIL; exceptions of callbacks come out behind the loop.
 void execute(PythonRun& run, nb::handle progress, const Cancel* cancel) {
     Request& request = run.request;
@@ -116,7 +131,7 @@ void execute(PythonRun& run, nb::handle progress, const Cancel* cancel) {
 
 PythonRun run_plan(nb::handle_t<Plan> self, double t0, double t1, nb::handle x0, nb::handle u, nb::handle p,
                    nb::handle save_at, nb::handle tables, nb::handle progress, const Cancel* cancel,
-                   nb::handle agenda) {
+                   nb::handle agenda, nb::handle delays) {
     const Plan& plan = *nb::inst_ptr<Plan>(self);
     const Doubles start(x0), inputs(u), parameters(p);
     check_sizes(plan, start, inputs, parameters);
@@ -134,6 +149,7 @@ PythonRun run_plan(nb::handle_t<Plan> self, double t0, double t1, nb::handle x0,
     check_save_at(request);
     if (!tables.is_none()) add_tables(tables, run);
     if (!agenda.is_none()) add_agenda(agenda, run);
+    if (!delays.is_none()) add_delays(delays, run);
     execute(run, progress, cancel);
     return run;
 }
@@ -145,7 +161,7 @@ nb::object integrate(nb::handle model, nb::handle method, double t0, double t1, 
     for (const auto [name, value] : options) {
         const std::string_view text = nb::cast<nb::str>(name).c_str();
         const bool once = text == "save_at" || text == "tables" || text == "progress" || text == "cancel" ||
-                          text == "agenda";
+                          text == "agenda" || text == "delays";
         (once ? of_run : of_plan)[name] = value;
     }
     const nb::object plan = nb::type<Plan>()(model, method, **of_plan);
@@ -158,7 +174,7 @@ void bind_integrate(nb::module_& module) {
     using namespace nb::literals;
     bind_plan(module).def("run", run_plan, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "save_at"_a = nb::none(),
                           "tables"_a = nb::none(), "progress"_a = nb::none(), "cancel"_a = nb::none(),
-                          "agenda"_a = nb::none());
+                          "agenda"_a = nb::none(), "delays"_a = nb::none());
     module.def("integrate", integrate, "model"_a, "method"_a, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "options"_a);
     nb::class_<Cancel>(module, "Cancel")
         .def(nb::init<>())

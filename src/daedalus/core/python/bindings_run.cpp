@@ -110,6 +110,20 @@ nb::object run_held(const PythonRun& self) {
                           to_numpy(std::move(values), {count, width}));
 }
 
+// What delayed signals were, from before the start to the end.
+nb::object run_signals(const PythonRun& self) {
+    const Record& record = *self.record;
+    const std::size_t count = record.signal_starts.size(), rows = static_cast<std::size_t>(record.signal_degree) + 1;
+    const std::size_t width = count == 0 ? 0 : record.signal_coefficients.size() / (count * rows);
+    const auto stored = [](const std::vector<double>& from) {
+        Storage<double> out(static_cast<long long>(from.size()));
+        std::copy(from.begin(), from.end(), out.data());
+        return out;
+    };
+    return nb::make_tuple(to_numpy(stored(record.signal_starts), {count}), to_numpy(stored(record.signal_ends), {count}),
+                          to_numpy(stored(record.signal_coefficients), {count, rows, width}));
+}
+
 nb::object dense_in_numpy(DenseRecord&& dense, long long n) {
     const auto count = static_cast<std::size_t>(dense.count), width = static_cast<std::size_t>(n);
     dense.coefficients.grow(dense.count * (dense.degree + 1) * n);
@@ -148,7 +162,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
     const PythonRun* run = nb::inst_ptr<PythonRun>(self);
-    for (const nb::object* held : {&run->plan, &run->agenda, &run->t, &run->x, &run->dense}) Py_VISIT(held->ptr());
+    for (const nb::object* held : {&run->plan, &run->agenda, &run->delays, &run->t, &run->x, &run->dense}) Py_VISIT(held->ptr());
     for (const nb::object& table : run->table_objects) Py_VISIT(table.ptr());
     return 0;
 }
@@ -156,7 +170,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 int clear(PyObject* self) {
     PythonRun* run = nb::inst_ptr<PythonRun>(self);
     run->table_objects.clear();
-    run->plan = run->agenda = run->t = run->x = run->dense = nb::object();
+    run->plan = run->agenda = run->delays = run->t = run->x = run->dense = nb::object();
     return 0;
 }
 
@@ -220,6 +234,7 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("last_turned", [](const PythonRun& self) { return self.record->last_turned; })
         .def_prop_ro("events", run_events)
         .def_prop_ro("held", run_held)
+        .def_prop_ro("signals", run_signals)
         .def_prop_ro("actors", [](const PythonRun& self) {
             return nb::make_tuple(self.record->culprit.actor, self.record->culprit.other);
         })

@@ -30,7 +30,7 @@ struct PythonTableau {
 // What dense() needs later is owned: the plan, inputs and parameters.
 struct PythonRun {
     std::shared_ptr<Record> record;
-    nb::object plan, agenda;
+    nb::object plan, agenda, delays;
     std::vector<nb::object> table_objects;
     std::vector<const Table*> tables;
     std::vector<double> u, p;
@@ -55,6 +55,11 @@ struct PythonAgenda {
     std::vector<long long> what, rising, scheduled, fired;
     std::vector<SampledSource> calls;
     std::vector<nb::object> owners;
+};
+
+struct PythonDelays {
+    DelaySource core;
+    nb::object signals;
 };
 
 nb::class_<Plan> bind_plan(nb::module_& module);

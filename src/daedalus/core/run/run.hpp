@@ -39,6 +39,9 @@ struct Record {
     long long steps = 0, rejected = 0, rhs_calls = 0;
     ImplicitWork implicit;
     DenseRecord dense;  // of an implicit method
+    // Delayed signals from before the start to the end, (pieces, degree + 1, signals).
+    std::vector<double> signal_starts, signal_ends, signal_coefficients;
+    int signal_degree = 0;
 };
 
 class Run {
@@ -204,6 +207,10 @@ private:
         record_.end_x.grow(s.n);
         copy(s.x, s.n, record_.end_x.data());
         record_.last_step = s.last_step;
+        if (DelayedSignals* delayed = s.inputs.delayed) {
+            record_.signal_starts = std::move(delayed->starts), record_.signal_ends = std::move(delayed->ends);
+            record_.signal_coefficients = std::move(delayed->coefficients), record_.signal_degree = delayed->degree;
+        }
         record_.steps = s.steps, record_.rejected = s.rejected, record_.rhs_calls = s.rhs_calls;
     }
 
@@ -227,6 +234,8 @@ inline DenseRecord make_dense(const Request& request, const Record& record, Stat
     const Kernels kernels = choose_kernels(request.method);
     Workspace workspace(request, kernels);
     Integration& s = workspace.state();
+    if (DelayedSignals* delayed = s.inputs.delayed)
+        take_pieces(*delayed, record.signal_starts, record.signal_ends, record.signal_coefficients, record.signal_degree);
     DenseRecord dense;
     dense.degree = dense_degree(request, kernels);
     const long long size = (dense.degree + 1) * record.n;

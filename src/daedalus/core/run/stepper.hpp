@@ -43,6 +43,33 @@ inline void ensure_slope(Integration& s) noexcept {
     s.slope_known = true;
 }
 
+// Integration stops one delay behind a jump of the states or their slopes, too.
+inline void note_jump(Integration& s, int passed) noexcept {
+    DelayedSignals* delayed = s.inputs.delayed;
+    if (!delayed) return;
+    stop_behind(*delayed, s.t, passed, s.stop_next);
+    s.stops = delayed->stops->data(), s.stop_changes_inputs = delayed->changes->data();
+    s.stop_count = static_cast<long long>(delayed->stops->size());
+}
+
+// Keeps what the delayed signals were in the step that is about to end.
+template <class M>
+inline void keep_signals(Integration& s) noexcept {
+    DelayedSignals& d = *s.inputs.delayed;
+    ensure_dense<M>(s);
+    for (int j = 0; j <= d.sampled; ++j) {
+        const double part = d.parts[static_cast<std::size_t>(j)];
+        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, part, s.stage);
+        s.stage_time = s.t + part * (s.t_new - s.t);
+        write_slopes(s.inputs, s.stage_time);
+        d.signals.arg[1] = s.stage;
+        d.signals.res[0] = d.samples.data() + j * d.count();
+        if (const int failed = evaluate(d.signals)) [[unlikely]]
+            note_failure(s, failed, d.signals.res[0], d.count());
+    }
+    push_signals(d, s.t, s.t_new);
+}
+
 inline void save_at_present(Integration& s) noexcept {
     Recorder& recorder = s.recorder;
     for (; recorder.save_next < recorder.save_count; ++recorder.save_next) {
@@ -83,6 +110,7 @@ inline Status start(Integration& s) noexcept {
     }
     if (s.guards.discretes > 0) record_held(s, false);
     if (s.t0 == s.t1) return Status::finished;
+    note_jump(s, 0);
     enter_segments(s.inputs, 0.5 * (s.t + interval_end(s)));
     restart(s);
     if (s.guards.switches > 0)
@@ -124,12 +152,14 @@ inline Status next_interval(Integration& s) noexcept {
     const double begin = interval_end(s);
     const bool last = s.stop_next + 1 == s.stop_count, jumps = !last && s.stop_changes_inputs[s.stop_next] != 0;
     ++s.stop_next;
+    const int passed = s.inputs.delayed ? passed_delays(*s.inputs.delayed, begin) : 0;
     if (jumps)
         if (const Status status = pass_breakpoint(s, begin); status != Status::going) return status;
     Happened here;
     if (jumps || s.agenda.next < s.agenda.count)
         if (const Status status = happen_at_stop(s, jumps, here); status != Status::going) return status;
     if (last) return Status::finished;
+    if (s.inputs.delayed && (jumps || here.restarts)) note_jump(s, here.restarts ? 0 : passed);
     if (here.restarts) restart(s);
     if (!jumps) restart_grid(s);
     return s.abort_called ? Status::aborted : Status::going;
@@ -243,6 +273,7 @@ inline Status complete(Integration& s) noexcept {
             s.dense_known = false;
         }
     save_inside_step<M>(s);
+    if (s.inputs.delayed && s.t_new != s.t) keep_signals<M>(s);
     if (s.recorder.pieces.capacity > 0 && s.t_new != s.t) {
         ensure_dense<M>(s);
         push_piece(s.recorder.pieces, s.t, s.t_new, s.coefficients, M::degree(s), s.lanes, s.n);
@@ -278,6 +309,7 @@ inline Status complete(Integration& s) noexcept {
     Status status = Status::going;
     if (cut) {
         status = fire(s);
+        note_jump(s, 0);
         restart(s);
     }
     if (status == Status::going && s.t == interval_end(s)) status = next_interval(s);

@@ -69,6 +69,7 @@ struct Request {
     // What happens when, of this run; and which guards are known by it, or fired at the start already.
     std::span<const double> due_times;
     std::span<const long long> due_what, due_rising, scheduled, fired;
+    const DelaySource* delays = nullptr;
     const std::atomic<bool>* cancel = nullptr;
     void* keeper = nullptr;
 };
@@ -127,6 +128,7 @@ public:
             s.rhs = connect(own(rhs_, *request.rhs, request), request);
         if (guards > 0) add_guards(request, guards);
         add_instants(request, width, events + request.clocks);
+        if (request.delays) add_delays(*request.delays, request, degree);
         if (request.projection) {
             s.projection = connect(own(projection_caller_, *request.projection, request), request);
             s.has_projection = true;
@@ -326,6 +328,21 @@ private:
         guards.roots = roots_.data();
     }
 
+    // What is looked back to must be known: no step is longer than the shortest delay.
+    void add_delays(const DelaySource& source, const Request& request, int degree) {
+        DelayedSignals& d = delayed_;
+        d.delays = source.delays, d.slots = source.slots, d.degree = source.degree;
+        prepare_samples(d, degree);
+        take_pieces(d, source.starts, source.ends, source.coefficients, source.degree);
+        d.signals = connect(own(signal_caller_, *source.signals, request), request);
+        d.step_begin = &state_.t, d.step_end = &state_.t_new;
+        d.closest = closest_times(request.t0, request.t1);
+        d.stops = &stops_, d.changes = &changes_;
+        state_.inputs.delayed = &d;
+        state_.inputs.any_slope = true;
+        state_.max_step = std::min(state_.max_step, *std::min_element(d.delays.begin(), d.delays.end()));
+    }
+
     // Functions of the solution take it behind their other arguments.
     void add_solution(const Request& request) {
         Guards& guards = state_.guards;
@@ -339,7 +356,8 @@ private:
 
     std::unique_ptr<Caller> matrix_caller_, keeper_caller_, level_callers_[4];
     std::unique_ptr<Caller> rhs_, jacobian_caller_, drift_caller_, restart_caller_, contacts_caller_, below_caller_;
-    std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_;
+    std::unique_ptr<Caller> guard_caller_, reset_caller_, projection_caller_, signal_caller_;
+    DelayedSignals delayed_;
     std::vector<double> stops_, own_parameters_, contact_values_;
     std::vector<unsigned char> changes_, flags_;
     std::vector<long long> writer_, due_;

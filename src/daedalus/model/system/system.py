@@ -169,6 +169,11 @@ class System:
         """How many entries discrete variables have; they are the last ones of p."""
         return sum(v.size for v in self.of_kind("discrete"))
 
+    @cached_property
+    def delayed(self) -> tuple[Variable, ...]:
+        """The inputs that are delayed signals, which a run writes itself."""
+        return tuple(v for v in self.of_kind("input") if v.delayed)
+
     @property
     def invariants(self) -> dict[str, ca.SX]:
         """What solutions keep at zero beside the equations, by name: the length of a unit quaternion less one."""
@@ -214,9 +219,7 @@ class System:
             "residual": self._residual, "rows": self.rows, "outputs": self._outputs, "events": self.events,
             "guards": self._guards, "resets": self._resets, "invariants": self._invariants, "watched": self._watched,
             "choices": self.choices, "invariant_rows": self.invariant_rows, "watched_rows": self.watched_rows,
-            "aliases": self.aliases,
-            "output_units": self.output_units,
-            "assigned": self._assigned,
+            "aliases": self.aliases, "output_units": self.output_units, "assigned": self._assigned,
         }  # fmt: skip
         return System(**{**own, **changes})
 
@@ -378,9 +381,7 @@ class System:
     @cached_property
     def default_start(self) -> np.ndarray:
         """x where nothing but the model says where to begin: its written values, zero where there are none."""
-        values = np.nan_to_num(self.start["x"], nan=0.0)
-        values.setflags(write=False)
-        return values
+        return _frozen_array(np.nan_to_num(self.start["x"], nan=0.0).tolist())
 
     @cached_property
     def complete_parameters(self) -> bool:

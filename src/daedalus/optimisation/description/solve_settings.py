@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.unknown import Unknown
 
@@ -84,6 +85,7 @@ def check_intervals(value: object) -> int:
 
 def check_model_for_plans(system: System) -> None:
     """Refuse what jumps: events and discrete variables, by name."""
+    refuse_delays(system, "dd.OptimalControl")
     discrete = [v.name for v in system.variables if v.kind == "discrete"]
     if discrete:
         raise InputError(

@@ -20,6 +20,7 @@ from daedalus.model.system.closed_loop import MOST_LOOPS, closed_loop
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import Place, System
 from daedalus.model.values import check_mapping, flat_values, write_plain, wrong_kind
+from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_models import InputCalled
 
@@ -31,6 +32,7 @@ class Drive(NamedTuple):
     tables: tuple[tuple[Signal, tuple[int, ...]], ...] = ()
     callbacks: tuple[tuple[Callable[[float], Any], tuple[int, ...]], ...] = ()
     notes: tuple[Record, ...] = ()
+    delayed: DelayedInputs | None = None
 
     def core_tables(self) -> list[Any]:
         """The tables as the core takes them."""
@@ -45,11 +47,18 @@ class Drive(NamedTuple):
             values[:, slots] = table.flat(times)
         for function, slots in self.callbacks:
             values[:, slots] = [np.asarray(function(float(t)), dtype=float).ravel(order="F") for t in times]
+        if self.delayed is not None:
+            values[:, self.delayed.slots] = self.delayed.at(times)
         return values
+
+    @property
+    def moves(self) -> bool:
+        """Whether u is more than constants."""
+        return bool(self.tables) or bool(self.callbacks) or self.delayed is not None
 
     def at_time(self, t: float) -> np.ndarray:
         """u at one time, as (nu,)."""
-        return self.at(np.array([t]))[0] if self.tables or self.callbacks else self.constants
+        return self.at(np.array([t]))[0] if self.moves else self.constants
 
     def fill(self, t: float, u: np.ndarray) -> np.ndarray:
         """u with the Python functions evaluated at t; the rest as the core left it."""
@@ -73,9 +82,12 @@ def read_inputs(
 ) -> tuple[System, Drive]:
     """The system with expressions and traced functions put in for inputs, and the drive for what is left.
 
-    with_addition: inputs stay where expressions take their place, as what is added to them, which is zero here.
+    with_addition: inputs stay where expressions take their place, as what is added to them, which is zero here. Delayed
+    signals are written by the run itself.
     """
     constants = np.empty(system.sizes["u"])
+    if system.delayed:
+        _check_delayed(system, values)
     if isinstance(values, dict) and write_plain(constants, system, "u", values) == len(constants):
         return system, Drive(constants)
     given = check_mapping(values, "inputs")
@@ -99,6 +111,17 @@ def read_inputs(
     closed = closed_loop(system, feedback, with_addition=with_addition)
     added = dict.fromkeys(feedback, 0.0) if with_addition else {}
     return closed, _drive(closed, {**plain, **added}, span, tuple(notes))
+
+
+def _check_delayed(system: System, values: Mapping[str, object]) -> None:
+    """Refuse values for delayed signals."""
+    for variable in system.delayed:
+        if variable.name in values:
+            raise InputError(
+                f"{variable.name} is a delayed signal.",
+                because="a run writes it from what it has computed.",
+                remedy=f"m.delay(..., history=...) for what {variable.name} was before the start",
+            )
 
 
 def input_place(system: System, name: str) -> Place:
@@ -179,6 +202,8 @@ def _check_whole(system: System, feedback: dict[str, ca.SX]) -> None:
 
 def _drive(system: System, plain: dict[str, object], span: tuple[float, float], notes: tuple[Record, ...]) -> Drive:
     constants = np.full(system.sizes["u"], np.nan)
+    for variable in system.delayed:
+        constants[system.place(variable.name).positions] = 0.0
     tables: list[tuple[Signal, tuple[int, ...]]] = []
     callbacks: list[tuple[Callable[[float], Any], tuple[int, ...]]] = []
     for name, value in plain.items():

@@ -44,7 +44,7 @@ def consistent_rows(
     if plant.index.largest == 1:
         return solved_rows(plant, p, times, rows, inputs)
     equations = start_equations(plant.system, p)
-    if equations.input_order > 0 and (drive.tables or drive.callbacks):
+    if equations.input_order > 0 and drive.moves:
         return rows
     found = np.array(rows)
     for k, t in enumerate(times):

@@ -11,6 +11,7 @@ from daedalus.errors import InputError
 from daedalus.model.signals import KINDS, Signal
 from daedalus.model.system.plain_record import PlainRecord, checked_integer, checked_list, misfit
 from daedalus.model.system.system import System
+from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
@@ -69,6 +70,8 @@ def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> T
         raise told.misfit("coefficients", "at least one power", coefficients.shape)
     dense = Dense(starts, arrays.get("ends", count), coefficients)
     drive = Drive(arrays.get("constants", sizes["u"]), _rebuilt_tables(told, arrays, sizes["u"]))
+    if system.delayed:
+        drive = drive._replace(delayed=_rebuilt_delays(told, arrays, system))
     outcome = Outcome(
         _rebuilt_stop(told.part("stop")),
         told.text("method"),
@@ -80,6 +83,18 @@ def _rebuilt_piece(told: PlainRecord, arrays: _PieceArrays, system: System) -> T
     held = _rebuilt_held(told, arrays, system.discrete_count) if system.discrete_count else None
     plant = plant_for_rows(system, x)
     return Trajectory(plant, drive, parameters, times, x, outcome.stop.ending, outcome, dense, held)
+
+
+def _rebuilt_delays(told: PlainRecord, arrays: _PieceArrays, system: System) -> DelayedInputs:
+    """What delayed signals were along the run, and before it."""
+    slots = tuple(int(k) for v in system.delayed for k in system.place(v.name).positions)
+    starts, delays = arrays.get("signal_starts", None), arrays.get("delays", len(slots))
+    if not len(starts) or not np.all(np.diff(starts) > 0):
+        raise told.misfit("signal_starts", "increasing times", starts.tolist()[:4])
+    coefficients = arrays.get("signal_coefficients", len(starts), None, len(slots))
+    if coefficients.shape[1] < 1:
+        raise told.misfit("signal_coefficients", "at least one power", coefficients.shape)
+    return DelayedInputs(slots, tuple(delays.tolist()), starts, arrays.get("signal_ends", len(starts)), coefficients)
 
 
 def _rebuilt_held(told: PlainRecord, arrays: _PieceArrays, count: int) -> HeldValues:

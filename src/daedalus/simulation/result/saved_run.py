@@ -71,6 +71,7 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         "coefficients": dense.coefficients,
         "parameters": tr._parameters,
         **_held(tr),
+        **_delayed(tr),
         "constants": drive.constants,
     }
     for k, (table, _) in enumerate(drive.tables):
@@ -90,6 +91,15 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         ],
     }
     return arrays, description
+
+
+def _delayed(tr: RecordedRun) -> Arrays:
+    """What delayed signals were."""
+    known = tr._drive.delayed
+    if known is None:
+        return {}
+    parts = {"starts": known.starts, "ends": known.ends, "coefficients": known.coefficients}
+    return {**{f"signal_{name}": values for name, values in parts.items()}, "delays": np.array(known.delays)}
 
 
 def _held(tr: RecordedRun) -> Arrays:

@@ -8,6 +8,7 @@ from daedalus.simulation.run.request import Start, made
 from daedalus.simulation.run.reselection import with_choice
 from daedalus.simulation.run.road import Road, implicit_road
 from daedalus.simulation.start.discrete_start import with_discrete_start
+from daedalus.simulation.start.start_history import with_history
 from daedalus.simulation.start.start_row import start_row
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
@@ -22,6 +23,8 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
     fired: frozenset[str] = frozenset()
     if road.system.discrete_count:
         p, start = with_discrete_start(road.system, p, start)
+    if road.system.delayed:
+        road = with_history(road, t0, p, start)
     if settings.begins_anywhere and (start is None or type(start) is dict):
         plain = plain_start(road.system, start)
         if plain is not None:

@@ -33,6 +33,8 @@ def implicit_choice(
     atol is below rounding: it solves each stage once, and the rounding errors of its matrix stay in the sums that a
     solution keeps (E5: y2 - y3 - y4 moves by 1e-20 instead of 1e-25, and y3 is 1e-22 at the end).
     """
+    if system.delayed:
+        smooth, rtol = False, min(rtol, 0.5 * LOOSE)  # Radau keeps what signals were
     index, unknowns = variable_index(system).largest, system.sizes["x"] + system.sizes["z"]
     if smooth and index == 1 and unknowns >= MANY and rtol >= LOOSE:
         return "bdf", ImplicitChosen("bdf", because, unknowns, rtol)

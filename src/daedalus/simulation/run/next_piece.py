@@ -31,6 +31,8 @@ def name_the_place(road: Road, first: Piece, done: Trajectory) -> Stop | None:
 Rule = Callable[[Road, Piece, Trajectory], Next]
 # A model with a choice of states goes on with another choice, or not at all.
 OF_CHOICES: tuple[Rule, ...] = (with_another_choice,)
+# What delayed signals were is known in one piece.
+OF_DELAYS: tuple[Rule, ...] = (name_the_place,)
 RULES: tuple[Rule, ...] = (
     go_on_implicitly,
     leave_surface,
@@ -45,7 +47,8 @@ RULES: tuple[Rule, ...] = (
 
 def next_piece(road: Road, first: Piece, done: Trajectory) -> Next:
     """What follows a piece that stopped before the end."""
-    for rule in OF_CHOICES if done.system.choices else RULES:
+    rules = OF_CHOICES if done.system.choices else RULES
+    for rule in OF_DELAYS if done.system.delayed else rules:
         following = rule(road, first, done)
         if following is not None:
             return following

@@ -151,7 +151,8 @@ def run_piece(
     if settings.plant.system.events:
         agenda = agenda_of(settings.plant, settings.core_plant, p, (begin, t1), fired, row, drive.at_time(begin))
     known, codes = (None, None) if agenda is None else agenda
-    run = plan.run(begin, t1, row, u, core_p, save_at, tables, progress, cancel, known)
+    delays = None if drive.delayed is None else drive.delayed.core(settings.core_plant, settings.plant.system)
+    run = plan.run(begin, t1, row, u, core_p, save_at, tables, progress, cancel, known, delays)
     return read_piece(piece, run, t1, save_at is not None, codes)
 
 
@@ -161,6 +162,8 @@ def read_piece(
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
     settings, drive, p, begin, _, why, fired = piece
     plant = settings.plant
+    if drive.delayed is not None:
+        drive = drive._replace(delayed=drive.delayed.recorded(run))
     if plant.has_constraints:
         keep_between_steps(plant, drive, p, run)
     count = plant.system.discrete_count

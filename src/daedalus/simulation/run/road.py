@@ -169,7 +169,7 @@ def _known_road(request: Request) -> Road | None:
         constants = np.empty(kept.elements)
         if type(inputs) is not dict or _core.write_plain(constants, kept.places, inputs) != kept.elements:
             return None  # anything but plain numbers for all inputs has words of its own
-        drive = made(Drive, (constants, (), (), ()))
+        drive = made(Drive, (constants, (), (), (), None))
     return made(Road, (request, *kept.way, drive, inputs, kept.why))
 
 
@@ -182,6 +182,7 @@ def _keep(road: Road) -> None:
     """Keep a road where nothing but plain numbers was given for the inputs."""
     own, drive = road.request.system, road.drive
     plain = not (drive.tables or drive.callbacks) and len(drive.constants) == own.sizes["u"]
+    plain = plain and not own.delayed
     if not plain or road.system is not road.solved or isinstance(road.settings.plant, SelectedPlant):
         return
     switches = switches_of(own)

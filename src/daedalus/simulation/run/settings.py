@@ -168,7 +168,7 @@ def _checked(
         if method == "auto" and FLOOR < rtol <= LOOSE_EXPLICIT:
             call["rtol"], call["atol"] = CONSTRAINED * rtol, CONSTRAINED * tolerance
             notes = (*notes, ToleranceTightened())
-    if method == "auto":
+    if method == "auto" and not system.delayed:
         call["watch_stiffness"] = True
     if system.events or (switches is not None and switches.count) or system.discrete_count:
         call.update(event_call(plant, core_plant, 0 if switches is None else switches.count))

@@ -66,7 +66,7 @@ class Independence:
 def _arguments(samples: Samples) -> tuple[np.ndarray, ...]:
     """t, the rows, u and p; constant inputs need not be written out for every time."""
     drive = samples._drive
-    u = samples._inputs if drive.tables or drive.callbacks else drive.constants
+    u = samples._inputs if drive.moves else drive.constants
     return samples._times[:, None], samples._x, u, samples._parameters
 
 

@@ -160,7 +160,7 @@ def _nearest(asked: RowRequest, allowed: float) -> np.ndarray | None:
 
 def _key(system: System, drive: Drive, start: Any, t0: float, p: np.ndarray) -> tuple[object, ...] | None:
     """What a start depends on; None where that cannot be compared."""
-    if drive.tables or drive.callbacks:
+    if drive.moves:
         return None
     numbers = (t0, p.tobytes(), drive.constants.tobytes())
     if start is None:

@@ -1,0 +1,137 @@
+"""Delayed signals: `m.delay(expression, 0.1)` is what an expression was, one delay ago.
+
+A delayed signal is an input that nobody drives: a run writes it from what it has computed. What is delayed, by how long
+and what it was before the start stand among the outputs, under names made of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+
+from daedalus.errors import InputError, ModelError
+from daedalus.model.expressions import described
+from daedalus.model.names import check_name
+from daedalus.model.notebook import size_text
+from daedalus.model.switching.clocks import ClockDoor
+from daedalus.model.system.system import System
+from daedalus.model.variables import make_variable
+
+SIGNAL, TIME, BEFORE = "_signal", "_delay", "_before"
+
+
+class DelayDoor(ClockDoor):
+    """Write delayed signals."""
+
+    def delay(self, expression: object, time: object, *, history: object = None, name: str | None = None) -> ca.SX:
+        """What an expression was, `time` ago: a transport delay of states, algebraic variables, inputs or outputs.
+
+        Parameters
+        ----------
+        expression: a scalar, column or matrix of the model's symbols; an output by its name.
+        time: a positive number, or an expression of parameters.
+        history: what it was before the start: a number or array, an expression of m.time and parameters, or a function
+            of time that can be read as one. Without it the value at the start; a run that begins with `tr.end` or
+            `tr.at(t)` goes on with what that run has computed.
+        name: `tr[name]` is the delayed signal; "delay_1", … without it.
+
+        Explicit methods and Radau run it, forward in time; steps are no longer than the shortest delay, and end where a
+        jump comes out of a delay. A sampled delay of a clock is a discrete variable instead.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("Hutchinson")
+        >>> x = m.state("x", start=1.0)
+        >>> m.equation(m.der(x), -m.delay(x, 1.0))
+        >>> tr = dd.simulate(m, 2.0, rtol=1e-9)
+        >>> tr.at([1.0, 2.0])["x"].round(6).tolist()
+        [0.0, -0.5]
+        """
+        own = self._clock_name(name, "delay")
+        for more in (SIGNAL, TIME, BEFORE):
+            self._check_free(own + more, "delay")
+        named = self._lookup(expression) if isinstance(expression, str) else expression
+        value = self._expression(named, f"What {own!r} delays")
+        length = self._delay_time(own, time)
+        before = None if history is None else self._history(own, history, value)
+        shape = () if value.is_scalar() else value.shape[: 1 if value.shape[1] == 1 else 2]
+        symbol = self._declare(make_variable(own, "input", shape))
+        self._variables[own] = replace(self._variables[own], delayed=True)
+        self._outputs[own + SIGNAL], self._outputs[own + TIME] = ca.SX(value), length
+        if before is not None:
+            self._outputs[own + BEFORE] = before
+        return symbol
+
+    def _clock_name(self, name: str | None, what: str) -> str:
+        if what != "delay" or name is not None:
+            return super()._clock_name(name, what)
+        count = 1
+        while f"delay_{count}" in self._variables:
+            count += 1
+        return check_name(f"delay_{count}", what)
+
+    def _delay_time(self, own: str, time: object) -> ca.SX:
+        length = self._expression(time, f"The time of {own!r}")
+        moving = [n for n, _, _ in self._check_symbols(length, f"The time of {own!r}")]
+        moving = [n for n in moving if n == "t" or self._variables[n].kind != "parameter"]
+        if moving:
+            raise ModelError(
+                f"The time of {own!r} depends on {moving[0]}.",
+                because="a delay is a number, or follows from parameters; one that changes on the way is not offered.",
+                remedy="m.delay(x, 0.1), or a parameter",
+            )
+        if not length.is_scalar() or (length.is_constant() and not float(length) > 0):
+            raise ModelError(
+                f"The time of {own!r} is not a positive number.",
+                f"got {described(time)}",
+                because="what a signal is now is the signal itself.",
+                remedy="m.delay(x, 0.1)",
+            )
+        return length
+
+    def _history(self, own: str, history: Any, value: ca.SX) -> ca.SX:
+        where = f"The history of {own!r}"
+        if callable(history) and not isinstance(history, ca.SX):
+            try:
+                history = history(self._time)
+            except Exception as error:
+                raise ModelError(
+                    f"{where} cannot be read as a formula.",
+                    f"history(m.time) raised {type(error).__name__}: {error}",
+                    because="what a signal was is kept as a formula of time.",
+                    remedy="an expression of m.time: history=ca.sin(m.time)",
+                ) from error
+        before = self._expression(history, where)
+        moving = [n for n, _, _ in self._check_symbols(before, where)]
+        moving = [n for n in moving if n != "t" and self._variables[n].kind != "parameter"]
+        if moving:
+            raise ModelError(
+                f"{where} depends on {moving[0]}.",
+                because="nothing of a run is known before its start.",
+                remedy="a number, or an expression of m.time and parameters",
+            )
+        if before.is_scalar() and not value.is_scalar():
+            before = ca.repmat(before, *value.shape)
+        if before.shape != value.shape:
+            raise ModelError(
+                f"{where} has the wrong shape.",
+                f"{size_text(value)} expected, {size_text(before)} given",
+                because="every element had a value.",
+                remedy="an expression of that shape, or one for all elements",
+            )
+        return before
+
+
+def refuse_delays(system: System, what: str) -> None:
+    """Refuse delayed signals by name."""
+    names = [v.name for v in system.delayed]
+    if names:
+        raise InputError(
+            f"{what} takes no delayed signals.",
+            f"the model has {', '.join(names[:6])}",
+            because="what a signal was is no part of the state at one time.",
+            remedy="dd.simulate, or a chain of states in place of the delay",
+        )

@@ -1,0 +1,171 @@
+"""Delayed signals in a run: what they were before its start, and what a run has computed of them since.
+
+What signals were is kept as polynomials, one piece a step, so that nothing is evaluated twice. Before the start they
+are constant, or follow from a formula, which is sampled until polynomials of degree eight fit it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from daedalus import _core
+from daedalus.errors import InputError, SolverError
+from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+from daedalus.simulation.plant.plant import Plant
+
+# Of a formula before the start: the degree of a piece, how well it has to fit, and how many pieces there may be. Powers
+# on [0, 1] magnify rounding errors of the samples by 3e4 at this degree, to 3e-12.
+DEGREE, FITS, MOST_PIECES = 8, 1e-11, 512
+
+
+@dataclass(frozen=True, eq=False)
+class DelayedInputs:
+    """Delayed signals: their slots in u, their delays, and all that is known of the signals themselves."""
+
+    slots: tuple[int, ...]
+    delays: tuple[float, ...]
+    starts: np.ndarray  # (k,) pieces
+    ends: np.ndarray
+    coefficients: np.ndarray  # (k, degree + 1, signals)
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """The delayed signals at times, (times, signals); the later values where they jump."""
+        out = np.empty((len(times), len(self.slots)))
+        for k, delay in enumerate(self.delays):
+            back = np.maximum(times - delay, self.starts[0])
+            back = np.minimum(back, self.ends[-1])
+            out[:, k] = _core.evaluate_dense(self.starts, self.ends, self.coefficients, back)[:, k]
+        return out
+
+    def until(self, t: float) -> DelayedInputs:
+        """What is known before a time."""
+        kept = self.starts < t
+        parts = (self.starts[kept], self.ends[kept], np.ascontiguousarray(self.coefficients[kept]))
+        return DelayedInputs(self.slots, self.delays, *parts)
+
+    def recorded(self, run: Any) -> DelayedInputs:
+        """The same with what a core run has recorded."""
+        return DelayedInputs(self.slots, self.delays, *run.signals)
+
+    def core(self, plant: Plant, system: System) -> Any:
+        """All this as the core takes it. plant: whose functions it calls; system: that names the signals."""
+        signals = compiled_signals(plant, system)
+        slots = list(self.slots)
+        return _core.Delays(signals.core, list(self.delays), slots, self.starts, self.ends, self.coefficients)
+
+
+def compiled_signals(plant: Plant, system: System) -> Any:
+    """The signals that are delayed as a function of rows of a plant; system: that names them."""
+    return once(plant.system, _compiled, plant, system)
+
+
+def _compiled(own: System, plant: Plant, system: System) -> Any:
+    return plant.compiled_values("signals", _expressions(system, SIGNAL))
+
+
+def _expressions(system: System, what: str) -> ca.SX:
+    outputs = system.outputs
+    return ca.vertcat(*(ca.vec(ca.densify(outputs[v.name + what])) for v in system.delayed))
+
+
+def delays_at(system: System, p: np.ndarray) -> tuple[float, ...]:
+    """How long each element of the delayed signals is delayed; what is not positive is refused."""
+    function = ca.Function("delays", [system.symbol("p")], [_expressions(system, TIME)])
+    values = function(p).full().ravel()
+    found: list[float] = []
+    for variable, value in zip(system.delayed, values.tolist()):
+        if not (np.isfinite(value) and value > 0):
+            raise InputError(
+                f"The time of {variable.name!r} is {value:g}.",
+                because="a delay is positive: what a signal is now is the signal itself.",
+                remedy="a positive parameter",
+            )
+        found += [float(value)] * variable.size
+    return tuple(found)
+
+
+def check_signals(system: System) -> None:
+    """Refuse delays of what is no signal: a derivative that no state stands for."""
+    for variable in system.delayed:
+        signal = system.outputs[variable.name + SIGNAL]
+        if ca.depends_on(signal, system.symbol("xdot")):
+            raise InputError(
+                f"{variable.name!r} delays a derivative.",
+                because="equations with derivatives of the past are neutral, and jumps in them never become smooth.",
+                remedy="the delay of a state, of which the derivative is taken by the equations",
+            )
+
+
+def before_start(
+    system: System, p: np.ndarray, t0: float, values: np.ndarray, known: DelayedInputs | None = None
+) -> DelayedInputs:
+    """What signals were before t0: constant values, or their histories. known: by another run, instead of all that."""
+    delays = delays_at(system, p)
+    slots = tuple(int(k) for v in system.delayed for k in system.place(v.name).positions)
+    if known is not None:
+        kept = known.until(t0)
+        if len(kept.starts):
+            return DelayedInputs(slots, delays, kept.starts, kept.ends, kept.coefficients)
+    begin = t0 - max(delays) * (1 + 1e-9)
+    given = [k for k, v in enumerate(system.delayed) if v.name + BEFORE in system.outputs]
+    if not given:
+        return DelayedInputs(slots, delays, np.array([begin]), np.array([t0]), values.reshape(1, 1, -1))
+    return DelayedInputs(slots, delays, *_fitted(system, p, (begin, t0), values))
+
+
+@cache
+def _samples() -> tuple[np.ndarray, np.ndarray]:
+    """Where a piece is sampled, and what makes coefficients of the samples, by Lagrange's polynomials to rounding."""
+    nodes = 0.5 * (1 - np.cos(np.pi * np.arange(DEGREE + 1) / DEGREE))
+    exact = [Fraction(float(node)) for node in nodes]
+    columns = []
+    for own in exact:
+        polynomial = [Fraction(1)]
+        for other in exact:
+            if other != own:
+                shifted = [Fraction(0), *polynomial]
+                polynomial = [(a - other * b) / (own - other) for a, b in zip(shifted, [*polynomial, Fraction(0)])]
+        columns.append([float(entry) for entry in polynomial])
+    return nodes, np.array(columns).T
+
+
+def _fitted(
+    system: System, p: np.ndarray, span: tuple[float, float], values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pieces that fit the formulas of time, halved until they do."""
+    outputs, columns, first = system.outputs, [], 0
+    for variable in system.delayed:
+        own = values[first : first + variable.size]
+        name = variable.name + BEFORE
+        columns.append(ca.vec(ca.densify(outputs[name])) if name in outputs else ca.SX(ca.DM(own)))
+        first += variable.size
+    function = ca.Function("before", [system.symbol("t"), system.symbol("p")], [ca.vertcat(*columns)])
+    nodes, powers = _samples()
+    between = 0.5 * (nodes[1:] + nodes[:-1])
+
+    def at(times: np.ndarray) -> np.ndarray:
+        return np.array(function(ca.DM(times).T, ca.repmat(ca.DM(p), 1, len(times))).full().T)
+
+    waiting, pieces = [span], []
+    while waiting:
+        begin, end = waiting.pop()
+        coefficients = powers @ at(begin + nodes * (end - begin))
+        wanted = at(begin + between * (end - begin))
+        off = np.abs(np.vander(between, DEGREE + 1, increasing=True) @ coefficients - wanted).max(initial=0.0)
+        if not np.isfinite(off):
+            raise SolverError(f"The history of a delayed signal is not finite between t = {begin:g} and {end:g}.")
+        if off <= FITS * (1 + np.abs(wanted).max(initial=0.0)) or len(pieces) + len(waiting) > MOST_PIECES:
+            pieces.append((begin, end, coefficients))
+        else:
+            middle = 0.5 * (begin + end)
+            waiting += [(middle, end), (begin, middle)]
+    starts, ends, coefficients = zip(*pieces)
+    return np.array(starts), np.array(ends), np.ascontiguousarray(coefficients)

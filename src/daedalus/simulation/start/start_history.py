@@ -1,0 +1,79 @@
+"""A run with delayed signals begins with what they were: given, of another run, or constant at their start values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from daedalus.errors import InputError
+from daedalus.integrators.methods import METHODS, is_implicit
+from daedalus.simulation.inputs.delayed_inputs import before_start, check_signals, compiled_signals
+from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.run.road import Road
+from daedalus.simulation.start.start_row import start_row
+
+# Signals that depend on each other through the algebraic variables of the start are settled by this many rounds.
+MOST_ROUNDS, SETTLED = 50, 1e-13
+
+
+def with_history(road: Road, t0: float, p: np.ndarray, start: Any) -> Road:
+    """The road with what its delayed signals were before t0."""
+    system = road.system
+    _check(road, t0)
+    known = start._drive.delayed if isinstance(start, Samples) else None
+    count = sum(v.size for v in system.delayed)
+    values = np.zeros(count)
+    for _ in range(MOST_ROUNDS):
+        delayed = before_start(system, p, t0, values, known)
+        road = road._replace(drive=road.drive._replace(delayed=delayed))
+        _check_step(road, delayed.delays)
+        row, _ = start_row(road, t0, p, start)
+        found = _signals(road, t0, row, p)
+        if known is not None or np.allclose(found, values, rtol=SETTLED, atol=SETTLED):
+            return road
+        values = found
+    raise InputError(
+        "The start values of delayed signals depend on each other.",
+        f"they are {', '.join(v.name for v in system.delayed[:6])}",
+        because="without a history a signal was what it is at the start, which follows from what it was.",
+        remedy="m.delay(..., history=0.0)",
+    )
+
+
+def _signals(road: Road, t0: float, row: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """The signals at the start."""
+    plant = road.settings.plant
+    function = compiled_signals(plant, plant.system)
+    found = function.core.evaluate_many(np.array([[t0]]), row[None, :], road.drive.at_time(t0)[None, :], p)[0]
+    return np.ravel(found)
+
+
+def _check(road: Road, t0: float) -> None:
+    request, method = road.request, road.method
+    check_signals(request.system)
+    if request.t1 < t0:
+        raise InputError(
+            "A run with delayed signals goes forward in time.",
+            f"asked for from t = {t0:g} to {request.t1:g}",
+            because="backwards a delayed signal is one of the future.",
+            remedy="a span that goes forward",
+        )
+    family = METHODS[method].family if isinstance(method, str) and method in METHODS else "tableau"
+    if is_implicit(method) and family != "radau":
+        raise InputError(
+            f"The method {method if isinstance(method, str) else method.name!r} runs no delayed signals.",
+            because="what signals were is kept from step to step by explicit methods and by Radau.",
+            remedy='method="auto", or method="radau5"',
+        )
+
+
+def _check_step(road: Road, delays: tuple[float, ...]) -> None:
+    step = road.request.step
+    if step is not None and step > min(delays) * (1 + 1e-9):
+        raise InputError(
+            "step is longer than a delay.",
+            f"step = {step:g}, the shortest delay is {min(delays):g}",
+            because="a step looks back to what is known before it.",
+            remedy=f"step={min(delays):g} or less",
+        )

@@ -1,0 +1,202 @@
+"""Delayed signals against the method of steps, in closed form and by chains of runs."""
+
+import pickle
+from math import factorial, floor
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+
+def by_steps(t, tau=1.0):
+    """x' = -x(t - tau) with x = 1 until t = 0 (R. D. Driver, Ordinary and Delay Differential Equations, 1977)."""
+    return sum((-1) ** k * (t - (k - 1) * tau) ** k / factorial(k) for k in range(floor(t / tau + 1e-12) + 2))
+
+
+def feedback(tau=1.0, **given):
+    m = dd.Model("feedback")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -m.delay(x, tau, **given))
+    return m
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5", "dopri5", "dop853", "radau5", "radau9"])
+@pytest.mark.parametrize("rtol", [1e-4, 1e-7, 1e-10])
+def test_delayed_feedback_follows_the_method_of_steps(method, rtol):
+    tr = dd.simulate(feedback(), 6.3, method=method, rtol=rtol, atol=1e-2 * rtol)
+    times = np.linspace(0.0, 6.3, 64)
+    np.testing.assert_allclose(tr.at(times)["x"], [by_steps(t) for t in times], rtol=0, atol=20 * rtol)
+    np.testing.assert_allclose(tr.at(times[20:])["delay_1"], tr.at(times[20:] - 1.0)["x"], rtol=0, atol=20 * rtol)
+
+
+@pytest.mark.parametrize(("method", "order"), [("rk4", 4), ("heun", 2), ("euler", 1)])
+def test_fixed_steps_keep_their_order(method, order):
+    """x' = -x(t - 1) + sin: smooth between multiples of the delay, where steps end."""
+    m = dd.Model("driven")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -m.delay(x, 1.0) * ca.cos(x) + ca.sin(3 * m.time))
+    wanted = dd.simulate(m, 3.5, rtol=1e-12, atol=1e-13)["x"][-1]
+    errors = [abs(dd.simulate(m, 3.5, method=method, step=h)["x"][-1] - wanted) for h in (0.05, 0.025)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.35)
+
+
+def test_a_history_that_is_given():
+    """x' = x(t - pi/2), x = sin before the start, is -cos as long as sin(t - pi/2) says."""
+    m = dd.Model("waves")
+    x = m.state("x", start=0.0)
+    m.equation(m.der(x), m.delay(x, np.pi / 2, history=ca.sin(m.time)))
+    tr = dd.simulate(m, 1.5, rtol=1e-10)
+    np.testing.assert_allclose(tr.at([0.5, 1.5])["x"], -np.sin([0.5, 1.5]), atol=1e-8)
+    for history in (0.0, lambda t: 0 * t):
+        zero = dd.simulate(feedback(history=history), 1.0, rtol=1e-10)
+        assert zero["x"][-1] == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_parameter_is_a_delay_and_two_delays_meet():
+    m = dd.Model("two")
+    x, tau = m.state("x", start=1.0), m.parameter("tau", 1.0)
+    m.equation(m.der(x), -m.delay(x, tau))
+    end = dd.simulate(m, 2.5, parameters={"tau": 0.5}, rtol=1e-9)["x"][-1]
+    assert end == pytest.approx(by_steps(2.5, 0.5), abs=1e-7)
+    assert len(dd.sweep(m, 2.0, over={"tau": [0.5, 1.0]}, save_at=[2.0])["x"]) == 2
+    both = dd.Model("both")
+    y = both.state("y", start=1.0)
+    both.equation(both.der(y), -0.5 * both.delay(y, 0.3) - 0.5 * both.delay(y, 0.3 * 2**0.5))
+    coarse, fine = (dd.simulate(both, 4.0, rtol=r, atol=1e-3 * r)["y"][-1] for r in (1e-6, 1e-11))
+    assert coarse == pytest.approx(fine, abs=1e-5)
+
+
+def test_a_delay_shorter_than_the_steps_limits_them():
+    tr = dd.simulate(feedback(0.01), 2.0, rtol=1e-4)
+    assert tr.work.steps >= 200
+    # x' = -x(t - 0.01) decays as exp(s t) with s = -exp(-0.01 s).
+    s = -1.0
+    for _ in range(50):
+        s = -np.exp(-0.01 * s)
+    late = tr.at([1.0, 2.0])["x"]
+    assert late[1] / late[0] == pytest.approx(np.exp(s), rel=1e-4)
+
+
+def test_transport_of_inputs_outputs_and_algebraic_variables():
+    m = dd.Model("pipe")
+    u, x, z = m.input("u"), m.state("x", start=0.0), m.algebraic("z")
+    m.equation(z, 2 * x + u)
+    m.output("y", x + z)
+    m.equation(m.der(x), u - x)
+    m.output("late", m.delay("y", 0.25))
+    m.output("of_input", m.delay(u, 0.5, name="pulse"))
+    for method in ("auto", "radau5"):
+        tr = dd.simulate(m, 2.0, inputs={"u": dd.signal([0.0, 1.0], [0.0, 1.0])}, rtol=1e-8, method=method)
+        times = np.array([0.9, 1.1, 1.3, 1.9])
+        np.testing.assert_allclose(tr.at(times)["late"], tr.at(times - 0.25)["y"], atol=1e-7)
+        assert tr.at([1.4, 1.6])["pulse"].tolist() == pytest.approx([0.0, 1.0], abs=1e-12)
+    # A jump comes out of the delay at a step of its own: the area under the late pulse is exact.
+    area = dd.Model("area")
+    v, a = area.input("v"), area.state("a", start=0.0)
+    area.equation(area.der(a), area.delay(v, 0.37))
+    table = dd.signal([0.0, 0.5, 0.75], [0.0, 4.0, 0.0])
+    assert dd.simulate(area, 2.0, inputs={"v": table}, rtol=1e-3)["a"][-1] == pytest.approx(1.0, abs=1e-12)
+
+
+def test_vectors_and_delays_of_delays():
+    m = dd.Model("rotation")
+    x = m.state("x", 2, start=[1.0, 0.0])
+    late = m.delay(x, 0.5)
+    m.equation(m.der(x), ca.vertcat(-late[1], late[0]))
+    m.output("twice", m.delay(late, 0.25))
+    tr = dd.simulate(m, 3.0, rtol=1e-9)
+    np.testing.assert_allclose(tr.at([2.0])["twice"], tr.at([1.25])["x"], atol=1e-7)
+
+
+def test_events_clocks_and_delays():
+    """A ball that is seen late is hit when it is seen; a late controller reads what was."""
+    m = dd.Model("late")
+    h, v, n = m.state("h", start=1.0), m.state("v", start=-1.0), m.discrete("n")
+    m.equation(m.der(h), v)
+    m.equation(m.der(v), 0.0)
+    seen = m.delay(h, 0.25)
+    m.when(seen < 0.5, {"v": 1.0, "n": n + 1})
+    tr = dd.simulate(m, 2.0, rtol=1e-9)
+    assert [round(event.time, 9) for event in tr.events] == [0.75]
+    assert tr["n"][-1] == 1
+    assert tr["h"][-1] == pytest.approx(0.25 + 1.25)
+    loop = dd.Model("loop")
+    x, u = loop.state("x", start=1.0), loop.discrete("u")
+    loop.equation(loop.der(x), u)
+    loop.every(0.5, {"u": -loop.delay(x, 0.25)})
+    # Ticks at 0, 0.5, 1 read x(-0.25) = 1, x(0.25) = 0.75, x(0.75) = 0.3125.
+    assert dd.simulate(loop, 1.2, rtol=1e-9).at([0.5, 1.0])["x"].tolist() == pytest.approx([0.5, 0.125])
+
+
+def test_two_joined_runs_equal_one():
+    whole = dd.simulate(feedback(), 4.0, rtol=1e-10)
+    first = dd.simulate(feedback(), 1.7, rtol=1e-10)
+    for start in (first.end, whole.at(1.7)):
+        second = dd.simulate(feedback(), (1.7, 4.0), start=start, rtol=1e-10)
+        assert second["x"][-1] == pytest.approx(whole["x"][-1], abs=1e-8)
+
+
+def test_results_travel(tmp_path):
+    tr = dd.simulate(feedback(), 3.0, rtol=1e-8)
+    tr.save(tmp_path / "run.nc")
+    for again in (dd.load(tmp_path / "run.nc"), pickle.loads(pickle.dumps(tr))):
+        assert again.at([1.3, 2.7])["delay_1"].tolist() == tr.at([1.3, 2.7])["delay_1"].tolist()
+        assert again.at([1.3, 2.7])["x_dot"].tolist() == pytest.approx(tr.at([1.3, 2.7])["x_dot"].tolist())
+    assert dd.simulate(pickle.loads(pickle.dumps(feedback())), 3.0, rtol=1e-8)["x"][-1] == tr["x"][-1]
+    inside = dd.Model("whole")
+    inside.include("part", feedback())
+    assert dd.simulate(inside, 3.0, rtol=1e-8)["part.x"][-1] == pytest.approx(tr["x"][-1], abs=1e-12)
+
+
+MISTAKES = [
+    (lambda m, x: m.delay(x, 0.0), "The time of 'delay_1' is not a positive number."),
+    (lambda m, x: m.delay(x, x), "The time of 'delay_1' depends on x."),
+    (lambda m, x: m.delay(x, 0.1, history=x), "The history of 'delay_1' depends on x."),
+    (lambda m, x: m.delay(x, 0.1, history=[1.0, 2.0]), "The history of 'delay_1' has the wrong shape."),
+    (lambda m, x: m.delay(x, 0.1, name="x"), "The name 'x' is taken."),
+    (lambda m, x: m.der(m.delay(x, 0.1)), "delay_1 has no derivative in this model."),
+]
+
+
+@pytest.mark.parametrize(("write", "told"), MISTAKES, ids=[told for _, told in MISTAKES])
+def test_wrong_delays_are_refused_in_words(write, told):
+    m = dd.Model("wrong")
+    with pytest.raises(dd.ModelError) as error:
+        write(m, m.state("x", start=1.0))
+    assert str(error.value).splitlines()[0] == told
+
+
+def neutral():
+    m = dd.Model("neutral")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -m.delay(m.der(x), 1.0))
+    return m
+
+
+REFUSED = [
+    (lambda: dd.simulate(neutral(), 1.0), "'delay_1' delays a derivative."),
+    (lambda: dd.simulate(feedback(), (1.0, 0.0)), "A run with delayed signals goes forward in time."),
+    (lambda: dd.simulate(feedback(), 1.0, method="bdf"), "The method 'bdf' runs no delayed signals."),
+    (lambda: dd.simulate(feedback(), 1.0, method="rodas5p"), "The method 'rodas5p' runs no delayed signals."),
+    (lambda: dd.simulate(feedback(), 3.0, method="rk4", step=1.5), "step is longer than a delay."),
+    (lambda: dd.simulate(feedback(), 3.0, inputs={"delay_1": 1.0}), "delay_1 is a delayed signal."),
+    (lambda: dd.sensitivities(feedback(), 1.0), "A derivative of a run takes no delayed signals."),
+    (lambda: dd.gradient(feedback(), 1.0, final="x"), "A derivative of a run takes no delayed signals."),
+    (lambda: dd.flow(feedback(), step=0.1), "A flow takes no delayed signals."),
+    (lambda: dd.prepare(feedback(), 1.0), "A prepared run takes no delayed signals."),
+    (lambda: dd.equilibrium(feedback()), "dd.equilibrium takes no delayed signals."),
+    (lambda: dd.OptimalControl(feedback(), duration=1.0), "dd.OptimalControl takes no delayed signals."),
+    (
+        lambda: dd.linearise(feedback()),
+        "A linear system of ordinary differential equations takes no delayed signals.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "told"), REFUSED, ids=[told for _, told in REFUSED])
+def test_what_knows_no_delays_says_so(call, told):
+    with pytest.raises(dd.InputError) as error:
+        call()
+    assert str(error.value).splitlines()[0] == told
