@@ -82,8 +82,8 @@ class Variable:
         gaps: dict[str, Any] = {name: record.numbers(name, counts, gaps=True) for name in ("start", "rate")}
         whole: dict[str, Any] = {name: record.numbers(name, counts) for name in ("nominal", "lower", "upper", "guess")}
         delayed = "delayed" in record and record.flag("delayed")
-        own = (record.text("name"), record.word("kind", KINDS), shape, record.text("unit"))
-        return Variable(*own, **gaps, **whole, delayed=delayed)
+        name, kind, unit = record.text("name"), record.word("kind", KINDS), record.text("unit")
+        return Variable(name, kind, shape, unit, **gaps, **whole, delayed=delayed)
 
 
 @dataclass(frozen=True)
