@@ -13,6 +13,7 @@ from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
+from daedalus.simulation.run.dead_centres import over_dead_centres
 from daedalus.simulation.run.judge import judged, raise_stopped
 from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, run_piece
@@ -150,4 +151,6 @@ def travel_from(road: Road, first: Piece, progress: Any = None, cancel: Any = No
     whole = run_piece(first, t1, save_at, progress, cancel)
     if not whole.status.final:
         whole = go_on(whole, partial(next_piece, road, first), t1, save_at, progress, cancel)
+    if first.settings.has_branches:
+        whole = over_dead_centres(road, first, whole, progress, cancel)
     return judged(whole, request, first)

@@ -55,6 +55,7 @@ from daedalus.simulation.result.records_on_the_way import (
     SwitchesCrossed,
     SwitchesLocated,
     SwitchesNotLocated,
+    Touched,
 )
 
 EXAMPLES = [
@@ -66,6 +67,7 @@ EXAMPLES = [
     ToleranceTightened(),
     PastAtStart("full", True),
     PastAtStart("floor"),
+    Touched("full", 1.5),
     NotSymplectic(),
     FirstStepsWrong(("force", "torque")),
     BelowTolerance(("x", "v"), 1e-9),

@@ -139,10 +139,10 @@ def test_a_reset_that_carries_another_guard_across_zero(method):
     assert (tr.status, float(tr.end["b"])) == ("event", 3.0)
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.parametrize("method", METHODS)
+@settings(max_examples=5, deadline=None)
 @given(
     data=st.data(),
-    method=st.sampled_from(METHODS),
     source=st.sampled_from(["t", "x", "z", "u"]),
     kind=st.sampled_from(["smooth", "periodic", "jumping"]),
     direction=st.sampled_from([-1, 0, 1]),
@@ -172,3 +172,18 @@ def test_random_guards_with_known_times(data, method, source, kind, direction):
     ramp = dd.signal([0.0, 1.0], [0.0, 1.0], kind="linear")
     found = times(clockwork(guard, direction=direction), 1.0, method, u=ramp)
     assert found == pytest.approx(np.array(wanted), abs=1e-7)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_touch_without_a_change_of_sign_is_told_and_fires_nothing(method):
+    """cos(x) + 1 touches zero at pi, and comes no nearer than 0.01 where it is raised by that."""
+    m = dd.Model("touch")
+    x, n = m.state("x", start=0.0), m.discrete("n")
+    m.equation(m.der(x), 1.0)
+    m.event("touches", ca.cos(x) + 1, reset={"n": n + 1})
+    m.event("misses", ca.cos(x) + 1.01)
+    tr = dd.simulate(m, 6.0, method=method, rtol=1e-7)
+    assert tr.events == []
+    assert tr["n"][-1] == 0
+    told = [note for note in tr.notes if "touches zero" in note]
+    assert told == ["the guard of 'touches' touches zero at t = 3.14159 and does not pass it: no event"]

@@ -97,6 +97,9 @@ inline bool against_mode(const Guards& guards, long long guard, double value) {
     return is_switch(guards, guard) && value != 0 && (value > 0) != (mode_of(guards, guard) != 0);
 }
 
+// Rounding of a guard, in units of its largest value in a stretch.
+inline constexpr double touch_level = 8 * std::numeric_limits<double>::epsilon();
+
 inline bool crosses(double before, double after) { return (before < 0 && after >= 0) || (before > 0 && after <= 0); }
 
 // Keeps the roots in order of time.
@@ -140,6 +143,14 @@ inline void locate_leaving(Integration& s, long long guard, double from, GuardPo
     add_root(guards, {guard, theta, right.value > 0});
 }
 
+// A dip to zero, or below it by rounding, is a touch: the guard does not change its sign.
+inline bool only_touches(const Guards& guards, long long guard, double value) noexcept {
+    if (is_switch(guards, guard)) return false;
+    double largest = 0;
+    for (int j = 0; j < guard_samples; ++j) largest = std::fmax(largest, std::fabs(guards.samples[j * guards.count + guard]));
+    return std::fabs(value) <= touch_level * largest;
+}
+
 // Three samples of one sign whose parabola turns between them, away from where they come: see whether it crosses zero.
 template <class M>
 inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPoint b, GuardPoint c) noexcept {
@@ -152,6 +163,7 @@ inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPo
         if (!(bend * b.value < 0 && theta > a.theta && theta < c.theta) || theta == b.theta) return;
         const GuardPoint found{theta, guard_on_step<M>(s, guard, theta)};
         if (crosses(b.value, found.value)) {
+            if (only_touches(s.guards, guard, found.value)) return;
             locate<M>(s, guard, theta < b.theta ? a : b, found);
             if (found.value != 0) locate<M>(s, guard, found, theta < b.theta ? b : c);
             return;

@@ -215,11 +215,12 @@ class EquationDoor(Notebook):
     def _check_differentiable(self, value: ca.SX) -> None:
         for name, k, _ in self._check_symbols(value, "The argument of der"):
             kind = "time" if name == "t" else self._variables[name].kind
-            if kind == "algebraic":
+            delayed = kind == "input" and self._variables[name].delayed
+            if kind == "algebraic" or delayed:
                 label = self._variables[name].label(k)
                 raise ModelError(
                     f"{label} has no derivative in this model.",
-                    f"{label} is an algebraic variable",
+                    f"{label} is {'a delayed signal' if delayed else 'an algebraic variable'}",
                     because="only states and inputs have derivatives that the equations may use.",
                     remedy=f'm.state("{name}", ...) if its derivative is part of the equations',
                 )

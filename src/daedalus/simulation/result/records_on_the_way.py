@@ -64,6 +64,21 @@ class SwitchedTogether(Record):
 
 
 @dataclass(frozen=True)
+class Touched(Record):
+    """A guard that touches zero without passing it.
+
+    >>> str(Touched("full", 1.5))
+    "the guard of 'full' touches zero at t = 1.5 and does not pass it: no event"
+    """
+
+    event: str
+    time: float
+
+    def __str__(self) -> str:
+        return f"the guard of {self.event!r} touches zero at t = {self.time:.6g} and does not pass it: no event"
+
+
+@dataclass(frozen=True)
 class SwitchesNotLocated(Record):
     """Switches that steps are not cut at, and why."""
 

@@ -42,6 +42,7 @@ from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.start.vanishing_divisor import passages
 from daedalus.simulation.switching.agenda import agenda_of, order_of
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
+from daedalus.simulation.switching.touches import touches
 
 # So many pieces in a row without a step lead nowhere.
 MOST_STILL = 3
@@ -112,13 +113,13 @@ def go_on(
         if save_at is not None:
             save_at = save_at[len(done[-1]._times) :]
         if isinstance(following, Trajectory):
-            done.append(following if save_at is None else _sampled(following, save_at))
+            done.append(following if save_at is None else sampled_piece(following, save_at))
         else:
             done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done)))
     return joined(done)
 
 
-def _sampled(piece: Trajectory, save_at: np.ndarray) -> Trajectory:
+def sampled_piece(piece: Trajectory, save_at: np.ndarray) -> Trajectory:
     """A piece that is there already with the times of save_at that it covers as its samples."""
     begin, end = (float(ends[k]) for ends, k in zip(piece.dense_spans, (0, -1)))
     inside = save_at[(save_at - begin) * (save_at - end) <= 0]
@@ -234,6 +235,8 @@ def explain(
     told += held_at_start(settings.plant, drive, run, p, fired)
     if stop.ending.success:
         told += small_states(settings, run)
+    if settings.plant.system.events and settings.watched is None:
+        told += touches(settings.plant, drive, p, run, settings.rtol)
     if settings.switches is not None:
         changes = settings.changes_in_time(p, span, run.stop_time)
         conditions = (*settings.switches.conditions, *settings.switches.on_time)
