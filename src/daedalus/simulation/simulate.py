@@ -151,6 +151,7 @@ def travel_from(road: Road, first: Piece, progress: Any = None, cancel: Any = No
     whole = run_piece(first, t1, save_at, progress, cancel)
     if not whole.status.final:
         whole = go_on(whole, partial(next_piece, road, first), t1, save_at, progress, cancel)
+    known = 0
     if first.settings.has_branches:
-        whole = over_dead_centres(road, first, whole, progress, cancel)
-    return judged(whole, request, first)
+        whole, known = over_dead_centres(road, first, whole, progress, cancel)
+    return judged(whole, request, first, known)

@@ -17,13 +17,13 @@ from daedalus.simulation.singular.lost_rows import without_lost_rows
 from daedalus.simulation.start.singular_mass import check_start_mass
 
 
-def judged(whole: Trajectory, request: Request, first: Piece) -> Trajectory:
+def judged(whole: Trajectory, request: Request, first: Piece, known: int = 0) -> Trajectory:
     """The run with records of the singular configurations it passed, up to where it left its branch.
 
-    A start that made it stop at once is refused.
+    A start that made it stop at once is refused. known: so many pieces were led over dead centres before.
     """
     if type(whole) is not Trajectory or first.settings.has_branches:
-        whole = told_of_branches(whole, request.rtol, request.save_at is None)
+        whole = told_of_branches(whole, request.rtol, request.save_at is None, known)
     if not whole.status.success:
         _check_start(whole, request, first)
         # Events that pile up end a run whose steps were as good as any.

@@ -24,21 +24,20 @@ from daedalus.simulation.singular.singular_configuration import came_near, weak_
 from daedalus.simulation.singular.singular_places import Passed, singular_places
 
 
-def told_of_branches(whole: Trajectory, rtol: float, has_steps: bool) -> Trajectory:
+def told_of_branches(whole: Trajectory, rtol: float, has_steps: bool, known: int = 0) -> Trajectory:
     """The run with a record of the singular configurations that it passed, or up to where it left its branch.
 
-    `has_steps`: its samples are all steps, not what save_at asks for.
+    `has_steps`: its samples are all steps, not what save_at asks for. `known`: so many pieces were looked through
+    before, and the run stays on its branch in them.
     """
     given = pieces = whole.pieces
-    # A run that was led over dead centres was looked through before.
-    led = any(type(record) is DeadCentresPassed for piece in pieces for record in piece.records)
     for k, piece in enumerate(pieces):
         measure = independence_of(piece._plant)
         places = [] if measure is None else singular_places(measure, piece, rtol, has_steps)
         if not places:
             continue
         assert measure is not None
-        passed = [place.time for place in places[: len(places) if led else _first_kink(places)]]
+        passed = [place.time for place in places[: len(places) if k < known else _first_kink(places)]]
         told = _told(piece, passed)
         if len(passed) < len(places):
             return joined([*pieces[:k], _ended(told, measure.labels, places[len(passed)], has_steps)])
