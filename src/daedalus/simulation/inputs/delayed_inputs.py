@@ -154,7 +154,8 @@ def _fitted(
     def at(times: np.ndarray) -> np.ndarray:
         return np.array(function(ca.DM(times).T, ca.repmat(ca.DM(p), 1, len(times))).full().T)
 
-    waiting, pieces = [span], []
+    waiting = [span]
+    pieces: list[tuple[float, float, np.ndarray]] = []
     while waiting:
         begin, end = waiting.pop()
         coefficients = powers @ at(begin + nodes * (end - begin))

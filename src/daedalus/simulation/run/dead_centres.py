@@ -42,7 +42,7 @@ def over_dead_centres(
         forward = 1.0 if request.t1 >= request.t0 else -1.0
         left = None
         if request.save_at is not None:
-            over = sampled_piece(over, request.save_at[sum(len(piece._times) for piece in done) :])
+            over = sampled_piece(over, request.save_at[sum(len(piece._times) for piece in done) :], False)
             left = request.save_at[forward * (request.save_at - t) > 0]
         if over.status is Ending.FINISHED:
             return joined([*done, over]), place.piece + 2

@@ -119,11 +119,11 @@ def go_on(
     return joined(done)
 
 
-def sampled_piece(piece: Trajectory, save_at: np.ndarray) -> Trajectory:
+def sampled_piece(piece: Trajectory, save_at: np.ndarray, project: bool = True) -> Trajectory:
     """A piece that is there already with the times of save_at that it covers as its samples."""
     begin, end = (float(ends[k]) for ends, k in zip(piece.dense_spans, (0, -1)))
     inside = save_at[(save_at - begin) * (save_at - end) <= 0]
-    x = piece.at(inside, project=True)._x if len(inside) else piece._x[:0]
+    x = piece.at(inside, project=project)._x if len(inside) else piece._x[:0]
     arrays = (piece._parameters, inside, x)
     return Trajectory(piece._plant, piece._drive, *arrays, piece.status, piece.outcome, piece._source)
 

@@ -39,7 +39,7 @@ def touches(plant: Plant, drive: Drive, p: np.ndarray, run: Any, rtol: float) ->
     if run.steps < FEW:
         # Long steps are looked into.
         t = np.interp(np.arange((len(t) - 1) * WITHIN + 1) / WITHIN, np.arange(len(t)), t)
-        rows = _core.evaluate_dense(*run.dense(), t)
+        rows = _rows_at(run, t)
     if len(t) < 3:
         return ()
     fired = {float(time) for _, time, *_ in run.events}
@@ -76,6 +76,11 @@ def _guards(plant: Plant, drive: Drive, p: np.ndarray, t: np.ndarray, rows: np.n
     return np.asarray(plant.guards.core.evaluate_many(t[:, None], np.ascontiguousarray(rows), drive.at(t), p)[0])
 
 
+def _rows_at(run: Any, times: np.ndarray) -> np.ndarray:
+    starts, ends, coefficients = run.dense()
+    return _core.evaluate_dense(starts, ends, coefficients, times)
+
+
 def _dips(t: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
     """Steps at which a guard is nearest to zero, where a parabola through their neighbours leads there."""
     a, b, c = (values[k : len(values) - 2 + k] for k in range(3))
@@ -96,7 +101,7 @@ def _closest(
     begin, end = span
     for _ in range(ROUNDS):
         times = np.linspace(begin, end, TIMES)
-        sizes = np.abs(_guards(plant, drive, p, times, _core.evaluate_dense(*run.dense(), times))[:, column])
+        sizes = np.abs(_guards(plant, drive, p, times, _rows_at(run, times))[:, column])
         best = int(np.argmin(sizes))
         begin, end = times[max(best - 1, 0)], times[min(best + 1, TIMES - 1)]
     return float(times[best]), float(sizes[best])
