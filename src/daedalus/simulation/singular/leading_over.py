@@ -32,14 +32,14 @@ MOVED = 1e-3
 LOOKS, FARTHER, FIRST = 60, 1.3, 1e-7
 
 
-class Place(NamedTuple):
+class Unpassed(NamedTuple):
     """Where a run has to be led over a dead centre: the piece, and about when."""
 
     piece: int
     time: float
 
 
-def next_place(whole: Trajectory, rtol: float, has_steps: bool, begin: int) -> Place | None:
+def next_place(whole: Trajectory, rtol: float, has_steps: bool, begin: int) -> Unpassed | None:
     """The first place, from a piece on, that a run did not pass on its branch, or stopped at."""
     pieces = whole.pieces
     for k in range(begin, len(pieces)):
@@ -48,11 +48,11 @@ def next_place(whole: Trajectory, rtol: float, has_steps: bool, begin: int) -> P
             continue
         for place in singular_places(measure, pieces[k], rtol, has_steps):
             if place.has_kink:
-                return Place(k, place.time)
+                return Unpassed(k, place.time)
     stop = pieces[-1].stop
     singular = stop.obstacle is Obstacle.SINGULAR_CONFIGURATION
     measured = not isinstance(pieces[-1]._plant, ImplicitPlant) and independence_of(pieces[-1]._plant) is not None
-    return Place(len(pieces) - 1, float(pieces[-1].end.time)) if singular and measured else None
+    return Unpassed(len(pieces) - 1, float(pieces[-1].end.time)) if singular and measured else None
 
 
 def led_over(
