@@ -6,8 +6,10 @@ from itertools import pairwise
 import casadi as ca
 import numpy as np
 import pytest
+from tests.support.records_of import records_of
 
 import daedalus as dd
+from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 
 
 @cache
@@ -57,7 +59,7 @@ def test_windows_pass_their_stretched_position(count, rtol):
 
 def test_the_way_over_is_told_and_sampled():
     tr = dd.simulate(windows(2), 3.0, rtol=1e-5)
-    assert any(note.startswith("singular configurations (dead centres) are passed on the branch") for note in tr.notes)
+    assert records_of(tr, DeadCentresPassed)
     times = np.linspace(0.0, 3.0, 3001)
     sampled = dd.simulate(windows(2), 3.0, rtol=1e-5, save_at=times)
     assert sampled.time.tolist() == times.tolist()
