@@ -134,14 +134,14 @@ def endless():
     m.when(u < 0.5, {"u": 1}, name="up")
     m.schedule([0.5], {"u": 1})
     tr = dd.simulate(m, 1.0)
-    raise dd.SolverError(tr.stop_reason)
+    raise dd.SolverError(tr.stop.what)
 
 
 def raises():
     m, _, _ = clocked()
     m.every(0.1, call=lambda t, values, memory: 1 / 0, writes=["u"], name="code")
     tr = dd.simulate(m, 1.0)
-    raise dd.SolverError(tr.stop_reason.split(";")[0])
+    raise dd.SolverError(tr.stop.what)
 
 
 def written(use):
