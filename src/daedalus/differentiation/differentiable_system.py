@@ -73,14 +73,7 @@ def whole_start(system: System, start: Any) -> Any:
 
 
 def refuse_code(system: System) -> None:
-    """Refuse clocks that call Python code, and frictions and contacts, whose modes a search finds."""
-    contacts = sorted({e.manner.contact.name for e in system.events if e.manner.contact is not None})
-    if contacts:
-        raise InputError(
-            f"A derivative of a run does not go through {', '.join(contacts[:6])}.",
-            because="which frictions stick and which contacts push is found by a search.",
-            remedy="a smooth law such as tanh(v/0.001) for the friction, a stiff spring for the contact",
-        )
+    """Refuse clocks that call Python code."""
     names = [event.name for event in system.events if event.manner.code is not None]
     if names:
         raise InputError(
