@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import daedalus as dd
 from daedalus.geometry import inertia
 from daedalus.geometry.angular_velocity import angular_velocity
 from daedalus.geometry.axis_angle import axis_angle_from_rotation, rotation_exp, rotation_from_axis_angle
@@ -141,15 +142,25 @@ def multiplier_sign():
     *acceleration, multiplier = np.linalg.solve(matrix, [0, -mass * gravity, -(x_rate**2 + y_rate**2)])
     assert np.allclose(acceleration, 0)
     assert np.allclose(jacobian.T @ [multiplier], [0, mass * gravity])
+    m = dd.Model("rod")
+    q = m.coordinate("q", 2, start=[x, y])
+    m.kinetic_energy(mass / 2 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(mass * gravity * q[1])
+    m.constraint("rod", (ca.sumsqr(q) - length**2) / 2)
+    assert float(dd.initialise(m)["rod"]) == pytest.approx(multiplier)
     # Document 003: d/dt ∂L/∂q' − ∂L/∂q = 0 with L = T − V − z c gives M q'' + ∇V + Gᵀ z = 0, so z is positive here.
     z = np.linalg.lstsq(jacobian.T, np.array([0, -mass * gravity]), rcond=None)[0][0]
     assert multiplier == pytest.approx(-z)
 
 
 def flattening():
-    symbol = ca.SX.sym("A", 2, 2)
-    flat = ca.Function("f", [symbol], [ca.vec(symbol)])(np.array([[1, 2], [3, 4]])).full()[:, 0]
-    assert np.array_equal(flat, np.array([[1, 2], [3, 4]]).flatten(order="F"))
+    m = dd.Model("matrix")
+    matrix = m.state("A", (2, 2), start=[[1.0, 2.0], [3.0, 4.0]])
+    m.equation(m.der(matrix), ca.SX.zeros(2, 2))
+    run = dd.prepare(m, 1.0, save_at=[1.0])
+    assert run.labels["x"] == ("A[0,0]", "A[1,0]", "A[0,1]", "A[1,1]")
+    assert np.array_equal(run([1.0, 3.0, 2.0, 4.0])[-1], [1, 3, 2, 4])
+    assert np.array_equal(dd.simulate(m, 1.0)["A"][-1], [[1, 2], [3, 4]])
 
 
 ROWS = {
