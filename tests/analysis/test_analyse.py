@@ -182,7 +182,7 @@ def test_constraints_at_a_special_input_are_written_out_while_it_stays():
     assert (report.index, report.degrees_of_freedom) == (2, 1)
     assert [text for text, _ in report.hidden_constraints] == ["clutch, differentiated once: 2*T = 0"]
     assert "hidden constraints are those of inputs that keep their values" in report.notes
-    assert "a DAE of index 1 while k != 0, singular in T at k = 0" in report.warnings
+    assert "a DAE of index 1 for k != 0, singular in T at k = 0" in report.warnings
     assert dd.analyse(clutch(), inputs={"k": 0.5}).index == 1
 
 

@@ -61,10 +61,10 @@ def run_some(first, count):
         dd.simulate(m, 0.1, inputs={"u": lambda t, k=k: (k + 0.5) * np.sin(t)})
         dd.simulate(m, 0.1, inputs={"u": lambda t, k=k: float(str(k * t))})
 
-run_some(0, 100)
+run_some(0, 400)  # until all that is bounded is full
 before, objects = resident(), len(gc.get_objects())
-run_some(100, 50)
-print((resident() - before) / 50, (len(gc.get_objects()) - objects) / 50)
+run_some(400, 200)
+print((resident() - before) / 200, (len(gc.get_objects()) - objects) / 200)
 """
 
 

@@ -26,7 +26,7 @@ void rosenbrock() {
     model.dot_place = {0}, model.all_place = {1, 2, 3}, model.index = {1, 1}, model.level = {0, 0};
     model.has_derivative = {1}, model.constraints = {1};
     const RosenbrockCoefficients numbers = rodas3();
-    const Table ramp{{0, 1, 3}, {0, 2, 2}, {0}, true};
+    const Table ramp{{0, 1, 3}, {0, 2, 2}, {0}, true, 0, {}};
     const std::vector<const Table*> tables{&ramp};
     const std::vector<double> x0{1, -1, -1}, u{0}, tolerances{1e-9, 1e-9, 1e-9};
     Request request;

@@ -186,7 +186,7 @@ void samples() {
 void inputs() {
     const Model model(driven, {1, 2, 2, 0}, 2);
     const std::vector<double> x0{0, 0}, u{0, 0};
-    const Table hold{{0, 1, 2.5}, {1, -2, 3}, {0}, false}, ramp{{0, 1, 3}, {0, 2, -1}, {1}, true};
+    const Table hold{{0, 1, 2.5}, {1, -2, 3}, {0}, false, 0, {}}, ramp{{0, 1, 3}, {0, 2, -1}, {1}, true, 0, {}};
     const std::vector<const Table*> tables{&hold, &ramp};
     Request request = request_for(model, x0, 4);
     request.u = u, request.tables = tables;
@@ -271,7 +271,7 @@ void adjoint() {
     const std::vector<double> a{0}, b{1}, c{0}, times{0, 0.5, 0.75}, u{0}, p{2};
     const std::vector<double> x{1, 0, 1.5, -1, 1.5, -1.75};
     const std::vector<long long> blocks{0, 1};
-    const Table table{{0.0}, {1.0}, {0}, false};
+    const Table table{{0.0}, {1.0}, {0}, false, 0, {}};
     const std::vector<const Table*> tables{&table};
     AdjointRequest request;
     request.rhs = &model.function, request.pullback = &pulled.function;

@@ -161,7 +161,7 @@ def test_matrices_on_dense_output():
     assert lin.point["t"] == 0.37
     assert np.abs(lin.residual).max() < 1e-12
     assert (ltv.states, ltv.inputs, ltv.outputs, ltv.span) == (("x", "y"), ("u",), ("sum",), (0.0, 1.0))
-    assert repr(ltv) == "LinearTimeVarying('product': 2 states, 1 inputs, 1 outputs, t = 0 to 1)"
+    assert repr(ltv) == "LinearTimeVarying('product': 2 states, 1 input, 1 output, t = 0 to 1)"
 
 
 def test_loops_closed_by_the_run_are_open_in_the_model():

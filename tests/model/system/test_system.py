@@ -218,7 +218,7 @@ def test_written_values():
     s = m.freeze()
     for written, expected in (
         (s.start, {"x": [1, np.nan, 3], "z": [4], "p": [7]}),
-        (s.nominal, {"x": [1, 2, 3], "z": [5], "u": [6, 6]}),
+        (s.nominal, {"x": [1, 2, 3], "z": [5], "u": [6, 6], "p": [1]}),
     ):
         assert written.keys() == expected.keys()
         for letter, values in expected.items():

@@ -155,7 +155,7 @@ class Multistep:
         -------
         >>> import daedalus as dd
         >>> float(dd.bdf(1).stability(-3.0)), dd.bdf(2).stability([-1e9, 0.5j]).round(4).tolist()
-        (0.25, [0.0, 0.9865])
+        (0.25, [0.0, 0.9904])
         """
         values = np.asarray(z, dtype=complex)
         rho, sigma = np.array([1.0, *map(float, self.a)]), np.array([float(value) for value in self.b])

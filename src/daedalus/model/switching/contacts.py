@@ -52,7 +52,7 @@ class ContactDoor(ClockDoor):
         >>> f = m.friction("floor", v, kinetic=0.1)
         >>> m.equation(m.der(x), v); m.equation(m.der(v), -x + f)
         >>> tr = dd.simulate(m, 20.0)
-        >>> round(float(tr["x"][-1]), 9), float(tr["floor.mode"][-1])
+        >>> abs(round(float(tr["x"][-1]), 6)), float(tr["floor.mode"][-1])
         (0.0, 0.0)
         """
         check_name(name, "friction")
@@ -94,7 +94,7 @@ class ContactDoor(ClockDoor):
         >>> m.kinetic_energy(0.5 * m.rate(h) ** 2); m.potential_energy(9.81 * h)
         >>> push = m.unilateral("table", h, restitution=0.5)
         >>> tr = dd.simulate(m, 3.0)
-        >>> round(float(tr["h"][-1]), 9), round(float(tr["table"][-1]), 6)
+        >>> abs(round(float(tr["h"][-1]), 9)), round(float(tr["table"][-1]), 6)
         (0.0, 9.81)
         """
         check_name(name, "unilateral constraint")

@@ -47,8 +47,8 @@ class DelayDoor(ClockDoor):
         >>> x = m.state("x", start=1.0)
         >>> m.equation(m.der(x), -m.delay(x, 1.0))
         >>> tr = dd.simulate(m, 2.0, rtol=1e-9)
-        >>> tr.at([1.0, 2.0])["x"].round(6).tolist()
-        [0.0, -0.5]
+        >>> tr.at([0.5, 2.0])["x"].round(6).tolist()
+        [0.5, -0.5]
         """
         own = self._clock_name(name, "delay")
         for more in (SIGNAL, TIME, BEFORE):

@@ -26,8 +26,11 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.branches import dense_until
 from daedalus.simulation.singular.singular_configuration import came_near
 
-# How far from the constraints a row may lie, in tolerances: local errors of index 2 are somewhat larger than those.
+# How far from the constraints a row may lie, in tolerances or in what is usual in a run where that is more: errors of
+# velocities at index 3 are larger than tolerances, all along.
 FARTHEST = 100.0
+# So many rows tell what is usual.
+LOOKED_AT = 64
 # So many rows in a row must lie on the constraints before those ahead of them are believed.
 BELIEVED = 64
 # Larger systems are not looked at.
@@ -44,17 +47,25 @@ def without_lost_rows(whole: Trajectory, tolerances: np.ndarray, rtol: float, ha
     if levels is None or len(piece._times) < 2:
         return whole
     look = partial(_distance, levels, piece, tolerances, rtol)
-    first = _first_lost(look, piece, has_steps)
+    usual = np.median([look(float(piece._times[k]), piece._x[k]) for k in _spread(len(piece._times))])
+    first = _first_lost(look, FARTHEST * max(1.0, float(usual)), piece, has_steps)
     return whole if first is None else joined([*whole.pieces[:-1], _until(piece, first)])
 
 
-def _first_lost(distance: Callable[[float, np.ndarray], float], piece: Trajectory, has_steps: bool) -> int | None:
+def _spread(count: int) -> list[int]:
+    """Some rows of many, evenly."""
+    return list(range(0, count, -(-count // LOOKED_AT)))
+
+
+def _first_lost(
+    distance: Callable[[float, np.ndarray], float], farthest: float, piece: Trajectory, has_steps: bool
+) -> int | None:
     """The first of the last rows that is lost, or their number where only the end is; None where all are right."""
     times, rows, end = piece._times, piece._x, piece.end
-    lost = None if has_steps or distance(float(end.time), end._x[0]) <= FARTHEST else len(rows)
+    lost = None if has_steps or distance(float(end.time), end._x[0]) <= farthest else len(rows)
     believed = 0
     for k in range(len(rows) - 1, 0, -1):
-        if distance(float(times[k]), rows[k]) > FARTHEST:
+        if distance(float(times[k]), rows[k]) > farthest:
             believed, lost = 0, k
         elif (believed := believed + 1) == BELIEVED:
             break

@@ -28,6 +28,11 @@ from daedalus.simulation.sliding.surface import Surface
 # A share may be out of 0 … 1 by this. Fields are looked at this far beside a surface, in nominal values; the jump on
 # the surface is at least this share of them, else the equations are continuous there.
 BEYOND, BESIDE, JUMPS = 1e-7, 1e-6, 1e-3
+# So much nearer to the surface a rate falls by as much where the equations are smooth, and by a tenth of that at most
+# where their slopes are infinite.
+NEARER, STEEP = 1e-4, 10.0
+# Pieces of fewer steps than this lead nowhere.
+FEWEST_STEPS = 3
 # Where a run has rested on a surface it goes on this far beside it.
 LEAVES = 1e-11
 
@@ -50,10 +55,15 @@ def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
     pull, y = _started(once(system, sliding_system, which), t, x, u, p)
     if pull < -JUMPS * max(abs(rate) for rate in beside):
         return _piece(road, done, once(system, sliding_system, which), t, x, y)
-    rest = once(system, resting_system, which) if beside[0] < 0 < beside[1] else None
-    if rest is not None:
-        return _piece(road, done, rest, t, x, None)
-    return _piece(road, done, system, t, x, None) if beside[0] * beside[1] > 0 else None
+    if beside[0] < 0 < beside[1] and all(
+        abs(_rate_beside(surface, NEARER * away, t, x, u, p)) > STEEP * NEARER * abs(rate)
+        for away, rate in zip((BESIDE, -BESIDE), beside)
+    ):
+        rest = once(system, resting_system, which)
+        return None if rest is None else _piece(road, done, rest, t, x, None)
+    # Nothing jumps here: the run crosses the surface, or comes near to it smoothly.
+    crosses = beside[0] * beside[1] > 0 or done.work.steps >= FEWEST_STEPS
+    return _gone_on(road, done, t) if crosses else None
 
 
 def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
@@ -129,6 +139,15 @@ def _piece(road: Road, done: Trajectory, system: System, t: float, x: np.ndarray
         n = system.sizes["x"]
         row = np.concatenate([x, y[n:], y[:n]])
     return Piece(settings, done._drive, done._parameters, t, row, why)
+
+
+def _gone_on(road: Road, done: Trajectory, t: float) -> Piece:
+    """A piece that goes on with the same system from the row where it was stopped."""
+    request, method = road.request, done.method if done._plant.is_implicit else road.request.method
+    settings = settings_of(done.system, method, request.rtol, request.atol, *request.limits,
+                           locate_switches=request.locate_switches)  # fmt: skip
+    row = np.array(done._source.end)[: done._plant.row_width]
+    return Piece(settings, done._drive, done._parameters, t, row, choice_of(done.records))
 
 
 def _known(system: System, done: Trajectory) -> np.ndarray:
