@@ -303,6 +303,8 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
 
 def as_system(model: Model | System) -> System:
     """The snapshot of a model; a System is its own."""
+    if type(model) is Model and model._frozen is not None:
+        return model._frozen
     if isinstance(model, System):
         return model
     if isinstance(model, Model):

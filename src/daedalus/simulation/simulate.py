@@ -154,4 +154,6 @@ def travel_from(road: Road, first: Piece, progress: Any = None, cancel: Any = No
     known = 0
     if first.settings.has_branches:
         whole, known = over_dead_centres(road, first, whole, progress, cancel)
+    elif type(whole) is Trajectory and whole.status.success:
+        return whole  # of which there is nothing to judge
     return judged(whole, request, first, known)

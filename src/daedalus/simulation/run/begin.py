@@ -18,22 +18,22 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
 
     `may_turn`: whether another road may be taken where "auto" finds that numbers take an unknown out of an equation.
     """
-    request, settings = road.request, road.settings
-    p = parameter_values(road.system, request.parameters)
+    request, settings, system = road.request, road.settings, road.system
+    p = parameter_values(system, request.parameters)
     fired: frozenset[str] = frozenset()
-    if road.system.discrete_count:
-        p, start = with_discrete_start(road.system, p, start)
-    if road.system.delayed:
+    if system.discrete_count:
+        p, start = with_discrete_start(system, p, start)
+    if system.delayed:
         road = with_history(road, t0, p, start)
     if settings.begins_anywhere and (start is None or type(start) is dict):
-        plain = plain_start(road.system, start)
+        plain = plain_start(system, start)
         if plain is not None:
             return made(Piece, (settings, road.drive, p, t0, plain, road.why, fired))
     fired = getattr(start, "_fired", fired)
     row, drive = start_row(road, t0, p, start)
     first = made(Piece, (settings, drive, p, t0, row, road.why, fired))
     if settings.plant.is_implicit:
-        return with_choice(first) if road.system.choices else first
+        return with_choice(first) if system.choices else first
     lost = vanishing_divisor(request.model, settings.plant, drive, t0, row, p)
     if lost is None:
         return first

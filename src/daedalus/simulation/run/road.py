@@ -164,13 +164,14 @@ def _known_road(request: Request) -> Road | None:
         return None
     if kept is None:
         return None
-    inputs, drive = request.inputs or {}, kept.undriven
+    way, why, drive, places, elements = kept
+    inputs = request.inputs or {}
     if inputs or drive is None:
-        constants = np.empty(kept.elements)
-        if type(inputs) is not dict or _core.write_plain(constants, kept.places, inputs) != kept.elements:
+        constants = np.empty(elements)
+        if type(inputs) is not dict or _core.write_plain(constants, places, inputs) != elements:
             return None  # anything but plain numbers for all inputs has words of its own
         drive = made(Drive, (constants, (), (), (), None))
-    return made(Road, (request, *kept.way, drive, inputs, kept.why))
+    return made(Road, (request, *way, drive, inputs, why))
 
 
 def _roads(system: System) -> dict[tuple[object, ...], KeptRoad]:
