@@ -108,14 +108,12 @@ def simulate(
     if limits != NO_LIMITS:
         limits = read_limits(*limits)
     request = made(Request, (model, t0, t1, *values, times, method, rtol, atol, limits, locate_switches))
-    if type(method) is not str and is_multistep(method):
-        return _by_past_values(request, method, progress, on_stop)
-    road = find_road(request)
+    road = None if type(method) is not str and is_multistep(method) else find_road(request)
     if step is not None:
         check_step(request)
-    bar = None if progress is False else progress_of(progress, t0, t1, road.system.name)
+    bar = None if progress is False else progress_of(progress, t0, t1, (road or request).system.name)
     try:
-        trajectory = travel(road, bar, cancel)
+        trajectory = _by_past_values(request, method, bar) if road is None else travel(road, bar, cancel)
     finally:
         if isinstance(bar, ProgressBar):
             bar.close()
@@ -124,19 +122,11 @@ def simulate(
     return trajectory
 
 
-def _by_past_values(request: Request, method: Any, progress: Any, on_stop: str) -> Trajectory:
+def _by_past_values(request: Request, method: Any, progress: Any) -> Trajectory:
     """The run of a linear multistep method."""
     from daedalus.simulation.multistep.multistep_run import run_multistep
 
-    bar = None if progress is False else progress_of(progress, *request.span, request.system.name)
-    try:
-        trajectory = run_multistep(request, method, bar)
-    finally:
-        if isinstance(bar, ProgressBar):
-            bar.close()
-    if on_stop == "raise" and not trajectory.success:
-        raise_stopped(trajectory)
-    return trajectory
+    return run_multistep(request, method, progress)
 
 
 def travel(road: Road, progress: Any = None, cancel: Any = None) -> Trajectory:

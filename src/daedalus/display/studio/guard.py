@@ -1,8 +1,8 @@
 """Who may talk to the studio: a page of its own address that knows the token, with short requests; nobody else.
 
 A page from elsewhere can reach a server on the loopback through the user's browser. So every request must name the
-studio's own host (a name that was bound to 127.0.0.1 elsewhere is refused), come from its own origin, and carry the
-token of this session in its path.
+studio's own host (a name that was bound to 127.0.0.1 elsewhere is refused), come from its own origin, and carry in
+its path the token that the studio drew as it began.
 """
 
 from __future__ import annotations
