@@ -18,7 +18,7 @@ from daedalus.integrators.tableaux.stage_interpolation import state_weights, val
 RADAU_IA = dd.Tableau([["1/4", "-1/4"], ["1/4", "5/12"]], ["1/4", "3/4"], [0, "2/3"], name="radau_ia2")
 METHODS = [
     *(f"gauss{stages}" for stages in range(1, 7)),
-    *("implicit_euler", "trapezoidal", "sdirk2", "sdirk3", "trbdf2", "radau3", "radau5"),
+    *("implicit_euler", "trapezoidal", "sdirk2", "sdirk3", "sdirk4", "trbdf2", "radau3", "radau5"),
     *("lobatto_iiia3", "lobatto_iiic2", "lobatto_iiic3", "lobatto_iiic4"),
 ]
 # Steps over a span of 4 by order: beyond the first digits, before rounding.
@@ -92,13 +92,15 @@ def test_order_between_the_steps(method):
 
 # Lobatto IIIC with 4 stages reaches rounding before its slope has settled.
 INDEX_2 = [m for m in (*METHODS, RADAU_IA) if not dae_orders(m, 2).is_refused and m != "lobatto_iiic4"]
+# The errors of x of sdirk4, a hundredth of those of sdirk3, change sign on the way to their slope: 1.1, 1.7, 1.9, 1.95.
+FINE = {"sdirk4": (320, 640, 1280)}
 INDEX_3 = [m for m in METHODS if not dae_orders(m, 3).is_refused]
 
 
 @pytest.mark.parametrize("method", INDEX_2, ids=str)
 def test_order_of_x_and_z_at_index_2(method):
     orders = dae_orders(method, 2).orders
-    counts = (12, 18, 27) if orders["x"] > 4 else (40, 80, 160)
+    counts = (12, 18, 27) if orders["x"] > 4 else FINE.get(method, (40, 80, 160))
     at_steps, _ = measured("index_two", method, counts, 0.5, [slice(0, 2), slice(2, 3)], behind=0.2)
     assert (at_steps > np.array([orders["x"], orders["z"]]) - 0.2).all()
 
@@ -184,6 +186,7 @@ def test_implicit_euler_on_the_nilpotent_system_of_index_3(step):
 
 PAIRS = {
     "trbdf2": dd.tableau("trbdf2"),
+    "sdirk4": dd.tableau("sdirk4"),
     # Alexander's sdirk2 with implicit-Euler-like companion of order 1; Gauss with one of order 1: pairs of one's own.
     "sdirk2(1)": dd.Tableau(dd.tableau("sdirk2").A, dd.tableau("sdirk2").b, dd.tableau("sdirk2").c, [0.4, 0.6]),
     "gauss2(1)": dd.Tableau(dd.gauss_legendre(2).A, dd.gauss_legendre(2).b, dd.gauss_legendre(2).c, [0.45, 0.55]),

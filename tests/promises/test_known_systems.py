@@ -80,11 +80,14 @@ def has_explicit_form(name):
 
 # Tens of seconds each: the same at a looser tolerance stands for them, and `make soak` runs them.
 TENS_OF_SECONDS = {("two_bit_adder", "radau5"), ("beam", "radau3"), ("beam", "radau9"), ("fekete", "radau9")}
+# Order 4 takes six times the steps at 1e-9: half a minute over all systems, run by `make soak` too.
+MANY_STEPS = ("sdirk4",)
 
 
 def kept_for_soak(name, method, rtol):
     """How a run is marked."""
-    return [pytest.mark.long] if rtol < 1e-6 and (name, method) in TENS_OF_SECONDS else []
+    long = (name, method) in TENS_OF_SECONDS or method in MANY_STEPS
+    return [pytest.mark.long] if rtol < 1e-6 and long else []
 
 
 RUNS = [

@@ -108,6 +108,7 @@ METHODS = {
         *(_lobatto_iiic(stages) for stages in (2, 3, 4)),
         _diagonal("sdirk2", 2, 2, 1, "Alexander 1977, diagonally implicit, two stages"),
         _diagonal("sdirk3", 3, 2, 1, "Alexander 1977, diagonally implicit, three stages"),
+        _diagonal("sdirk4", 4, 2, 1, "Hairer and Wanner 1991, diagonally implicit, 4(3)", adaptive=True),
         _diagonal("trbdf2", 2, 2, 2, "Bank et al. 1985, trapezoidal rule then BDF, 2(3)", adaptive=True),
         *(_radau(stages) for stages in (2, 3, 5)),
         _rosenbrock("rodas4", 4, "Hairer and Wanner 1996, Rosenbrock 4(3)"),
@@ -169,7 +170,7 @@ def methods() -> MethodList:
     >>> dd.methods()["dop853"].order
     8
     >>> [m.name for m in dd.methods() if m.adaptive]
-    ['bs3', 'dopri5', 'tsit5', 'dop853', 'fehlberg', 'cash_karp', 'trbdf2', 'radau3', 'radau5', 'radau9', 'rodas4', ...
+    ['bs3', 'dopri5', 'tsit5', 'dop853', 'fehlberg', 'cash_karp', 'sdirk4', 'trbdf2', 'radau3', 'radau5', 'radau9', ...
     """
     return MethodList()
 

@@ -60,6 +60,7 @@ ORDERS = {
     "trapezoidal": (2, None),
     "sdirk2": (2, None),
     "sdirk3": (3, None),
+    "sdirk4": (4, 3),
     "trbdf2": (2, 3),
     **{f"gauss{s}": (2 * s, None) for s in range(1, 7)},
     **{f"radau{p}": (p, None) for p in (3, 5, 9)},

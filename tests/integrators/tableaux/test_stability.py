@@ -87,6 +87,7 @@ def test_gauss_is_a_stable_on_the_knife_edge(s):
         ("lobatto_iiic4", True, True),
         ("sdirk2", True, True),
         ("sdirk3", True, True),
+        ("sdirk4", True, True),
         ("trbdf2", True, True),
     ],
 )

@@ -215,6 +215,19 @@ def _sdirk3() -> Tableau:
     return Tableau(A, A[-1], [g, (1 + g) / 2, 1], name="sdirk3")
 
 
+def _sdirk4() -> Tableau:
+    """Hairer & Wanner 1991, table IV.6.5: five stages, order 4(3), L-stable, γ = 1/4."""
+    A = [
+        ["1/4", 0, 0, 0, 0],
+        ["1/2", "1/4", 0, 0, 0],
+        ["17/50", "-1/25", "1/4", 0, 0],
+        ["371/1360", "-137/2720", "15/544", "1/4", 0],
+        ["25/24", "-49/48", "125/16", "-85/12", "1/4"],
+    ]
+    b_hat = ["59/48", "-17/96", "225/32", "-85/12", 0]
+    return Tableau(A, A[-1], ["1/4", "3/4", "11/20", "1/2", 1], b_hat, name="sdirk4")
+
+
 def _trbdf2() -> Tableau:
     """Bank et al. 1985 with the third-order companion of Hosea & Shampine 1996."""
     d, w = "1 - sqrt(2)/2", "sqrt(2)/4"
@@ -227,5 +240,6 @@ _IMPLICIT: dict[str, Callable[[], Tableau]] = {
     "trapezoidal": _trapezoidal,
     "sdirk2": _sdirk2,
     "sdirk3": _sdirk3,
+    "sdirk4": _sdirk4,
     "trbdf2": _trbdf2,
 }

@@ -4,6 +4,10 @@ x(t + θh) = x + h Σ b_j(θ) K_j with Σ_j b_j(θ) c_j^(k-1) = θ^k / k for k =
 nodes and a method of order s or more, m = s makes it the collocation polynomial (E. Hairer, S. P. Nørsett, G. Wanner,
 Solving Ordinary Differential Equations I, II.7); with fewer conditions the smallest weights are taken. z runs through
 its values at both ends and at the stages.
+
+Stages of order 1 are no points of the solution, so that more conditions count, Σ b_i(θ) a_ij c_j = θ³ / 6 for x and
+b(θ) A⁻¹ c² = θ² for z = g(x). Where the stages have such weights, x has order 3 inside the step and z + h Σ b_j(θ) K_j,
+with the slopes K = A⁻¹ (Z - z) / h that belong to its values, order 2.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ def state_weights(tableau: Tableau) -> np.ndarray:
     array([[ 1. ,  0. ],
            [-0.5,  0.5]])
     """
+    if (weights := _weights_of_trees(tableau)) is not None:
+        return weights
     c = np.asarray(tableau.c, dtype=float)
     different = len(np.unique(c.round(9)))
     for degree in range(max(1, min(tableau.order, different, HIGHEST_DEGREE)), 1, -1):
@@ -66,6 +72,21 @@ def _smallest_weights(c: np.ndarray, b: np.ndarray, degree: int) -> tuple[np.nda
     return weights, float(np.abs(matrix @ found - right).max() / np.abs(right).max())
 
 
+def _weights_of_trees(tableau: Tableau) -> np.ndarray | None:
+    """Cubic weights with the conditions for stages of order 1, which end in b; None where none exist or are needed."""
+    A, c, b = (np.asarray(part, dtype=float) for part in (tableau.A, tableau.c, tableau.b))
+    diagonal = np.diag(A).all() and not np.triu(A, 1).any()
+    if tableau.order < 3 or tableau.stage_order > 1 or not (diagonal and tableau.is_stiffly_accurate):
+        return None
+    rows = np.array([np.ones_like(c), c, c**2, A @ c, np.linalg.solve(A, c**2)])
+    targets = np.array([[1, 0, 0], [0, 1 / 2, 0], [0, 0, 1 / 3], [0, 0, 1 / 6], [0, 1, 0]])
+    weights = np.linalg.lstsq(rows, targets, rcond=1e-13)[0]
+    weights += np.linalg.lstsq(rows, targets - rows @ weights, rcond=1e-13)[0]
+    weights[np.abs(weights) < 1e-14 * np.abs(weights).max()] = 0
+    fits = np.abs(rows @ weights - targets).max() < 1e-9 and np.abs(weights.sum(axis=1) - b).max() < 1e-9
+    return weights.T if fits else None
+
+
 def value_weights(tableau: Tableau) -> np.ndarray:
     """The coefficients of z(θ) - z(0) = Σ_k θ^k (Σ_j w_kj (Z_j - z(0)) + w_k,s+1 (z(1) - z(0))), (degree, s + 1).
 
@@ -77,6 +98,10 @@ def value_weights(tableau: Tableau) -> np.ndarray:
     array([[ 4., -1.],
            [-4.,  2.]])
     """
+    if (of_states := _weights_of_trees(tableau)) is not None:
+        of_stages = np.linalg.solve(np.asarray(tableau.A, dtype=float).T, of_states.T).T
+        # The last stage is the end.
+        return np.insert(of_stages, -1, 0, axis=1)
     places = np.append(np.asarray(tableau.c, dtype=float), 1.0)
     chosen = _chosen_nodes(places)
     nodes = places[chosen]
