@@ -31,7 +31,7 @@ def lanes_of(method, **options):
     return lane_runs(plan.opened(read_cases(plan.system, {"length": [1.0, 2.0]}, "product")).runs)
 
 
-@pytest.mark.parametrize(("method", "options"), [("tsit5", {}), ("rk4", {"step": 0.1})])
+@pytest.mark.parametrize(("method", "options"), [("tsit5", {}), ("rk4", {"step": 0.1}), ("rodas5p", {})])
 def test_kernels_become_ptx_that_rounds_as_processors_do(method, options):
     text = ptx_of(gpu_text(lanes_of(method, **options))).decode()
     lines = [line.split()[0] for line in text.splitlines() if line.startswith("\t")]

@@ -44,7 +44,7 @@ class Reader:
 
     def of_lanes(self, block: LaneBlock, others: Mapping[int, PlainRun | Trajectory | str]) -> CaseResults:
         """What is kept of a block of lanes; `others` are the runs of cases that were left to the scalar core."""
-        states, inputs, own = block.x.shape[1], self._plant.system.sizes["u"], self._plant.system.sizes["x"]
+        states, inputs, own = block.x.shape[1], self._plant.system.sizes["u"], self._plant.row_width
         x = np.ascontiguousarray(block.x[:, :own].transpose(2, 0, 1))
         changes = [block.x[:, k : k + own].transpose(2, 0, 1).copy() for k in range(own, states, own)]
         for column in changes:
@@ -136,7 +136,8 @@ class Reader:
             return False
         if self._keeps_states:
             return True
-        formulas = (self._plant.readout, self._plant.rhs)
+        # Rows of implicit methods have all derivatives.
+        formulas = (self._plant.readout,) if self._plant.is_implicit else (self._plant.readout, self._plant.rhs)
         return all(isinstance(getattr(formula, "core", None), _core.Function) for formula in formulas)
 
 

@@ -82,7 +82,7 @@ class OnLanes(WayOfCases):
     def note(self, count: int, left: int) -> str:
         """What was done."""
         lanes = self._lanes
-        told = f"{cases_text(count)} on {lanes.lanes} lanes of this processor, by {lanes.method}"
+        told = f"{cases_text(count)} on {lanes.lanes} lanes of this processor, by {lanes.told_methods}"
         return told if not left else f"{told}; {left} of them left to the scalar core"
 
 
@@ -112,7 +112,7 @@ class OnGpu(WayOfCases):
 
     def note(self, count: int, left: int) -> str:
         """What was done."""
-        told = f"{cases_text(count)} on {self._gpu.device.name}, by {self._gpu.lanes.method}"
+        told = f"{cases_text(count)} on {self._gpu.device.name}, by {self._gpu.lanes.told_methods}"
         return told if not left else f"{told}; {left} of them left to the scalar core"
 
 

@@ -14,6 +14,8 @@ from daedalus.compilation.lanes.words import LaneText, Word
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 
 Written = Callable[..., Word]
+# Formulas longer than this would take long to compile for a kernel.
+MOST_INSTRUCTIONS = 20_000
 
 
 def _truth(how: str) -> Written:

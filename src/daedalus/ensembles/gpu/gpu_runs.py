@@ -10,7 +10,6 @@ import numpy as np
 from daedalus.compilation.lanes.ptx import ptx_of
 from daedalus.compilation.llvm_code import ENTRY
 from daedalus.ensembles.gpu.cuda_driver import DeviceKernel, device
-from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
 from daedalus.ensembles.lanes.kernel_frame import ENDS
 from daedalus.ensembles.lanes.lane_runs import LaneBlock, LaneRuns
 
@@ -20,7 +19,7 @@ SHARE, MOST = 0.4, 2**21
 
 def gpu_text(lanes: LaneRuns) -> str:
     """The LLVM text of the kernel of a road for a GPU."""
-    return explicit_kernel(lanes.model, lanes.numbers, 1, lanes.watch, gpu=True)
+    return lanes.text(1, gpu=True)
 
 
 class GpuRuns:
@@ -29,7 +28,7 @@ class GpuRuns:
     def __init__(self, lanes: LaneRuns) -> None:
         self.lanes, self.device = replace(lanes, lanes=1), device()
         self.device.enter()
-        each = 8 * (len(lanes.times) * lanes.model.states + len(ENDS) + lanes.model.own)
+        each = 8 * (len(lanes.times) * lanes.model.saved + len(ENDS) + lanes.model.own)
         self.block = int(np.clip(SHARE * self.device.free_bytes() / each, 1, MOST))
 
     @functools.cached_property
@@ -42,7 +41,7 @@ class GpuRuns:
         lanes, gpu, count = self.lanes, self.device, len(block)
         gpu.enter()
         own, nowhere = lanes.numbers_of(block)
-        shapes = (len(lanes.times), lanes.model.states, count + 1), (len(ENDS), count + 1)
+        shapes = (len(lanes.times), lanes.model.saved, count + 1), (len(ENDS), count + 1)
         results = [gpu.allocate(8 * int(np.prod(shape, dtype=np.int64))) for shape in shapes]
         given = [gpu.upload(array) for array in (own.values, own.rows)]
         shared = [gpu.upload(array) for array in (lanes.times, lanes.stops, lanes.segments, lanes.settings)]

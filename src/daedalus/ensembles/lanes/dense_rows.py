@@ -1,4 +1,4 @@
-"""Rows at times inside a step, by the interpolant of the method, moved onto what the model keeps.
+"""The interpolants of explicit Runge–Kutta methods on lanes.
 
 Cubic Hermite, plus what a method has of its own, or raised one degree at a time by slopes on the interpolant before
 (W. Enright, K. Jackson, S. Nørsett, P. Thomsen, ACM Transactions on Mathematical Software 12, 1986).
@@ -10,51 +10,18 @@ from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import combined, horner, weighted
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, Raised
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+from daedalus.ensembles.lanes.saved_inside import Polynomials, SavedInside
 
-Polynomials = list[list[Word]]  # coefficients of 1, θ, θ², … of every component
 
-
-class DenseRows:
+class DenseRows(SavedInside):
     """The interpolant of one step, made where a lane has to save inside it."""
 
     def __init__(
         self, frame: KernelFrame, numbers: ExplicitNumbers, t: Word, t_new: Word, x: list[Word], x_new: list[Word],
         slopes: list[list[Word]],
     ) -> None:  # fmt: skip
-        self.frame, self.numbers = frame, numbers
-        self.t, self.t_new, self.x, self.x_new, self.slopes = t, t_new, x, x_new, slopes
-        self.h = frame.w.sub(t_new, t)
-
-    def save_inside(self, good: Word) -> None:
-        """Lanes of a good step save the rows that lie inside it."""
-        frame, w = self.frame, self.frame.w
-        due = w.cell(w.truth)
-
-        def is_due() -> Word:
-            ahead = w.mul(w.sub(self.t_new, frame.next_time.now), frame.settings["direction"])
-            due.set(w.both(good, w.compare("ogt", ahead, w.num(0.0))))
-            return w.any(due.now)
-
-        with w.when(is_due()):
-            written = self._coefficients()
-            coefficients = [[w.cell() for _ in words] for words in written]
-            for cells, words in zip(coefficients, written):
-                for cell, word in zip(cells, words):
-                    cell.set(word)
-            with w.repeat(is_due):
-                time = frame.next_time.now
-                theta = w.div(w.sub(time, self.t), self.h)
-                row = [horner(w, [cell.now for cell in cells], theta) for cells in coefficients]
-                frame.save(due.now, self._kept(time, row))
-
-    def _kept(self, time: Word, row: list[Word]) -> list[Word]:
-        frame, w = self.frame, self.frame.w
-        if frame.model.kept is None:
-            return row
-        moved = frame.moved(time, row, rare=True)
-        # What no way leads to stays.
-        sound = frame.finite(moved)
-        return [w.choose(sound, a, b) for a, b in zip(moved, row)]
+        super().__init__(frame, t, t_new)
+        self.numbers, self.x, self.x_new, self.slopes = numbers, x, x_new, slopes
 
     def _coefficients(self) -> Polynomials:
         frame, numbers = self.frame, self.numbers

@@ -12,8 +12,8 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from daedalus.compilation.lanes.lane_formulas import check_known
-from daedalus.ensembles.lanes.lane_runs import MOST_INSTRUCTIONS, LaneRuns, NoLanes
+from daedalus.compilation.lanes.lane_formulas import MOST_INSTRUCTIONS, check_known
+from daedalus.ensembles.lanes.lane_runs import LaneRuns, NoLanes
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 from daedalus.model.system.system import Place, System
 from daedalus.simulation.plant.plants import plant_of
@@ -21,7 +21,7 @@ from daedalus.simulation.plant.plants import plant_of
 
 def with_derivatives(lanes: LaneRuns, system: System, wrt: Sequence[Place]) -> LaneRuns | NoLanes:
     """The same cases with derivatives by some names, or why there are none."""
-    if lanes.model.kept is not None or lanes.starts is not None:
+    if lanes.numbers is None or lanes.model.kept is not None or lanes.starts is not None:
         return NoLanes("derivatives on lanes are those of models without constraints")
     function = plant_of(system).rhs.function
     t, x, u, p = (ca.SX.sym(letter, function.size1_in(k)) for k, letter in enumerate("txup"))
@@ -49,4 +49,4 @@ def with_derivatives(lanes: LaneRuns, system: System, wrt: Sequence[Place]) -> L
     n = lanes.model.states
     shared = np.concatenate([lanes.shared[:n], start.ravel(), lanes.shared[n:]])
     model = replace(lanes.model, states=n * (1 + len(columns)), slopes=rows, judged=n)
-    return replace(lanes, model=model, shared=shared)
+    return replace(lanes, model=model, shared=shared, stiff=None)

@@ -52,6 +52,7 @@ class _ExplicitStep:
         """New cases: their first slope and step."""
         frame, w = self.frame, self.frame.w
         with w.when(w.any(frame.fresh.now)):
+            frame.save_now(frame.fresh.now)
             fresh = w.both(frame.fresh.now, frame.running())
             if self.control is not None:
                 slope = frame.slope(frame.t.now, frame.now(), rare=True)

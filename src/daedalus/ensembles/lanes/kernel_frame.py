@@ -22,7 +22,7 @@ ARGUMENTS = (
 # The first numbers of `settings`; absolute tolerances follow.
 SETTINGS = ("t0", "direction", "rtol", "step", "first_step", "max_step", "limit")
 # What `ends` says of a case: how it ended, and the steps it took and rejected.
-FINISHED, LEFT = 1.0, 2.0
+FINISHED, LEFT, STIFF = 1.0, 2.0, 3.0
 ENDS = ("status", "steps", "rejected")
 MOST_COPIED_ON_GPU = 20_000
 # A GPU's words for the thread in its block, the block, threads in a block, and blocks.
@@ -69,6 +69,13 @@ class KernelFrame:
                 u[slot] = self.w.fma(rise.now, since, base.now)
         return u
 
+    def input_slopes(self) -> list[Word]:
+        """The derivatives of the inputs by time in the present interval."""
+        slopes = [self.w.num(0.0)] * self.model.inputs
+        for slot, rise in zip(self.model.tabled, self.rises):
+            slopes[slot] = rise.now
+        return slopes
+
     def parameters(self) -> list[Word]:
         """The parameters."""
         return [cell.now for cell in self.constants[self.model.inputs :]]
@@ -107,7 +114,7 @@ class KernelFrame:
         self._begin()
         w.raw("br label %top")
         w.label("top")
-        self.fresh.set(self._no_lane())
+        self.fresh.set(self.no_lane())
         with w.when(w.any(self.ended.now)):
             self._write_ends()
             self._take_cases()
@@ -119,13 +126,14 @@ class KernelFrame:
         w.label("exit")
         w.raw("ret void")
 
-    def _no_lane(self) -> Word:
+    def no_lane(self) -> Word:
+        """A mask of no lane."""
         return "false" if self.w.module.lanes == 1 else "zeroinitializer"
 
     def _begin(self) -> None:
         w = self.w
         self.ended.set("true" if w.module.lanes == 1 else "splat (i1 true)")
-        self.active.set(self._no_lane())
+        self.active.set(self.no_lane())
         self.case.set(w.whole_num(-1))
         for cell in (*self.x, *self.constants, self.t, self.steps, self.rejected, self.status):
             cell.set(w.num(0.0))
@@ -160,7 +168,7 @@ class KernelFrame:
             self._next.set(w.line(f"add i64 {following}, {stride}"))
             self.active.set(left)
             return self.fresh.set(left)
-        ended, cases, fresh, following = self.ended.now, self.case.now, self._no_lane(), self._next.now
+        ended, cases, fresh, following = self.ended.now, self.case.now, self.no_lane(), self._next.now
         for lane in range(lanes):
             free = w.line(f"extractelement {w.truth} {ended}, i32 {lane}")
             old = w.line(f"extractelement {w.whole} {cases}, i32 {lane}")
@@ -193,16 +201,15 @@ class KernelFrame:
         self.enter_interval(fresh)
         self._next_saving(fresh)
         self.leave_where(w.both(fresh, w.unless(self.finite(self.now()))))
-        self.save_now(fresh)
 
     def _of_row(self, k: int) -> Word:
         """A number of `rows` in all lanes."""
         at = self.w.put(f"getelementptr i64, ptr %rows, i64 {k}")
         return self.w.spread(self.w.line(f"load i64, ptr {at}, align 8"), "i64")
 
-    def leave_where(self, mask: Word) -> None:
-        """Cases of a mask end here and are left to the scalar core."""
-        self.status.set_where(mask, self.w.num(LEFT))
+    def leave_where(self, mask: Word, why: float = LEFT) -> None:
+        """Cases of a mask end here and are left to the scalar core, or to another kernel."""
+        self.status.set_where(mask, self.w.num(why))
         self.ended.set(self.w.either(self.ended.now, mask))
 
     # -- intervals between the times of tables -------------------------------------------------------------------------
@@ -245,9 +252,9 @@ class KernelFrame:
     def save(self, mask: Word, row: list[Word]) -> None:
         """Lanes of a mask save a row and look up when to save the next."""
         w = self.w
-        first = w.integer("mul", self.saved.now, w.whole_num(len(self.x)))
+        first = w.integer("mul", self.saved.now, w.whole_num(self.model.saved))
         column = w.choose_whole(mask, self.case.now, self.trash)
-        for k, word in enumerate(row):
+        for k, word in enumerate(row[: self.model.saved]):
             offset = w.integer("mul", w.integer("add", first, w.whole_num(k)), self.n)
             w.scatter("%out", w.integer("add", column, w.choose_whole(mask, offset, w.whole_num(0))), word)
         self.saved.set_where(mask, w.integer("add", self.saved.now, w.whole_num(1)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 from daedalus.compilation.lanes.lane_formulas import written_formulas
 from daedalus.compilation.lanes.words import LaneText, Word
@@ -22,6 +24,12 @@ class LaneModel:
     tabled: tuple[int, ...] = ()  # the inputs that follow a table
     independence: Instructions | None = None  # (t, x, u, p) -> log |det| of the constraints
     judged: int | None = None  # how many states count in the error of a step; all where it is not given
+    written_out: int | None = None  # how many states are saved; all where it is not given
+
+    @property
+    def saved(self) -> int:
+        """How many states are saved."""
+        return self.states if self.written_out is None else self.written_out
 
     @property
     def own(self) -> int:
@@ -37,32 +45,28 @@ class LaneModel:
 
     def slope(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
         """x' at one point."""
-        return self._called(w, "model.slope", self.slopes, t, x, u, p, rare)
+        return self.written(w, "model.slope", self.slopes, [[t], x, u, p], rare)[0]
 
     def moved(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
         """x moved onto what the model keeps."""
         assert self.kept is not None
-        return self._called(w, "model.kept", self.kept, t, x, u, p, rare)
+        return self.written(w, "model.kept", self.kept, [[t], x, u, p], rare)[0]
 
     def determinant(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> Word:
         """log |det| of the constraints."""
         assert self.independence is not None
-        return self._called(w, "model.independence", self.independence, t, x, u, p, False)[0]
+        return self.written(w, "model.independence", self.independence, [[t], x, u, p], False)[0][0]
 
-    def _called(
-        self,
-        w: LaneText,
-        name: str,
-        rows: Instructions,
-        t: Word,
-        x: list[Word],
-        u: list[Word],
-        p: list[Word],
-        rare: bool,
-    ) -> list[Word]:
-        n, m = 1 + self.states, 1 + self.states + self.inputs
+    def written(
+        self, w: LaneText, name: str, rows: Instructions, arguments: Sequence[Sequence[Word]], rare: bool
+    ) -> list[list[Word]]:
+        """The outputs of formulas for words of their arguments, as a function of the module."""
+        edges = [0, *accumulate(len(part) for part in arguments)]
 
         def write(body: LaneText, a: list[Word]) -> list[Word]:
-            return written_formulas(body, rows, [a[:1], a[1:n], a[n:m], a[m:]])[0]
+            found = written_formulas(body, rows, [a[i:j] for i, j in pairwise(edges)])
+            return [word for words in found for word in words]
 
-        return w.call(name, [t, *x, *u, *p], rows.size_out[0], write, rare)
+        whole = w.call(name, [word for part in arguments for word in part], sum(rows.size_out), write, rare)
+        ends = [0, *accumulate(rows.size_out)]
+        return [whole[i:j] for i, j in pairwise(ends)]

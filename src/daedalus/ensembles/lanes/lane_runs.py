@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from daedalus.compilation import Compiled
 from daedalus.compilation.choice import chosen_compiler
-from daedalus.compilation.lanes.lane_formulas import check_known
+from daedalus.compilation.lanes.lane_formulas import MOST_INSTRUCTIONS, check_known
 from daedalus.compilation.lanes.machine import lane_width
 from daedalus.ensembles.case_runs import CaseRuns
 from daedalus.ensembles.cases import Cases
@@ -17,9 +18,19 @@ from daedalus.ensembles.lanes.case_numbers import CaseNumbers, case_numbers, who
 from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
 from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, explicit_numbers
-from daedalus.ensembles.lanes.kernel_frame import ENDS, FINISHED, SETTINGS
+from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel
+from daedalus.ensembles.lanes.kernel_frame import ENDS, FINISHED, SETTINGS, STIFF
 from daedalus.ensembles.lanes.kernels import Kernel, kernel_of
 from daedalus.ensembles.lanes.lane_model import LaneModel
+from daedalus.ensembles.lanes.rosenbrock_kernel import rosenbrock_kernel
+from daedalus.ensembles.lanes.stiff_lanes import (
+    ON_LANES,
+    method_on_lanes,
+    stiff_model,
+    why_not_implicit,
+    written_model,
+    written_vectors,
+)
 from daedalus.ensembles.lanes.tabled_intervals import stops_and_segments, tabled_inputs
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
 from daedalus.model.system.once import once
@@ -29,8 +40,6 @@ from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.singular.independence import independence_of
 
-# Formulas longer than this would take long to compile for a kernel.
-MOST_INSTRUCTIONS = 20_000
 # A case that tries more steps than this is left to the scalar core, which has ways to tell why.
 MOST_STEPS = 1e6
 # Numbers that a block of cases saves, at most about so many: they stay near the processor.
@@ -59,7 +68,7 @@ class LaneRuns:
     """A road on lanes: its kernel, and everything that its cases share."""
 
     model: LaneModel
-    numbers: ExplicitNumbers
+    numbers: ExplicitNumbers | None  # None of a Rosenbrock method
     method: str
     watch: bool
     lanes: int
@@ -70,31 +79,51 @@ class LaneRuns:
     segments: np.ndarray
     settings: np.ndarray
     starts: ConsistentStarts | None = None  # where the model constrains them
+    stiff: StiffCases | None = None  # what runs the cases that stability holds back
 
     def kernel(self) -> Kernel:
         """The kernel in machine code."""
-        key = (self.lanes, self.watch, self.numbers, self.model.key)
-        return kernel_of(key, lambda: explicit_kernel(self.model, self.numbers, self.lanes, self.watch))
+        key = (self.lanes, self.watch, self.numbers or self.method, self.model.key)
+        return kernel_of(key, lambda: self.text(self.lanes))
+
+    def text(self, lanes: int, gpu: bool = False) -> str:
+        """The LLVM text of the kernel."""
+        if isinstance(self.model, ImplicitLaneModel):
+            return rosenbrock_kernel(self.model, self.method, lanes, gpu)
+        assert self.numbers is not None
+        return explicit_kernel(self.model, self.numbers, lanes, self.watch, gpu)
+
+    @property
+    def told_methods(self) -> str:
+        """What ran the cases up to now, in words."""
+        stiff = 0 if self.stiff is None else self.stiff.count
+        return self.method if not stiff else f"{self.method}, stiff ones by {ON_LANES} ({stiff})"
 
     @property
     def block(self) -> int:
         """How many cases are run in one call."""
-        width = max(1, len(self.times) * self.model.states)
+        width = max(1, len(self.times) * self.model.saved)
         return int(min(MOST, max(FEWEST, BLOCK_NUMBERS // width)))
 
     def run(self, block: range) -> LaneBlock:
         """The runs of some cases, whose numbers follow each other."""
-        count = len(block)
         own, nowhere = self.numbers_of(block)
+        return self.block_of(own, *self.run_numbers(own), nowhere)
+
+    def run_numbers(self, own: CaseNumbers) -> tuple[np.ndarray, np.ndarray]:
+        """Saved rows and ends of cases by their numbers."""
+        count = own.cases
         # Nothing is read where nothing was written: cases that end early are left to the core whole.
-        x = np.empty((len(self.times), self.model.states, count + 1))
+        x = np.empty((len(self.times), self.model.saved, count + 1))
         ends = np.empty((len(ENDS), count + 1))
         arrays = [own.values, own.rows, x, ends, self.times, self.stops, self.segments, self.settings]
         self.kernel()(arrays, count + 1, 0, count, len(self.times), len(self.stops))
-        return self.block_of(own, x, ends, nowhere)
+        return x, ends
 
     def block_of(self, own: CaseNumbers, x: np.ndarray, ends: np.ndarray, nowhere: np.ndarray | None) -> LaneBlock:
         """What a kernel left behind of a block of cases."""
+        if self.stiff is not None:
+            self.stiff.run(own, x, ends)
         finished = ends[0, : own.cases] == FINISHED
         if nowhere is not None:
             finished &= ~nowhere
@@ -110,12 +139,77 @@ class LaneRuns:
         return whole_numbers(every), nowhere
 
 
+class StiffCases:
+    """Cases that stability holds back in an explicit kernel: run again on lanes, by a Rosenbrock method."""
+
+    def __init__(self, road: Road) -> None:
+        self._road = road
+        self.count = 0
+
+    @functools.cached_property
+    def _model(self) -> ImplicitLaneModel | None:
+        found = stiff_model(self._road)
+        return None if isinstance(found, str) else found
+
+    def run(self, own: CaseNumbers, x: np.ndarray, ends: np.ndarray) -> None:
+        """Write the runs of stiff cases over what an explicit kernel left of them."""
+        cases = np.flatnonzero(ends[0, : own.cases] == STIFF)
+        model = self._model if len(cases) else None
+        if model is None:
+            return
+        n, road = x.shape[1], self._road
+        every = own.all()[:, cases]
+        numbers = whole_numbers(np.concatenate([every[:n], np.zeros((n, len(cases))), every[n:]]))
+        rows, found = _on_lanes(road, model, None, ON_LANES, numbers.values[:0], Cases((), False, ())).run_numbers(
+            numbers
+        )
+        x[:, :, cases], ends[:, cases] = rows[:, :, :-1], found[:, :-1]
+        self.count += int(np.count_nonzero(found[0, :-1] == FINISHED))
+
+
+def _on_lanes(
+    road: Road, model: LaneModel, numbers: ExplicitNumbers | None, method: str, shared: np.ndarray, cases: Cases,
+    starts: ConsistentStarts | None = None, stiff: StiffCases | None = None,
+) -> LaneRuns:  # fmt: skip
+    """A road with a model for its kernel."""
+    request = road.request
+    stops, segments = stops_and_segments(road.drive, request.t0, request.t1)
+    assert request.save_at is not None
+    watch = numbers is not None and bool(road.settings.call.get("watch_stiffness"))
+    times = np.ascontiguousarray(request.save_at, dtype=float)
+    return LaneRuns(
+        model, numbers, method, watch, lane_width(), shared, cases, times, stops, segments, _settings_of(road),
+        starts, stiff,
+    )  # fmt: skip
+
+
+def _implicit_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
+    """A road of an implicit method on lanes, or why there is none."""
+    road = runs.road
+    reason, method = why_not_implicit(road), method_on_lanes(road)
+    vectors, placed = written_vectors(road) if reason is None else None, runs.cases.placed_in(road.system)
+    if reason is None and (vectors is None or placed is None):
+        reason = "each case takes a road of its own"
+    if reason is not None:
+        return NoLanes(reason)
+    assert vectors is not None
+    assert placed is not None
+    assert method is not None
+    model = written_model(road, vectors["x"])
+    if isinstance(model, str):
+        return NoLanes(model)
+    shared = np.concatenate([np.nan_to_num(vectors["x"], nan=0.0), vectors["u"], vectors["p"]])
+    return _on_lanes(road, model, None, method, shared, placed)
+
+
 def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
     """The cases of a sweep on lanes, or why they are run one by one."""
     road = runs.road
     reason = _why_not(road)
     if reason is not None:
         return NoLanes(reason)
+    if road.settings.plant.is_implicit:
+        return _implicit_runs(runs)
     vectors, starts = runs.vectors, None
     if vectors is None:
         vectors, starts = runs.first_vectors(), ConsistentStarts(runs)
@@ -128,14 +222,9 @@ def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
     adaptive = request.step is None
     method = settings.method if isinstance(road.method, str) else road.method
     numbers = explicit_numbers(method, adaptive)
-    stops, segments = stops_and_segments(road.drive, request.t0, request.t1)
     shared = np.concatenate([vectors[letter] for letter in ("x", "u", "p")])
-    assert request.save_at is not None
-    watch = bool(settings.call.get("watch_stiffness"))
-    return LaneRuns(
-        model, numbers, settings.method, watch, lane_width(), shared, runs.cases,
-        np.ascontiguousarray(request.save_at, dtype=float), stops, segments, _settings_of(road), starts,
-    )  # fmt: skip
+    stiff = StiffCases(road) if settings.call.get("watch_stiffness") and starts is None else None
+    return _on_lanes(road, model, numbers, settings.method, shared, runs.cases, starts, stiff)
 
 
 def _settings_of(road: Road) -> np.ndarray:
@@ -162,9 +251,7 @@ def _why_not(road: Road) -> str | None:
     settings, system = road.settings, road.system
     if chosen_compiler() not in ("auto", "llvm") or not lane_width():
         return "there are no lanes without LLVM and fused multiply-add"
-    if settings.plant.is_implicit:
-        return f"{settings.method} solves equations in every step"
-    if not isinstance(settings.plant, ExplicitPlant):
+    if not settings.plant.is_implicit and not isinstance(settings.plant, ExplicitPlant):
         return "a linear system is solved at each evaluation"
     if system.events or system.discrete_count:
         return "the model has events"

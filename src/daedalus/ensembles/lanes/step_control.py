@@ -8,52 +8,32 @@ from __future__ import annotations
 
 import math
 
-from daedalus.compilation.lanes.elementary import rough_exp, rough_inverse, rough_log
+from daedalus.compilation.lanes.elementary import rough_exp, rough_log
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+from daedalus.ensembles.lanes.step_plan import CUT_IF_NOT_FINITE, LARGEST_COUNTED, SAFETY, SMALLEST_COUNTED, StepPlan
 
-# As in the core (core/methods/step_control.hpp and core/run/stepper.hpp).
-SMALLEST_ERROR, SAFETY, FEWEST_SPACINGS, CUT_IF_NOT_FINITE, STRETCH = 1e-4, 0.9, 10.0, 0.25, 1.01
-_SMALLEST_COUNTED, _LARGEST_COUNTED = 1e-10, 1e100
+# As in the core (core/methods/step_control.hpp).
+SMALLEST_ERROR = 1e-4
 
 
-class StepControl:
+class StepControl(StepPlan):
     """The planned step of every lane, and what the controller remembers."""
 
     def __init__(self, frame: KernelFrame, numbers: ExplicitNumbers) -> None:
-        self.frame, self.numbers = frame, numbers
+        super().__init__(frame)
+        self.numbers = numbers
         w = frame.w
-        self.h, self.log_before = w.cell(), w.cell()
-        self.after_rejection = w.cell(w.truth)
-        self.h.set(w.num(0.0))
+        self.log_before, self.after_rejection = w.cell(), w.cell(w.truth)
         self.log_before.set(w.num(math.log(SMALLEST_ERROR)))
-        self.after_rejection.set(frame._no_lane())
+        self.after_rejection.set(frame.no_lane())
 
     def forget(self, mask: Word) -> None:
         """Lanes of a mask begin anew: derivatives of the solution may have jumped."""
         w = self.frame.w
         self.log_before.set_where(mask, w.num(math.log(SMALLEST_ERROR)))
         self.after_rejection.set(w.both(self.after_rejection.now, w.unless(mask)))
-
-    def spacing(self) -> Word:
-        """The distance of the present time to the next number, or up to twice that."""
-        w = self.frame.w
-        distance = w.mul(w.abs(self.frame.t.now), w.num(2.0**-52))
-        return w.larger(distance, w.num(2.0**-1022))
-
-    def plan(self) -> tuple[Word, Word]:
-        """Where the step ends, and the lanes in which that is the end of their interval."""
-        w, frame = self.frame.w, self.frame
-        t, end, direction, longest = frame.t.now, frame.end.now, frame.settings["direction"], frame.settings["max_step"]
-        least = w.mul(w.num(FEWEST_SPACINGS), self.spacing())
-        length = w.smaller(w.larger(w.abs(self.h.now), least), longest)
-        h = w.mul(direction, length)
-        self.h.set(h)
-        beyond = w.mul(w.sub(w.fma(w.num(STRETCH), h, t), end), direction)
-        close = w.compare("ole", w.abs(w.sub(end, t)), w.mul(longest, w.num(1 + 1e-6)))
-        reaches = w.both(w.compare("oge", beyond, w.num(0.0)), close)
-        return w.choose(reaches, end, w.add(t, h)), reaches
 
     def _exponent(self) -> float:
         return 1.0 / self.numbers.control_order - 0.75 * self.numbers.memory
@@ -67,7 +47,7 @@ class StepControl:
         """The lanes whose step is good; all running ones plan their next step by the error of this one."""
         w, numbers = self.frame.w, self.numbers
         good = w.both(running, w.compare("ole", error, w.num(1.0)))
-        counted = w.larger(w.smaller(error, w.num(_LARGEST_COUNTED)), w.num(_SMALLEST_COUNTED))
+        counted = w.larger(w.smaller(error, w.num(LARGEST_COUNTED)), w.num(SMALLEST_COUNTED))
         log_error = rough_log(w, counted)
         grown = w.fma(w.num(numbers.memory), self.log_before.now, w.mul(w.num(-self._exponent()), log_error))
         factor = self._factor(grown, numbers.grow)
@@ -84,17 +64,8 @@ class StepControl:
         cut = w.choose(w.compare("uno", error, error), w.num(CUT_IF_NOT_FINITE), smaller)
         self.h.set_where(bad, w.mul(length, cut))
         self.after_rejection.set(w.either(w.both(self.after_rejection.now, w.unless(good)), bad))
-        self._count(bad)
+        self.count(bad)
         return good
-
-    def _count(self, bad: Word) -> None:
-        """Rejected steps are counted; a lane whose steps become too short, or too many, is left to the core."""
-        w, frame = self.frame.w, self.frame
-        frame.rejected.set_where(bad, w.add(frame.rejected.now, w.num(1.0)))
-        least = w.mul(w.num(FEWEST_SPACINGS), self.spacing())
-        frame.leave_where(w.both(bad, w.compare("olt", w.abs(self.h.now), least)))
-        tried = w.add(frame.steps.now, frame.rejected.now)
-        frame.leave_where(w.both(frame.running(), w.compare("oge", tried, frame.settings["limit"])))
 
     # -- the first step ----------------------------------------------------------------------------------------------
 
@@ -134,9 +105,3 @@ class StepControl:
         given = frame.settings["first_step"]
         wish = w.choose(w.compare("ogt", given, w.num(0.0)), given, wish)
         self.h.set_where(mask, w.mul(direction, wish))
-
-    def rough_scale(self, before: Word, after: Word, atol: Word) -> Word:
-        """One over the tolerance of a component, to seven digits."""
-        w = self.frame.w
-        size = w.larger(w.abs(before), w.abs(after))
-        return rough_inverse(w, w.fma(self.frame.settings["rtol"], size, atol))

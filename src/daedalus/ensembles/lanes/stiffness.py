@@ -9,7 +9,7 @@ from __future__ import annotations
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import combined
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
-from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+from daedalus.ensembles.lanes.kernel_frame import STIFF, KernelFrame
 
 STIFF_ENOUGH, EASY_ENOUGH, MANY_STEPS, ENDLESS = 15.0, 6.0, 300.0, 1e5
 TIGHT, NEAR_EDGE, FAR_FROM_EDGE, DAMPED = 1e-6, 0.8, 0.3, -0.7
@@ -60,7 +60,7 @@ class StiffnessWatch:
         endless = w.compare("ogt", to_come, w.num(ENDLESS))
         damped = w.both(w.compare("oge", self.damped.now, w.num(STIFF_ENOUGH)), endless)
         leaves = w.both(good, w.either(stiff, damped))
-        frame.leave_where(leaves)
+        frame.leave_where(leaves, STIFF)
         return leaves
 
     def _share(self, h: Word, x: list[Word], x_new: list[Word], slopes: list[list[Word]]) -> tuple[Word, Word]:

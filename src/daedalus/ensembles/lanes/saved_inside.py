@@ -1,0 +1,54 @@
+"""Rows at times inside a step, by the interpolant of a method, moved onto what the model keeps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from daedalus.compilation.lanes.words import Word
+from daedalus.ensembles.lanes.combinations import horner
+from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+
+Polynomials = list[list[Word]]  # coefficients of 1, θ, θ², … of every component
+
+
+class SavedInside(ABC):
+    """The interpolant of one step, made where a lane has to save inside it."""
+
+    def __init__(self, frame: KernelFrame, t: Word, t_new: Word) -> None:
+        self.frame, self.t, self.t_new = frame, t, t_new
+        self.h = frame.w.sub(t_new, t)
+
+    @abstractmethod
+    def _coefficients(self) -> Polynomials:
+        """The polynomials of what is saved."""
+
+    def save_inside(self, good: Word) -> None:
+        """Lanes of a good step save the rows that lie inside it."""
+        frame, w = self.frame, self.frame.w
+        due = w.cell(w.truth)
+
+        def is_due() -> Word:
+            ahead = w.mul(w.sub(self.t_new, frame.next_time.now), frame.settings["direction"])
+            due.set(w.both(good, w.compare("ogt", ahead, w.num(0.0))))
+            return w.any(due.now)
+
+        with w.when(is_due()):
+            written = self._coefficients()
+            coefficients = [[w.cell() for _ in words] for words in written]
+            for cells, words in zip(coefficients, written):
+                for cell, word in zip(cells, words):
+                    cell.set(word)
+            with w.repeat(is_due):
+                time = frame.next_time.now
+                theta = w.div(w.sub(time, self.t), self.h)
+                row = [horner(w, [cell.now for cell in cells], theta) for cells in coefficients]
+                frame.save(due.now, self._kept(time, row))
+
+    def _kept(self, time: Word, row: list[Word]) -> list[Word]:
+        frame, w = self.frame, self.frame.w
+        if frame.model.kept is None:
+            return row
+        moved = frame.moved(time, row, rare=True)
+        # What no way leads to stays.
+        sound = frame.finite(moved)
+        return [w.choose(sound, a, b) for a, b in zip(moved, row)]

@@ -1,0 +1,55 @@
+"""How far the next step of every lane goes: within the end of its interval, neither too short nor too long."""
+
+from __future__ import annotations
+
+from daedalus.compilation.lanes.elementary import rough_inverse
+from daedalus.compilation.lanes.words import Word
+from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+
+# As in the core (core/methods/step_control.hpp and core/run/stepper.hpp).
+SAFETY, FEWEST_SPACINGS, CUT_IF_NOT_FINITE, STRETCH = 0.9, 10.0, 0.25, 1.01
+# Errors count within these.
+SMALLEST_COUNTED, LARGEST_COUNTED = 1e-10, 1e100
+
+
+class StepPlan:
+    """The planned step of every lane."""
+
+    def __init__(self, frame: KernelFrame) -> None:
+        self.frame = frame
+        self.h = frame.w.cell()
+        self.h.set(frame.w.num(0.0))
+
+    def spacing(self) -> Word:
+        """The distance of the present time to the next number, or up to twice that."""
+        w = self.frame.w
+        distance = w.mul(w.abs(self.frame.t.now), w.num(2.0**-52))
+        return w.larger(distance, w.num(2.0**-1022))
+
+    def plan(self) -> tuple[Word, Word]:
+        """Where the step ends, and the lanes in which that is the end of their interval."""
+        w, frame = self.frame.w, self.frame
+        t, end, direction, longest = frame.t.now, frame.end.now, frame.settings["direction"], frame.settings["max_step"]
+        least = w.mul(w.num(FEWEST_SPACINGS), self.spacing())
+        length = w.smaller(w.larger(w.abs(self.h.now), least), longest)
+        h = w.mul(direction, length)
+        self.h.set(h)
+        beyond = w.mul(w.sub(w.fma(w.num(STRETCH), h, t), end), direction)
+        close = w.compare("ole", w.abs(w.sub(end, t)), w.mul(longest, w.num(1 + 1e-6)))
+        reaches = w.both(w.compare("oge", beyond, w.num(0.0)), close)
+        return w.choose(reaches, end, w.add(t, h)), reaches
+
+    def count(self, bad: Word) -> None:
+        """Rejected steps are counted; a lane whose steps become too short, or too many, is left to the core."""
+        w, frame = self.frame.w, self.frame
+        frame.rejected.set_where(bad, w.add(frame.rejected.now, w.num(1.0)))
+        least = w.mul(w.num(FEWEST_SPACINGS), self.spacing())
+        frame.leave_where(w.both(bad, w.compare("olt", w.abs(self.h.now), least)))
+        tried = w.add(frame.steps.now, frame.rejected.now)
+        frame.leave_where(w.both(frame.running(), w.compare("oge", tried, frame.settings["limit"])))
+
+    def rough_scale(self, before: Word, after: Word, atol: Word) -> Word:
+        """One over the tolerance of a component, to seven digits."""
+        w = self.frame.w
+        size = w.larger(w.abs(before), w.abs(after))
+        return rough_inverse(w, w.fma(self.frame.settings["rtol"], size, atol))
