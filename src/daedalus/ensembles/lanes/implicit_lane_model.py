@@ -25,7 +25,7 @@ LENGTHS = (1e-16, 1e-12, 1e-8, 1e-4, 1.0)
 
 
 @dataclass(frozen=True)
-class Pattern:
+class EliminatedPattern:
     """Where the entries of ∂F/∂x' and of ∂F/∂(x, z) stand, and in which order their sum is eliminated."""
 
     rates: tuple[Place, ...]
@@ -40,7 +40,7 @@ class ImplicitLaneModel(LaneModel):
 
     differential: int
     algebraic: int
-    pattern: Pattern
+    pattern: EliminatedPattern
     linearised: Instructions  # (t, x, z, u, p, u') -> F at x' = 0, ∂F/∂x', ∂F/∂(x, z), ∂F/∂t + ∂F/∂u u'
     whole: Instructions  # (t, x', x, z, u, p) -> F, ∂F/∂x', ∂F/∂(x, z)
     autonomous: bool
@@ -91,7 +91,7 @@ class ImplicitFormulas:
     residual: Instructions
     linearised: Instructions
     whole: Instructions
-    pattern: Pattern
+    pattern: EliminatedPattern
     autonomous: bool
 
 
@@ -134,7 +134,7 @@ def implicit_formulas(
 
 def _pattern(
     matrices: Sequence[ca.SX], whole: ca.Function, sample: Callable[[str, int], np.ndarray], span: float
-) -> Pattern | str:
+) -> EliminatedPattern | str:
     rates, unknowns = (tuple((int(r), int(c)) for r, c in zip(*matrix.sparsity().get_triplet())) for matrix in matrices)
     size, samples = matrices[1].size1(), []
     for k in range(2):
@@ -155,7 +155,7 @@ def _pattern(
     of_starts = find_elimination(size, starts, [_started(starts, rates, unknowns, v) for v in samples])
     if of_steps is None or of_starts is None:
         return "its equations are singular at usual values"
-    return Pattern(rates, unknowns, of_steps, of_starts)
+    return EliminatedPattern(rates, unknowns, of_steps, of_starts)
 
 
 def _summed(

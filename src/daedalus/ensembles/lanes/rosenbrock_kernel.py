@@ -40,7 +40,7 @@ def rosenbrock_kernel(model: ImplicitLaneModel, method: str, lanes: int, gpu: bo
     return frame.text()
 
 
-class _Point(NamedTuple):
+class _RowAt(NamedTuple):
     """A place of a run: its time, x and z, and x'."""
 
     t: Word
@@ -74,7 +74,7 @@ class _RosenbrockStep:
         """A step, judged; then all that follows from it."""
         frame, w, m = self.frame, self.frame.w, self.model.unknowns
         t, row = frame.t.now, frame.now()
-        begin = _Point(t, row[:m], row[m:])
+        begin = _RowAt(t, row[:m], row[m:])
         t_new, reaches = self.control.plan()
         h = w.sub(t_new, t)
         self.control.begin_step(h)
@@ -88,12 +88,12 @@ class _RosenbrockStep:
         if self.looks_inside:
             error = self._with_inside(error, begin, end, h, ks, scales)
         good = self.control.judge(error, h, running, reaches)
-        _DenseRows(frame, t, t_new, row, ks, self.numbers, self.model).save_inside(good)
+        _RosenbrockRows(frame, t, t_new, row, ks, self.numbers, self.model).save_inside(good)
         self._complete(good, end)
 
     # -- stages ------------------------------------------------------------------------------------------------------
 
-    def _stages(self, begin: _Point, t_new: Word, h: Word) -> tuple[list[list[Word]], _Point, Word]:
+    def _stages(self, begin: _RowAt, t_new: Word, h: Word) -> tuple[list[list[Word]], _RowAt, Word]:
         """k_i, the end of the step, and the lanes in which the linear systems are solved well."""
         frame, w, model, numbers = self.frame, self.frame.w, self.model, self.numbers
         per_h = w.div(w.num(1.0), h)
@@ -123,7 +123,7 @@ class _RosenbrockStep:
         # Stiffly accurate: the end is the last stage and its k.
         y = [w.add(a, k) for a, k in zip(stage, ks[-1])]
         speed = [w.fma(factor, k, v) for k, v in zip(ks[-1], rate)]
-        return ks, _Point(t_new, y, speed), sound
+        return ks, _RowAt(t_new, y, speed), sound
 
     def _stage(self, i: int, y: list[Word], before: list[Word], ks: list[list[Word]]) -> list[Word]:
         """y + Σ_j a_ij k_j; from the stage before where that is one k more."""
@@ -155,7 +155,7 @@ class _RosenbrockStep:
             total = w.fma(word, w.num(0.0), total)
         return total
 
-    def _scales(self, begin: _Point, end: _Point) -> list[Word]:
+    def _scales(self, begin: _RowAt, end: _RowAt) -> list[Word]:
         return [self.control.rough_scale(a, b, atol) for a, b, atol in zip(begin.y, end.y, self.frame.atol)]
 
     def _norm(self, scales: list[Word], values: list[Word]) -> Word:
@@ -166,7 +166,7 @@ class _RosenbrockStep:
             total = w.fma(part, part, total)
         return w.sqrt(w.mul(total, w.num(1.0 / len(scales))))
 
-    def _correction(self, at: _Point, scales: list[Word]) -> Word:
+    def _correction(self, at: _RowAt, scales: list[Word]) -> Word:
         """The length of a step of Newton's method from a place, in units of what is allowed inside a step."""
         frame, w = self.frame, self.frame.w
         assert self.factors is not None
@@ -174,7 +174,7 @@ class _RosenbrockStep:
         return w.mul(self._norm(scales, self.factors.solve(found)), w.num(1.0 / MOST_INSIDE))
 
     def _with_inside(
-        self, error: Word, begin: _Point, end: _Point, h: Word, ks: list[list[Word]], scales: list[Word]
+        self, error: Word, begin: _RowAt, end: _RowAt, h: Word, ks: list[list[Word]], scales: list[Word]
     ) -> Word:
         """The error, or how far the middle of the dense output is from the solution where that is more."""
         w, powers = self.frame.w, self.numbers.powers
@@ -184,7 +184,7 @@ class _RosenbrockStep:
         y = [w.add(a, self._sum(middle, ks, k)) for k, a in enumerate(begin.y)]
         per_h = w.div(w.num(1.0), h)
         rate = [w.mul(per_h, self._sum(slope, ks, k)) for k in range(self.model.differential)]
-        inside = self._correction(_Point(w.fma(w.num(0.5), h, begin.t), y, rate), scales)
+        inside = self._correction(_RowAt(w.fma(w.num(0.5), h, begin.t), y, rate), scales)
         at_end = w.mul(self._correction(end, scales), w.num(ABOVE_ROUNDING))
         counts = w.compare("oge", w.abs(h), w.mul(self.control.usual.now, w.num(SHORTEST_LOOKED_INTO)))
         far = w.both(w.compare("ogt", inside, w.num(1.0)), w.compare("olt", inside, w.num(float("inf"))))
@@ -195,7 +195,7 @@ class _RosenbrockStep:
 
     # -- what follows ------------------------------------------------------------------------------------------------
 
-    def _complete(self, good: Word, end: _Point) -> None:
+    def _complete(self, good: Word, end: _RowAt) -> None:
         """Lanes of a good step move to its end, save there, and pass what lies there."""
         frame, w = self.frame, self.frame.w
         for cell, word in zip(frame.x, [*end.y, *end.rate]):
@@ -212,7 +212,7 @@ class _RosenbrockStep:
         frame.save_now(good)
 
 
-class _DenseRows(SavedInside):
+class _RosenbrockRows(SavedInside):
     """y + Σ_j θ^(j+1) Σ_i powers_ji k_i, and x' as its derivative."""
 
     def __init__(
