@@ -174,11 +174,10 @@ def test_auto_runs_stiff_cases_by_a_rosenbrock_method():
     x, k = m.state("x", start=0.0), m.parameter("k", 1.0)
     m.equation(m.der(x), -k * (x - ca.cos(m.time)))
     m.output("gap", x - ca.cos(m.time))
-    values = np.geomspace(1.0, 1e6, 24)
+    values = np.array([1.0, 3.0, 1e5, 1e6, 2.0])
     en = dd.sweep(m, 20.0, over={"k": values}, on="cpu", save_at=[5.0, 20.0])
     assert bool(en.success.all())
-    assert "stiff ones by rodas5p" in en.notes[0]
-    assert "scalar core" not in en.notes[0]
+    assert en.notes == note(5, "dop853, stiff ones by rodas5p (2)")
     t = np.array([5.0, 20.0])
     for case, rate in enumerate(values):
         exact = rate * (rate * np.cos(t) + np.sin(t)) / (1 + rate**2) - rate**2 / (1 + rate**2) * np.exp(-rate * t)

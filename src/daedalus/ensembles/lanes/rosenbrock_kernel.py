@@ -16,11 +16,11 @@ import numpy as np
 
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import weighted
-from daedalus.ensembles.lanes.consistent_rows import ConsistentRows
 from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.rosenbrock_control import RosenbrockControl
 from daedalus.ensembles.lanes.saved_inside import Polynomials, SavedInside
+from daedalus.ensembles.lanes.settled_rows import SettledRows
 from daedalus.ensembles.lanes.straight_elimination import StraightFactors
 from daedalus.integrators.tableaux.rosenbrock_coefficients import RosenbrockCoefficients, rosenbrock_coefficients
 
@@ -54,7 +54,7 @@ class _RosenbrockStep:
     def __init__(self, frame: KernelFrame, model: ImplicitLaneModel, numbers: RosenbrockCoefficients) -> None:
         self.frame, self.model, self.numbers = frame, model, numbers
         self.control = RosenbrockControl(frame, numbers.order)
-        self.rows = ConsistentRows(frame, model)
+        self.rows = SettledRows(frame, model)
         self.factors: StraightFactors | None = None
         # What is left out inside a step shows in equations with time in them.
         self.looks_inside = not model.autonomous and len(numbers.powers) + 1 >= numbers.order

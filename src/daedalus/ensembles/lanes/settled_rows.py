@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_CORRECTIONS, LEAST_PART, ENOUGH, ROUNDING_ENOUGH = 25.0, 2.0**-12, 1e-3, 1.0
 
 
-class ConsistentRows:
+class SettledRows:
     """How rows of lanes become consistent."""
 
     def __init__(self, frame: KernelFrame, model: ImplicitLaneModel) -> None:
