@@ -45,6 +45,17 @@ def test_results_equal_those_of_one_process(client):
     assert dd.sweep(m, 1.0, on=client, **bands).data.equals(dd.sweep(m, 1.0, **bands).data)
 
 
+def test_derivatives_come_from_a_cluster_too(client):
+    m = pendulum()
+    options = {"over": {"length": np.linspace(0.5, 2.0, 200)}, "inputs": {"u": 0.1}, "save_at": [0.5, 1.0]}
+    wanted = {**options, "wrt": ["length", "angle"], "method": "tsit5"}
+    there, here = dd.sweep(m, 1.0, on=client, **wanted), dd.sweep(m, 1.0, **wanted)
+    assert there.d("angle", "length").shape == (200, 2)
+    assert there.data.equals(here.data)
+    bands = {**wanted, "summary": ("mean", "std")}
+    assert dd.sweep(m, 1.0, on=client, **bands).data.equals(dd.sweep(m, 1.0, **bands).data)
+
+
 def test_a_killed_worker_loses_nothing(client, tmp_path):
     m, here, flag = pendulum(), os.getpid(), tmp_path / "not yet"
     flag.touch()

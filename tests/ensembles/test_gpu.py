@@ -1,20 +1,15 @@
-"""Kernels for GPUs: their text everywhere, their runs where there is one, equal to lanes bit for bit."""
+"""Kernels for GPUs as text, which can be read everywhere; what a machine without a GPU says."""
 
 import casadi as ca
-import numpy as np
 import pytest
 
 import daedalus as dd
 import daedalus.ensembles.sweep as sweep_file
 from daedalus.compilation.lanes.ptx import ptx_of
 from daedalus.ensembles.cases import read_cases
-from daedalus.ensembles.gpu import cuda_driver
 from daedalus.ensembles.gpu.gpu_runs import gpu_text
 from daedalus.ensembles.lanes.lane_runs import lane_runs
 from daedalus.ensembles.sweep_plan import SweepPlan
-from daedalus.ensembles.ways import OnGpu, OnLanes
-
-needs_gpu = pytest.mark.skipif(bool(cuda_driver.why_no_gpu()), reason="there is no GPU")
 
 
 def pendulum():
@@ -48,38 +43,3 @@ def test_a_machine_without_a_gpu_says_so(monkeypatch):
     with pytest.raises(dd.InputError) as caught:
         dd.sweep(pendulum(), 1.0, over={"length": [1.0]}, on="gpu")
     assert str(caught.value).splitlines()[0] == "There is no GPU to run on: no NVIDIA driver was found."
-
-
-def test_a_full_gpu_takes_fewer_cases_at_once():
-    plan = SweepPlan(pendulum().freeze(), (0.0, 1.0), (None, None, None), [0.5, 1.0], {"method": "tsit5"})
-    opened = plan.opened(read_cases(plan.system, {"length": np.linspace(0.5, 2.0, 23)}, "product"))
-    lanes = lane_runs(opened.runs)
-
-    class Small:
-        """As a GPU with room for five cases."""
-
-        block, sizes = 23, []
-
-        def run(self, block):
-            if len(block) > 5:
-                raise cuda_driver.OutOfDeviceMemoryError("The GPU is out of memory.")
-            self.sizes.append(len(block))
-            return lanes.run(block)
-
-    gpu = Small()
-    found = OnGpu(gpu, opened.runs, opened.reader).run(range(23))
-    whole = OnLanes(lanes, opened.runs, opened.reader).run(range(23))
-    assert sum(gpu.sizes) == 23
-    assert max(gpu.sizes) <= 5
-    assert all(np.array_equal(a, b) for a, b in zip(found.rows, whole.rows))
-
-
-@needs_gpu
-@pytest.mark.parametrize("options", [{"method": "tsit5"}, {"method": "dop853"}, {"method": "rk4", "step": 0.01}, {}])
-def test_a_gpu_gives_the_bits_of_lanes(options):
-    over = {"length": np.linspace(0.5, 2.0, 5000), "angle": np.linspace(-3.0, 3.0, 5000)}
-    there, here = (
-        dd.sweep(pendulum(), 3.0, over=over, combine="zip", save_at=[0.0, 1.1, 3.0], on=on, **options)
-        for on in ("gpu", "cpu")
-    )
-    assert there.data.equals(here.data)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
-from daedalus.ensembles.cases import Cases
+from daedalus.ensembles.columns import Column
 from daedalus.ensembles.ensemble import derivative_name
 from daedalus.ensembles.lanes.derivative_columns import with_derivatives
 from daedalus.ensembles.lanes.lane_runs import LaneRuns, NoLanes
 from daedalus.errors import InputError
 from daedalus.model.system.system import Place, System
-from daedalus.simulation.plant.plant import Plant, by_shape
+from daedalus.simulation.plant.plant import Plant
 
 
 def read_names(system: System, wrt: Sequence[str] | str | None) -> tuple[Place, ...]:
@@ -39,17 +36,17 @@ def lanes_with_derivatives(lanes: LaneRuns | NoLanes, system: System, places: Se
     return found
 
 
-def derivative_variables(
-    columns: Sequence[np.ndarray], plant: Plant, places: Sequence[Place], cases: Cases
-) -> dict[str, tuple[Any, ...]]:
-    """The variables of a Dataset: each state by each element of the values, over cases and time."""
-    elements = [place.element(k).name for place in places for k in range(len(place.positions))]
-    found = {}
-    for by, column in zip(elements, columns):
-        for state in plant.system.of_kind("state"):
-            place, shape = plant.columns[state.name]
-            flat = column[:, :, place].reshape(-1, place.stop - place.start)
-            values = by_shape(flat, shape).reshape(*cases.shape, column.shape[1], *shape)
-            own = [f"{state.name}_index", f"{state.name}_column"][: len(shape)]
-            found[derivative_name(state.name, by)] = ([*cases.dims, "time", *own], values)
-    return found
+def derivative_columns(plant: Plant, places: Sequence[Place], outputs: Sequence[str] | None) -> list[Column]:
+    """What is kept of derivatives: by every element of the values, those of all states, or of those asked for."""
+    states = [state.name for state in plant.system.of_kind("state")]
+    asked = [name for name in states if name in (outputs or ())] or states
+    return [
+        Column(derivative_name(state, by), plant.columns[state][1], "", state)
+        for by in element_names(places)
+        for state in asked
+    ]
+
+
+def element_names(places: Sequence[Place]) -> list[str]:
+    """The names of all elements of some values."""
+    return [place.element(k).name for place in places for k in range(len(place.positions))]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.ensembles.gpu.device_array import DeviceArray, device_array, is_on_device
 from daedalus.ensembles.sample import Sample
 from daedalus.errors import InputError
 from daedalus.model.names import split_index
@@ -20,15 +21,31 @@ _SWEPT = ("p", "x", "u")
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """The values of one name: (values,), or (values, elements) of a vector."""
+    """The values of one name: (values,), or (values, elements) of a vector; given here or on a GPU."""
 
     place: Place
-    values: np.ndarray
+    given: np.ndarray | DeviceArray
 
     @property
     def name(self) -> str:
         """The name as the user wrote it."""
         return self.place.name
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The values in memory of this machine; those of a GPU are copied when they are first looked at."""
+        return self.given if isinstance(self.given, np.ndarray) else self.given.to_host()
+
+    def value(self, k: int) -> np.ndarray:
+        """Value k, alone where the others are on a GPU."""
+        if isinstance(self.given, np.ndarray) or "values" in self.__dict__:
+            return np.asarray(self.values[k])
+        return self.given[k].to_host()
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether every value is one number."""
+        return self.given.ndim == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +64,7 @@ class Cases:
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The sizes of `dims`."""
-        lengths = tuple(len(axis.values) for axis in self.axes)
+        lengths = tuple(len(axis.given) for axis in self.axes)
         return lengths if self.product else lengths[:1]
 
     @cached_property
@@ -68,30 +85,27 @@ class Cases:
             found.append(k)
         return tuple(reversed(found))
 
-    def positions_of(self, block: range) -> list[np.ndarray]:
-        """Where on each axis the cases of a block lie."""
-        numbers = np.arange(block.start, block.stop)
-        if not self.product:
-            return [numbers] * len(self.axes)
-        return [np.asarray(k) for k in np.unravel_index(numbers, self.shape)]
+    def places_of(self, block: range, k: int) -> slice | np.ndarray:
+        """Where on axis k the cases of a block lie."""
+        if not self.product or len(self.axes) == 1:
+            return slice(block.start, block.stop)
+        return np.asarray(np.unravel_index(np.arange(block.start, block.stop), self.shape)[k])
 
     def columns_of(self, block: range) -> tuple[Axis, ...]:
         """The axes of some cases side by side."""
-        return tuple(
-            replace(axis, values=axis.values[positions]) for axis, positions in zip(self.axes, self.positions_of(block))
-        )
+        return tuple(replace(axis, given=axis.values[self.places_of(block, k)]) for k, axis in enumerate(self.axes))
 
     def values(self, case: int) -> dict[str, Any]:
         """The values of a case by name."""
         return {
-            axis.name: axis.values[k].item() if axis.values.ndim == 1 else axis.values[k]
+            axis.name: axis.value(k).item() if axis.is_scalar else axis.value(k)
             for axis, k in zip(self.axes, self.positions(case))
         }
 
     def write(self, case: int, vectors: Mapping[str, np.ndarray]) -> None:
         """Write the values of a case into the vectors x, u and p."""
         for axis, k in zip(self.axes, self.positions(case)):
-            vectors[str(axis.place.letter)][axis.place.positions] = axis.values[k]
+            vectors[str(axis.place.letter)][axis.place.positions] = axis.value(k)
 
     @cached_property
     def letters(self) -> frozenset[str]:
@@ -100,7 +114,7 @@ class Cases:
 
     def is_finite(self, case: int) -> bool:
         """Whether all values of a case are numbers."""
-        return all(bool(np.isfinite(axis.values[k]).all()) for axis, k in zip(self.axes, self.positions(case)))
+        return all(bool(np.isfinite(axis.value(k)).all()) for axis, k in zip(self.axes, self.positions(case)))
 
     def placed_in(self, system: System) -> Cases | None:
         """The same cases with the places that their names have in another system; None where it lacks one."""
@@ -120,7 +134,7 @@ def read_cases(system: System, over: object, combine: str) -> Cases:
     columns, side_by_side = _columns(over)
     product = combine == "product" and not side_by_side
     axes = tuple(_axis(system, name, values, product) for name, values in columns.items())
-    lengths = {axis.name: len(axis.values) for axis in axes}
+    lengths = {axis.name: len(axis.given) for axis in axes}
     if not product and len(set(lengths.values())) > 1:
         raise InputError('combine="zip" needs lists of one length.', f"got {lengths}")
     # A swept start value x gets the dimension x_start, since x itself is a variable of the result.
@@ -150,11 +164,7 @@ def _axis(system: System, name: str, values: Any, product: bool) -> Axis:
     place = system.place(name)
     if place.letter not in _SWEPT:
         raise InputError(f"{name} cannot be swept.", "only parameters, start values and inputs can")
-    values = without_unit(values, place.unit, name)
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        array = np.empty((0, 0))
+    array = _array(place, name, values)
     size = len(place.positions)
     fits = (array.ndim == 1 and size == 1) or (array.ndim == 2 and not product and array.shape[1] == size)
     if not fits or len(array) == 0:
@@ -165,3 +175,14 @@ def _axis(system: System, name: str, values: Any, product: bool) -> Axis:
             + (f', or combine="zip" with an array (cases, {size})' if size > 1 else ""),
         )
     return Axis(place, array)
+
+
+def _array(place: Place, name: str, values: Any) -> np.ndarray | DeviceArray:
+    """Values as an array, on the GPU where they lie there; an empty one where they are none."""
+    if is_on_device(values):
+        return device_array(values, name)
+    plain = without_unit(values, place.unit, name)
+    try:
+        return np.asarray(plain, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        return np.empty((0, 0))

@@ -33,7 +33,6 @@ class CaseResults(NamedTuple):
     reasons: dict[int, str]
     ends: np.ndarray
     left: int = 0
-    derivatives: tuple[np.ndarray, ...] = ()  # (cases, times, states) a column, where they were asked for
 
 
 def joined_results(found: list[CaseResults]) -> CaseResults:
@@ -71,42 +70,58 @@ class KeptCases:
             f"{cases.count:.3g} cases, {len(times)} times, {width} numbers each",
             'summary=("mean", "std", 0.05, 0.95), save_at="end", outputs=[...], or fewer combinations',
         )
-        self._values = [np.full((cases.count, len(times), *column.shape), np.nan) for column in columns]
+        self._shapes = [(cases.count, len(times), *column.shape) for column in columns]
+        self._values: list[np.ndarray] = []
         self._success = np.zeros(cases.count, dtype=bool)
         self._end = np.full(cases.count, np.nan)
         self._reasons: dict[int, str] = {}
-        self._taken = np.zeros(cases.count, dtype=bool)
-        self.derivatives: list[np.ndarray] = []
+        self._taken = 0  # cases come in their order
 
     def take(self, block: range, results: CaseResults) -> None:
         """Take in the results of some cases."""
+        if len(block) == self.cases.count:  # all of them at once are kept as they came
+            self._values = list(results.rows)
+        else:
+            self._copy(slice(block.start, block.stop), results)
         place = slice(block.start, block.stop)
+        self._success[place], self._end[place], self._taken = results.success, results.ends, block.stop
+        self._reasons.update((block.start + k, reason) for k, reason in results.reasons.items())
+
+    def _copy(self, place: slice, results: CaseResults) -> None:
+        """Write the rows of some cases beside those of the others."""
+        if not self._values:
+            self._values = [np.empty(shape) for shape in self._shapes]
         for values, rows in zip(self._values, results.rows):
             values[place] = rows
-        for k, column in enumerate(results.derivatives):
-            if k == len(self.derivatives):
-                self.derivatives.append(np.full((self.cases.count, *column.shape[1:]), np.nan))
-            self.derivatives[k][place] = column
-        self._success[place], self._end[place], self._taken[place] = results.success, results.ends, True
-        self._reasons.update((block.start + k, reason) for k, reason in results.reasons.items())
 
     def variables(self, finished: str) -> tuple[Variables, Variables]:
         """The variables and the coordinates of the Dataset."""
         shape, dims = self.cases.shape, list(self.cases.dims)
+        self._values = self._values or [np.empty(shape) for shape in self._shapes]
+        for values in self._values:
+            values[self._taken :] = np.nan
         found: Variables = {
             column.name: ([*dims, "time", *column.dims], values.reshape(*shape, *values.shape[1:]), _units(column))
             for column, values in zip(self.columns, self._values)
         }
-        reasons = np.where(self._taken, finished, NOT_RUN)
-        longest = max(map(len, self._reasons.values()), default=0)
-        reasons = reasons.astype(f"U{max(longest, reasons.dtype.itemsize // 4)}")
-        for k, reason in self._reasons.items():
-            reasons[k] = reason
+        reasons = self._reason_texts(finished)
         found["success"] = (dims, self._success.reshape(shape))
         found["stop_reason"] = (dims, reasons.reshape(shape))
         if self.end_only:
             found["end_time"] = (dims, self._end.reshape(shape))
         return found, _case_coordinates(self.cases)
+
+    def _reason_texts(self, finished: str) -> np.ndarray:
+        """How every case ended; one text for all where all ended alike."""
+        count = self.cases.count
+        if not self._reasons and self._taken in (0, count):
+            return np.broadcast_to(np.array(finished if self._taken else NOT_RUN), (count,))
+        longest = max(map(len, (finished, NOT_RUN, *self._reasons.values())))
+        reasons = np.full(count, finished, dtype=f"U{longest}")
+        reasons[self._taken :] = NOT_RUN
+        for k, reason in self._reasons.items():
+            reasons[k] = reason
+        return reasons
 
 
 class SummarisedCases:
@@ -161,7 +176,7 @@ class SummarisedCases:
         found["failed_reason"] = (["failure"], np.array([reason for _, reason in self._left_out], dtype=str))
         values_of = [self.cases.values(int(k)) for k in numbers]
         for axis in self.cases.axes:
-            if axis.values.ndim == 1:
+            if axis.is_scalar:
                 of_axis = np.array([values[axis.name] for values in values_of], dtype=float)
                 found[f"failed_{axis.name}"] = (["failure"], of_axis)
         return found, {"summary": (["summary"], labels)}
@@ -177,6 +192,6 @@ def _case_coordinates(cases: Cases) -> Variables:
     for k, axis in enumerate(cases.axes):
         dim = cases.dims[k] if cases.product else "case"
         name = cases.names[k]
-        inner = [] if axis.values.ndim == 1 else [f"{axis.name}_index"]
+        inner = [] if axis.is_scalar else [f"{axis.name}_index"]
         found[name] = ([dim, *inner], axis.values)
     return found

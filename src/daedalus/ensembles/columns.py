@@ -21,6 +21,7 @@ class Column(NamedTuple):
     name: str
     shape: tuple[int, ...]
     unit: str
+    of: str = ""  # whose dimensions it has, where they are not its own
 
     @property
     def width(self) -> int:
@@ -30,7 +31,7 @@ class Column(NamedTuple):
     @property
     def dims(self) -> list[str]:
         """The names of its own dimensions."""
-        return [f"{self.name}_index", f"{self.name}_column"][: len(self.shape)]
+        return [f"{self.of or self.name}_index", f"{self.of or self.name}_column"][: len(self.shape)]
 
 
 def columns_of(road: Road, outputs: Sequence[str] | None, taken: Sequence[str]) -> list[Column]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.ensembles.gpu.device_array import DeviceArray
+from daedalus.ensembles.gpu.results_there import ResultsThere
 from daedalus.ensembles.saved_ensemble import save_dataset
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
@@ -37,8 +41,25 @@ class Ensemble:
     [1.0, 0.1353]
     """
 
-    def __init__(self, data: xarray.Dataset) -> None:
-        self.data = data
+    def __init__(self, data: xarray.Dataset | Callable[[], xarray.Dataset], there: ResultsThere | None = None) -> None:
+        self._made, self._there = data, there
+
+    @cached_property
+    def data(self) -> xarray.Dataset:
+        """The whole result; what stayed on a GPU is brought here when it is first looked at."""
+        return self._made() if callable(self._made) else self._made
+
+    def device(self, name: str) -> DeviceArray:
+        """A state as it lies on the GPU, of a sweep with `on="gpu", keep="there"`; over the dimensions of `en[name]`.
+
+        CuPy, JAX and PyTorch read it without a copy (`__cuda_array_interface__`, DLPack), and the next sweep takes it
+        as values: `over={"x": en.device("x")[:, -1]}` goes on from the ends. Derivatives of `wrt=` are `"x by k"`.
+        """
+        if self._there is None:
+            raise InputError(
+                "The results of this sweep are not on a GPU.", remedy='dd.sweep(..., on="gpu", keep="there")'
+            )
+        return self._there.array(name)
 
     def __getitem__(self, name: str) -> xarray.DataArray:
         if name not in self.data:
@@ -172,6 +193,8 @@ class Ensemble:
         return [str(name) for name in self.data.data_vars]
 
     def __repr__(self) -> str:
+        if self._there is not None and "data" not in self.__dict__:
+            return f"Ensemble({self._there.count} cases on {self._there.where})"
         if self.is_summary:
             labels = ", ".join(str(label) for label in self.data["summary"].values)
             return f"Ensemble({labels} over {int(self.data['cases'])} cases; {len(self.failed)} left out)"

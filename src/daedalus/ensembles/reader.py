@@ -13,7 +13,6 @@ from daedalus.ensembles.case_runs import PlainRun
 from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.columns import Column
 from daedalus.ensembles.lanes.lane_runs import LaneBlock
-from daedalus.simulation.plant.plant import by_shape
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
@@ -24,8 +23,10 @@ from daedalus.simulation.switching.agenda import has_agenda
 class Reader:
     """How the values of runs are read: those that reached their end many at once, the others one by one."""
 
-    def __init__(self, road: Road, columns: Sequence[Column], end_only: bool, keep_stopped: bool) -> None:
-        self.columns, self._end_only, self._keep_stopped = columns, end_only, keep_stopped
+    def __init__(
+        self, road: Road, columns: Sequence[Column], by: Sequence[Column], end_only: bool, keep_stopped: bool
+    ) -> None:
+        self._own, self._by, self._end_only, self._keep_stopped = columns, by, end_only, keep_stopped
         self._plant, self._drive = road.settings.plant, road.drive
         self._times, self._t1 = np.asarray(road.request.save_at), road.request.t1
 
@@ -45,27 +46,56 @@ class Reader:
     def of_lanes(self, block: LaneBlock, others: Mapping[int, PlainRun | Trajectory | str]) -> CaseResults:
         """What is kept of a block of lanes; `others` are the runs of cases that were left to the scalar core."""
         states, inputs, own = block.x.shape[1], self._plant.system.sizes["u"], self._plant.row_width
-        x = np.ascontiguousarray(block.x[:, :own].transpose(2, 0, 1))
-        changes = [block.x[:, k : k + own].transpose(2, 0, 1).copy() for k in range(own, states, own)]
-        for column in changes:
-            column[~block.finished] = np.nan
+        # What a kernel wrote is read, and handed on, where it lies.
+        x = block.x[:, :own].transpose(2, 0, 1)
         every = None if self._keeps_states else block.own.all()
         u, p = (None, None) if every is None else (every[states : states + inputs].T, every[states + inputs :].T)
         plain = {k: run for k, run in others.items() if isinstance(run, PlainRun)}
         for k, run in plain.items():
             x[k] = run.x
-        rows = self._of_plain_runs(x, u, p)
-        found = self._nothing(len(x))._replace(rows=rows, left=len(others), derivatives=tuple(changes))
+        rows = [self._own_copy(row, own) for row in self._of_plain_runs(x, u, p)]
+        rows += self._derivatives(block)
+        found = self._ends(len(x))._replace(rows=rows, left=len(others))
         self._reached_end(found, np.flatnonzero(block.finished))
         self._reached_end(found, list(plain))
         self._write(found, {k: run for k, run in others.items() if k not in plain})
         return found
 
+    def _derivatives(self, block: LaneBlock) -> list[np.ndarray]:
+        """Derivatives of states, which lie behind the states, one column of all states after the other."""
+        own, found, place = self._plant.row_width, [], self._plant.columns
+        for k, column in enumerate(self._by):
+            first = own * (1 + k // len(self._derived))
+            slots, shape = place[column.of]
+            rows = block.x[:, first + slots.start : first + slots.stop].transpose(2, 0, 1)
+            rows[~block.finished] = np.nan
+            found.append(_shaped(rows, shape))
+        return found
+
+    @cached_property
+    def _derived(self) -> set[str]:
+        """The states whose derivatives are kept."""
+        return {column.of for column in self._by}
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """All that is kept of a run."""
+        return [*self._own, *self._by]
+
     def _nothing(self, count: int) -> CaseResults:
         """Results without any data."""
         rows = [np.full((count, len(self._times), *column.shape), np.nan) for column in self.columns]
-        no, unknown = np.zeros(count, dtype=bool), np.full(count, np.nan)
-        return CaseResults(rows, no, no.copy(), {}, unknown)
+        return self._ends(count)._replace(rows=rows)
+
+    def _ends(self, count: int) -> CaseResults:
+        """Results of cases that have not ended."""
+        no = np.zeros(count, dtype=bool)
+        return CaseResults([], no, no.copy(), {}, np.full(count, np.nan))
+
+    def _own_copy(self, rows: np.ndarray, states: int) -> np.ndarray:
+        """Rows as they are, or a copy where little of a large array would keep all of it."""
+        few = 2 * sum(column.width for column in self._own) < states
+        return rows.copy() if few else rows
 
     def _reached_end(self, found: CaseResults, cases: Any) -> None:
         found.success[cases], found.complete[cases], found.ends[cases] = True, True, self._t1
@@ -92,30 +122,29 @@ class Reader:
         """The values of a run at the times that it reached, one array a column; of its end where that alone is kept."""
         if self._end_only and run.success and len(run._times) == 0:
             end = run.end
-            return [np.asarray(end[column.name])[None] for column in self.columns]
-        return [run[column.name][: len(self._times)] for column in self.columns]
+            return [np.asarray(end[column.name])[None] for column in self._own]
+        return [run[column.name][: len(self._times)] for column in self._own]
 
     @cached_property
     def _keeps_states(self) -> bool:
         """Whether nothing but states is kept."""
-        return all(column.name in self._plant.columns for column in self.columns)
+        return all(column.name in self._plant.columns for column in self._own)
 
     def _of_plain_runs(self, x: np.ndarray, u: np.ndarray | None, p: np.ndarray | None) -> list[np.ndarray]:
         """The values of many runs, one array (runs, times, ...) a column; x (runs, times, n), u and p (runs, ...)."""
         states = self._plant.columns
         rows = None
         found = []
-        for column in self.columns:
+        for column in self._own:
             if column.name in states:
                 place, shape = states[column.name]
-                flat = by_shape(x[:, :, place].reshape(-1, place.stop - place.start), shape)
-            else:
-                if rows is None:
-                    assert u is not None
-                    assert p is not None
-                    rows = self._side_by_side(x, u, p)
-                flat = rows[column.name]
-            found.append(flat.reshape(len(x), len(self._times), *column.shape))
+                found.append(_shaped(x[:, :, place], shape))
+                continue
+            if rows is None:
+                assert u is not None
+                assert p is not None
+                rows = self._side_by_side(x, u, p)
+            found.append(rows[column.name].reshape(len(x), len(self._times), *column.shape))
         return found
 
     def _side_by_side(self, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> _SideBySide:
@@ -125,7 +154,7 @@ class Reader:
         held = [k for k in range(inputs.shape[1]) if all(k not in slots for _, slots in self._drive.tables)]
         inputs[:, held] = np.repeat(u, len(times), axis=0)[:, held]
         given = np.repeat(p, len(times), axis=0)
-        flat = x.reshape(count * len(times), -1)
+        flat = np.ascontiguousarray(x).reshape(count * len(times), -1)
         return _SideBySide(self._plant, self._drive, given, np.tile(times, count), flat, inputs)
 
     @property
@@ -139,6 +168,13 @@ class Reader:
         # Rows of implicit methods have all derivatives.
         formulas = (self._plant.readout,) if self._plant.is_implicit else (self._plant.readout, self._plant.rhs)
         return all(isinstance(getattr(formula, "core", None), _core.Function) for formula in formulas)
+
+
+def _shaped(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """(runs, times, size), column-major, as (runs, times, ...) without a copy."""
+    if shape == ():
+        return x[:, :, 0]
+    return x if len(shape) == 1 else x.reshape(*x.shape[:2], shape[1], shape[0]).swapaxes(2, 3)
 
 
 class _SideBySide(Samples):

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.ensembles.case_derivatives import derivative_variables, read_names
+from daedalus.ensembles.case_derivatives import element_names
 from daedalus.ensembles.cases import Cases, read_cases
 from daedalus.ensembles.cluster import OnCluster, is_cluster
 from daedalus.ensembles.collected import Collected, KeptCases, SummarisedCases
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.ensembles.gpu.cuda_driver import why_no_gpu
 from daedalus.ensembles.sample import Sample
-from daedalus.ensembles.statistics import read_summary
+from daedalus.ensembles.statistics import Statistic, read_summary
 from daedalus.ensembles.sweep_plan import OpenSweep, SweepPlan
-from daedalus.ensembles.ways import WayOfCases, find_way
+from daedalus.ensembles.ways import OnGpu, WayOfCases, find_way
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
-from daedalus.model.system.system import Place, System
+from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import time_text
 from daedalus.simulation.run.progress import wants_progress
 from daedalus.simulation.run.request import check_on_stop, read_span
@@ -42,6 +42,7 @@ def sweep(
     workers: int | None = None,
     progress: bool | None = None,
     wrt: Sequence[str] | None = None,
+    keep: str = "here",
     **options: Any,
 ) -> Ensemble:
     """Run a model for many values: one compiled model, all cores, one labelled result.
@@ -66,6 +67,8 @@ def sweep(
     progress: a bar over cases; None shows it on a terminal.
     wrt: names of parameters, start values or constant inputs: `en.d("x", "k")` is the derivative of a state of every
         case, integrated beside it in the same kernel (explicit methods, models without constraints).
+    keep: "there" leaves results where cases were run: on a GPU `en.device("x")` is read by CuPy, JAX and PyTorch
+        without a copy, taken by the next sweep as values, and brought here when `en.data` is first looked at.
     options: everything `simulate` takes; `save_at` defaults to 201 equal steps of the span, and `save_at="end"` keeps
         the last row only (an event may end a run early: `en["end_time"]`).
 
@@ -91,48 +94,65 @@ def sweep(
     on_stop = options.pop("on_stop", "return")
     check_on_stop(on_stop)
     _check_place(on)
+    if keep not in ("here", "there"):
+        raise InputError(f"keep={keep!r} means nothing.", remedy='keep="here", or keep="there" for a GPU or a cluster')
     values = tuple(options.pop(name, None) for name in ("start", "inputs", "parameters"))
     t0, t1 = read_span(span)
     times = options.pop("save_at", None)
     end_only = isinstance(times, str) and times == "end"
     times = [t1] if end_only else np.linspace(t0, t1, DEFAULT_SAMPLES) if times is None else times
-    plan = SweepPlan(as_system(model), (t0, t1), values, times, options, outputs, end_only, on_stop == "return")
+    names = (wrt,) if isinstance(wrt, str) else tuple(wrt or ())
+    plan = SweepPlan(as_system(model), (t0, t1), values, times, options, outputs, end_only, on_stop == "return", names)
     cases, statistics = read_cases(plan.system, over, combine), read_summary(summary) if summary else None
     opened = plan.opened(cases)
-    saved = opened.times
-    collected: Collected = (
-        KeptCases(cases, opened.columns, saved, end_only)
-        if statistics is None
-        else SummarisedCases(cases, opened.columns, saved, statistics)
-    )
-    by = _checked_derivatives(read_names(plan.system, wrt), on, statistics)
-    way, left = _way(plan, opened, cases, on, by), 0
-    with _bar(cases.count, wants_progress(progress)) as bar:
+    collected = _collected(cases, opened, statistics, end_only)
+    way = _way(plan, opened, cases, on)
+    if keep == "there" and statistics is None and isinstance(way, OnGpu):
+        return _left_there(way, opened, cases, collected, f"reached {time_text(t1)}")
+    left = _run(way, opened, cases.count, _workers(workers), wants_progress(progress), collected)
+    return Ensemble(_dataset(opened, collected.variables(f"reached {time_text(t1)}"), way.note(cases.count, left)))
+
+
+def _collected(cases: Cases, opened: OpenSweep, statistics: tuple[Statistic, ...] | None, end_only: bool) -> Collected:
+    """Where results go."""
+    columns, times = opened.reader.columns, opened.times
+    if statistics is None:
+        return KeptCases(cases, columns, times, end_only)
+    return SummarisedCases(cases, columns, times, statistics)
+
+
+def _run(way: WayOfCases, opened: OpenSweep, count: int, workers: int, show: bool, collected: Collected) -> int:
+    """Run all cases; how many of them lanes left to the scalar core. Ctrl-C keeps what is done."""
+    left = 0
+    with _bar(count, show) as bar:
         try:
-            for block, found in way.in_order(cases.count, _workers(workers), opened.cancel):
+            for block, found in way.in_order(count, workers, opened.cancel):
                 collected.take(block, found)
                 left += found.left
                 bar.update(len(block))
         except KeyboardInterrupt:
             opened.cancel.set()
-    variables, coordinates = collected.variables(f"reached {time_text(t1)}")
-    if by and isinstance(collected, KeptCases):
-        variables |= derivative_variables(collected.derivatives, opened.road.settings.plant, by, cases)
-    told = {"title": opened.road.system.name, "notes": way.note(cases.count, left)}
-    return Ensemble(_dataset(told, variables, coordinates, saved))
+    return left
 
 
-def _checked_derivatives(by: tuple[Place, ...], on: object, statistics: object) -> tuple[Place, ...]:
-    if by and (statistics is not None or is_cluster(on)):
-        raise InputError("Derivatives are kept case by case, on this machine.", remedy="no summary=, no cluster")
-    return by
+def _left_there(way: OnGpu, opened: OpenSweep, cases: Cases, collected: Collected, finished: str) -> Ensemble:
+    """A result that stays on the GPU until it is looked at."""
+    there, fetched = way.stay(cases.count)
+    there.derivatives = element_names(opened.by)
+
+    def data() -> Any:
+        found = fetched()
+        collected.take(range(cases.count), found)
+        return _dataset(opened, collected.variables(finished), way.note(cases.count, found.left))
+
+    return Ensemble(data, there)
 
 
-def _way(plan: SweepPlan, opened: OpenSweep, cases: Cases, on: object, by: tuple[Place, ...]) -> WayOfCases:
+def _way(plan: SweepPlan, opened: OpenSweep, cases: Cases, on: object) -> WayOfCases:
     """Where the cases are run."""
     if not is_cluster(on):
-        return find_way(opened.runs, opened.reader, on, by)
-    return OnCluster(on, plan, cases, find_way(opened.runs, opened.reader, "auto"))
+        return find_way(opened.runs, opened.reader, on, opened.by)
+    return OnCluster(on, plan, cases, find_way(opened.runs, opened.reader, "auto", opened.by))
 
 
 def _check_place(on: object) -> None:
@@ -153,10 +173,12 @@ def _workers(workers: int | None) -> int:
     return int(workers)
 
 
-def _dataset(told: dict[str, str], variables: Any, coordinates: Any, times: np.ndarray) -> Any:
+def _dataset(opened: OpenSweep, made: tuple[Any, Any], note: str) -> Any:
     import xarray
 
-    return xarray.Dataset(variables, coords={**coordinates, "time": ("time", times)}, attrs=told)
+    variables, coordinates = made
+    told = {"title": opened.road.system.name, "notes": note}
+    return xarray.Dataset(variables, coords={**coordinates, "time": ("time", opened.times)}, attrs=told)
 
 
 def _bar(total: int, show: bool) -> Any:

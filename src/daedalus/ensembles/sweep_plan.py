@@ -10,12 +10,13 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.ensembles.case_derivatives import derivative_columns, read_names
 from daedalus.ensembles.case_runs import CaseRuns, of_case
 from daedalus.ensembles.cases import Cases
-from daedalus.ensembles.columns import Column, columns_of
+from daedalus.ensembles.columns import columns_of
 from daedalus.ensembles.reader import Reader
 from daedalus.model.system.packed_expressions import PackedExpressions, packed, unpacked
-from daedalus.model.system.system import System
+from daedalus.model.system.system import Place, System
 from daedalus.simulation.run.request import Request, check_step, read_request
 from daedalus.simulation.run.road import Road, find_road
 
@@ -24,11 +25,11 @@ class OpenSweep(NamedTuple):
     """A plan with cases to run: their road, what reads them, and a way to stop them."""
 
     road: Road
-    columns: list[Column]
     reader: Reader
     runs: CaseRuns
     cancel: Any
     times: np.ndarray
+    by: tuple[Place, ...]  # what derivatives are taken by
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,7 @@ class SweepPlan:
     outputs: Sequence[str] | None = None
     end_only: bool = False
     keep_stopped: bool = True
+    wrt: Sequence[str] = ()
 
     def request(self) -> Request:
         """The request without the values of a case."""
@@ -54,17 +56,19 @@ class SweepPlan:
         road = find_road(of_case(request, cases, 0))
         check_step(road.request)
         columns = columns_of(road, self.outputs, cases.names)
-        reader = Reader(road, columns, self.end_only, self.keep_stopped)
+        by = read_names(self.system, self.wrt)
+        derived = derivative_columns(road.settings.plant, by, self.outputs) if by else []
+        reader = Reader(road, columns, derived, self.end_only, self.keep_stopped)
         runs = CaseRuns(road, request, cases, cancel, plain=reader.reads_plain_runs)
         assert road.request.save_at is not None
-        return OpenSweep(road, columns, reader, runs, cancel, road.request.save_at)
+        return OpenSweep(road, reader, runs, cancel, road.request.save_at, by)
 
     def __reduce__(self) -> tuple[Any, ...]:
         start, inputs, parameters = self.values
         drawn = {name: value for name, value in (inputs or {}).items() if isinstance(value, ca.SX)}
         plain = {name: value for name, value in (inputs or {}).items() if name not in drawn}
         expressions = packed(self.system, list(drawn.values()))
-        rest = (self.save_at, dict(self.options), self.outputs, self.end_only, self.keep_stopped)
+        rest = (self.save_at, dict(self.options), self.outputs, self.end_only, self.keep_stopped, self.wrt)
         return _plan_again, (self.system, self.span, start, plain, parameters, list(drawn), expressions, rest)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy as np
 from daedalus.ensembles.blocks import in_blocks
 from daedalus.ensembles.case_derivatives import lanes_with_derivatives
 from daedalus.ensembles.case_runs import CaseRuns, PlainRun
-from daedalus.ensembles.collected import CaseResults, joined_results
+from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.gpu.cuda_driver import OutOfDeviceMemoryError, why_no_gpu
-from daedalus.ensembles.gpu.gpu_runs import GpuRuns
-from daedalus.ensembles.lanes.lane_runs import FEWEST, LaneRuns, NoLanes, lane_runs
+from daedalus.ensembles.gpu.gpu_runs import GpuRuns, Launched
+from daedalus.ensembles.gpu.results_there import ResultsThere, launched_whole
+from daedalus.ensembles.lanes.lane_runs import FEWEST, LaneBlock, LaneRuns, NoLanes, lane_runs
 from daedalus.ensembles.reader import Reader
 from daedalus.model.system.system import Place
 
@@ -25,6 +27,8 @@ MANY, MUCH = 1000, 1e9
 FEW, TOO_FEW = 16, "fewer than a kernel for many is worth"
 # From so many cases on a GPU is taken where there is one: its start and the compilation for it take about a second.
 VERY_MANY = 100_000
+# Launches on a GPU that are under way at once: one is read while the other runs.
+UNDER_WAY = 2
 
 
 # Asked of workers, who do not know how many cases there are in all.
@@ -69,8 +73,8 @@ class OnLanes(WayOfCases):
 
     first = FEWEST
 
-    def __init__(self, lanes: LaneRuns, runs: CaseRuns, reader: Reader) -> None:
-        self._lanes, self._runs, self._reader = lanes, runs, reader
+    def __init__(self, lanes: LaneRuns, runs: CaseRuns, reader: Reader, reason: str = "") -> None:
+        self._lanes, self._runs, self._reader, self._reason = lanes, runs, reader, reason
         self.most = lanes.block
 
     def run(self, block: range) -> CaseResults:
@@ -83,37 +87,59 @@ class OnLanes(WayOfCases):
         """What was done."""
         lanes = self._lanes
         told = f"{cases_text(count)} on {lanes.lanes} lanes of this processor, by {lanes.told_methods}"
-        return told if not left else f"{told}; {left} of them left to the scalar core"
+        return _with_details(told, left, self._reason)
 
 
 class OnGpu(WayOfCases):
     """Many cases at once on a GPU; what a thread cannot finish goes to the scalar core."""
 
-    def __init__(self, gpu: GpuRuns, runs: CaseRuns, reader: Reader) -> None:
-        self._gpu, self._runs, self._reader = gpu, runs, reader
+    def __init__(self, gpu: GpuRuns, runs: CaseRuns, reader: Reader, reason: str = "") -> None:
+        self._gpu, self._runs, self._reader, self._reason = gpu, runs, reader, reason
         self.first = self.most = gpu.block
 
     def run(self, block: range) -> CaseResults:
         """The results of a block of cases."""
-        try:
-            done = self._gpu.run(block)
-        except OutOfDeviceMemoryError:
-            # Others use the GPU too: half of the cases, then the other half.
-            if len(block) == 1:
-                raise
-            middle = block.start + len(block) // 2
-            return joined_results([self.run(range(block.start, middle)), self.run(range(middle, block.stop))])
+        return self._read(block, self._gpu.start(block).here())
+
+    def _read(self, block: range, done: LaneBlock) -> CaseResults:
         left = np.flatnonzero(~done.finished).tolist()
         return self._reader.of_lanes(done, {k: self._runs(block.start + k) for k in left})
 
     def in_order(self, count: int, workers: int, cancel: Any) -> Iterator[tuple[range, CaseResults]]:
-        """(cases, results) of one launch after the other."""
-        return in_blocks(self.run, count, 1, cancel, self.first, self.most)
+        """(cases, results) of one launch after the other: the next is under way while one is read.
+
+        Others use the GPU too: where its memory does not suffice, what is under way is waited for, then fewer cases are
+        launched at once.
+        """
+        under_way: deque[tuple[range, Launched]] = deque()
+        begin, size = 0, self.most
+        while begin < count or under_way:
+            if begin < count and len(under_way) < UNDER_WAY:
+                block = range(begin, min(begin + size, count))
+                try:
+                    under_way.append((block, self._gpu.start(block)))
+                    begin = block.stop
+                    continue
+                except OutOfDeviceMemoryError:
+                    if not under_way and len(block) == 1:
+                        raise
+                    size = size if under_way else (len(block) + 1) // 2
+            if under_way:
+                block, launched = under_way.popleft()
+                yield block, self._read(block, launched.here())
+
+    def stay(self, count: int) -> tuple[ResultsThere, Callable[[], CaseResults]]:
+        """The results of all cases on the GPU, and what brings them here."""
+        launched = launched_whole(self._gpu, count)
+        left = np.flatnonzero(~launched.ended()).tolist()
+        others = {k: self._runs(k) for k in left}
+        there = ResultsThere(launched, self._runs.cases, self._runs.road.settings.plant, others)
+        return there, lambda: self._reader.of_lanes(launched.here(), others)
 
     def note(self, count: int, left: int) -> str:
         """What was done."""
         told = f"{cases_text(count)} on {self._gpu.device.name}, by {self._gpu.lanes.told_methods}"
-        return told if not left else f"{told}; {left} of them left to the scalar core"
+        return _with_details(told, left, self._reason)
 
 
 def find_way(runs: CaseRuns, reader: Reader, on: object, by: Sequence[Place] = ()) -> WayOfCases:
@@ -129,11 +155,18 @@ def find_way(runs: CaseRuns, reader: Reader, on: object, by: Sequence[Place] = (
         return OneByOne(runs, reader, "what is kept of them follows from more than formulas")
     if on == ONE_BY_ONE:
         return OneByOne(runs, reader, TOO_FEW)
-    if on == "gpu" or (on == "auto" and runs.cases.count >= VERY_MANY and not why_no_gpu()):
-        return OnGpu(GpuRuns(lanes), runs, reader)
+    very_many = on == "auto" and runs.cases.count >= VERY_MANY
+    if on == "gpu" or (very_many and not why_no_gpu()):
+        return OnGpu(GpuRuns(lanes), runs, reader, f"from {VERY_MANY} cases on" if very_many else "")
     if on == "auto" and not _is_much(lanes, runs):
         return OneByOne(runs, reader, TOO_FEW)
-    return OnLanes(lanes, runs, reader)
+    return OnLanes(lanes, runs, reader, f"no GPU: {why_no_gpu()}" if very_many else "")
+
+
+def _with_details(told: str, left: int, reason: str) -> str:
+    """What was done, with how many cases were left to the scalar core, and why this way was chosen."""
+    told += f"; {left} of them left to the scalar core" if left else ""
+    return f"{told} ({reason})" if reason else told
 
 
 def _is_much(lanes: LaneRuns, runs: CaseRuns) -> bool:

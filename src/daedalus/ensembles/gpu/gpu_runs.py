@@ -1,20 +1,33 @@
-"""Many cases of a sweep on a GPU: the kernel of lanes, one case a thread, in as many launches as memory asks for."""
+"""Many cases of a sweep on a GPU: the kernel of lanes, one case a thread, in as many launches as memory asks for.
+
+A launch is a queue of its own: numbers go there, the kernel runs, results come back into pinned memory. While one is
+read here, the next is under way.
+"""
 
 from __future__ import annotations
 
-import functools
-from dataclasses import replace
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from threading import Lock
 
 import numpy as np
 
 from daedalus.compilation.lanes.ptx import ptx_of
 from daedalus.compilation.llvm_code import ENTRY
-from daedalus.ensembles.gpu.cuda_driver import DeviceKernel, device
-from daedalus.ensembles.lanes.kernel_frame import ENDS
+from daedalus.ensembles.gpu.cuda_driver import Device, DeviceKernel, Stream, device
+from daedalus.ensembles.gpu.device_array import DeviceArray
+from daedalus.ensembles.gpu.device_memory import DeviceMemory
+from daedalus.ensembles.lanes.case_numbers import CaseNumbers, LaterNumbers, mixed_columns, rows_of
+from daedalus.ensembles.lanes.kernel_frame import ENDS, STIFF
 from daedalus.ensembles.lanes.lane_runs import LaneBlock, LaneRuns
 
-# Of the free memory of the GPU one launch takes at most this part, and at most so many cases.
-SHARE, MOST = 0.4, 2**21
+# Two launches are under way at once, each within this part of the free memory, within what is pinned at once for its
+# results, and within so many cases.
+SHARE, PINNED, MOST = 0.4, 2**31, 2**21
+# So many kernels are kept on the GPU, those used last.
+_KEPT = 32
+_lock = Lock()
+_kernels: OrderedDict[object, DeviceKernel] = OrderedDict()
 
 
 def gpu_text(lanes: LaneRuns) -> str:
@@ -28,26 +41,125 @@ class GpuRuns:
     def __init__(self, lanes: LaneRuns) -> None:
         self.lanes, self.device = replace(lanes, lanes=1), device()
         self.device.enter()
-        each = 8 * (len(lanes.times) * lanes.model.saved + len(ENDS) + lanes.model.own)
-        self.block = int(np.clip(SHARE * self.device.free_bytes() / each, 1, MOST))
+        self.each = 8 * (len(lanes.times) * lanes.model.saved + len(ENDS) + lanes.model.own)
+        room = min(SHARE * self.device.free_bytes(), PINNED)
+        self.block = int(np.clip(room / self.each, 1, MOST))
 
-    @functools.cached_property
     def kernel(self) -> DeviceKernel:
         """The kernel, compiled by the driver."""
-        return self.device.load(ptx_of(gpu_text(self.lanes)), ENTRY)
+        key = (id(self.device), *self.lanes.key)
+        with _lock:
+            known = _kernels.get(key)
+            if known is None:
+                known = _kernels[key] = self.device.load(ptx_of(gpu_text(self.lanes)), ENTRY)
+            _kernels.move_to_end(key)
+            while len(_kernels) > _KEPT:
+                _kernels.popitem(last=False)
+            return known
 
     def run(self, block: range) -> LaneBlock:
         """The runs of some cases."""
+        return self.start(block).here()
+
+    def start(self, block: range, stay: bool = False) -> Launched:
+        """Some cases on their way; stay: their rows are not brought here until somebody asks."""
         lanes, gpu, count = self.lanes, self.device, len(block)
         gpu.enter()
-        own, nowhere = lanes.numbers_of(block)
-        shapes = (len(lanes.times), lanes.model.saved, count + 1), (len(ENDS), count + 1)
-        results = [gpu.allocate(8 * int(np.prod(shape, dtype=np.int64))) for shape in shapes]
-        given = [gpu.upload(array) for array in (own.values, own.rows)]
-        shared = [gpu.upload(array) for array in (lanes.times, lanes.stops, lanes.segments, lanes.settings)]
-        numbers = [count + 1, 0, count, len(lanes.times), len(lanes.stops)]
-        self.kernel.start(count, [*given, *results, *shared], numbers)
-        x, ends = (gpu.pinned(shape) for shape in shapes)
-        for memory, array in zip(results, (x, ends)):
-            gpu.download(memory, array)
-        return lanes.block_of(own, x, ends, nowhere)
+        kernel, stream = self.kernel(), gpu.stream()
+        shape = (len(lanes.times), lanes.model.saved, count + 1)
+        size = 8 * int(np.prod(shape, dtype=np.int64))
+        out = gpu.allocate_for_others(size) if stay else gpu.allocate(size)
+        ends = gpu.allocate(8 * len(ENDS) * (count + 1))
+        sent = self._sent(block, stream)
+        at = sent.addresses
+        addresses = [at[0], at[1], out.address, ends.address, *at[2:]]
+        kernel.start(count, addresses, [count + 1, 0, count, len(lanes.times), len(lanes.stops)], stream)
+        ends_here, x_here = gpu.pinned((len(ENDS), count + 1)), None
+        gpu.fetch(ends.address, ends_here, stream)
+        if not stay:
+            x_here = gpu.pinned(shape)
+            gpu.fetch(out.address, x_here, stream)
+        return Launched(gpu, lanes, stream, sent, out, (ends, ends_here), shape, x_here)
+
+    def _sent(self, block: range, stream: Stream) -> _Sent:
+        """All that a kernel reads, on its way to the GPU; what lies there already is copied there."""
+        lanes, gpu, count = self.lanes, self.device, len(block)
+        own: CaseNumbers | LaterNumbers
+        nowhere, there = None, list[DeviceArray]()
+        if lanes.starts is not None:
+            own, nowhere = lanes.numbers_of(block)
+            parts, rows = [own.values], own.rows
+        else:
+            pairs = mixed_columns(lanes.cases, block, (lanes.model.states, lanes.model.inputs))
+            parts = [lanes.shared, *(column for _, column in pairs if isinstance(column, np.ndarray))]
+            there = [column for _, column in pairs if isinstance(column, DeviceArray)]
+            rows = rows_of(lanes.shared, [slot for slot, _ in pairs], count)
+            own = LaterNumbers(lambda: lanes.numbers_of(block)[0], count)
+        rest = [rows.view(float).ravel(), lanes.times, lanes.stops, lanes.segments.ravel(), lanes.settings]
+        here = sum(len(part) for part in parts)
+        sizes = [here + count * len(there), *(len(part) for part in rest)]
+        staging = gpu.pinned((here + sum(sizes[1:]),))
+        np.concatenate([*parts, *rest], out=staging)
+        memory = gpu.allocate(8 * sum(sizes))
+        starts = [memory.address + 8 * int(k) for k in np.cumsum([0, *sizes[:-1]])]
+        gpu.send(staging[:here], starts[0], stream)
+        gpu.send(staging[here:], starts[1], stream)
+        for k, column in enumerate(there):
+            column.copy_to(starts[0] + 8 * (here + k * count))
+        if there:
+            gpu.wait_for_copies()
+        return _Sent(memory, staging, starts, own, nowhere)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sent:
+    """What a kernel reads: kept until it is done."""
+
+    memory: DeviceMemory
+    staging: np.ndarray
+    addresses: list[int]  # of numbers, rows, times, stops, segments, settings
+    own: CaseNumbers | LaterNumbers
+    nowhere: np.ndarray | None
+
+
+@dataclass(eq=False)
+class Launched:
+    """Cases on their way on a GPU."""
+
+    gpu: Device
+    lanes: LaneRuns
+    stream: Stream
+    sent: _Sent
+    out: DeviceMemory
+    ends: tuple[DeviceMemory, np.ndarray]
+    shape: tuple[int, int, int]  # times, states, cases + 1
+    x: np.ndarray | None
+
+    def here(self) -> LaneBlock:
+        """The runs, when they are done, with their rows in memory of this machine."""
+        self.gpu.enter()
+        self.stream.wait()
+        if self.x is None:
+            self.x = self.there().to_host()
+        return self.lanes.block_of(self.sent.own, self.x, self.ends[1], self.sent.nowhere)
+
+    def ended(self) -> np.ndarray:
+        """Which cases reached their end, when all are done; their rows stay where they are."""
+        self.gpu.enter()
+        self.stream.wait()
+        if self.lanes.stiff is not None and (self.ends[1][0, :-1] == STIFF).any():
+            # Stiff ones are run on the processor, and put back into their place.
+            held = self.here().x
+            self.gpu.copy_rows(
+                self.out.address, 8 * self.shape[2], held.ctypes.data, 8 * held.shape[2],
+                (8 * held.shape[2], held.shape[0] * held.shape[1]), from_host=True,
+            )  # fmt: skip
+            self.gpu.wait_for_copies()
+        nothing = np.empty((0, 0, self.shape[2]))
+        return self.lanes.block_of(self.sent.own, nothing, self.ends[1], self.sent.nowhere).finished
+
+    def there(self) -> DeviceArray:
+        """The rows on the GPU, (times, states, cases)."""
+        times, states, columns = self.shape
+        strides = (8 * states * columns, 8 * columns, 8)
+        return DeviceArray(self.gpu, self.out.address, (times, states, columns - 1), strides, self.out)

@@ -14,7 +14,7 @@ from daedalus.compilation.lanes.lane_formulas import MOST_INSTRUCTIONS, check_kn
 from daedalus.compilation.lanes.machine import lane_width
 from daedalus.ensembles.case_runs import CaseRuns
 from daedalus.ensembles.cases import Cases
-from daedalus.ensembles.lanes.case_numbers import CaseNumbers, case_numbers, whole_numbers
+from daedalus.ensembles.lanes.case_numbers import CaseNumbers, LaterNumbers, case_numbers, whole_numbers
 from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
 from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, explicit_numbers
@@ -57,7 +57,7 @@ class LaneBlock(NamedTuple):
     """The runs of a block of cases."""
 
     x: np.ndarray  # (times, states, cases)
-    own: CaseNumbers
+    own: CaseNumbers | LaterNumbers
     finished: np.ndarray  # (cases,) bool: the others are left to the scalar core
     steps: np.ndarray
     rejected: np.ndarray
@@ -81,10 +81,14 @@ class LaneRuns:
     starts: ConsistentStarts | None = None  # where the model constrains them
     stiff: StiffCases | None = None  # what runs the cases that stability holds back
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What distinguishes its kernel."""
+        return self.lanes, self.watch, self.numbers or self.method, self.model.key
+
     def kernel(self) -> Kernel:
         """The kernel in machine code."""
-        key = (self.lanes, self.watch, self.numbers or self.method, self.model.key)
-        return kernel_of(key, lambda: self.text(self.lanes))
+        return kernel_of(self.key, lambda: self.text(self.lanes))
 
     def text(self, lanes: int, gpu: bool = False) -> str:
         """The LLVM text of the kernel."""
@@ -120,7 +124,9 @@ class LaneRuns:
         self.kernel()(arrays, count + 1, 0, count, len(self.times), len(self.stops))
         return x, ends
 
-    def block_of(self, own: CaseNumbers, x: np.ndarray, ends: np.ndarray, nowhere: np.ndarray | None) -> LaneBlock:
+    def block_of(
+        self, own: CaseNumbers | LaterNumbers, x: np.ndarray, ends: np.ndarray, nowhere: np.ndarray | None
+    ) -> LaneBlock:
         """What a kernel left behind of a block of cases."""
         if self.stiff is not None:
             self.stiff.run(own, x, ends)
@@ -151,7 +157,7 @@ class StiffCases:
         found = stiff_model(self._road)
         return None if isinstance(found, str) else found
 
-    def run(self, own: CaseNumbers, x: np.ndarray, ends: np.ndarray) -> None:
+    def run(self, own: CaseNumbers | LaterNumbers, x: np.ndarray, ends: np.ndarray) -> None:
         """Write the runs of stiff cases over what an explicit kernel left of them."""
         cases = np.flatnonzero(ends[0, : own.cases] == STIFF)
         model = self._model if len(cases) else None
