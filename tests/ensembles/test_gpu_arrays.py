@@ -170,3 +170,15 @@ def test_auto_says_why_it_takes_a_gpu_or_none(monkeypatch):
 def test_old_gpus_are_told():
     with pytest.raises(dd.SolverError, match="Fake GPU is older than the kernels"):
         FakeDevice(FakeDriver(capability=(6, 1)))
+
+
+def test_stiff_cases_are_put_back_into_their_place(monkeypatch):
+    install(monkeypatch)
+    m = dd.Model("relaxation")
+    x, rate = m.state("x", start=2.0), m.parameter("rate", 1.0)
+    m.equation(m.der(x), -rate * (x - 1.0))
+    options = {"over": {"rate": np.array([1.0, 1e7, 2.0])}, "save_at": [1.0, 3.0]}
+    there = dd.sweep(m, 3.0, on="gpu", keep="there", **options)
+    here = dd.sweep(m, 3.0, on="cpu", **options)
+    np.testing.assert_array_equal(np.from_dlpack(there.device("x")), here["x"].values)
+    assert there.data.equals(here.data)
