@@ -153,8 +153,8 @@ def symbol_key(scalar: ca.SX) -> int:
 
 def concatenate(parts: Iterable[ca.SX]) -> ca.SX:
     """All entries of all parts in one dense column; an empty column when there are none."""
-    flat = [column(part) for part in parts]
-    return ca.vertcat(*flat) if flat else ca.SX(0, 1)
+    flat = list(parts)
+    return dense(ca.veccat(*flat)) if flat else ca.SX(0, 1)
 
 
 def split_equalities(expression: ca.SX) -> tuple[list[ca.SX], bool]:

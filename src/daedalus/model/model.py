@@ -79,8 +79,9 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
     @property
     def equations(self) -> dict[str, list[str]]:
         """The equations as text in the model's names."""
+        labels = self._labels()
         return {
-            name: [f"{expression_text(r, self._labels(), WHOLE)} = 0" for r in elements(equation.residual)]
+            name: [f"{expression_text(r, labels, WHOLE)} = 0" for r in elements(equation.residual)]
             for name, equation in self._all_equations().items()
         }
 
@@ -181,15 +182,7 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         (0, 1)
         """
         twin = Model(self.name if name is None else name)
-        twin._time = self._time
-        twin._reset_labels()
-        for variable in self._variables.values():
-            twin._adopt(variable, self._symbols[variable.name])
-        for state in self._variables.values():
-            # One chain for both: a derivative that one of them makes later is the other's too.
-            if state.kind == "state":
-                twin._derivatives[state.name] = self._derivatives.setdefault(state.name, [])
-                twin._register_chain(state.name)
+        twin._share(self)
         twin._equations = dict(self._equations)
         twin._outputs, twin._output_units = dict(self._outputs), dict(self._output_units)
         twin._events = dict(self._events)

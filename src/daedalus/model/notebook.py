@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -42,14 +43,9 @@ from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system import System
 from daedalus.model.variables import PLAIN, Manner, Variable
 
-# Which model owns a symbol, to say "x belongs to the model 'arm'" when it turns up in another one.
-_OWNERS: weakref.WeakValueDictionary[int, _Owner] = weak_values()
-
-
-@dataclass(eq=False)
-class _Owner:
-    model: str
-    labels: dict[int, str] = field(default_factory=dict)
+# All notebooks in use, oldest first, to say "x belongs to the model 'arm'" when it turns up in another one.
+_BOOKS: weakref.WeakValueDictionary[int, Notebook] = weak_values()
+_NUMBERS = itertools.count()
 
 
 Outline = tuple[str, tuple[EquationRow, ...], Role]
@@ -120,11 +116,12 @@ class Notebook:
         self._assembly = WrittenAssembly()
         self._aliases: dict[str, str] = {}  # further names of variables and of their derivatives
         self._ledger: Ledger | None = None
-        self._translation: tuple[int, ca.Function, dict[str, Any]] | None = None  # for parts, until the next change
+        # For parts, until the next change.
+        self._translation: tuple[int, ca.Function, dict[str, Any], dict[str, Any]] | None = None
         self._reset_labels()
+        _BOOKS[next(_NUMBERS)] = self
 
     def _reset_labels(self) -> None:
-        self._owner = _Owner(self.name)
         # symbol key -> (variable name, element, order of derivative)
         self._known: dict[int, tuple[str, int, int]] = {}
         self._scalars: dict[tuple[str, int], list[ca.SX]] = {}
@@ -169,18 +166,36 @@ class Notebook:
     def _take_in(self, variable: Variable, symbol: ca.SX) -> None:
         """Put a checked description under a symbol that nobody else writes in."""
         self._changed()
+        self._enter(variable, symbol)
+
+    def _enter(self, variable: Variable, symbol: ca.SX) -> None:
+        """The same for many in a row, after `_changed`."""
         self._variables[variable.name] = variable
         self._symbols[variable.name] = symbol
         self._register(variable.name, symbol, 0, variable.shape)
 
     def _register(self, name: str, symbol: ca.SX, order: int, shape: Shape) -> None:
-        label = derivative_name(name, order)
-        self._scalars[name, order] = [symbol] if shape == () else elements(symbol)
-        for k, scalar in enumerate(self._scalars[name, order]):
-            key = symbol_key(scalar)
-            self._known[key] = (name, k, order)
-            self._owner.labels[key] = element_label(label, shape, k)
-            _OWNERS.setdefault(key, self._owner)
+        scalars = self._scalars[name, order] = [symbol] if shape == () else elements(symbol)
+        for k, scalar in enumerate(scalars):
+            self._known[symbol_key(scalar)] = (name, k, order)
+
+    def _share(self, other: Notebook) -> None:
+        """Take in all variables of another notebook under their own symbols; this one has none yet.
+
+        Both have one chain of derivatives: what one of them makes later is the other's too.
+        """
+        self._time = other._time
+        for state in other._variables.values():
+            if state.kind == "state":
+                self._derivatives[state.name] = other._derivatives.setdefault(state.name, [])
+        self._variables, self._symbols = dict(other._variables), dict(other._symbols)
+        self._known, self._scalars = dict(other._known), dict(other._scalars)
+        for name in self._derivatives:
+            self._register_chain(name)
+
+    def _keys(self) -> dict[str, int]:
+        """The keys of the symbols of all variables, of vectors those of their first elements."""
+        return {name: key for key, (name, k, order) in self._known.items() if not k and not order}
 
     def _derivative_symbol(self, name: str, order: int) -> ca.SX:
         """The symbol of the order-th time derivative of a state, made on first use."""
@@ -209,8 +224,7 @@ class Notebook:
         self._symbols.pop(name, None)
         for order in range(len(self._derivatives.pop(name, [])) + 1):
             for scalar in self._scalars.pop((name, order), []):
-                for notes in (self._known, self._owner.labels, _OWNERS):
-                    notes.pop(symbol_key(scalar), None)  # type: ignore[attr-defined]
+                self._known.pop(symbol_key(scalar), None)
 
     def _keep(self, name: str, expression: ca.SX, role: Role = Role.INVARIANT) -> None:
         """Note what solutions keep at zero beside the equations."""
@@ -313,7 +327,7 @@ class Notebook:
         for name, k, order in seen if kinds else ():
             kind = "time" if name == "t" else self._variables[name].kind
             if kind in kinds or (order and "derivative" in kinds):
-                label = self._owner.labels[symbol_key(self._scalars[name, order][k])]
+                label = self._label(name, k, order)
                 raise ModelError(
                     f"{where} may not contain {label}.",
                     f"{label} is {with_article('derivative' if order else kind)}",
@@ -321,12 +335,12 @@ class Notebook:
         return seen
 
     def _foreign(self, scalar: ca.SX, key: int, where: str) -> ModelError:
-        owner = _OWNERS.get(key)
-        label = scalar.name() if owner is None else owner.labels[key]
+        owner = next((book for book in list(_BOOKS.values()) if key in book._known), None)
+        label = scalar.name() if owner is None else owner._label(*owner._known[key])
         if owner is not None:
             return ModelError(
                 f"{where} contains a symbol of another model.",
-                f"{label} belongs to the model {owner.model!r}, not to {self.name!r}",
+                f"{label} belongs to the model {owner.name!r}, not to {self.name!r}",
                 because="every model has symbols of its own.",
                 remedy="m.time" if label == "t" else f'm.include("part", other) and then m["part.{label}"]',
             )
@@ -342,7 +356,12 @@ class Notebook:
 
     def _labels(self) -> dict[int, str]:
         """Symbol key -> the user's name, for printing."""
-        return self._owner.labels
+        return {key: self._label(*place) for key, place in self._known.items()}
+
+    def _label(self, name: str, k: int, order: int) -> str:
+        """The user's name of an element of a variable or of its derivative."""
+        shape = () if name == "t" else self._variables[name].shape
+        return element_label(derivative_name(name, order), shape, k)
 
     def _size(self, kind: str) -> int:
         return int(np.sum([v.size for v in self._variables.values() if v.kind == kind], dtype=int))

@@ -63,8 +63,10 @@ class Variable:
         return element_label(self.name, self.shape, k)
 
     def renamed(self, name: str) -> Variable:
-        """The same description under another name."""
-        return replace(self, name=name)
+        """The same description under another name; nothing is left to check, so that nothing is made anew."""
+        own = object.__new__(Variable)
+        own.__dict__.update(self.__dict__, name=name)
+        return own
 
     def to_record(self) -> dict[str, Any]:
         """The description as plain data, for files."""

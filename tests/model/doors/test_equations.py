@@ -329,7 +329,7 @@ def test_symbols_of_another_model(d):
     other.m.name = "other"
     text = (
         "{} contains a symbol of another model.\n"
-        "  {} belongs to the model 'desk', not to 'desk'\n"
+        "  {} belongs to the model 'other', not to 'desk'\n"
         "  Because every model has symbols of its own.\n"
         "  Try: {}"
     )

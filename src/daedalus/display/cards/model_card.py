@@ -51,7 +51,8 @@ def _kept(model: Model) -> list[tuple[str, str]]:
     entries = [
         (row.label, e) for kept in model._invariants.values() for row, e in zip(kept.rows, elements(kept.residual))
     ]
-    return [(label, expression_text(entry, model._labels())) for label, entry in entries]
+    labels = model._labels()
+    return [(label, expression_text(entry, labels)) for label, entry in entries]
 
 
 def _described(variable: Variable) -> str:

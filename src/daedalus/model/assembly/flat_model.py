@@ -18,10 +18,10 @@ from daedalus.errors import ModelError
 from daedalus.model.assembly.flattening import Flattening, ScalarRow
 from daedalus.model.assembly.ledger import Entry, Ledger
 from daedalus.model.assembly.ledger_entries import ledger_entries
-from daedalus.model.assembly.put_in_laws import chosen_laws, law_values, replaced
+from daedalus.model.assembly.put_in_laws import chosen_laws, law_values, replaced, replaced_columns
 from daedalus.model.assembly.solved_laws import solved_laws
 from daedalus.model.assembly.wrong_networks import check_sources, check_structure, check_sums, check_voltages
-from daedalus.model.expressions import concatenate, elements, symbol_key
+from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.names import derivative_name, listed
 from daedalus.model.notebook import Equation
@@ -49,7 +49,8 @@ def flattened(book: PartDoor) -> PartDoor:
         *((work.rows[k], work.rows[k].residual) for n, k in enumerate(work.laws) if n not in used),
     ]
     rows, residuals = [row for row, _ in rest], replaced([r for _, r in rest], gone, put)  # type: ignore[misc]
-    check_voltages(work, residuals, {symbol_key(symbol) for symbol in gone})
+    keys = list(map(symbol_key, gone))
+    check_voltages(work, residuals, set(keys))
     laws = solved_laws(work, residuals)
     used = {place for place, *_ in laws}
     further = law_values(work, laws)
@@ -57,9 +58,9 @@ def flattened(book: PartDoor) -> PartDoor:
     left = [k for k in range(len(rows)) if k not in used]
     residuals = replaced([residuals[k] for k in left], old, new)
     gone, put = [*gone, *old], [*replaced(put, old, new), *new]
-    return _Writer(
-        work, gone, put, list(zip((rows[k] for k in left), residuals)), entries, [*values, *further]
-    ).written()
+    keys += [work.unknowns.keys[x] for x in further]
+    rest = list(zip((rows[k] for k in left), residuals))
+    return _Writer(work, gone, dict(zip(keys, put)), rest, entries, [*values, *further]).written()
 
 
 def _all_replaced(
@@ -90,15 +91,16 @@ class _Writer:
         self,
         work: Flattening,
         gone: list[ca.SX],
-        put: list[ca.SX],
+        values: dict[int, ca.SX],
         rest: list[tuple[ScalarRow, ca.SX]],
         entries: list[Entry],
         defined: list[int],
     ) -> None:
         self.work, self.book = work, work.book
         self.rest, self.defined = rest, defined
-        self.gone, self.put = gone, put
-        self.values = {symbol_key(symbol): value for symbol, value in zip(gone, put)}
+        # Every symbol that is gone, what stands for it, and the latter by its key.
+        self.gone, self.put, self.values = ca.vertcat(*gone), ca.vertcat(*values.values()), values
+        self.keys = work.book._keys()
         self.entries = entries
         book = self.book
         events = list(book._events.values())
@@ -109,7 +111,7 @@ class _Writer:
             *book._mechanics.expressions(),
             *book._sketch.expressions(),
         ]
-        self.expressions: Iterator[ca.SX] = iter(replaced(expressions, gone, put))
+        self.expressions: Iterator[ca.SX] = iter(replaced_columns(expressions, self.gone, self.put))
 
     def written(self) -> PartDoor:
         """The flat model."""
@@ -131,7 +133,7 @@ class _Writer:
         flat._mechanics.add(book._mechanics.outline(), self.expressions, "")
         flat._sketch.add(book._sketch.outline(), self.expressions, "")
         parts = dict.fromkeys([*book._assembly.parts, *(path for path, *_ in self.entries)])
-        flat._ledger = Ledger(tuple(parts), tuple(self.entries), ca.vertcat(*self.gone), ca.vertcat(*self.put))
+        flat._ledger = Ledger(tuple(parts), tuple(self.entries), ca.SX(self.gone), ca.SX(self.put))
         self._keep_derivatives(flat)
         if not any(variable.kind in ("state", "algebraic") for variable in flat._variables.values()):
             self._keep_one(flat)
@@ -144,12 +146,12 @@ class _Writer:
         book = self.book
         joined = {*book._assembly.sources, *book._assembly.defaults}
         for name, variable in book._variables.items():
-            if symbol_key(elements(book._symbols[name])[0]) in self.values:
+            if self.keys[name] in self.values:
                 continue
             if name in joined:
                 empty = (None,) * variable.size
                 variable = replace(variable, kind="algebraic", start=empty, rate=empty)
-            flat._take_in(variable, book._symbols[name])
+            flat._enter(variable, book._symbols[name])
             if variable.kind == "state":
                 flat._derivatives[name] = book._derivatives.setdefault(name, [])
                 flat._register_chain(name)
@@ -159,21 +161,21 @@ class _Writer:
         known, left = self.book._known, concatenate(e.residual for e in flat._all_equations().values())
         highest: dict[tuple[str, int], int] = {}
         for symbol in ca.symvar(left):
-            if symbol_key(symbol) in known:
-                name, k, order = known[symbol_key(symbol)]
+            if (key := symbol_key(symbol)) in known:
+                name, k, order = known[key]
                 highest[name, k] = max(order, highest.get((name, k), 1))
 
         def is_new(symbol: ca.SX) -> bool:
-            if symbol_key(symbol) not in known:
+            if (key := symbol_key(symbol)) not in known:
                 return False
-            name, k, order = known[symbol_key(symbol)]
+            name, k, order = known[key]
             return order > highest.get((name, k), 1)
 
-        if not any(map(is_new, ca.symvar(ca.SX(ca.vertcat(*self.put))))):
+        if not any(map(is_new, ca.symvar(ca.SX(self.put)))):
             return
         for x in self.defined:
-            symbol, name = self.work.unknowns.symbols[x], self.work.unknowns.names[x]
-            value = self.values[symbol_key(symbol)]
+            name = self.work.unknowns.names[x]
+            value = self.values[self.keys[name]]
             new = [s for s in ca.symvar(value) if is_new(s)]
             if new:
                 self._restore(flat, name, value)
@@ -190,7 +192,7 @@ class _Writer:
     def _keep_one(self, flat: PartDoor) -> None:
         """Where everything follows from parameters and time, one unknown stays for the others to be seen with."""
         for name in sorted(self.book._assembly.fluid):
-            value = self.values.get(symbol_key(elements(self.book._symbols[name])[0]))
+            value = self.values.get(self.keys[name])
             if value is not None:
                 self._restore(flat, name, value)
                 return
@@ -241,7 +243,7 @@ class _Writer:
                 if sign > 0 and unknowns.names[root] in flat._variables:
                     flat._aliases[name] = unknowns.names[root]
                 else:
-                    flat._outputs[name] = self.values[symbol_key(unknowns.symbols[k])]
+                    flat._outputs[name] = self.values[unknowns.keys[k]]
         for name, (variable, order) in book._assembly.names.items():
             known = flat._aliases.get(variable, variable)
             if known in flat._variables:

@@ -9,9 +9,9 @@ import casadi as ca
 
 from daedalus.model.assembly.joined_ports import PortSide, joined_sets
 from daedalus.model.assembly.relations import ZERO, SignedSums
-from daedalus.model.assembly.signed_terms import signed_terms
+from daedalus.model.assembly.signed_terms import signed_terms, sums_of
 from daedalus.model.assembly.unknowns import MOVING, SHARED, Unknowns, unknowns_of
-from daedalus.model.expressions import column, concatenate, elements
+from daedalus.model.expressions import column, concatenate, dense, elements
 
 if TYPE_CHECKING:
     from daedalus.model.doors.inner_parts import PartDoor
@@ -49,16 +49,27 @@ class Flattening:
         ports = self.book._assembly.ports
         for sides in self.sets:
             self._join(sides)
-        for equation in self.book._equations.values():
-            for k, residual in enumerate(elements(equation.residual)):
-                self._take(ScalarRow(equation.name, k, residual))
+        number, sums = self.unknowns.by_name, sums_of(self.book)
+        for name, equation in self.book._equations.items():
+            rows = sums[name]
+            residuals = elements(equation.residual) if None in rows else [None] * len(rows)
+            for k, (terms, residual) in enumerate(zip(rows, residuals)):
+                if terms is None:
+                    self._law(ScalarRow(name, k, residual))
+                else:
+                    self._sum(ScalarRow(name, k, None), [(number[variable], sign) for variable, sign in terms])
         for name in {**self.book._assembly.sources, **self.book._assembly.defaults}:
             source = self.book._assembly.sources.get(name)
             if source is None:
                 source = ca.SX(self.book._assembly.defaults[name])
             pairs = zip(elements(self.book._symbols[name]), elements(column(source)))
             for k, (own, value) in enumerate(pairs):
-                self._take(ScalarRow(f"signal to {name}", k, own - value))
+                row = ScalarRow(f"signal to {name}", k, own - value)
+                signal = signed_terms(own - value, self.unknowns.number)
+                if signal is None:
+                    self._law(row)
+                else:
+                    self._sum(row, signal)
         self.flows = {self.unknowns.by_name[port.balanced] for port in ports.values()}
 
     def _join(self, sides: list[PortSide]) -> None:
@@ -76,14 +87,9 @@ class Flattening:
         self.of_sum.append(len(self.rows) - 1)
         self.sums.add(terms)
 
-    def _take(self, row: ScalarRow) -> None:
-        assert row.residual is not None
-        terms = signed_terms(row.residual, self.unknowns.number)
-        if terms is not None:
-            self._sum(row, terms)
-        else:
-            self.rows.append(row)
-            self.laws.append(len(self.rows) - 1)
+    def _law(self, row: ScalarRow) -> None:
+        self.rows.append(row)
+        self.laws.append(len(self.rows) - 1)
 
     # -- signed sums -------------------------------------------------------------------------------------------
 
@@ -162,12 +168,15 @@ class Flattening:
 
     def left_sums(self) -> list[tuple[ScalarRow, ca.SX]]:
         """The signed sums that remain as equations."""
-        found = []
-        for number, row in enumerate(self.sums.rows):
-            if row:
-                total = ca.SX(0)
-                for x, factor in row.items():
-                    root, sign = self.sums.root(x)
-                    total = total + sign * factor * self.unknowns.symbols[root]
-                found.append((self.rows[self.of_sum[number]], total))
-        return found
+        left = [number for number, row in enumerate(self.sums.rows) if row]
+        places: dict[int, int] = {}  # of the unknowns in them
+        entries: list[tuple[int, int, int]] = []
+        for place, number in enumerate(left):
+            for x, factor in (self.sums.rows[number] or {}).items():
+                root, sign = self.sums.root(x)
+                entries.append((place, places.setdefault(root, len(places)), sign * factor))
+        if not entries:
+            return []
+        factors = ca.DM.triplet(*map(list, zip(*entries)), len(left), len(places))
+        totals = ca.mtimes(factors, ca.vertcat(*(self.unknowns.symbols[x] for x in places)))
+        return list(zip((self.rows[self.of_sum[number]] for number in left), elements(dense(totals))))

@@ -13,9 +13,14 @@ Law = tuple[int, int, ca.SX, set[int]]  # row among the laws, unknown, expressio
 
 def replaced(expressions: list[ca.SX], old: list[ca.SX], new: list[ca.SX]) -> list[ca.SX]:
     """Expressions with other expressions in the place of symbols, in one go."""
-    if not expressions or not old:
+    return replaced_columns(expressions, ca.vertcat(*old), ca.vertcat(*new)) if expressions and old else expressions
+
+
+def replaced_columns(expressions: list[ca.SX], old: ca.SX, new: ca.SX) -> list[ca.SX]:
+    """The same with symbols and what stands for them as columns."""
+    if not expressions or not old.numel():
         return expressions
-    return [dense(e) for e in ca.substitute(expressions, [ca.vertcat(*old)], [ca.vertcat(*new)])]
+    return [dense(e) for e in ca.substitute(expressions, [old], [new])]
 
 
 def chosen_laws(work: Flattening, old: list[ca.SX], new: list[ca.SX]) -> list[Law]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import casadi as ca
 
 from daedalus.model.assembly.relations import ZERO
-from daedalus.model.expressions import symbol_key
 
 if TYPE_CHECKING:
     from daedalus.model.notebook import Notebook
@@ -30,7 +29,9 @@ class Unknowns:
     number: dict[int, int] = field(default_factory=dict)  # by the key of the symbol
     by_name: dict[str, int] = field(default_factory=dict)
 
-    def add(self, name: str, symbol: ca.SX, rank: int, *, moving: bool, steady: bool, state: bool) -> None:
+    keys: list[int] = field(default_factory=lambda: [0])  # of the symbols
+
+    def add(self, name: str, symbol: ca.SX, key: int, rank: int, *, moving: bool, steady: bool, state: bool) -> None:
         """Take in a scalar."""
         k = len(self.symbols)
         self.symbols.append(symbol)
@@ -39,7 +40,8 @@ class Unknowns:
         self.moving.append(moving)
         self.steady.append(steady)
         self.states.append(state)
-        self.number[symbol_key(symbol)] = k
+        self.number[key] = k
+        self.keys.append(key)
         self.by_name[name] = k
 
     def merges(self, leaving: int, staying: int) -> bool:
@@ -62,6 +64,7 @@ def unknowns_of(book: Notebook) -> Unknowns:
     joined = {*written.sources, *written.defaults}
     # Forces of contacts have two laws each, and a run decides which of them holds.
     forces = {event.manner.contact.name for event in book._events.values() if event.manner.contact is not None}
+    keys = book._keys()
     for name, variable in book._variables.items():
         if variable.shape != ():
             continue
@@ -80,6 +83,6 @@ def unknowns_of(book: Notebook) -> Unknowns:
             rank = MOVING
         else:
             rank = SHARED if name in shared else BALANCED if name in balanced else PLAIN
-        state = kind == "state"
-        found.add(name, book._symbols[name], rank, moving=moving, steady=kind in ("parameter", "discrete"), state=state)
+        steady, state = kind in ("parameter", "discrete"), kind == "state"
+        found.add(name, book._symbols[name], keys[name], rank, moving=moving, steady=steady, state=state)
     return found

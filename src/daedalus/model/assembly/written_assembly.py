@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+# For each element of an equation the variables in its sum with their signs; None where it is more than a sum.
+SumRows = tuple[tuple[tuple[str, int], ...] | None, ...]
+
 
 class PortNote(NamedTuple):
     """A port as it is written: its domain, and the variables of the shared and the balanced quantity."""
@@ -62,6 +65,9 @@ class WrittenAssembly:
     driven: set[str] = field(default_factory=set)  # keywords of ready parts that are expressions, outputs by that name
     stored: list[tuple[str, ca.SX]] = field(default_factory=list)  # energy by part
     lost: list[tuple[str, ca.SX]] = field(default_factory=list)  # power by part
+    # The equations of parts as signed sums in names of the part, by part; parts of one kind share one table. What
+    # travels does without.
+    sums: dict[str, dict[str, SumRows]] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:

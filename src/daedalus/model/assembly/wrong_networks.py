@@ -12,7 +12,7 @@ from daedalus.errors import ModelError, SingularModelError
 from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.flattening import Flattening
 from daedalus.model.assembly.unknowns import KNOWN, MOVING
-from daedalus.model.expressions import concatenate, symbol_key
+from daedalus.model.expressions import concatenate
 from daedalus.model.names import counted, listed
 from daedalus.model.variables import Variable
 
@@ -90,7 +90,7 @@ def check_voltages(work: Flattening, residuals: list[ca.SX], gone: set[int]) -> 
     roots: dict[int, list[str]] = {}
     for port in ports:
         root = work.sums.root(unknowns.by_name[port.shared])[0]
-        if symbol_key(unknowns.symbols[root]) not in gone and unknowns.rank[root] < MOVING:
+        if unknowns.keys[root] not in gone and unknowns.rank[root] < MOVING:
             roots.setdefault(root, []).append(port.name)
     shared = {port.shared for port in ports}
     free = [root for root in roots if unknowns.names[root] in shared]

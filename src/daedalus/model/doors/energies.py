@@ -147,7 +147,7 @@ class EnergyDoor(Notebook):
         highest = 0 if what == "potential energy" else 1
         velocities = self._mechanics.velocity_names
         for name, k, order in self._check_symbols(expression, where):
-            label = self._owner.labels[symbol_key(self._scalars[name, order][k])]
+            label = self._label(name, k, order)
             # The velocity of a body is a state of its own, one order above the position.
             if order + (name in velocities) > highest:
                 raise ModelError(
@@ -196,7 +196,7 @@ class EnergyDoor(Notebook):
             if known is None or known[2] or known[0] not in self._mechanics.coordinates:
                 raise ModelError(
                     "The generalised force does not act on a coordinate.",
-                    f"it is given for {self._owner.labels.get(symbol_key(symbol), 'an expression')}",
+                    f"it is given for {'an expression' if known is None else self._label(*known)}",
                     because="a generalised force belongs to a generalised coordinate.",
                     remedy=did_you_mean("", self._mechanics.coordinates),
                 )
@@ -286,7 +286,7 @@ class EnergyDoor(Notebook):
         for name, k, order in seen:
             if order or name in velocities:
                 raise ModelError(
-                    f"{where} contains {self._owner.labels[symbol_key(self._scalars[name, order][k])]}.",
+                    f"{where} contains {self._label(name, k, order)}.",
                     because="it is an expression of positions, and that is a velocity.",
                     remedy=remedy,
                 )
@@ -330,7 +330,7 @@ class EnergyDoor(Notebook):
             if order + (variable in velocities) > 1:
                 raise ModelError(
                     f"Velocity constraint {name!r} contains an acceleration.",
-                    f"it contains {self._owner.labels[symbol_key(self._scalars[variable, order][k])]}",
+                    f"it contains {self._label(variable, k, order)}",
                     because="a velocity constraint is one between positions and velocities.",
                     remedy="a form a(q, t) q' + b(q, t) = 0",
                 )

@@ -358,7 +358,7 @@ class EquationDoor(Notebook):
                 raise self._without_unknown(residuals[k], where[k])
 
     def _without_unknown(self, residual: ca.SX, where: str) -> ModelError:
-        names = sorted({self._owner.labels[symbol_key(s)] for s in ca.symvar(residual)})
+        names = sorted({self._label(*self._known[symbol_key(s)]) for s in ca.symvar(residual)})
         return ModelError(
             f"{where} contains no unknown.",
             f"it contains only {', '.join(names[:6])}",

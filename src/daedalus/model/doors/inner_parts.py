@@ -13,8 +13,9 @@ from daedalus.model.assembly.component import Component
 from daedalus.model.assembly.connecting import check_ports, check_signals, parts_text
 from daedalus.model.assembly.handle import Handle
 from daedalus.model.assembly.port import Port
+from daedalus.model.assembly.signed_terms import sums_of
 from daedalus.model.assembly.tree_text import tree_text
-from daedalus.model.assembly.written_assembly import Connection, PartNote
+from daedalus.model.assembly.written_assembly import Connection, PartNote, SumRows
 from daedalus.model.doors.ports import PortDoor
 from daedalus.model.expressions import dense, elements
 from daedalus.model.input_rates import join_rates, with_rates
@@ -254,24 +255,29 @@ class PartDoor(PortDoor):
         """Declare the variables of a part, then write everything else of it in the new symbols."""
         translated = other._translator()
         new, chains = [self._time], {name: len(chain) for name, chain in other._derivatives.items()}
+        self._changed()
         for name, variable in list(other._variables.items()):
             if name in bound:
                 new.append(bound[name])
             else:
-                own = replace(values.get(name, variable), name=f"{prefix}.{name}")
+                own = values.get(name, variable).renamed(f"{prefix}.{name}")
                 symbol = new_symbol(own.name, own.shape)
-                self._take_in(own, symbol)
+                self._enter(own, symbol)
                 new.append(symbol)
             for order in range(1, chains.get(name, 0) + 1):
                 new.append(self._derivative_symbol(f"{prefix}.{name}", order))
-        layout = translated(new)
-        if bound:
+        layout, sums = translated(new)
+        if not bound:
+            self._assembly.sums[prefix] = sums
+        else:
             for (name, *_), residual in zip(layout["equations"], layout["expressions"]):
                 self._check_residuals(elements(residual), f"{prefix}.{name}")  # type: ignore[attr-defined]
         self._write_expressions(layout, prefix + ".")
 
-    def _translator(self) -> Callable[[list[ca.SX]], dict[str, Any]]:
+    def _translator(self) -> Callable[[list[ca.SX]], tuple[dict[str, Any], dict[str, SumRows]]]:
         """Gives all that is written now in other symbols: of time, then of each variable and its derivatives.
+
+        With it the equations as signed sums, in the names of this model.
 
         The function behind it is kept until the notebook changes: a ready part is put in many times.
         """
@@ -281,9 +287,9 @@ class PartDoor(PortDoor):
             for name, symbol in self._symbols.items():
                 old += [symbol, *self._derivatives.get(name, ())]
             layout = self._layout()
-            self._translation = chains, ca.Function("notebook", old, layout["expressions"]), layout
-        _, function, layout = self._translation
-        return lambda new: {**layout, "expressions": [dense(e) for e in function.call(new)]}
+            self._translation = chains, ca.Function("notebook", old, layout["expressions"]), layout, sums_of(self)
+        _, function, layout, sums = self._translation
+        return lambda new: ({**layout, "expressions": [dense(e) for e in function.call(new)]}, sums)
 
     def _bindings(self, other: PartDoor, given: Mapping[str, object], kind: str) -> dict[str, ca.SX]:
         bound = {}

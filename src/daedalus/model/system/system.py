@@ -53,9 +53,9 @@ class Place:
     @cached_property
     def span(self) -> slice | np.ndarray:
         """The positions as a slice where they follow each other, which is quicker to index with."""
-        first = int(self.positions[0])
-        together = np.array_equal(self.positions, np.arange(first, first + len(self.positions)))
-        return slice(first, first + len(self.positions)) if together else self.positions
+        first, count = int(self.positions[0]), len(self.positions)
+        together = count == 1 or np.array_equal(self.positions, np.arange(first, first + count))
+        return slice(first, first + count) if together else self.positions
 
     def element(self, k: int) -> Place:
         """The place of one element."""
