@@ -2,12 +2,14 @@
 
 import math
 import pickle
+import sys
 
 import casadi as ca
 import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus import catalogue
 
 C = dd.components
 
@@ -323,6 +325,39 @@ def test_five_hundred_parts_come_to_a_small_core():
     assert len(m.variables) > 3000
     assert system.sizes["x"] == 249
     assert system.sizes["z"] == 0
+
+
+def calls_for_a_ladder(cells):
+    """How many functions are entered to build a ladder of parts and to join it."""
+    count = 0
+
+    def entered(frame, event, argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(entered)
+    try:
+        catalogue.load("rlc_ladder", cells=cells).model.freeze()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_the_work_of_joining_is_linear_in_the_parts():
+    calls_for_a_ladder(3)
+    small, middle, large = (calls_for_a_ladder(cells) for cells in (25, 50, 100))
+    assert large - middle == pytest.approx(2 * (middle - small), rel=0.02)
+
+
+def test_equal_parts_are_read_once():
+    """Which equations are signed sums is found for a kind of part, not for each of them; driven ones are read alone."""
+    m = dd.Model("many")
+    u = m.input("u")
+    resistors = [m.add(C.electrical.Resistor(f"r{k}", resistance=1.0)) for k in range(3)]
+    m.add(C.electrical.Resistor("driven", resistance=1 + u**2))
+    sums = m._assembly.sums
+    assert len(resistors) == len(sums)
+    assert sums["r0"] is sums["r1"] is sums["r2"]
 
 
 def test_usual_sizes_of_the_variables_of_a_part():

@@ -8,19 +8,7 @@ from typing import Any
 
 import casadi as ca
 
-from daedalus.components.mechanical import (
-    HEAT,
-    DamperLaw,
-    EffortMeter,
-    EffortSourceLaw,
-    FrictionLaw,
-    GroundLaw,
-    PositionGauge,
-    RateGauge,
-    RateSourceLaw,
-    Rotational,
-    SpringLaw,
-)
+from daedalus.components import mechanical
 from daedalus.components.mechanical_laws import beyond, dry_friction
 from daedalus.components.poles import losses, one_pole, relative_rate, two_pole
 from daedalus.errors import ModelError
@@ -54,11 +42,11 @@ class WithRatio(Component):
             )
 
 
-class Ground(GroundLaw, Rotational):
+class Ground(mechanical.GroundLaw, mechanical.Rotational):
     """Holds a shaft at the angle zero; port `shaft`."""
 
 
-class Inertia(Rotational):
+class Inertia(mechanical.Rotational):
     """inertia · angle'' = torque. Port `shaft`; the states are `angle` and `speed`."""
 
     keywords = {"inertia": Keyword("kg*m^2", needs="positive")}
@@ -70,19 +58,19 @@ class Inertia(Rotational):
         m.stored(0.5 * q.inertia * speed**2)
 
 
-class Spring(SpringLaw, Rotational):
+class Spring(mechanical.SpringLaw, mechanical.Rotational):
     """torque = stiffness (angle − rest)."""
 
     keywords = {"stiffness": Keyword("N*m/rad", needs="positive"), "rest": Keyword("rad", 0.0)}
 
 
-class Damper(DamperLaw, Rotational):
+class Damper(mechanical.DamperLaw, mechanical.Rotational):
     """torque = damping · speed. With `heat=True` the loss leaves at the port `heat`."""
 
-    keywords = {"damping": Keyword("N*m*s/rad", needs="not negative"), "heat": HEAT}
+    keywords = {"damping": Keyword("N*m*s/rad", needs="not negative"), "heat": mechanical.HEAT}
 
 
-class Friction(FrictionLaw, Rotational):
+class Friction(mechanical.FrictionLaw, mechanical.Rotational):
     """Dry friction between two shafts: slides at `kinetic`, sticks up to `static`, with `viscous` damping on top.
 
     `friction` is its dry part and `friction.mode` its direction of sliding, 0 while it sticks. With a `width` it is
@@ -94,11 +82,11 @@ class Friction(FrictionLaw, Rotational):
         "static": Keyword("N*m", None, "not negative"),
         "viscous": Keyword("N*m*s/rad", 0.0, "not negative"),
         "width": _WIDTH,
-        "heat": HEAT,
+        "heat": mechanical.HEAT,
     }
 
 
-class Gear(WithRatio, Rotational):
+class Gear(WithRatio, mechanical.Rotational):
     """shaft_b turns `speed_ratio` times shaft_a: document 002's n, ω_out = n ω_in, T_out = T_in / n.
 
     `reduction=50` is speed_ratio = 1/50. With an `efficiency` below one, torque is lost on the side that is driven,
@@ -121,13 +109,13 @@ class Gear(WithRatio, Rotational):
         m.lost(a.torque * a.speed + b.torque * b.speed)
 
 
-class Clutch(Rotational):
+class Clutch(mechanical.Rotational):
     """A friction clutch between two shafts: carries up to `engaged` · capacity, the signal `engaged` from 0 to 1.
 
     It slides and sticks as Friction does, also with a `width`; `friction.mode` is 0 while it holds.
     """
 
-    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": HEAT}
+    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": mechanical.HEAT}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -138,10 +126,10 @@ class Clutch(Rotational):
         losses(m, torque * speed, q.heat)
 
 
-class Brake(Rotational):
+class Brake(mechanical.Rotational):
     """Brakes its shaft against the housing with up to `pressed` · capacity, the signal `pressed` from 0 to 1."""
 
-    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": HEAT}
+    keywords = {"capacity": Keyword("N*m", needs="positive"), "width": _WIDTH, "heat": mechanical.HEAT}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -153,7 +141,7 @@ class Brake(Rotational):
         losses(m, shaft.torque * shaft.speed, q.heat)
 
 
-class Backlash(Rotational):
+class Backlash(mechanical.Rotational):
     """A play of `gap` (rad, in all) between two shafts, with a stiff spring and damper behind it."""
 
     keywords = {
@@ -172,25 +160,25 @@ class Backlash(Rotational):
         m.lost(damped * speed)
 
 
-class TorqueSource(EffortSourceLaw, Rotational):
+class TorqueSource(mechanical.EffortSourceLaw, mechanical.Rotational):
     """Drives its shaft with a torque, positive in the direction of the angle."""
 
     keywords = {"torque": Keyword("N*m")}
 
 
-class SpeedSource(RateSourceLaw, Rotational):
+class SpeedSource(mechanical.RateSourceLaw, mechanical.Rotational):
     """Turns its shaft at a speed, whatever torque that takes."""
 
     keywords = {"speed": Keyword("rad/s")}
 
 
-class AngleSensor(PositionGauge, Rotational):
+class AngleSensor(mechanical.PositionGauge, mechanical.Rotational):
     """Measures the angle of its shaft; signal `output`."""
 
 
-class SpeedSensor(RateGauge, Rotational):
+class SpeedSensor(mechanical.RateGauge, mechanical.Rotational):
     """Measures the speed of its shaft; signal `output`."""
 
 
-class TorqueSensor(EffortMeter, Rotational):
+class TorqueSensor(mechanical.EffortMeter, mechanical.Rotational):
     """Measures the torque from shaft_a to shaft_b, which it joins rigidly; signal `output`."""

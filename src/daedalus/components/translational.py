@@ -8,19 +8,7 @@ from typing import Any
 
 import casadi as ca
 
-from daedalus.components.mechanical import (
-    HEAT,
-    DamperLaw,
-    EffortMeter,
-    EffortSourceLaw,
-    FrictionLaw,
-    GroundLaw,
-    PositionGauge,
-    RateGauge,
-    RateSourceLaw,
-    SpringLaw,
-    Translational,
-)
+from daedalus.components import mechanical
 from daedalus.components.poles import one_pole
 from daedalus.model.assembly.component import Keyword
 
@@ -30,11 +18,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Ground(GroundLaw, Translational):
+class Ground(mechanical.GroundLaw, mechanical.Translational):
     """Holds a flange at the position zero; port `flange`."""
 
 
-class Mass(Translational):
+class Mass(mechanical.Translational):
     """mass · position'' = force − mass · gravity. Port `flange`; the states are `position` and `velocity`.
 
     `gravity` pulls against the direction of the position; zero by default.
@@ -53,19 +41,19 @@ class Mass(Translational):
             m.stored(0.5 * q.mass * velocity**2 + q.mass * q.gravity * position)
 
 
-class Spring(SpringLaw, Translational):
+class Spring(mechanical.SpringLaw, mechanical.Translational):
     """force = stiffness (position − rest)."""
 
     keywords = {"stiffness": Keyword("N/m", needs="positive"), "rest": Keyword("m", 0.0)}
 
 
-class Damper(DamperLaw, Translational):
+class Damper(mechanical.DamperLaw, mechanical.Translational):
     """force = damping · velocity. With `heat=True` the loss leaves at the port `heat`."""
 
-    keywords = {"damping": Keyword("N*s/m", needs="not negative"), "heat": HEAT}
+    keywords = {"damping": Keyword("N*s/m", needs="not negative"), "heat": mechanical.HEAT}
 
 
-class Friction(FrictionLaw, Translational):
+class Friction(mechanical.FrictionLaw, mechanical.Translational):
     """Dry friction between two flanges: slides at `kinetic`, sticks up to `static`, with `viscous` damping on top.
 
     `friction` is its dry part and `friction.mode` its direction of sliding, 0 while it sticks. With a `width` it is
@@ -77,23 +65,23 @@ class Friction(FrictionLaw, Translational):
         "static": Keyword("N", None, "not negative"),
         "viscous": Keyword("N*s/m", 0.0, "not negative"),
         "width": Keyword("m/s", None, "positive"),
-        "heat": HEAT,
+        "heat": mechanical.HEAT,
     }
 
 
-class ForceSource(EffortSourceLaw, Translational):
+class ForceSource(mechanical.EffortSourceLaw, mechanical.Translational):
     """Pushes its flange with a force, positive in the direction of the position."""
 
     keywords = {"force": Keyword("N")}
 
 
-class VelocitySource(RateSourceLaw, Translational):
+class VelocitySource(mechanical.RateSourceLaw, mechanical.Translational):
     """Moves its flange at a velocity, whatever force that takes."""
 
     keywords = {"velocity": Keyword("m/s")}
 
 
-class Rack(Translational):
+class Rack(mechanical.Translational):
     """A rack and pinion, a winch or a screw: flange position = radius · shaft angle. Ports shaft, flange."""
 
     keywords = {"radius": Keyword("m", needs="not zero")}
@@ -105,7 +93,7 @@ class Rack(Translational):
         m.equation(shaft.torque, -q.radius * flange.force, name="forces")
 
 
-class Wheel(Translational):
+class Wheel(mechanical.Translational):
     """A wheel that rolls on the ground and drives a vehicle, with slip: force = stiffness · slip velocity.
 
     The slip velocity is radius · speed − velocity; `grip` bounds the force (smoothly). Ports shaft, flange.
@@ -129,13 +117,13 @@ class Wheel(Translational):
         m.lost(force * slip)
 
 
-class PositionSensor(PositionGauge, Translational):
+class PositionSensor(mechanical.PositionGauge, mechanical.Translational):
     """Measures the position of its flange; signal `output`."""
 
 
-class VelocitySensor(RateGauge, Translational):
+class VelocitySensor(mechanical.RateGauge, mechanical.Translational):
     """Measures the velocity of its flange; signal `output`."""
 
 
-class ForceSensor(EffortMeter, Translational):
+class ForceSensor(mechanical.EffortMeter, mechanical.Translational):
     """Measures the force from flange_a to flange_b, which it joins rigidly; signal `output`."""

@@ -91,6 +91,30 @@ def test_small_determinants_are_not_zero():
     assert warnings_of(write) == []
 
 
+@pytest.mark.parametrize("leak", [0.0, 1e-9])
+def test_the_slope_of_a_diode_is_never_zero(leak):
+    """It is 1e17 times smaller at -1 V than at 0 V, and 1e17 times larger at 1 V; and the network is determined."""
+
+    def write(m):
+        v, w = m.state("v", start=0.0), m.algebraic("w")
+        current = 1e-12 * (ca.exp((v - w) / 0.026) - 1) + leak * (v - w)
+        m.equation(m.der(v), 1 - 1e3 * current)
+        m.equation(current, 1e-12 * (ca.exp(w / 0.026) - 1) + 1e-12 * (ca.exp(w / 0.05) - 1))
+
+    assert warnings_of(write) == []
+
+
+def test_a_zero_beside_steep_slopes_is_found():
+    def write(m):
+        v, w = m.state("v", start=0.0), m.algebraic("w", start=0.5)
+        m.equation(m.der(v), w - v)
+        m.equation(1e-9 * ca.exp(w / 0.1) - 1e-6 * w, 1e-3 * v)
+
+    (warning,) = warnings_of(write)
+    assert warning.startswith("a DAE of index 1 for ")
+    assert "singular in w" in warning
+
+
 def test_a_long_expression_is_told_by_the_names_in_it():
     def write(m):
         x = m.state("x", 3, start=[1.0, 2.0, 3.0])

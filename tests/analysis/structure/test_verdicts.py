@@ -296,8 +296,7 @@ VERDICTS += [
         id="fekete",
     ),
 ]
-# Machines from parts: what joining leaves of hundreds of equations. Volumes of a cylinder vanish at its ends; laws of
-# diodes and transistors are so steep in places that their slopes cannot be told from singular ones.
+# Machines from parts: what joining leaves of hundreds of equations. Volumes of a cylinder vanish at its ends.
 ODE = {"structural_index": 0, "directly_solvable": True}
 MACHINES = {
     "motor_speed_loop": Verdict("explicit ODE", 0, 4, **ODE, is_linear=False),
@@ -310,7 +309,7 @@ MACHINES = {
     "emptying_tank": Verdict("explicit ODE", 0, 1, **ODE, is_linear=False),
     "bridge_rectifier": Verdict(
         "semi-explicit DAE", 1, 1, structural_index=1, is_linear=False, directly_solvable=True,
-        algebraic=("source.plus.voltage", "d2.voltage", "d4.voltage"), warnings=("are not determined at some values",),
+        algebraic=("source.plus.voltage", "d2.voltage", "d4.voltage"),
     ),
     "buck_converter": Verdict("explicit ODE", 0, 3, **ODE, is_linear=False),
     "rlc_ladder": Verdict("explicit ODE", 0, 20, **ODE, is_linear=True),
@@ -320,7 +319,6 @@ MACHINES = {
     "amplifier_of_parts": Verdict(
         "fully implicit DAE", 1, 5, structural_index=1, is_linear=False, directly_solvable=True,
         algebraic=("r0.minus.voltage", "r4.minus.voltage", "r8.minus.voltage"),
-        warnings=("are not determined at some values",),
     ),
     "ring_modulator_of_parts": Verdict("implicit ODE", 0, 15, **ODE, is_linear=False),
 }  # fmt: skip

@@ -29,8 +29,6 @@ STARTS = 8
 ON_IT = 1e-8
 # A zero this many sizes away is one at infinity: x z = 1 and x = 0.
 FAR = 1e3
-# Conditions are zero in shares of what they amount to, or of this share of what they amount to elsewhere.
-SMALL_SHARE = 1e-3
 # Longer expressions are told by the names in them, and of these no more than the second number.
 LONGEST, NAMES = 48, 3
 
@@ -178,24 +176,18 @@ def _zero(array: DerivativeArray, conditions: list[ca.SX], jet: Jet, size: np.nd
     guess = np.concatenate([u[:n_inputs], y])
     starts = [guess + usual * draw.standard_normal(len(guess)) * 1.5 for _ in range(STARTS)]
 
-    def at(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        full = np.concatenate([values[:n_inputs], u[n_inputs:]])
-        residual, slopes = function(t, p, full, values[n_inputs:])
-        matrix = slopes.full()
-        scale = (np.abs(matrix) * np.maximum(usual, np.abs(values))).max(axis=1, initial=0.0)
-        return residual.full().ravel(), matrix, scale
-
-    # What each condition amounts to: a determinant of farads is small everywhere, and zero nowhere.
-    looked = np.array([np.maximum(np.abs(own[0]), own[2]) for own in map(at, starts)])
-    amount = np.max(np.where(np.isfinite(looked), looked, 0.0), axis=0)
-    amount = np.where(amount > 0, amount, 1.0)
-
     def evaluate(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        residual, matrix, scale = at(values)
-        return residual, matrix, np.maximum(scale, SMALL_SHARE * amount)
+        full = np.concatenate([values[:n_inputs], u[n_inputs:]])
+        residual, slopes = (part.full() for part in function(t, p, full, values[n_inputs:]))
+        residual = residual.ravel()
+        # Zero is what is small beside its own slopes there: a determinant of farads is small everywhere and zero
+        # nowhere, and so is the slope of a diode that blocks, however large it is where the diode conducts.
+        scale = (np.abs(slopes) * np.maximum(usual, np.abs(values))).max(axis=1, initial=0.0)
+        return residual, slopes, np.where(scale > 0, scale, np.abs(residual))
 
     for shaken in starts:
-        root = damped_newton(evaluate, shaken, usual, limit=60)
+        with np.errstate(over="ignore"):  # where laws are steep a step may be too long to be measured: it is refused
+            root = damped_newton(evaluate, shaken, usual, limit=60)
         bounded = np.all(np.abs(root.values) <= FAR * np.maximum(usual, np.abs(guess)))
         if bounded and np.all(np.isfinite(root.scaled)) and root.worst <= ON_IT:
             return [t, p, np.concatenate([root.values[:n_inputs], u[n_inputs:]]), root.values[n_inputs:]]
