@@ -146,7 +146,8 @@ class PreparedRun:
     def _keep_between_steps(self, run: Any, u: Numbers, p: Numbers) -> None:
         """Move the rows of save_at onto what the model keeps, as `dd.simulate` does."""
         drive = self._road.drive if u is None else self._road.drive._replace(constants=np.asarray(u, dtype=float))
-        keep_between_steps(self._plant, drive, self._p if p is None else np.asarray(p, dtype=float), run)
+        held = self._p if p is None else np.asarray(p, dtype=float)
+        keep_between_steps(self._plant, drive, held, run, self._road.request.rtol)
 
     def trajectory(
         self, x0: np.ndarray | None = None, u: np.ndarray | None = None, p: np.ndarray | None = None

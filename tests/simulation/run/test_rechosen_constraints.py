@@ -20,7 +20,7 @@ from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen, D
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run import rechosen_constraints
 from daedalus.simulation.run.rechosen_constraints import rechosen
-from daedalus.simulation.singular.singular_passage import passage
+from daedalus.simulation.singular.leading_over import way_over
 
 SHARP = {"rtol": 1e-9, "atol": 1e-11}
 IN_A_LINE = ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0))
@@ -198,9 +198,11 @@ def test_dead_centres_are_passed_on_the_branch_of_the_motion():
     """All cranks in a line with the plate: two motions go on from there, one of them as before."""
     tr = dd.simulate(linkage(IN_A_LINE), 6.0, rtol=1e-11, atol=1e-13)
     assert tr.success
-    over = [piece for piece in tr.pieces if piece.status is Ending.PASSED]
+    over = [piece for piece in tr.pieces if records_of(piece, DeadCentresPassed)]
     assert len(over) >= 4
-    assert DeadCentresPassed() in tr.records
+    (told,) = records_of(tr, DeadCentresPassed)
+    assert len(told.times) == len(over)
+    assert np.abs(tr.at(told.times)["q"][:, 1]).max() < 1e-3
     assert not records_of(tr, ConstraintsRechosen)
     angle = np.unwrap(np.arctan2(tr["q"][:, 1], tr["q"][:, 0]))
     assert angle[-1] == pytest.approx(crank_angle(6.0), abs=1e-9)
@@ -215,7 +217,7 @@ def test_dead_centres_are_passed_on_the_branch_of_the_motion():
 
 def test_samples_on_the_way_over_a_dead_centre():
     plain = dd.simulate(linkage(IN_A_LINE), 3.0, rtol=1e-11, atol=1e-13)
-    over = next(piece for piece in plain.pieces if piece.status is Ending.PASSED)
+    over = next(piece for piece in plain.pieces if records_of(piece, DeadCentresPassed))
     begin, end = (float(ends[0]) for ends in over.dense_spans)
     times = np.array([0.0, 0.5 * (begin + end), 3.0])
     tr = dd.simulate(linkage(IN_A_LINE), 3.0, rtol=1e-11, atol=1e-13, save_at=times)
@@ -271,7 +273,7 @@ def test_a_failure_of_the_chosen_rows_is_mended(status):
 
 
 def test_a_singular_configuration_that_is_not_passed_ends_in_words(monkeypatch):
-    monkeypatch.setattr(rechosen_constraints, "passage", lambda *_: None)
+    monkeypatch.setattr(rechosen_constraints, "way_over", lambda *_: None)
     tr = dd.simulate(linkage(IN_A_LINE), 10.0, rtol=1e-11, atol=1e-13)
     assert (tr.status, tr.events) == ("stuck", [])
     assert tr.stop_reason == (
@@ -295,8 +297,8 @@ def test_no_way_is_shown_by_a_short_past():
     v = 4.0 * np.array([-np.sin(3.14), np.cos(3.14)])
     tr = dd.simulate(m, 1.0, start={"q": [np.cos(3.14), np.sin(3.14)], "q_dot": v}, **SHARP)
     begin = tr.pieces[0]
-    assert passage(begin, 1.0, lambda t: 1.0) is None
-    assert passage(begin, 1.0, lambda t: abs(t - 10.0)) is None
+    assert way_over(begin, 10.0, 20.0, 1e-10) is None
+    assert way_over(begin, float(begin.time[0]), 1.0, 1e-10) is None
 
 
 def test_an_event_of_the_model_is_told_from_those_that_watch_the_choice_whatever_its_name():

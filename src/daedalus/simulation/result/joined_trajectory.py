@@ -16,7 +16,9 @@ import numpy as np
 
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.recorded_run import EventRecord, Outcome, Work
+from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_methods import BelowTolerance
+from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 
@@ -109,7 +111,7 @@ class JoinedTrajectory(Joined, Trajectory):
             method=", then ".join(name for name, _ in groupby(outcome.method for outcome in outcomes)),
             work=reduce(_sum, (outcome.work for outcome in outcomes)),
             # How large a state gets is seen in the whole run alone.
-            records=tuple(record for record in records if not isinstance(record, BelowTolerance)),
+            records=_with_one_of_places([record for record in records if not isinstance(record, BelowTolerance)]),
             events=(*events, *outcomes[-1].events),
         )
 
@@ -153,6 +155,15 @@ class JoinedTrajectory(Joined, Trajectory):
 def joined(pieces: Sequence[Trajectory]) -> Trajectory:
     """One trajectory of several; a single one stays itself."""
     return pieces[0] if len(pieces) == 1 else JoinedTrajectory(pieces)
+
+
+def _with_one_of_places(records: list[Record]) -> tuple[Record, ...]:
+    """Records with those of the dead centres of all pieces in one, where the first of them is."""
+    places = [k for k, record in enumerate(records) if isinstance(record, DeadCentresPassed)]
+    if len(places) > 1:
+        times = tuple(t for record in records if isinstance(record, DeadCentresPassed) for t in record.times)
+        records[places[0]] = DeadCentresPassed(times)
+    return tuple(record for k, record in enumerate(records) if k not in places[1:])
 
 
 def _own_events(piece: Trajectory) -> int:

@@ -227,7 +227,7 @@ class NotDetermined(Record):
 
 @dataclass(frozen=True)
 class DeadCentresPassed(Record):
-    """Singular configurations that a run passed, and when; without times where it was led over them.
+    """Singular configurations that a run passed, and when.
 
     >>> str(DeadCentresPassed((0.5, 1.5)))
     'singular configurations (dead centres) are passed on the branch that the motion is on: t = 0.5, 1.5'

@@ -16,9 +16,15 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.consistent_rows import solved_rows
 
+# Errors between steps are those of the steps, a few tolerances.
+FARTHEST = 10.0
 
-def keep_between_steps(plant: Plant, drive: Drive, p: np.ndarray, run: Any) -> None:
+
+def keep_between_steps(plant: Plant, drive: Drive, p: np.ndarray, run: Any, rtol: float) -> None:
     """Write into a core run its rows of save_at as the model keeps them; rows at steps are kept already.
+
+    A row that would be moved by much more than rtol stays as it is: at a dead centre constraints do not say where it
+    belongs, and the dense output does, to the tolerance.
 
     Example
     -------
@@ -34,13 +40,15 @@ def keep_between_steps(plant: Plant, drive: Drive, p: np.ndarray, run: Any) -> N
         return
     between = run.between
     if between:
-        run.x[between] = _kept(plant, drive, p, run.t[between], run.x[between])
+        run.x[between] = _kept(plant, drive, p, run.t[between], run.x[between], rtol)
 
 
-def _kept(plant: Plant, drive: Drive, p: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _kept(plant: Plant, drive: Drive, p: np.ndarray, times: np.ndarray, rows: np.ndarray, rtol: float) -> np.ndarray:
     inputs = drive.at(times)
     if plant.projection is not None:
-        rows = _finite_or_before(plant.projection.core.evaluate_many(times[:, None], rows, inputs, p)[0], rows)
+        moved = plant.projection.core.evaluate_many(times[:, None], rows, inputs, p)[0]
+        far = np.abs(moved - rows) > FARTHEST * rtol * _sizes(plant, rows)
+        rows = np.where(far.any(axis=1, keepdims=True), rows, _finite_or_before(moved, rows))
     if not isinstance(plant, ImplicitPlant) or plant.system.choices:
         return rows
     if plant.index.largest == 1:
@@ -51,6 +59,13 @@ def _kept(plant: Plant, drive: Drive, p: np.ndarray, times: np.ndarray, rows: np
         moved = plant.onto_written.core.evaluate_many(times[:, None], states, inputs, p)[0]
         rows[:, part] = _finite_or_before(moved, states)
     return rows
+
+
+def _sizes(plant: Plant, rows: np.ndarray) -> np.ndarray:
+    """How large the entries of rows get, their nominal values at least."""
+    nominal = np.zeros(rows.shape[1])
+    nominal[plant.row_parts["x"]] = plant.system.nominal["x"]
+    return np.maximum(np.abs(rows).max(axis=0), nominal)
 
 
 def _finite_or_before(moved: np.ndarray, rows: np.ndarray) -> np.ndarray:

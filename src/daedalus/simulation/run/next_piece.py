@@ -11,6 +11,7 @@ from collections.abc import Callable
 from daedalus.simulation.result.ending import Stop
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.full_newton import with_full_newton
+from daedalus.simulation.run.over_the_place import over_the_place
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.rechosen_constraints import with_other_constraints
 from daedalus.simulation.run.reselection import with_another_choice
@@ -41,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     piece_without_cuts,
     with_full_newton,
     with_other_constraints,
+    over_the_place,
     name_the_place,
 )
 

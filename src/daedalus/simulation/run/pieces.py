@@ -6,8 +6,8 @@ the piece that stopped as a `Trajectory`: `done.status` is why, `done.end` has e
 `done.system` is what was run. It returns
 
 - the next `Piece`, which begins at `done.end.time`; an event that ended `done` is then no event of the whole run,
-- a `Trajectory`, a piece that is there already, such as a way over a place where nothing can be integrated; the rule is
-  asked again for what follows it,
+- a `Trajectory`, a piece that is there already, such as a way over a place where nothing can be integrated; `done` is
+  cut where it begins, and the rule is asked again for what follows it,
 - a `Stop`, where the run ought to go on and cannot: it ends there, without success, for what the record says,
 - None, where the end of `done` is the end of the run, such as at a terminal event of the model.
 
@@ -39,6 +39,7 @@ from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.small_states import small_states
 from daedalus.simulation.run.stop_reason import refused_contacts, refused_reset, sliding, stop_of
 from daedalus.simulation.singular.leading_matrix import undetermined_places
+from daedalus.simulation.singular.leading_over import until
 from daedalus.simulation.start.vanishing_divisor import passages
 from daedalus.simulation.switching.agenda import agenda_of, order_of
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
@@ -110,10 +111,12 @@ def go_on(
         if isinstance(following, Stop):
             done[-1] = _stuck(done[-1], following)
             break
+        if isinstance(following, Trajectory):
+            done[-1] = until(done[-1], float(following.dense_spans[0][0]), save_at is None)
         if save_at is not None:
             save_at = save_at[len(done[-1]._times) :]
         if isinstance(following, Trajectory):
-            done.append(following if save_at is None else sampled_piece(following, save_at))
+            done.append(following if save_at is None else sampled_piece(following, save_at, project=False))
         else:
             done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done)))
     return joined(done)
@@ -166,7 +169,7 @@ def read_piece(
     if drive.delayed is not None:
         drive = drive._replace(delayed=drive.delayed.recorded(run))
     if plant.has_constraints:
-        keep_between_steps(plant, drive, p, run)
+        keep_between_steps(plant, drive, p, run, settings.rtol)
     count = plant.system.discrete_count
     held = HeldValues.of_run(run, count, sampled) if count else None
     if held is not None:

@@ -23,8 +23,8 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road, road_through
+from daedalus.simulation.singular.leading_over import way_over
 from daedalus.simulation.singular.lost_rank import lost_rank, smallest_singular_value
-from daedalus.simulation.singular.singular_passage import passage
 
 # Near a state that obeys all constraints: as far as this, in nominal values.
 NEAR = 1e-3
@@ -48,7 +48,7 @@ def with_other_constraints(road: Road, first: Piece, done: Trajectory) -> Next:
     """The rest of a run whose redundant constraints had to be chosen anew, by the method it had."""
     request, t = road.request, float(done.end.time)
     redundancy = road.solved.part(Redundancy)
-    found = None if redundancy is None else rechosen(redundancy, done, request.t1)
+    found = None if redundancy is None else rechosen(redundancy, done, request.t1, float(first.settings.call["rtol"]))
     if not isinstance(found, Rechosen):
         return found
     method = done.method if isinstance(done._plant, ImplicitPlant) else request.method
@@ -70,25 +70,20 @@ class Halt:
     event: EventPurpose = EventPurpose.MODEL
 
 
-def rechosen(redundancy: Redundancy, done: Trajectory, t1: float) -> Rechosen | Trajectory | Stop | None:
+def rechosen(
+    redundancy: Redundancy, done: Trajectory, t1: float, rtol: float = 1e-6
+) -> Rechosen | Trajectory | Stop | None:
     """How a run to t1 goes on that stopped for its choice of constraints; None where it stopped for something else."""
-
-    def over(rows: list[int]) -> Trajectory | None:
-        def distance(t: float) -> float:
-            return smallest_singular_value(scaled(jacobian_at(redundancy.moving, _place(redundancy, done.at(t))))[rows])
-
-        return passage(done, t1, distance)
-
-    return rechosen_at(redundancy, Halt(done.system, done.end, done.status, _last_purpose(done)), over)
+    halt = Halt(done.system, done.end, done.status, _last_purpose(done))
+    return rechosen_at(redundancy, halt, lambda: way_over(done, float(done.end.time), t1, rtol))
 
 
 def rechosen_at(
-    redundancy: Redundancy, halt: Halt, over: Callable[[list[int]], Trajectory | None] | None = None
+    redundancy: Redundancy, halt: Halt, over: Callable[[], Trajectory | None] | None = None
 ) -> Rechosen | Trajectory | Stop | None:
     """How a run goes on from where it stopped.
 
-    `over` leads it over a singular configuration at which its constraints, as rows, lose a rank; without it the run
-    ends there.
+    `over` leads it over a singular configuration at which its constraints lose a rank; without it the run ends there.
     """
     asked = halt.ending is Ending.EVENT and halt.event.watches_constraints
     present = _present(redundancy, halt.system)
@@ -102,7 +97,7 @@ def rechosen_at(
         smallest_singular_value(matrix[list(rows)]) for rows in (present.independent, chosen_rows(matrix, rank)[0])
     )
     if best < SINGULAR:
-        led = None if over is None else over(list(present.independent))
+        led = None if over is None else over()
         return led or lost_rank(redundancy, place, present)
     if asked and halt.event is EventPurpose.NO_LONGER_REDUNDANT:
         return _with_more(redundancy, place, present)

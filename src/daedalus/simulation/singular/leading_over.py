@@ -1,35 +1,49 @@
 """Lead a run over dead centres: where its motion goes on smoothly through the loss of rank, along that motion.
 
-At a dead centre constraints become parallel and branches of the motion cross; the motion itself is smooth. Its past, up
-to where constraints still act clearly in different directions, is prolonged to as far behind the place by a polynomial,
-so that the direction of the motion keeps the branch, and put on the constraints there by the smallest move. A motion
-that the constraints do not meet there has no smooth way over the place, and the run ends before it.
+At a dead centre constraints become parallel and branches of the motion cross; the motion itself is smooth. A Gauss step
+(`daedalus.simulation.singular.gauss_step`) that has the place in its middle goes over it: its polynomial obeys the
+equations on both sides, and the direction of the motion, prolonged as the guess of its stages, keeps the branch. How
+long it is follows from the tolerance. Behind it the state is put on the constraints by the smallest move. A motion that
+no polynomial follows has no smooth way over the place, and the run ends before it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.result.ending import Ending, Obstacle, Stop
+from daedalus.simulation.plant.linear_plant import AfterSolve, LinearPlant
+from daedalus.simulation.result.ending import Ending, Stop, reached
 from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
+from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.branches import dense_until
+from daedalus.simulation.singular.gauss_step import STAGES, GaussStep, gauss_nodes, gauss_step
 from daedalus.simulation.singular.independence import Independence, independence_of, scales
 from daedalus.simulation.singular.singular_places import singular_places
 
-# How independent constraints are, as a share of what they are at best, where a passage begins and ends. The error of a
-# polynomial goes with the ninth power of the length, so that tighter tolerances have shorter passages.
-CLEAR, OF_TOLERANCE = 0.03, 1e-5
-# The polynomial, and the window that it goes through, in lengths of the passage.
-DEGREE, WINDOW, SHORTEST = 8, 18.0, 4.0
-# The prolonged motion is moved onto the constraints by no more than this, in nominal values.
-MOVED = 1e-3
-# Looks backwards from a place, each so many times as far as the one before, beginning with this part of the run.
-LOOKS, FARTHER, FIRST = 60, 1.3, 1e-7
+# Larger systems are not led over: the stages of a step are solved with a full matrix.
+LARGEST = 200
+# The place lies in the middle of the step, between the nodes beside it: these are 0.18 of half its length away from it.
+OFF_CENTRE = 0.05
+# Attempts at a length and a middle; an attempt is shorter by this at least and at most, and aims this far below 1.
+ATTEMPTS, LONGER, SHORTER, AIM = 24, 0.7, 0.1, 0.8
+# The step is looked at in so many places for its middle and for guards of events.
+LOOKS = 65
+# The largest error where rounding allows no less, and how far a row is moved onto the constraints, in tolerances.
+FARTHEST = 100.0
+# The last coefficients of a kink are a tenth of all of the motion, however short the step; a smooth one has less.
+SMOOTH = 0.01
+# The smallest tolerance: rounding errors of velocities where constraints are this much as independent as usual, as they
+# are in the error of a step. Of s β'' + 2 β' = 0 the last Legendre coefficients of h β'' are 768 times β' before it.
+SMALLEST = 768 * float(np.finfo(float).eps) / 0.01
+# The first attempt, in steps of the run, whose order is lower.
+LONGEST = 4.0
 
 
 class Unpassed(NamedTuple):
@@ -40,107 +54,161 @@ class Unpassed(NamedTuple):
 
 
 def next_place(whole: Trajectory, rtol: float, has_steps: bool, begin: int) -> Unpassed | None:
-    """The first place, from a piece on, that a run did not pass on its branch, or stopped at."""
-    pieces = whole.pieces
-    for k in range(begin, len(pieces)):
-        measure = None if isinstance(pieces[k]._plant, ImplicitPlant) else independence_of(pieces[k]._plant)
-        if measure is None:
-            continue
-        for place in singular_places(measure, pieces[k], rtol, has_steps):
+    """The first place, from a piece on, that a run did not pass on its branch."""
+    for k, piece in list(enumerate(whole.pieces))[begin:]:
+        measure = None if isinstance(piece._plant, ImplicitPlant) else independence_of(piece._plant)
+        places = [] if measure is None else singular_places(measure, piece, rtol, has_steps)
+        for place in places:
             if place.has_kink:
                 return Unpassed(k, place.time)
-    stop = pieces[-1].stop
-    singular = stop.obstacle is Obstacle.SINGULAR_CONFIGURATION
-    measured = not isinstance(pieces[-1]._plant, ImplicitPlant) and independence_of(pieces[-1]._plant) is not None
-    return Unpassed(len(pieces) - 1, float(pieces[-1].end.time)) if singular and measured else None
-
-
-def led_over(
-    piece: Trajectory, place: float, t1: float, rtol: float, has_steps: bool
-) -> tuple[Trajectory, Trajectory] | None:
-    """A piece up to a dead centre, and the way over it; None where its past shows no smooth way."""
-    measure = independence_of(piece._plant)
-    assert measure is not None
-    begin = float(piece.dense_spans[0][0])
-    clear = CLEAR * min(1.0, rtol / OF_TOLERANCE) ** (1 / (DEGREE + 1))
-    found = _ends(measure, piece, begin, place, clear)
-    if found is None:
-        return None
-    t, length = found
-    ends = abs(t1 - t) <= abs(length)
-    length = t1 - t if ends else length
-    # Nodes as those of Chebyshev, from the far end of the window to where the passage begins.
-    window = min(WINDOW, abs(t - begin) / abs(length))
-    nodes = -0.5 * window * (1 - np.cos(np.linspace(np.pi, 0.0, DEGREE + 3)))[::-1]
-    rows = piece.at(t + nodes * length)._x
-    here = rows[np.argmax(nodes)].copy()
-    fit = np.polynomial.Polynomial.fit
-    coefficients = np.array([fit(nodes, column, DEGREE).convert().coef for column in rows.T]).T
-    coefficients[0] = here
-    dense = Dense(np.array([t]), np.array([t1 if ends else t + length]), coefficients[None, :, :])
-    stop = Stop(Ending.FINISHED if ends else Ending.PASSED, t1 if ends else t + length, str(DeadCentresPassed()))
-    outcome = Outcome(stop, piece.method, Work(), (DeadCentresPassed((t + 0.5 * length,)),))
-    drive, p = piece._drive, piece._parameters
-    times = np.array([t]) if has_steps else np.zeros(0)
-    over = Trajectory(piece._plant, drive, p, times, here[None][: len(times)], stop.ending, outcome, dense)
-    return _until(piece, t, has_steps), over
-
-
-def _ends(
-    measure: Independence, piece: Trajectory, begin: float, place: float, clear: float
-) -> tuple[float, float] | None:
-    """When a passage begins, and how long it is: the root of independence falls to zero along a line."""
-    usual = _independence(measure, piece, np.linspace(begin, place, 33)[:-1]).max()
-    back = FIRST * (place - begin)
-    for _ in range(LOOKS):
-        t = place - back
-        if (t - begin) * (place - begin) <= 0:
-            return None
-        here, before = _independence(measure, piece, np.array([t, t - 0.2 * back])) / usual
-        if here >= clear and before > here:
-            length = 2 * here * 0.2 * back / (before - here)
-            smooth = abs(t - begin) >= SHORTEST * abs(length) and abs(length) < 4 * abs(place - t)
-            return (t, length) if smooth else None
-        back *= FARTHER
     return None
 
 
-def _independence(measure: Independence, piece: Trajectory, times: np.ndarray) -> np.ndarray:
-    """The root of the smallest singular value of what constraints and their forces act on, rows and columns scaled."""
-    matrices = measure.matrices(piece.at(times))
-    rows, columns = scales(matrices[0])
-    scaled = rows[:, None] * matrices * columns
-    if not np.isfinite(scaled).all():
-        return np.zeros(len(times))
-    return np.sqrt(np.linalg.svd(scaled, compute_uv=False)[:, -1])
+def way_over(piece: Trajectory, place: float, t1: float, rtol: float) -> Trajectory | None:
+    """The way over a dead centre at about a time of a piece or soon behind it, to t1 at most.
+
+    It begins inside the piece. None where there is no smooth way that obeys the tolerance. A shorter step has a smaller
+    error, until the rounding errors of velocities, which go with one over the square of its length, are larger: the
+    least error is then what can be had.
+    """
+    measure = None if isinstance(piece._plant, ImplicitPlant) else independence_of(piece._plant)
+    if measure is None or piece.system.sizes["x"] > LARGEST or not len(piece.dense_spans[0]):
+        return None
+    begin, end, tolerance = *_reach(piece), max(SMALLEST, rtol)
+    middle, least, best = place, FARTHEST, None
+    independence = _Shares(measure, piece.at(np.linspace(begin, end, LOOKS)))
+    length = LONGEST * float(np.max(np.abs(np.subtract(*piece.dense_spans)))) * np.sign(end - begin)
+    for _ in range(ATTEMPTS):
+        # Its first half is known, at least to the end of the piece, and as much of the past before it.
+        length = min(length, middle - begin, key=abs)
+        t = middle - 0.5 * length
+        if (end - t) * length <= 0:
+            t, length = end, 2 * (middle - end)
+        known = (t - begin) * length > 0 and (middle - t) * length > 0
+        step = _step(piece, t, length, tolerance) if known else None
+        if step is None:
+            length *= LONGER
+            continue
+        shares = independence.at(_looks(piece, t, length, step))
+        found = t + length * float(np.mean(np.flatnonzero(shares <= shares.min()))) / (LOOKS - 1)
+        if abs(found - middle) > OFF_CENTRE * abs(0.5 * length):
+            middle = found
+            continue
+        # Constraints that hold to a tolerance cannot be told from dependent ones where they are less independent.
+        if (best is not None and step.error > least) or shares[0] < tolerance:
+            break
+        if step.error <= least and step.error <= SMOOTH * step.motion and not _has_event(piece, t, length, step):
+            way = _piece(piece, t, length, middle, t1, step)
+            if way.status is Ending.FINISHED or behind(way, tolerance) is not None:
+                least, best = step.error, way
+                if least <= 1:
+                    break
+        length *= min(LONGER, max(SHORTER, AIM * step.error ** (-1 / STAGES)))
+    return best
 
 
-def _until(piece: Trajectory, t: float, has_steps: bool) -> Trajectory:
-    """The piece up to a time inside; what follows is another piece."""
-    dense = piece.dense
-    forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
+def _reach(piece: Trajectory) -> tuple[float, float]:
+    """When a piece begins and ends."""
+    starts, ends = piece.dense_spans
+    return float(starts[0]), float(ends[-1])
+
+
+def _step(piece: Trajectory, t: float, length: float, rtol: float) -> GaussStep | None:
+    """A Gauss step from a moment of a piece on, with the direction of its motion as a guess."""
+    core, drive, p = piece._plant.rhs.core, piece._drive, piece._parameters
+
+    def slopes(times: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(core.evaluate_many(times[:, None], rows, drive.at(times), p)[0])
+
+    row = piece.at([t], project=True)._x[0]
+    # x' as the parabola through its past.
+    back = max((_reach(piece)[0] - t) / length, -1.0)
+    before = np.array([0.0, 0.5 * back, back])
+    past = slopes(t + before * length, piece.at(t + before * length)._x)
+    powers = np.linalg.solve(np.vander(before, increasing=True), past)
+    guess = np.vander(gauss_nodes().places, 3, increasing=True) @ powers
+    size = np.maximum(np.abs(row), piece.system.nominal["x"])
+    with np.errstate(all="ignore"):
+        return gauss_step(slopes, t, row, length, guess, size, rtol)
+
+
+def _looks(piece: Trajectory, t: float, length: float, step: GaussStep) -> Samples:
+    """The state along a step, evenly."""
+    shares = np.linspace(0.0, 1.0, LOOKS)
+    rows = np.vander(shares, STAGES + 1, increasing=True) @ step.coefficients
+    return Samples(piece._plant, piece._drive, piece._parameters, t + shares * length, rows)
+
+
+class _Shares:
+    """How independent constraints are, as a share of what they are at best along a piece; zero where nobody knows.
+
+    It is the smallest singular value of what they and their forces act on, rows and columns scaled, which goes with the
+    square of the distance from a dead centre.
+    """
+
+    def __init__(self, measure: Independence, piece: Samples) -> None:
+        self._measure, self._usual = measure, 1.0
+        self._scales = scales(measure.matrices(piece)[0])
+        self._usual = float(self.at(piece).max())
+
+    def at(self, samples: Samples) -> np.ndarray:
+        """The shares at samples."""
+        rows, columns = self._scales
+        scaled = rows[:, None] * self._measure.matrices(samples) * columns
+        whole, values = np.isfinite(scaled).all(axis=(1, 2)), np.zeros(len(scaled))
+        values[whole] = np.linalg.svd(scaled[whole], compute_uv=False)[:, -1]
+        return np.asarray(values / self._usual)
+
+
+def _has_event(piece: Trajectory, t: float, length: float, step: GaussStep) -> bool:
+    """Whether the guard of an event of the model changes its sign along a step, in the direction of the event."""
+    plant = piece._plant
+    own = [k for k, event in enumerate(piece.system.events) if event.purpose is EventPurpose.MODEL]
+    if not own:
+        return False
+    guards = plant.guards
+    if isinstance(plant, LinearPlant) and guards.function.n_in() == 5:
+        guards = AfterSolve(plant.model, guards)
+    values = guards.core.evaluate_many(*_looks(piece, t, length, step)._arguments())[0][:, own]
+    directions = np.array([piece.system.events[k].direction for k in own])
+    turns = np.diff(np.sign(values), axis=0)
+    return bool(np.any((turns != 0) & (turns * directions >= 0)))
+
+
+def _piece(piece: Trajectory, t: float, length: float, middle: float, t1: float, step: GaussStep) -> Trajectory:
+    """A step as a piece of a run that ends at t1."""
+    told = DeadCentresPassed((middle,))
+    dense = Dense(np.array([t]), np.array([t + length]), step.coefficients[None, :, :])
+    ends = (t1 - t - length) * length <= 0
+    if ends:
+        dense = dense_until(dense, t1)
+    stop = reached(t1) if ends else Stop(Ending.PASSED, t + length, str(told))
+    outcome = Outcome(stop, piece.method, Work(), (told,))
+    times, rows = np.array([t]), step.coefficients[:1]
+    if ends:
+        times, rows = np.array([t, t1]), np.vstack([rows, dense.coefficients[0].sum(axis=0)])
+    return Trajectory(piece._plant, piece._drive, piece._parameters, times, rows, stop.ending, outcome, dense)
+
+
+def until(piece: Trajectory, t: float, has_steps: bool) -> Trajectory:
+    """A piece up to a time inside; what follows is another piece."""
+    dense, forward = piece.dense, float(np.sign(np.diff(_reach(piece))[0]))
     before = forward * (t - piece._times) > 0
     times, rows = piece._times[before], piece._x[before]
     if has_steps:
-        times, rows = np.append(times, t), np.vstack([rows, piece.at([t])._x])
+        times, rows = np.append(times, t), np.vstack([rows, piece.at([t], project=True)._x])
     events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) > 0)
     stop = Stop(Ending.PASSED, t, str(DeadCentresPassed()))
-    outcome = Outcome(stop, piece.method, piece.work, piece.outcome.records, events)
+    outcome = replace(piece.outcome, stop=stop, events=events)
     arrays = (piece._parameters, times, rows)
     return Trajectory(piece._plant, piece._drive, *arrays, stop.ending, outcome, dense_until(dense, t))
 
 
-def behind(over: Trajectory) -> np.ndarray | None:
-    """The state behind a passage, on the constraints; None where they do not meet the motion there."""
-    t = float(over.dense_spans[1][-1])
+def behind(over: Trajectory, rtol: float) -> np.ndarray | None:
+    """The state behind a way, on the constraints; None where they do not meet the motion there."""
+    t = _reach(over)[1]
     row = over.at([t])._x[0]
-    found = row
-    for _ in range(3):
-        moved = Trajectory(
-            over._plant, over._drive, over._parameters, np.array([t]), found[None], Ending.FINISHED, over.outcome,
-            Dense(np.array([t]), np.array([t]), found[None, None, :]),
-        ).at([t], project=True)._x[0]  # fmt: skip
-        found = moved
+    found = over.at([t], project=True)._x[0]
     size = np.maximum(np.abs(row), over.system.nominal["x"])
-    near = bool(np.all(np.isfinite(found)) and np.all(np.abs(found - row) <= MOVED * size))
+    near = np.all(np.isfinite(found)) and np.all(np.abs(found - row) <= FARTHEST * max(SMALLEST, rtol) * size)
     return found if near else None

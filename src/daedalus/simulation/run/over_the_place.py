@@ -1,0 +1,39 @@
+"""Rule of a run: where it stopped at a dead centre it goes on along the way over it, and behind that as it began."""
+
+from __future__ import annotations
+
+from daedalus.reduction.redundancy.independent_constraints import Redundancy
+from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.pieces import Next, Piece
+from daedalus.simulation.run.road import Road
+from daedalus.simulation.singular.leading_over import behind, way_over
+from daedalus.simulation.singular.singular_configuration import singular_end
+
+
+def over_the_place(road: Road, first: Piece, done: Trajectory) -> Next:
+    """The way over a dead centre that a piece stopped at, and then the piece behind it."""
+    if not may_be_led(road, first, done):
+        return None
+    if done.status is Ending.PASSED:
+        row = behind(done, step_tolerance(first))
+        t = float(done.dense_spans[1][-1])
+        return None if row is None else first._replace(begin=t, row=row, fired=None)
+    stop = singular_end(done)
+    return None if stop is None else way_over(done, stop.time, road.request.t1, step_tolerance(first))
+
+
+def may_be_led(road: Road, first: Piece, done: Trajectory) -> bool:
+    """Whether a piece can be gone on with as the run began: clocks, delays and fixed steps go no other way.
+
+    Redundant constraints have a rule of their own.
+    """
+    own = first.settings.plant
+    if own.is_implicit or done.system is not own.system or road.request.step is not None:
+        return False
+    return not (own.system.discrete_count or own.system.delayed or road.solved.part(Redundancy) is not None)
+
+
+def step_tolerance(first: Piece) -> float:
+    """The relative tolerance of a step."""
+    return float(first.settings.call["rtol"])
