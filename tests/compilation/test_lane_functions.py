@@ -7,7 +7,13 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from daedalus.compilation.lanes.lane_formulas import check_known, written_formulas
+from daedalus.compilation.lanes.lane_formulas import (
+    NOTHING_FIXED,
+    check_known,
+    fixed_part,
+    written_fixed,
+    written_formulas,
+)
 from daedalus.compilation.lanes.machine import kernel_code, lane_width
 from daedalus.compilation.lanes.words import LaneModule, LaneText
 from daedalus.compilation.llvm_code import ENTRY
@@ -211,3 +217,44 @@ def test_what_lanes_do_not_have_is_named():
     x = ca.SX.sym("x")
     with pytest.raises(UnknownOperationError, match="erfinv"):
         check_known(read_instructions(ca.Function("f", [x], [ca.erfinv(x)])))
+
+
+def test_divisors_are_inverted_once_but_in_strict_code():
+    x, p = ca.SX.sym("x", 3), ca.SX.sym("p")
+    length = ca.sqrt(ca.sumsqr(x))
+    rows = read_instructions(ca.Function("f", [x, p], [x / length, x[0] / 3.0 + x[1] / (1 + p**2)]))
+
+    def divisions(strict, part=NOTHING_FIXED, fixed=()):
+        w = LaneText(LaneModule(8, strict=strict))
+        written_formulas(w, rows, [["%a", "%b", "%c"], ["%p"]], part, fixed)
+        return sum(" = fdiv " in line for line in w.whole_text())
+
+    # One for x / length, one for 1 + p²; 3 is a constant.
+    assert (divisions(strict=False), divisions(strict=True)) == (2, 5)
+    # What follows from p alone is computed elsewhere, with its inverse.
+    part = fixed_part(rows, 1)
+    assert (len(part.values), len(part.inverses)) == (0, 1)
+    assert divisions(False, part, ["%i"]) == 1
+    kept = fixed_part(rows, 1, strict=True)
+    assert (len(kept.values), len(kept.inverses)) == (1, 0)
+    assert divisions(True, kept, ["%v"]) == 5
+
+
+def test_fixed_parts_give_what_the_whole_formulas_give():
+    x, p = ca.SX.sym("x"), ca.SX.sym("p", 2)
+    rows = read_instructions(ca.Function("f", [x, p], [x / p[0] + ca.sin(p[1]) * x - ca.exp(p[0]) / (x + p[1])]))
+    part = fixed_part(rows, 1)
+    module = LaneModule(1)
+    w = LaneText(module)
+    places = [w.line(f"getelementptr double, ptr %in, i64 {k}") for k in range(3)]
+    given = [w.line(f"load double, ptr {place}") for place in places]
+    fixed = written_fixed(w, rows, 1, given[1:], part)
+    ((result,),) = written_formulas(w, rows, [given[:1], given[1:]], part, fixed)
+    w.raw(f"store double {result}, ptr %result")
+    head = f"define void @{ENTRY}(ptr %in, ptr %result) #0 {{"
+    code = kernel_code(module.text([head, *w.whole_text(), "ret void", "}"]))
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(code.address)
+    values, found = np.array([0.7, 1.3, -2.1]), np.empty(1)
+    call(values.ctypes.data, found.ctypes.data)
+    exact = 0.7 / 1.3 + math.sin(-2.1) * 0.7 - math.exp(1.3) / (0.7 - 2.1)
+    assert found[0] == pytest.approx(exact, rel=1e-15)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -108,16 +110,76 @@ def check_known(rows: Instructions) -> None:
         raise UnknownOperationError.named(unknown)
 
 
-def written_formulas(w: LaneText, rows: Instructions, arguments: Sequence[Sequence[Word]]) -> list[list[Word]]:
-    """The words of all outputs for words of the arguments; products that feed one sum are fused with it."""
-    needed = needed_rows(rows)
-    fused = _fused_products(rows, use_counts(rows, needed), needed)
-    swallowed = set(fused.values())
+class FixedPart(NamedTuple):
+    """What of some formulas follows from one argument alone: it is computed where that changes, not at each call."""
+
+    rows: frozenset[int]  # but for constants and the argument itself
+    values: tuple[int, ...]  # those of them that others read
+    inverses: tuple[int, ...]  # rows that others divide by, the argument itself included
+
+
+NOTHING_FIXED = FixedPart(frozenset(), (), ())
+
+
+def fixed_part(rows: Instructions, argument: int, strict: bool = False) -> FixedPart:
+    """The part of formulas that follows from one argument, by its number; strict: divisions stay."""
+    needed, fixed = needed_rows(rows), bytearray(len(rows))
+    values, inverses = dict[int, None](), dict[int, None]()
+    for row, op in enumerate(rows.operation):
+        first, second = rows.first[row], rows.second[row]
+        if not needed[row]:
+            continue
+        if op in (ca.OP_INPUT, ca.OP_CONST):
+            fixed[row] = op == ca.OP_CONST or first == argument
+            continue
+        operands = [first] if op == ca.OP_OUTPUT or second < 0 else [first, second]
+        fixed[row] = op != ca.OP_OUTPUT and all(fixed[k] for k in operands)
+        if fixed[row]:
+            continue
+        if op == ca.OP_DIV and fixed[second] and not strict and rows.operation[second] != ca.OP_CONST:
+            inverses[operands.pop()] = None
+        values.update((k, None) for k in operands if fixed[k])
+    trivial = (ca.OP_INPUT, ca.OP_CONST)
+    inside = frozenset(row for row, op in enumerate(rows.operation) if fixed[row] and op not in trivial)
+    return FixedPart(inside, tuple(k for k in values if k in inside), tuple(inverses))
+
+
+def written_fixed(
+    w: LaneText, rows: Instructions, number: int, argument: Sequence[Word], part: FixedPart
+) -> list[Word]:
+    """The words of a fixed part for words of its argument, by its number: values, then inverses."""
     values: dict[int, Word] = {}
+    for row, op in enumerate(rows.operation):
+        if op == ca.OP_CONST:
+            values[row] = w.num(rows.constants[rows.first[row]])
+        elif row in part.rows:
+            values[row] = _plain(w, rows, row, values, {})
+        elif op == ca.OP_INPUT and rows.first[row] == number:
+            values[row] = argument[rows.second[row]]
+    return [*(values[row] for row in part.values), *(w.div(w.num(1.0), values[row]) for row in part.inverses)]
+
+
+def written_formulas(
+    w: LaneText,
+    rows: Instructions,
+    arguments: Sequence[Sequence[Word]],
+    part: FixedPart = NOTHING_FIXED,
+    fixed: Sequence[Word] = (),
+) -> list[list[Word]]:
+    """The words of all outputs for words of the arguments; products that feed one sum are fused with it.
+
+    A divisor of several divisions is inverted once, but in a module that is strict. `fixed` are the words of `part`.
+    """
+    needed = needed_rows(rows)
+    fused = _fused_products(rows, use_counts(rows, needed), needed, part.rows)
+    swallowed = set(fused.values())
+    values: dict[int, Word] = dict(zip(part.values, fixed))
+    inverses: dict[int, Word] = dict(zip(part.inverses, fixed[len(part.values) :]))
+    common = set() if w.module.strict else _common_divisors(rows, needed) - inverses.keys()
     outputs = [[w.num(0.0)] * size for size in rows.size_out]
     for row, op in enumerate(rows.operation):
         first, second = rows.first[row], rows.second[row]
-        if not needed[row] or row in swallowed:
+        if not needed[row] or row in swallowed or row in part.rows:
             continue
         if op == ca.OP_OUTPUT:
             outputs[second][rows.slot[row]] = values[first]
@@ -128,17 +190,27 @@ def written_formulas(w: LaneText, rows: Instructions, arguments: Sequence[Sequen
         elif row in fused:
             values[row] = _fused(w, rows, row, fused[row], values)
         else:
-            values[row] = _plain(w, rows, row, values)
+            if op == ca.OP_DIV and second in common:
+                inverses[second] = w.div(w.num(1.0), values[second])
+            values[row] = _plain(w, rows, row, values, inverses)
     return outputs
 
 
-def _plain(w: LaneText, rows: Instructions, row: int, values: dict[int, Word]) -> Word:
-    """One operation; what a constant makes cheaper is written so."""
+def _common_divisors(rows: Instructions, needed: bytearray) -> set[int]:
+    """The rows that two or more divisions divide by."""
+    divisors = Counter(rows.second[row] for row, op in enumerate(rows.operation) if needed[row] and op == ca.OP_DIV)
+    return {row for row, uses in divisors.items() if uses > 1}
+
+
+def _plain(w: LaneText, rows: Instructions, row: int, values: dict[int, Word], inverses: dict[int, Word]) -> Word:
+    """One operation; what a constant or a common divisor makes cheaper is written so."""
     op, first, second = rows.operation[row], rows.first[row], rows.second[row]
     a = values[first]
     if second < 0:
         return OPERATIONS[op](w, a)
-    if rows.operation[second] == ca.OP_CONST:
+    if op == ca.OP_DIV and second in inverses:
+        return w.mul(a, inverses[second])
+    if rows.operation[second] == ca.OP_CONST and not w.module.strict:
         constant = rows.constants[rows.first[second]]
         if op == ca.OP_DIV and constant != 0 and math.isfinite(constant) and math.isfinite(1 / constant):
             return w.mul(a, w.num(1 / constant))
@@ -147,12 +219,14 @@ def _plain(w: LaneText, rows: Instructions, row: int, values: dict[int, Word]) -
     return OPERATIONS[op](w, a, values[second])
 
 
-def _fused_products(rows: Instructions, uses: array[int], needed: bytearray) -> dict[int, int]:
+def _fused_products(
+    rows: Instructions, uses: array[int], needed: bytearray, left_out: frozenset[int]
+) -> dict[int, int]:
     """For each sum that takes in a product, the row of that product: one that nothing else reads."""
     found: dict[int, int] = {}
-    taken: set[int] = set()
+    taken = set(left_out)
     for row, op in enumerate(rows.operation):
-        if not needed[row] or op not in (ca.OP_ADD, ca.OP_SUB):
+        if not needed[row] or op not in (ca.OP_ADD, ca.OP_SUB) or row in left_out:
             continue
         for source in (rows.first[row], rows.second[row]):
             if rows.operation[source] in (ca.OP_MUL, ca.OP_SQ) and uses[source] == 1 and source not in taken:

@@ -16,7 +16,7 @@ Word = str
 ROUNDER = 1.5 * 2.0**52
 FRACTION = 52
 # A function is put in where it is called, unless all its copies together would have more lines than this.
-MOST_COPIED = 1500
+MOST_COPIED = 4000
 KERNEL = "kernel"
 
 
@@ -33,6 +33,9 @@ def hexadecimal(value: float) -> str:
 class LaneModule:
     """The functions of a kernel over lanes of one width, each written once and when it is first called.
 
+    strict: every division and power of a model is one; else constant and common divisors are inverted, and small
+    constant powers are products.
+
     Example
     -------
     >>> module = LaneModule(2)
@@ -40,8 +43,8 @@ class LaneModule:
     ('<2 x double>', '<2 x i1>')
     """
 
-    def __init__(self, lanes: int = 1, most_copied: int = MOST_COPIED) -> None:
-        self.lanes, self._most_copied = lanes, most_copied
+    def __init__(self, lanes: int = 1, most_copied: int = MOST_COPIED, strict: bool = False) -> None:
+        self.lanes, self._most_copied, self.strict = lanes, most_copied, strict
         self.real, self.whole, self.truth = (self._wide(t) for t in ("double", "i64", "i1"))
         self.declared: set[str] = set()
         self.constants: dict[str, str] = {}

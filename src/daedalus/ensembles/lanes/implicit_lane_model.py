@@ -57,7 +57,13 @@ class ImplicitLaneModel(LaneModel):
         """What distinguishes the text of a kernel by its model."""
         lists = self.slopes.digest(), self.linearised.digest(), self.whole.digest()
         sizes = self.states, self.saved, self.differential, self.inputs, self.parameters, self.tabled
-        return "implicit", *sizes, *lists, self.pattern, self.autonomous, self.held, self.nominal
+        return "implicit", *sizes, *lists, self.pattern, self.autonomous, self.held, self.nominal, self.strict
+
+    @property
+    def lists(self) -> dict[str, tuple[Instructions, int]]:
+        """The formulas by the names of their functions, each with the number of its argument p."""
+        residual, linearised, whole = (self.slopes, 5), (self.linearised, 4), (self.whole, 5)
+        return {"model.residual": residual, "model.linearised": linearised, "model.whole": whole}
 
     @property
     def has_derivative(self) -> list[bool]:
@@ -69,17 +75,17 @@ class ImplicitLaneModel(LaneModel):
                  rare: bool = False) -> list[Word]:  # fmt: skip
         """F at x' = rate and y = (x, z)."""
         n = self.differential
-        return self.written(w, "model.residual", self.slopes, [[t], rate, y[:n], y[n:], u, p], rare)[0]
+        return self.written(w, "model.residual", [[t], rate, y[:n], y[n:], u, p], rare)[0]
 
     def at_rest(self, w: LaneText, t: Word, y: list[Word], u: list[Word], p: list[Word], rise: list[Word]) -> Any:
         """F at x' = 0, the entries of both matrices, and the derivative of F by time."""
         n = self.differential
-        return self.written(w, "model.linearised", self.linearised, [[t], y[:n], y[n:], u, p, rise], False)
+        return self.written(w, "model.linearised", [[t], y[:n], y[n:], u, p, rise], False)
 
     def all_at(self, w: LaneText, t: Word, rate: list[Word], y: list[Word], u: list[Word], p: list[Word]) -> Any:
         """F and the entries of both matrices."""
         n = self.differential
-        return self.written(w, "model.whole", self.whole, [[t], rate, y[:n], y[n:], u, p], True)
+        return self.written(w, "model.whole", [[t], rate, y[:n], y[n:], u, p], True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ class KernelFrame:
     def __init__(self, model: LaneModel, lanes: int, gpu: bool = False) -> None:
         self.model, self.gpu = model, gpu
         # A GPU calls no functions if it can be helped: their arguments would go through memory.
-        self.w = w = LaneText(LaneModule(lanes, MOST_COPIED_ON_GPU if gpu else MOST_COPIED))
+        self.w = w = LaneText(LaneModule(lanes, MOST_COPIED_ON_GPU if gpu else MOST_COPIED, model.strict))
         self.settings = {name: w.spread(self._setting(k)) for k, name in enumerate(SETTINGS)}
         judged = model.states if model.judged is None else model.judged
         self.atol = [w.spread(self._setting(len(SETTINGS) + k)) for k in range(judged)]
@@ -43,6 +43,7 @@ class KernelFrame:
         self.trash = w.integer("sub", self.n, w.whole_num(1))
         self.x = [w.cell() for _ in range(model.states)]
         self.constants = [w.cell() for _ in range(model.inputs + model.parameters)]
+        self.fixed = [w.cell() for _ in range(model.fixed)]
         self.bases, self.rises = ([w.cell() for _ in model.tabled] for _ in range(2))
         self.t, self.begin, self.end, self.next_time = (w.cell() for _ in range(4))
         self.steps, self.rejected, self.status = (w.cell() for _ in range(3))
@@ -77,8 +78,8 @@ class KernelFrame:
         return slopes
 
     def parameters(self) -> list[Word]:
-        """The parameters."""
-        return [cell.now for cell in self.constants[self.model.inputs :]]
+        """The parameters, and what of the formulas follows from them alone."""
+        return [cell.now for cell in (*self.constants[self.model.inputs :], *self.fixed)]
 
     def slope(self, t: Word, x: list[Word], rare: bool = False) -> list[Word]:
         """x' at a time in the present interval; rare: this place is seldom reached."""
@@ -137,7 +138,7 @@ class KernelFrame:
         self.case.set(w.whole_num(-1))
         for cell in (*self.x, *self.constants, self.t, self.steps, self.rejected, self.status):
             cell.set(w.num(0.0))
-        for cell in (*self.bases, *self.rises, self.begin, self.end, self.next_time):
+        for cell in (*self.fixed, *self.bases, *self.rises, self.begin, self.end, self.next_time):
             cell.set(w.num(0.0))
         for cell in (self.interval, self.saved):
             cell.set(w.whole_num(0))
@@ -191,6 +192,8 @@ class KernelFrame:
         for row, cell in enumerate((*self.x, *self.constants)):
             at = w.integer("add", self._of_row(2 * row), w.integer("mul", place, self._of_row(2 * row + 1)))
             cell.set_where(fresh, w.gather("%own", at))
+        for cell, word in zip(self.fixed, self.model.written_fixed(w, self.parameters())):
+            cell.set_where(fresh, word)
         zero, t0 = w.num(0.0), self.settings["t0"]
         for cell, word in ((self.t, t0), (self.begin, t0), (self.steps, zero), (self.rejected, zero)):
             cell.set_where(fresh, word)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from daedalus.compilation.lanes.lane_formulas import written_formulas
+from daedalus.compilation.lanes.lane_formulas import FixedPart, fixed_part, written_fixed, written_formulas
 from daedalus.compilation.lanes.words import LaneText, Word
 from daedalus.model.system.instruction_list import Instructions
 
@@ -25,6 +24,7 @@ class LaneModel:
     independence: Instructions | None = None  # (t, x, u, p) -> log |det| of the constraints
     judged: int | None = None  # how many states count in the error of a step; all where it is not given
     written_out: int | None = None  # how many states are saved; all where it is not given
+    strict: bool = False  # divisions stay divisions, and powers powers
 
     @property
     def saved(self) -> int:
@@ -41,32 +41,61 @@ class LaneModel:
         """What distinguishes the text of a kernel by its model."""
         lists = (self.slopes, self.kept, self.independence)
         digests = tuple(None if rows is None else rows.digest() for rows in lists)
-        return self.states, self.inputs, self.parameters, self.tabled, self.judged, *digests
+        return self.states, self.inputs, self.parameters, self.tabled, self.judged, self.strict, *digests
+
+    @property
+    def lists(self) -> dict[str, tuple[Instructions, int]]:
+        """The formulas by the names of their functions, each with the number of its argument p."""
+        found = {"model.slope": self.slopes, "model.kept": self.kept, "model.independence": self.independence}
+        return {name: (rows, 3) for name, rows in found.items() if rows is not None}
+
+    @cached_property
+    def fixed_parts(self) -> dict[str, FixedPart]:
+        """What of the formulas follows from parameters alone, and is computed once a case."""
+        return {name: fixed_part(rows, number, self.strict) for name, (rows, number) in self.lists.items()}
+
+    @cached_property
+    def fixed_edges(self) -> dict[str, tuple[int, int]]:
+        """Where the numbers of each fixed part lie behind the parameters."""
+        ends = list(accumulate(len(part.values) + len(part.inverses) for part in self.fixed_parts.values()))
+        places = pairwise([self.parameters, *(self.parameters + end for end in ends)])
+        return dict(zip(self.fixed_parts, places))
+
+    @property
+    def fixed(self) -> int:
+        """How many numbers of a case follow from its parameters."""
+        return max((end for _, end in self.fixed_edges.values()), default=self.parameters) - self.parameters
+
+    def written_fixed(self, w: LaneText, p: list[Word]) -> list[Word]:
+        """What follows from parameters alone."""
+        found = []
+        for name, (rows, number) in self.lists.items():
+            found += written_fixed(w, rows, number, p, self.fixed_parts[name])
+        return found
 
     def slope(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
-        """x' at one point."""
-        return self.written(w, "model.slope", self.slopes, [[t], x, u, p], rare)[0]
+        """x' at one point; p with what follows from it."""
+        return self.written(w, "model.slope", [[t], x, u, p], rare)[0]
 
     def moved(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
         """x moved onto what the model keeps."""
-        assert self.kept is not None
-        return self.written(w, "model.kept", self.kept, [[t], x, u, p], rare)[0]
+        return self.written(w, "model.kept", [[t], x, u, p], rare)[0]
 
     def determinant(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> Word:
         """log |det| of the constraints."""
-        assert self.independence is not None
-        return self.written(w, "model.independence", self.independence, [[t], x, u, p], False)[0][0]
+        return self.written(w, "model.independence", [[t], x, u, p], False)[0][0]
 
-    def written(
-        self, w: LaneText, name: str, rows: Instructions, arguments: Sequence[Sequence[Word]], rare: bool
-    ) -> list[list[Word]]:
+    def written(self, w: LaneText, name: str, arguments: list[list[Word]], rare: bool) -> list[list[Word]]:
         """The outputs of formulas for words of their arguments, as a function of the module."""
-        edges = [0, *accumulate(len(part) for part in arguments)]
+        rows, number = self.lists[name]
+        part, (begin, end) = self.fixed_parts[name], self.fixed_edges[name]
+        p = arguments[number]
+        given = [*arguments[:number], p[: self.parameters], *arguments[number + 1 :], p[begin:end]]
+        edges = [0, *accumulate(len(words) for words in given)]
 
         def write(body: LaneText, a: list[Word]) -> list[Word]:
-            found = written_formulas(body, rows, [a[i:j] for i, j in pairwise(edges)])
-            return [word for words in found for word in words]
+            *own, fixed = [a[i:j] for i, j in pairwise(edges)]
+            return [word for words in written_formulas(body, rows, own, part, fixed) for word in words]
 
-        whole = w.call(name, [word for part in arguments for word in part], sum(rows.size_out), write, rare)
-        ends = [0, *accumulate(rows.size_out)]
-        return [whole[i:j] for i, j in pairwise(ends)]
+        whole = w.call(name, [word for words in given for word in words], sum(rows.size_out), write, rare)
+        return [whole[i:j] for i, j in pairwise([0, *accumulate(rows.size_out)])]
