@@ -30,7 +30,7 @@ def in_blocks(
     begun = time.perf_counter()
     block = range(min(first, count))
     yield block, run(block)
-    done, size = block.stop, first
+    done, size = block.stop, min(8 * first, most)
     while done < count and (workers == 1 or time.perf_counter() - begun < _ALONE):
         block = range(done, min(done + size, count))
         yield block, run(block)

@@ -60,15 +60,24 @@ class CaseRuns:
 
     def __call__(self, case: int) -> PlainRun | Trajectory | str:
         """The run of a case, or why there is none."""
-        try:
-            if self.vectors is None:
-                return travel(self.road_of(case), cancel=self.cancel)
-            return self._run_at_once(case, self.vectors)
-        except DaedalusError as error:
-            # What is wrong with all cases is raised; a number that is none belongs to its case.
-            if isinstance(error, InputError) and self.cases.is_finite(case):
-                raise
-            return str(error).replace("\n", " ")
+        return self.many(range(case, case + 1))[0]
+
+    def many(self, block: range) -> list[PlainRun | Trajectory | str]:
+        """The runs of a block of cases one by one, whose numbers are written all at once."""
+        found: list[PlainRun | Trajectory | str] = []
+        rows = None if self.vectors is None else zip(*self._numbers(block, self.vectors))
+        for case in block:
+            try:
+                if rows is None:
+                    found.append(travel(self.road_of(case), cancel=self.cancel))
+                else:
+                    found.append(self._run(case, *next(rows)))
+            except DaedalusError as error:
+                # What is wrong with all cases is raised; a number that is none belongs to its case.
+                if isinstance(error, InputError) and self.cases.is_finite(case):
+                    raise
+                found.append(str(error).replace("\n", " "))
+        return found
 
     # -- numbers written straight into the vectors of the road ----------------------------------------------------
 
@@ -106,11 +115,22 @@ class CaseRuns:
         self.cases = placed
         return {"x": first.row, "u": first.drive.constants, "p": first.parameters}
 
-    def _run_at_once(self, case: int, shared: dict[str, np.ndarray]) -> PlainRun | Trajectory:
+    def _numbers(self, block: range, shared: dict[str, np.ndarray]) -> list[Any]:
+        """Start, inputs and parameters of a block of cases, one row each."""
+        found: dict[str, Any] = {
+            letter: np.tile(row, (len(block), 1))
+            if letter in self.cases.letters
+            else np.broadcast_to(row, (len(block), len(row)))
+            for letter, row in shared.items()
+        }
+        for k, axis in enumerate(self.cases.axes):
+            values = axis.values[self.cases.places_of(block, k)].reshape(len(block), -1)
+            found[str(axis.place.letter)][:, axis.place.positions] = values
+        return [found[letter] for letter in ("x", "u", "p")]
+
+    def _run(self, case: int, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> PlainRun | Trajectory:
         """A run whose numbers are vectors; one that needs a second look becomes a trajectory."""
-        road, swept, request = self.road, self.cases.letters, self.road.request
-        x, u, p = (shared[letter].copy() if letter in swept else shared[letter] for letter in ("x", "u", "p"))
-        self.cases.write(case, {"x": x, "u": u, "p": p})
+        road, request = self.road, self.road.request
         settings, tables, core_u, core_p = road.settings, self._tables, u, p
         if settings.switches is not None or settings.stops is not None:
             core_u, tables = settings.core_inputs(u, tables, p, request.span)

@@ -102,11 +102,6 @@ class Cases:
             for axis, k in zip(self.axes, self.positions(case))
         }
 
-    def write(self, case: int, vectors: Mapping[str, np.ndarray]) -> None:
-        """Write the values of a case into the vectors x, u and p."""
-        for axis, k in zip(self.axes, self.positions(case)):
-            vectors[str(axis.place.letter)][axis.place.positions] = axis.value(k)
-
     @cached_property
     def letters(self) -> frozenset[str]:
         """Which of states (x), inputs (u) and parameters (p) are swept."""

@@ -10,6 +10,7 @@ import hashlib
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,15 +45,21 @@ class OnCluster(WayOfCases):
         self.again = 0
         import cloudpickle  # comes with Dask; functions that drive inputs travel by it
 
-        text = cloudpickle.dumps(plan)
-        # A plain result of the cluster: where its worker is lost, Dask makes it again.
-        name = f"daedalus-plan-{hashlib.sha256(text).hexdigest()[:16]}"
-        self._plan = client.submit(bytes, text, key=name)
+        self._text = cloudpickle.dumps(plan)
         self._threads = max(1, sum(worker["nthreads"] for worker in self._workers()))
         self.most = int(np.clip(cases.count // (4 * self._threads), FEWEST, MOST))
 
     def _workers(self) -> list[dict[str, Any]]:
         return list(self._client.scheduler_info(n_workers=-1)["workers"].values())
+
+    @cached_property
+    def _plan(self) -> Any:
+        """The plan on the cluster: a plain result of it, which Dask makes again where its worker is lost."""
+        name = f"daedalus-plan-{hashlib.sha256(self._text).hexdigest()[:16]}"
+        return self._client.submit(bytes, self._text, key=name)
+
+    def _part(self, block: range) -> Cases:
+        return Cases(self._cases.columns_of(block), False, self._cases.names)
 
     def run(self, block: range) -> CaseResults:
         """The results of one block."""
@@ -60,8 +67,7 @@ class OnCluster(WayOfCases):
         return results
 
     def _submitted(self, block: range) -> Any:
-        part = Cases(self._cases.columns_of(block), False, self._cases.names)
-        return self._client.submit(_run_block, self._plan, part, self._lanes, pure=False, retries=TRIES)
+        return self._client.submit(_run_block, self._plan, self._part(block), self._lanes, pure=False, retries=TRIES)
 
     def in_order(self, count: int, workers: int, cancel: Any) -> Iterator[tuple[range, CaseResults]]:
         """(cases, results) of one block after the other, in the order of the cases whichever is ready first."""

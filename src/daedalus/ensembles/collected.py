@@ -101,7 +101,7 @@ class KeptCases:
         for values in self._values:
             values[self._taken :] = np.nan
         found: Variables = {
-            column.name: ([*dims, "time", *column.dims], values.reshape(*shape, *values.shape[1:]), _units(column))
+            column.name: ([*dims, "time", *column.dims], values.reshape(*shape, *values.shape[1:]), units_of(column))
             for column, values in zip(self.columns, self._values)
         }
         reasons = self._reason_texts(finished)
@@ -109,7 +109,7 @@ class KeptCases:
         found["stop_reason"] = (dims, reasons.reshape(shape))
         if self.end_only:
             found["end_time"] = (dims, self._end.reshape(shape))
-        return found, _case_coordinates(self.cases)
+        return found, case_coordinates(self.cases)
 
     def _reason_texts(self, finished: str) -> np.ndarray:
         """How every case ended; one text for all where all ended alike."""
@@ -165,7 +165,7 @@ class SummarisedCases:
         for column in self.columns:
             end = begin + self.times * column.width
             block = values[:, begin:end].reshape(len(values), self.times, *column.shape)
-            found[column.name] = (["summary", "time", *column.dims], block, _units(column))
+            found[column.name] = (["summary", "time", *column.dims], block, units_of(column))
             begin = end
         labels = np.empty(len(values), dtype=object)
         labels[:] = self._summary.statistics
@@ -182,11 +182,12 @@ class SummarisedCases:
         return found, {"summary": (["summary"], labels)}
 
 
-def _units(column: Column) -> dict[str, str]:
+def units_of(column: Column) -> dict[str, str]:
+    """The attributes of a variable."""
     return {"units": column.unit} if column.unit else {}
 
 
-def _case_coordinates(cases: Cases) -> Variables:
+def case_coordinates(cases: Cases) -> Variables:
     """The values of every axis along its dimension."""
     found: Variables = {}
     for k, axis in enumerate(cases.axes):

@@ -198,6 +198,6 @@ class Ensemble:
         if self.is_summary:
             labels = ", ".join(str(label) for label in self.data["summary"].values)
             return f"Ensemble({labels} over {int(self.data['cases'])} cases; {len(self.failed)} left out)"
-        cases, good = self.success.size, int(self.success.sum())
         sizes = " × ".join(f"{n} {d}" for d, n in zip(self.success.dims, self.success.shape))
+        cases, good = self.success.size, int(self.success.sum())
         return f"Ensemble({sizes}: {good} of {cases} cases reached the end)"

@@ -95,7 +95,7 @@ def sweep(
     check_on_stop(on_stop)
     _check_place(on)
     if keep not in ("here", "there"):
-        raise InputError(f"keep={keep!r} means nothing.", remedy='keep="here", or keep="there" for a GPU or a cluster')
+        raise InputError(f"keep={keep!r} means nothing.", remedy='keep="here", or keep="there" for a GPU')
     values = tuple(options.pop(name, None) for name in ("start", "inputs", "parameters"))
     t0, t1 = read_span(span)
     times = options.pop("save_at", None)
@@ -105,12 +105,13 @@ def sweep(
     plan = SweepPlan(as_system(model), (t0, t1), values, times, options, outputs, end_only, on_stop == "return", names)
     cases, statistics = read_cases(plan.system, over, combine), read_summary(summary) if summary else None
     opened = plan.opened(cases)
-    collected = _collected(cases, opened, statistics, end_only)
     way = _way(plan, opened, cases, on)
+    finished = f"reached {time_text(t1)}"
     if keep == "there" and statistics is None and isinstance(way, OnGpu):
-        return _left_there(way, opened, cases, collected, f"reached {time_text(t1)}")
+        return _left_there(way, opened, cases, end_only, finished)
+    collected = _collected(cases, opened, statistics, end_only)
     left = _run(way, opened, cases.count, _workers(workers), wants_progress(progress), collected)
-    return Ensemble(_dataset(opened, collected.variables(f"reached {time_text(t1)}"), way.note(cases.count, left)))
+    return Ensemble(_dataset(opened, collected.variables(finished), way.note(cases.count, left)))
 
 
 def _collected(cases: Cases, opened: OpenSweep, statistics: tuple[Statistic, ...] | None, end_only: bool) -> Collected:
@@ -135,13 +136,13 @@ def _run(way: WayOfCases, opened: OpenSweep, count: int, workers: int, show: boo
     return left
 
 
-def _left_there(way: OnGpu, opened: OpenSweep, cases: Cases, collected: Collected, finished: str) -> Ensemble:
+def _left_there(way: OnGpu, opened: OpenSweep, cases: Cases, end_only: bool, finished: str) -> Ensemble:
     """A result that stays on the GPU until it is looked at."""
     there, fetched = way.stay(cases.count)
     there.derivatives = element_names(opened.by)
 
     def data() -> Any:
-        found = fetched()
+        found, collected = fetched(), _collected(cases, opened, None, end_only)
         collected.take(range(cases.count), found)
         return _dataset(opened, collected.variables(finished), way.note(cases.count, found.left))
 

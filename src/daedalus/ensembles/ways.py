@@ -61,7 +61,7 @@ class OneByOne(WayOfCases):
 
     def run(self, block: range) -> CaseResults:
         """The results of a block of cases."""
-        return self._reader.results([self._runs(case) for case in block])
+        return self._reader.results(self._runs.many(block))
 
     def note(self, count: int, left: int) -> str:
         """What was done."""
