@@ -116,6 +116,30 @@ def test_elastic_transmission_swings_in_closed_form():
     assert float(abs(tr["rotor.speed"]).max()) < 1e-6
 
 
+@pytest.mark.parametrize("damping", [0.0, 0.4])
+def test_elastic_transmission_in_the_coordinates_of_the_document(damping):
+    """θ_e = θ_L − θ_m and θ_r = θ_m + J_L/J_m θ_L: θ_e'' + D/J_e θ_e' + K/J_e θ_e = −T/J_m, θ_r'' = T/J_m."""
+    motor_inertia, load_inertia, stiffness, torque = 0.02, 0.1, 50.0, 0.5
+    m = dd.Model("elastic")
+    push = m.add(R.TorqueSource("push", torque=torque))
+    rotor, load = m.add(R.Inertia("rotor", inertia=motor_inertia)), m.add(R.Inertia("load", inertia=load_inertia))
+    shaft = m.add(C.machines.ElasticTransmission("shaft", stiffness=stiffness, damping=damping))
+    m.connect(push.shaft, rotor.shaft, shaft.shaft_a)
+    m.connect(shaft.shaft_b, load.shaft)
+    tr = dd.simulate(m, 1.0, rtol=1e-10)
+    common = motor_inertia * load_inertia / (motor_inertia + load_inertia)
+    (bent, rate, change), (common_angle, _, common_change) = (
+        [scale * tr[f"rotor.angle{dot}"] + other * tr[f"load.angle{dot}"] for dot in ("", "_dot", "_ddot")]
+        for scale, other in ((-1.0, 1.0), (1.0, load_inertia / motor_inertia))
+    )
+    law = change + damping / common * rate + stiffness / common * bent
+    np.testing.assert_allclose(law, -torque / motor_inertia, rtol=1e-9)
+    np.testing.assert_allclose(common_change, torque / motor_inertia, rtol=1e-9)
+    np.testing.assert_allclose(common_angle, 0.5 * torque / motor_inertia * tr.time**2, atol=1e-8)
+    # T_L, which the shaft hands on to the load.
+    np.testing.assert_allclose(tr["load.torque"], -stiffness * bent - damping * rate, atol=1e-9)
+
+
 def orifice(drop, **more):
     m = dd.Model("orifice")
     part = m.add(H.Restriction("edge", area=1e-5, density=850.0, **more))
@@ -132,6 +156,8 @@ def test_orifice_turbulent_laminar_and_between():
     """q = C_d A √(2 Δp / ρ) above Re 1000, proportional to Δp below 10, both directions, finite slope at zero."""
     flow, reynolds = orifice(1e6)
     assert reynolds > 1000
+    # Re = D q / (A ν) with the diameter of a round hole of that area and document 002's oil.
+    assert reynolds == pytest.approx(math.sqrt(4 * 1e-5 / math.pi) * flow / (1e-5 * 30e-6), rel=1e-12)
     assert flow == pytest.approx(0.61 * 1e-5 * math.sqrt(2e6 / 850.0), rel=1e-3)
     assert orifice(1e6, edge="rounded")[0] == pytest.approx(flow * 0.85 / 0.61, rel=1e-3)
     assert orifice(-1e6)[0] == pytest.approx(-flow, rel=1e-12)
@@ -139,6 +165,8 @@ def test_orifice_turbulent_laminar_and_between():
     assert low < 10
     assert small / 100.0 == pytest.approx(orifice(1.0)[0], rel=2e-2)
     assert orifice(0.0)[0] == 0.0
+    # A finite slope at no drop: the flow goes with the drop, whatever its size.
+    assert orifice(1e-6)[0] / 1e-6 == pytest.approx(orifice(1e-3)[0] / 1e-3, rel=1e-2)
     flows = [orifice(drop)[0] for drop in np.geomspace(1.0, 1e7, 25)]
     assert np.all(np.diff(flows) > 0)
 
@@ -208,6 +236,10 @@ def test_one_language_of_effort_and_flow(domain):
     place = 0.4 * (1 - np.exp(-decay * t) * (np.cos(free * t) + decay / free * np.sin(free * t)))
     np.testing.assert_allclose(tr[flow], exact, atol=10 * rtol)
     np.testing.assert_allclose(displacement(tr), place, atol=10 * rtol)
+    # Momentum = inertance · flow: what stores it holds momentum² / (2 inertance).
+    part, momentum = flow.partition(".")[0], 0.4 * exact[-1]
+    stored = tr.energy_balance().components["stored"].sel(component=part)
+    assert float(stored) == pytest.approx(momentum**2 / (2 * 0.4), abs=10 * rtol)
     assert abs(tr.energy_balance().error) < 10 * rtol
 
 

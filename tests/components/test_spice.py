@@ -109,3 +109,17 @@ def test_a_circuit_without_states_runs():
     tr = dd.simulate(dd.components.from_spice(text + ".model mn NMOS(VTO=0.7 KP=100u)\n"), 1e-5)
     assert tr["v_x"][0] == pytest.approx(5.0)
     assert tr["v_x"][-1] < 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("title\nR1 a\n.end", "Line 2 of the netlist has an element that is not complete."),
+        ("", "from_spice takes the text of a netlist."),
+        (3, "from_spice takes the text of a netlist."),
+    ],
+)
+def test_what_is_no_netlist_is_refused(text, start):
+    with pytest.raises(dd.ModelError) as caught:
+        dd.components.from_spice(text)
+    assert str(caught.value).startswith(start)

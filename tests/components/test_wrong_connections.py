@@ -1,5 +1,6 @@
 """Wrong connections and wrong parts: every error tells what is wrong, the facts, why, and what to try."""
 
+import numpy as np
 import pytest
 
 import daedalus as dd
@@ -193,7 +194,118 @@ def a_quantity_of_another_domain():
     return a.plus.torque
 
 
+def no_name():
+    E.Resistor()
+
+
+def values_without_keywords():
+    E.Resistor("a", 100.0)
+
+
+def a_kind_instead_of_a_part():
+    dd.Model("m").add(E.Resistor)
+
+
+def nothing_for_a_keyword():
+    E.Resistor("a", resistance=None)
+
+
+def a_truth_for_a_number():
+    E.Resistor("a", resistance=True)
+
+
+def a_number_of_numpy_out_of_range():
+    E.Resistor("a", resistance=np.float32(-2.0))
+
+
+def a_quantity_out_of_range():
+    dd.Model("m").add(E.Resistor("a", resistance=[-2.0]))
+
+
+def a_gear_that_makes_power():
+    R.Gear("a", reduction=2.0, efficiency=1.5)
+
+
+def bounds_that_are_crossed():
+    C.signals.PID("a", proportional=1.0, lower=1.0, upper=-1.0)
+
+
+def a_value_set_at_a_handle():
+    a = dd.Model("m").add(E.Resistor("a", resistance=1.0))
+    a.resistance = 5.0
+
+
 TEXTS = [
+    (
+        no_name,
+        'Resistor takes a name, and everything else by keyword.\n'
+        '  got Resistor()\n'
+        '  Because values, results and errors are found by name.\n'
+        '  Try: electrical.Resistor("part", resistance=...)'
+    ),
+    (
+        values_without_keywords,
+        'Resistor takes a name, and everything else by keyword.\n'
+        "  got Resistor('a', 100.0)\n"
+        '  Because values, results and errors are found by name.\n'
+        '  Try: electrical.Resistor("part", resistance=...)'
+    ),
+    (
+        a_kind_instead_of_a_part,
+        'Resistor takes a name, and everything else by keyword.\n'
+        '  got Resistor()\n'
+        '  Because values, results and errors are found by name.\n'
+        '  Try: electrical.Resistor("part", resistance=...)'
+    ),
+    (
+        nothing_for_a_keyword,
+        "Resistor 'a' has no resistance.\n"
+        "  electrical.Resistor('a', resistance=..., heat=...)\n"
+        '  Because resistance= has no default.\n'
+        '  Try: resistance=1.0 in ohm'
+    ),
+    (
+        a_truth_for_a_number,
+        'The resistance of a is True.\n'
+        "  electrical.Resistor('a', resistance=True)\n"
+        '  Because it is a number in every such part.\n'
+        '  Try: resistance=1.0'
+    ),
+    (
+        a_number_of_numpy_out_of_range,
+        'The resistance of a is -2.\n'
+        "  electrical.Resistor('a', resistance=-2)\n"
+        '  Because it is positive in every such part.\n'
+        '  Try: resistance=1.0'
+    ),
+    (
+        a_quantity_out_of_range,
+        'The resistance of a is -2.\n'
+        "  electrical.Resistor('a', resistance=-2)\n"
+        '  Because it is positive in every such part.\n'
+        '  Try: resistance=1.0'
+    ),
+    (
+        a_gear_that_makes_power,
+        'The efficiency of a is 1.5.\n'
+        "  rotational.Gear('a', efficiency=1.5)\n"
+        '  Because it is a share in every such part.\n'
+        '  Try: efficiency=1.0'
+    ),
+    (
+        bounds_that_are_crossed,
+        'The bounds of a are crossed.\n'
+        '  lower 1, upper -1\n'
+        '  Because no value lies between them.\n'
+        '  Try: lower=-1, upper=1'
+    ),
+    (
+        a_value_set_at_a_handle,
+        'a.resistance cannot be set.\n'
+        '  a handle shows what the model has\n'
+        '  Because values are given at the verbs, and stay what they are in the model.\n'
+        '  Try: parameters={"a.resistance": ...} or start={"a.resistance": ...} of dd.simulate'
+    ),
     (
         ports_of_different_domains,
         'Ports of different domains cannot be joined: electrical, rotational.\n'
@@ -305,10 +417,10 @@ TEXTS = [
     ),
     (
         a_name_twice,
-        "The name 'g.pin.voltage' is taken.\n"
-        "  it is already an algebraic variable of the model 'm'\n"
+        "The name 'g' is taken.\n"
+        "  it is already a part of the model 'm', electrical.Ground\n"
         '  Because everything in a model is found by name.\n'
-        '  Try: another name for the part'
+        "  Try: another name, such as 'g_2'"
     ),
     (
         an_unknown_port,

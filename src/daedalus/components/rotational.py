@@ -25,7 +25,7 @@ _WIDTH = Keyword("rad/s", None, "positive")
 RATIOS = {
     "speed_ratio": Keyword(default=None, needs="not zero"),
     "reduction": Keyword(default=None, needs="not zero"),
-    "efficiency": Keyword(default=None, needs="positive"),
+    "efficiency": Keyword(default=None, needs="a share"),
 }
 
 

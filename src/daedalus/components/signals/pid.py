@@ -6,7 +6,7 @@ from typing import Any
 
 import casadi as ca
 
-from daedalus.components.signals.plain_blocks import SignalBlock, give
+from daedalus.components.signals.plain_blocks import SignalBlock, check_bounds, give
 from daedalus.model.assembly.component import Keyword
 
 
@@ -33,6 +33,7 @@ class PID(SignalBlock):
     }
 
     def _check(self) -> None:
+        check_bounds(self)
         values = self.values
         if values["derivative"] is not None and values["filter"] is None:
             values["filter"] = 0.01

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, ClassVar
 
 import casadi as ca
@@ -54,10 +55,25 @@ class Sum(SignalBlock):
         give(m, sum((part if sign == "+" else -part for sign, part in zip(q.signs, parts)), ca.SX(0)))
 
 
+def check_bounds(part: SignalBlock) -> None:
+    """Refuse numbers for `lower` and `upper` that leave nothing between them."""
+    low, high = part.values["lower"], part.values["upper"]
+    if isinstance(low, numbers.Real) and isinstance(high, numbers.Real) and low > high:
+        raise ModelError(
+            f"The bounds of {part.name} are crossed.",
+            f"lower {float(low):g}, upper {float(high):g}",
+            because="no value lies between them.",
+            remedy=f"lower={float(high):g}, upper={float(low):g}",
+        )
+
+
 class Limiter(SignalBlock):
     """output = input between lower and upper."""
 
     keywords = {"lower": Keyword(), "upper": Keyword()}
+
+    def _check(self) -> None:
+        check_bounds(self)
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:

@@ -19,6 +19,8 @@ from daedalus.components import electrical
 from daedalus.components.spice.netlist_text import Card, number, read_cards
 from daedalus.components.spice.steady_start import steady_start
 from daedalus.components.spice.waveforms import exponential, piecewise, pulse, sine
+from daedalus.errors import ModelError
+from daedalus.model.expressions import described
 from daedalus.model.model import Model
 from daedalus.model.names import suggest_name
 
@@ -56,6 +58,13 @@ def from_spice(text: str, folder: str | Path | None = None) -> Model:
     >>> round(float(dd.simulate(m, 1e-3)["v_out"][-1]), 4)
     0.6321
     """
+    if not isinstance(text, str) or not text.strip():
+        raise ModelError(
+            "from_spice takes the text of a netlist.",
+            f"got {described(text)}",
+            because="its first line is the title, each further one a card.",
+            remedy='from_spice("RC\\nR1 in 0 1k\\n...") or from_spice(Path("file.cir").read_text())',
+        )
     title, cards = read_cards(text, Path(folder) if folder is not None else None)
     netlist = _Netlist(cards)
     name = suggest_name(title.lower().strip("* ") or "circuit")
@@ -203,7 +212,10 @@ class _Circuit:
         """One element."""
         name = card.words[0]
         reader = getattr(self, f"_read_{name[0]}", None)
-        if reader is None or len(card.words) < 3:
+        if reader is not None and len(card.words) < 3:
+            because = f"{name!r} needs a name, its nodes or coils, and what it is."
+            raise card.refuse("has an element that is not complete", because, "R1 in out 1k")
+        if reader is None:
             raise card.refuse(
                 "has an element that is not read", f"{name!r} is of no known kind.", "R C L K V I D Q M E F G H X"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import casadi as ca
+import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.names import did_you_mean
@@ -28,9 +30,9 @@ REQUIRED: Any = _Required()
 class Keyword:
     """A parameter of a ready part: unit, default, and which values make sense.
 
-    needs: "any", "positive", "not negative" or "not zero". nominal: the usual size, which counts where the value is
-    zero. option: whether it shapes the equations (True, False, a
-    word, a list of numbers) instead of being a number that may change between runs.
+    needs: "any", "positive", "not negative", "not zero" or "a share" (above 0, at most 1). nominal: the usual size,
+    which counts where the value is zero. option: whether it shapes the equations (True, False, a word, a list of
+    numbers) instead of being a number that may change between runs.
     """
 
     unit: str = ""
@@ -46,6 +48,7 @@ _CHECKS: dict[str, Callable[[float], bool]] = {
     "positive": lambda value: value > 0,
     "not negative": lambda value: value >= 0,
     "not zero": lambda value: value != 0,
+    "a share": lambda value: 0 < value <= 1,
 }
 
 
@@ -71,7 +74,9 @@ class Component(ABC):
         cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         cls._templates = {}
 
-    def __init__(self, name: str, **values: Any) -> None:
+    def __init__(self, name: str = "", *further: Any, **values: Any) -> None:
+        if further or not isinstance(name, str) or not name:
+            raise self._misused(name, *further)
         self.name = name
         for word in values:
             if word not in self.keywords:
@@ -85,7 +90,7 @@ class Component(ABC):
         self.values: dict[str, Any] = {}
         for word, keyword in self.keywords.items():
             value = values.get(word, keyword.default)
-            if value is REQUIRED:
+            if value is REQUIRED or (value is None and keyword.default is REQUIRED):
                 self._refuse_missing(word)
             (self.options if keyword.option else self.values)[word] = value
         self._check()
@@ -112,16 +117,35 @@ class Component(ABC):
 
     def _check_values(self) -> None:
         for word, value in self.values.items():
-            if not isinstance(value, (int, float)) or isinstance(value, bool):
-                continue
-            finite, needs = math.isfinite(value), self.keywords[word].needs
-            if not finite or not _CHECKS[needs](value):
-                raise ModelError(
-                    f"The {word.replace('_', ' ')} of {self.name} is {value:g}.",
-                    f"{self.title()}({self.name!r}, {word}={value:g})",
-                    because=f"it is {needs if finite else 'finite'} in every such part.",
-                    remedy=f"{word}=1.0",
-                )
+            if isinstance(value, (bool, np.bool_)):
+                raise self._wrong_value(word, str(value), "a number")
+            if isinstance(value, numbers.Real):
+                self.check_number(word, float(value))
+
+    def check_number(self, word: str, value: float) -> None:
+        """Refuse a number that makes no sense for a keyword."""
+        finite, needs = math.isfinite(value), self.keywords[word].needs
+        if not finite or not _CHECKS[needs](value):
+            raise self._wrong_value(word, f"{value:g}", needs if finite else "finite")
+
+    def _wrong_value(self, word: str, value: str, needs: str) -> ModelError:
+        return ModelError(
+            f"The {word.replace('_', ' ')} of {self.name} is {value}.",
+            f"{self.title()}({self.name!r}, {word}={value})",
+            because=f"it is {needs} in every such part.",
+            remedy=f"{word}=1.0",
+        )
+
+    @classmethod
+    def _misused(cls, *given: object) -> ModelError:
+        words = ", ".join(f"{word}=..." for word, own in cls.keywords.items() if own.default is REQUIRED)
+        shown = f"{cls.__name__}({', '.join(map(repr, given))})" if given != ("",) else f"{cls.__name__}()"
+        return ModelError(
+            f"{cls.__name__} takes a name, and everything else by keyword.",
+            f"got {shown}",
+            because="values, results and errors are found by name.",
+            remedy=f'{cls.title()}("part"{", " + words if words else ""})',
+        )
 
     def _refuse_missing(self, word: str) -> None:
         unit = self.keywords[word].unit

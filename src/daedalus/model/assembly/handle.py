@@ -27,8 +27,16 @@ class Handle:
     __slots__ = ("_book", "_path")
 
     def __init__(self, book: Notebook, path: str) -> None:
-        self._book = book
-        self._path = path
+        object.__setattr__(self, "_book", book)
+        object.__setattr__(self, "_path", path)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ModelError(
+            f"{self._path}.{name} cannot be set.",
+            "a handle shows what the model has",
+            because="values are given at the verbs, and stay what they are in the model.",
+            remedy=f'parameters={{"{self._path}.{name}": ...}} or start={{"{self._path}.{name}": ...}} of dd.simulate',
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

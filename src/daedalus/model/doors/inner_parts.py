@@ -96,6 +96,8 @@ class PartDoor(PortDoor):
         >>> round(float(dd.simulate(m, 1.0)["c.voltage"][-1]), 4)
         0.6321
         """
+        if isinstance(part, type) and issubclass(part, Component):
+            raise part._misused()
         if callable(part) and not isinstance(part, (PartDoor, Component)):
             part = part()
         if isinstance(part, Component):
@@ -192,7 +194,7 @@ class PartDoor(PortDoor):
         for word, value in part.values.items():
             if value is None:
                 continue
-            word = part.symbol(word)
+            keyword, word = word, part.symbol(word)
             if isinstance(value, ca.SX) and not value.is_constant():
                 where = f"{word}= of {path}"
                 expression = self._expression(value, where)
@@ -211,6 +213,7 @@ class PartDoor(PortDoor):
                 values[word] = replace(described, start=(number,))
             else:
                 own = make_variable(f"{path}.{word}", "parameter", (), start=number, unit=described.unit)
+                part.check_number(keyword, float(own.start[0] or 0.0))
                 values[word] = replace(own, nominal=described.nominal)
         return bound, values
 
@@ -218,6 +221,13 @@ class PartDoor(PortDoor):
         self, prefix: str, other: PartDoor, bound: Mapping[str, ca.SX], values: Mapping[str, Variable], note: PartNote
     ) -> None:
         """Take in the variables, equations and everything else of a part, all of it or nothing."""
+        if prefix in self._assembly.parts:
+            raise ModelError(
+                f"The name {prefix!r} is taken.",
+                f"it is already a part of the model {self.name!r}{parts_text(self._assembly.parts[prefix])}",
+                because="everything in a model is found by name.",
+                remedy=f"another name, such as {prefix + '_2'!r}",
+            )
         for name in (*other._variables, *other._outputs, *other._events):
             if name not in bound:
                 self._check_free(f"{prefix}.{name}", "part")
@@ -229,13 +239,6 @@ class PartDoor(PortDoor):
                     because="errors and results speak of an equation by its name.",
                     remedy="another name for the part",
                 )
-        if prefix in self._assembly.parts:
-            raise ModelError(
-                f"The name {prefix!r} is taken.",
-                f"it is already a part of the model {self.name!r}{parts_text(self._assembly.parts[prefix])}",
-                because="everything in a model is found by name.",
-                remedy=f"another name, such as {prefix + '_2'!r}",
-            )
         try:
             self._write_part(other, prefix, bound, values)
         except ModelError:
