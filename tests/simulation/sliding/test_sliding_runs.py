@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus.simulation.result.ending import Obstacle
@@ -201,3 +202,34 @@ def test_relay_feedback_has_the_limit_cycle_of_the_exact_solution(method: str) -
     signs = np.flatnonzero(np.sign(y[1:]) * np.sign(y[:-1]) < 0)
     crossings = [brentq(lambda s: float(tr.at(s)["x"][0]), t[k], t[k + 1]) for k in signs]
     assert np.allclose(np.diff(crossings), half, atol=1e-6)
+
+
+# -- conditions of unknowns that no formula gives ---------------------------------------------------------------
+
+
+def relay_behind_a_law(jumps=0.0):
+    """x'' = -3 sign(z) + 1/2 where z + sin(z)/5 = x + v: on z = 0 the motion is x' = -x."""
+    m = dd.Model("relay behind a law")
+    x, v, z = m.state("x", start=1.0), m.state("v", start=0.0), m.algebraic("z", start=0.9)
+    m.equation(z + 0.2 * ca.sin(z) + jumps * ca.sign(z), x + v, name="law")
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -3 * ca.sign(z) + 0.5)
+    return m
+
+
+@pytest.mark.parametrize("method", ["auto", "radau9", "bdf", "rodas5p"])
+def test_a_condition_of_an_unknown_without_a_formula_slides(method):
+    tr = dd.simulate(relay_behind_a_law(), 3.0, method=method, rtol=1e-7)
+    assert tr.success, tr.stop_reason
+    # Before: x = 1 - 5/4 t², v = -5/2 t, which meet at x + v = 0.
+    meets = np.sqrt(1 + 0.8) - 1
+    assert float(tr.end["x"]) == pytest.approx((1 - 1.25 * meets**2) * np.exp(meets - 3.0), rel=100 * 1e-7)
+    assert abs(float(tr.end["z"])) < 1e-6
+    (told,) = records_of(tr, SlidesAlong)
+    assert told.time == pytest.approx(meets, abs=1e-6)
+
+
+def test_an_unknown_that_jumps_on_the_surface_ends_the_run_with_its_name():
+    tr = dd.simulate(relay_behind_a_law(jumps=0.1), 3.0)
+    assert (tr.status, tr.stop.obstacle) == ("chattering", Obstacle.SLIDING)
+    assert tr.stop.condition in ("z > 0", "z < 0")

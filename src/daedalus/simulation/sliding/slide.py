@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from daedalus.errors import InputError
 from daedalus.integrators.methods import is_implicit
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.once import once
@@ -20,10 +22,10 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road
-from daedalus.simulation.run.settings import settings_of
+from daedalus.simulation.run.settings import Settings, settings_of
 from daedalus.simulation.sliding.sliding_system import MOST_SURFACES, Sliding, resting_system, sliding_system
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of, solved
-from daedalus.simulation.sliding.surface import Surface
+from daedalus.simulation.sliding.surface import Surface, algebraic_rows
 
 # A share may be out of 0 … 1 by this. Fields are looked at this far beside a surface, in nominal values; the jump on
 # the surface is at least this share of them, else the equations are continuous there.
@@ -50,13 +52,17 @@ def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
     if below is not None and (below.depth >= MOST_SURFACES or below.rests):
         return _too_many(t, surface.condition)
     u, p = done._drive.at_time(t), done._parameters
-    x = surface.nearest(t, np.array(run.end)[done._plant.row_parts["x"]], u, p)
-    beside = [_rate_beside(surface, away, t, x, u, p) for away in (BESIDE, -BESIDE)]
-    pull, y = _started(once(system, sliding_system, which), t, x, u, p)
+    near = _known(system, done) if surface.of_unknowns else None
+    try:
+        x = surface.nearest(t, np.array(run.end)[done._plant.row_parts["x"]], u, p, near)
+    except Undetermined:
+        return None
+    beside = [_rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
+    pull, y = _started(once(system, sliding_system, which), t, x, u, p, near)
     if pull < -JUMPS * max(abs(rate) for rate in beside):
         return _piece(road, done, once(system, sliding_system, which), t, x, y)
     if beside[0] < 0 < beside[1] and all(
-        abs(_rate_beside(surface, NEARER * away, t, x, u, p)) > STEEP * NEARER * abs(rate)
+        abs(_rate_beside(surface, NEARER * away, t, x, u, p, near)) > STEEP * NEARER * abs(rate)
         for away, rate in zip((BESIDE, -BESIDE), beside)
     ):
         rest = once(system, resting_system, which)
@@ -90,16 +96,23 @@ def _beside(done: Trajectory, sliding: Sliding, t: float, x: np.ndarray) -> np.n
 def _moves_by_table(done: Trajectory, surface: Surface) -> bool:
     """Whether an input moves the surface by a table with slopes or a Python function, which no equation knows."""
     u, drive = done.system.symbol("u"), done._drive
+    read = surface.guard
+    if surface.of_unknowns:
+        read = ca.vertcat(read, done.system.residual[algebraic_rows(done.system)])
     moving = [slot for table, slots in drive.tables if table.kind != "hold" for slot in slots]
     moving += [slot for _, slots in drive.callbacks for slot in slots]
-    return any(ca.depends_on(surface.guard, u[int(k)]) for k in moving)
+    return any(ca.depends_on(read, u[int(k)]) for k in moving)
 
 
-def _started(onto: System, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[float, np.ndarray | None]:
+def _started(
+    onto: System, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray | None
+) -> tuple[float, np.ndarray | None]:
     """How much the share lowers the rate of the guard, negative where both sides lead onto the surface; and x', z."""
     slopes, sliding = slopes_of(onto), onto.part(Sliding)
     assert sliding is not None
     guess = np.zeros(slopes.size)
+    if near is not None:
+        guess[: len(near)] = near
     guess[slopes.size - sliding.depth :] = 0.5
     try:
         y = slopes.at(t, x, u, p, guess)
@@ -111,11 +124,13 @@ def _started(onto: System, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray
     return float(matrix[-1, :-1] @ moved + matrix[-1, -1]) if inside else 0.0, y
 
 
-def _rate_beside(surface: Surface, away: float, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> float:
+def _rate_beside(
+    surface: Surface, away: float, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, near: np.ndarray | None
+) -> float:
     """ġ at a place that is moved across the surface by a part of its nominal values."""
-    moved = surface.moved(away, t, x, u, p)
     try:
-        y = slopes_of(surface.system).at(t, moved, u, p)
+        moved = surface.moved(away, t, x, u, p, near)
+        y = slopes_of(surface.system).at(t, moved, u, p, near)
     except Undetermined:
         return 0.0
     return surface.rate(t, y, moved, u, p)
@@ -127,8 +142,11 @@ def _piece(road: Road, done: Trajectory, system: System, t: float, x: np.ndarray
     method, why = (done.method if done._plant.is_implicit else request.method), choice_of(done.records)
     if not is_implicit(method) and isinstance(find_plant(system), NoForm):
         method, why = implicit_choice(system, "shares of several surfaces are not linear", request.rtol)
-    settings = settings_of(system, method, request.rtol, request.atol, *request.limits,
-                           locate_switches=request.locate_switches)  # fmt: skip
+    try:
+        settings = _settings(road, system, method)
+    except InputError:  # the rate of the surface stands before derivatives, and not every method takes that
+        method, why = implicit_choice(system, "the surface moves with derivatives", request.rtol)
+        settings = _settings(road, system, method)
     sliding = system.part(Sliding)
     if sliding is not None and system is not done.system:
         settings = replace(settings, notes=(*settings.notes, SlidesAlong(t, sliding.condition, sliding.rests)))
@@ -141,11 +159,17 @@ def _piece(road: Road, done: Trajectory, system: System, t: float, x: np.ndarray
     return Piece(settings, done._drive, done._parameters, t, row, why)
 
 
+def _settings(road: Road, system: System, method: Any) -> Settings:
+    """The settings of the run for another system."""
+    request = road.request
+    tolerances, locate = (request.rtol, request.atol), request.locate_switches
+    return settings_of(system, method, *tolerances, *request.limits, locate_switches=locate)
+
+
 def _gone_on(road: Road, done: Trajectory, t: float) -> Piece:
     """A piece that goes on with the same system from the row where it was stopped."""
-    request, method = road.request, done.method if done._plant.is_implicit else road.request.method
-    settings = settings_of(done.system, method, request.rtol, request.atol, *request.limits,
-                           locate_switches=request.locate_switches)  # fmt: skip
+    method = done.method if done._plant.is_implicit else road.request.method
+    settings = _settings(road, done.system, method)
     row = np.array(done._source.end)[: done._plant.row_width]
     return Piece(settings, done._drive, done._parameters, t, row, choice_of(done.records))
 

@@ -121,8 +121,9 @@ def _difference(system: System, above: SurfaceSide, below: SurfaceSide) -> ca.SX
 
 def _still_on(system: System, guard: ca.SX) -> ca.SX:
     """Positive while the state is on the surface; a reset may carry it off."""
-    slope = ca.jacobian(guard, system.symbol("x"))
-    size = ca.dot(ca.fabs(slope.T), ca.DM(system.nominal["x"])) if slope.nnz() else 1.0
+    slope = ca.jacobian(guard, ca.vertcat(system.symbol("x"), system.symbol("z")))
+    nominal = ca.DM([*system.nominal["x"], *system.nominal["z"]])
+    size = ca.dot(ca.fabs(slope.T), nominal) if slope.nnz() else 1.0
     return ca.SX(OFF * size - ca.fabs(guard))
 
 

@@ -18,14 +18,36 @@ from daedalus.model.system.system import System
 from daedalus.reduction.switches import LETTERS, SWITCHING, Switches, switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import find_plant
+from daedalus.simulation.sliding.solved_slopes import slopes_of
 
 # Ratios of guards at random places that differ by less than this are one.
 SAME_RATIO = 1e-9
+# Unknowns that are eliminated by a formula.
+MOST_UNKNOWNS = 12
 
 
 def rate_of(system: System, guard: ca.SX) -> ca.SX:
     """ġ along the equations."""
-    return ca.SX(ca.jtimes(guard, system.symbol("x"), system.symbol("xdot")) + ca.jacobian(guard, system.symbol("t")))
+    slope, own = slopes_in_states(system, guard)
+    return ca.SX(ca.mtimes(slope, system.symbol("xdot")) + own)
+
+
+def slopes_in_states(system: System, guard: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """∂g/∂x and ∂g/∂t with z(t, x) as the equations without derivatives give it: L_z z' = -L_x x' - L_t."""
+    x, t, z = (system.symbol(letter) for letter in ("x", "t", "z"))
+    slope, own = ca.jacobian(guard, x), ca.jacobian(guard, t)
+    if not ca.depends_on(guard, z):
+        return slope, own
+    law = system.residual[algebraic_rows(system)]
+    moved = ca.solve(ca.jacobian(law, z), -ca.densify(ca.horzcat(ca.jacobian(law, x), ca.jacobian(law, t))))
+    along = ca.mtimes(ca.jacobian(guard, z), moved)
+    return slope + along[:, : x.numel()], own + along[:, x.numel() :]
+
+
+def algebraic_rows(system: System) -> list[int]:
+    """Which equations contain no derivative."""
+    pattern = ca.jacobian_sparsity(system.residual, system.symbol("xdot"))
+    return sorted(set(range(pattern.size1())) - set(pattern.row()))
 
 
 class SurfaceSide(NamedTuple):
@@ -55,10 +77,23 @@ class Surface:
         self.guard = self._in_states(_unfolded([self.guard], own, {}))[0]
         self._ratios = self._of_surface()
         arguments = [system.symbol(letter) for letter in LETTERS]
-        self.is_of_states = not ca.depends_on(self.guard, ca.vertcat(arguments[1], arguments[3]))
-        x = system.symbol("x")
-        parts = [self.guard, ca.densify(ca.jacobian(self.guard, x)), rate_of(system, self.guard)]
-        self._function = ca.Function("surface", arguments, parts)
+        self.of_unknowns = bool(ca.depends_on(self.guard, arguments[3]))
+        self.is_of_states = not ca.depends_on(self.guard, arguments[1])
+        self.is_of_states &= not self.of_unknowns or self._keeps_unknowns()
+        if self.is_of_states:
+            slope = ca.densify(slopes_in_states(system, self.guard)[0])
+            self._function = ca.Function("surface", arguments, [self.guard, slope, rate_of(system, self.guard)])
+
+    def _keeps_unknowns(self) -> bool:
+        """Whether z follows from x by equations without derivatives that do not change on the surface."""
+        rows, twin = algebraic_rows(self.system), self._switches.system
+        if not 0 < len(rows) == self.system.sizes["z"] <= MOST_UNKNOWNS:
+            return False
+        modes = elements(twin.symbol("p"))[-self._switches.count :]
+        law = twin.residual[rows]
+        if ca.depends_on(law, ca.vertcat(*(modes[k] for k in self._ratios))):
+            return False
+        return bool(ca.sprank(ca.jacobian(law, twin.symbol("z")).sparsity()) == len(rows))
 
     def _in_states(self, guards: list[ca.SX]) -> list[ca.SX]:
         """Guards with formulas in the place of z and x', where there are such and no condition comes in with them."""
@@ -93,21 +128,31 @@ class Surface:
         n = self.system.sizes["x"]
         return [part.full().ravel() for part in self._function(t, y[:n], x, y[n:], u, p)]
 
-    def moved(self, away: float, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+    def _unknowns(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, guess: np.ndarray | None) -> np.ndarray:
+        """x' and z at a state, where the surface depends on them."""
+        if not self.of_unknowns:
+            return np.zeros(len(x) + self.system.sizes["z"])
+        return slopes_of(self.system).at(t, x, u, p, guess)
+
+    def moved(
+        self, away: float, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, guess: np.ndarray | None = None
+    ) -> np.ndarray:
         """A state moved across the surface by a part of the nominal values, to the side where g > 0 if positive."""
         nominal = self.system.nominal["x"]
-        slope = self._at(t, np.zeros(len(x) + self.system.sizes["z"]), x, u, p)[1] * nominal
+        slope = self._at(t, self._unknowns(t, x, u, p, guess), x, u, p)[1] * nominal
         return np.asarray(x + away * nominal * slope / max(float(np.abs(slope).max()), 1e-300))
 
     def rate(self, t: float, y: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> float:
         """ġ with x' and z in y."""
         return float(self._at(t, y, x, u, p)[2][0])
 
-    def nearest(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+    def nearest(
+        self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, guess: np.ndarray | None = None
+    ) -> np.ndarray:
         """The state moved onto the surface by the shortest way in nominal values: by rounding, where it just met it."""
-        weights, y = self.system.nominal["x"] ** 2, np.zeros(self.system.sizes["x"] + self.system.sizes["z"])
+        weights = self.system.nominal["x"] ** 2
         for _ in range(2):
-            guard, slope, _ = self._at(t, y, x, u, p)
+            guard, slope, _ = self._at(t, self._unknowns(t, x, u, p, guess), x, u, p)
             steep = float(slope @ (weights * slope))
             if steep == 0 or guard[0] == 0:
                 return x
