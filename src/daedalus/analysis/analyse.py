@@ -19,9 +19,10 @@ from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.judgement import judge, structure_warnings
 from daedalus.analysis.structure.numeric_index import TOLERANCE
 from daedalus.analysis.structure.regimes import regime_warnings
-from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.structural_repair import repaired_structure
 from daedalus.analysis.structure.system_jacobian import singular_anywhere
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import ModelError
 from daedalus.model.expressions import elements
 from daedalus.model.model import Model, as_system
@@ -79,7 +80,7 @@ def analyse(
     system = _snapshot(model)
     vectors = read_point(system, at, inputs, parameters)
     array = DerivativeArray(system)
-    s = signature(array.level(0), array.y[:2])
+    s = structure_of(system).signature
     start = jet_start(system, vectors)
     notes: list[str] = []
     examination = examine_away_from_special_values(array, s, start, vectors, notes)

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import SolverError
+from daedalus.model.system.instruction_list import OPERATION_NAMES, Instructions, read_instructions
 
 Interval = tuple[np.ndarray, np.ndarray]
 
@@ -154,7 +155,7 @@ def _truth(surely: np.ndarray, never: np.ndarray) -> Interval:
 
 
 def _switched(condition: Interval, a: Interval) -> Interval:
-    on, off = condition[0] > 0, condition[1] <= 0
+    on, off = (condition[0] > 0) | (condition[1] < 0), (condition[0] == 0) & (condition[1] == 0)
     low = np.where(on, a[0], np.where(off, 0.0, np.minimum(a[0], 0.0)))
     high = np.where(on, a[1], np.where(off, 0.0, np.maximum(a[1], 0.0)))
     return low, high
@@ -202,7 +203,7 @@ _OPERATIONS: dict[int, Callable[..., Interval]] = {
     ca.OP_LE: lambda a, b: _truth(a[1] <= b[0], a[0] > b[1]),
     ca.OP_EQ: lambda a, b: _truth((a[0] == a[1]) & (b[0] == b[1]) & (a[0] == b[0]), (a[1] < b[0]) | (a[0] > b[1])),
     ca.OP_NE: lambda a, b: _truth((a[1] < b[0]) | (a[0] > b[1]), (a[0] == a[1]) & (b[0] == b[1]) & (a[0] == b[0])),
-    ca.OP_NOT: lambda a: (1.0 - a[1], 1.0 - a[0]),
+    ca.OP_NOT: lambda a: _truth((a[0] == 0) & (a[1] == 0), (a[0] > 0) | (a[1] < 0)),
     ca.OP_AND: lambda a, b: (np.minimum(a[0], b[0]), np.minimum(a[1], b[1])),
     ca.OP_OR: lambda a, b: (np.maximum(a[0], b[0]), np.maximum(a[1], b[1])),
     ca.OP_IF_ELSE_ZERO: _switched,
@@ -220,7 +221,16 @@ class Range:
     jumps: np.ndarray
 
 
-def range_over(function: ca.Function, low: Sequence[np.ndarray], high: Sequence[np.ndarray]) -> Range:
+def are_bounded(rows: Instructions) -> bool:
+    """Whether there are bounds for every operation."""
+    return not _unknown(rows)
+
+
+def _unknown(rows: Instructions) -> set[int]:
+    return set(rows.operation) - {ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT, *_OPERATIONS}
+
+
+def range_over(function: ca.Function | Instructions, low: Sequence[np.ndarray], high: Sequence[np.ndarray]) -> Range:
     """Bounds of a CasADi function (of SX) over boxes; `low[i]` and `high[i]` are (boxes, size of input i).
 
     Example
@@ -231,32 +241,31 @@ def range_over(function: ca.Function, low: Sequence[np.ndarray], high: Sequence[
     >>> bool(bounds.low[0][0, 0] <= -0.25), bool(bounds.high[0][0, 0] >= 0.0)
     (True, True)
     """
+    rows = function if isinstance(function, Instructions) else read_instructions(function)
+    if unknown := _unknown(rows):
+        raise SolverError(
+            "The range of this expression cannot be bounded.",
+            f"it contains the operation {OPERATION_NAMES.get(min(unknown), min(unknown))}",
+            because="no interval rule is known for it.",
+            remedy="write it with other functions",
+        )
     boxes = len(low[0])
-    outputs_low = [np.zeros((boxes, function.nnz_out(k))) for k in range(function.n_out())]
-    outputs_high = [np.zeros_like(values) for values in outputs_low]
+    outputs_low, outputs_high = ([np.zeros((boxes, size)) for size in rows.size_out] for _ in range(2))
     jumps = np.zeros(boxes, dtype=bool)
     work: dict[int, Interval] = {}
     with np.errstate(all="ignore"):
-        for k in range(function.n_instructions()):
-            operation = function.instruction_id(k)
-            source, target = function.instruction_input(k), function.instruction_output(k)
+        for operation, first, second, slot in zip(rows.operation, rows.first, rows.second, rows.slot):
             if operation == ca.OP_CONST:
-                value = np.full(boxes, function.instruction_constant(k))
-                work[target[0]] = (value, value)
+                value = np.full(boxes, rows.constants[first])
+                work[slot] = (value, value)
             elif operation == ca.OP_INPUT:
-                work[target[0]] = (low[source[0]][:, source[1]], high[source[0]][:, source[1]])
+                work[slot] = (low[first][:, second], high[first][:, second])
             elif operation == ca.OP_OUTPUT:
-                outputs_low[target[0]][:, target[1]], outputs_high[target[0]][:, target[1]] = work[source[0]]
+                outputs_low[second][:, slot], outputs_high[second][:, slot] = work[rows.slot[first]]
             else:
-                if operation not in _OPERATIONS:
-                    raise SolverError(
-                        "The range of this expression cannot be bounded.",
-                        f"it contains the operation number {operation} of CasADi",
-                        because="no interval rule is known for it.",
-                        remedy="write it with other functions",
-                    )
-                result = _OPERATIONS[operation](*(work[slot] for slot in source))
+                operands = (first,) if second < 0 else (first, second)
+                result = _OPERATIONS[operation](*(work[rows.slot[row]] for row in operands))
                 if operation in _STEPS:
                     jumps |= result[0] != result[1]
-                work[target[0]] = result
+                work[slot] = result
     return Range(outputs_low, outputs_high, jumps)

@@ -7,6 +7,8 @@ from typing import Any
 
 import casadi as ca
 
+from daedalus.analysis.structure.system_structure import structure_of
+from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import InputError, SolverError
 from daedalus.model.input_rates import refuse_rates
 from daedalus.model.model import Model, as_system
@@ -17,7 +19,6 @@ from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.simulation.inputs.differentiated_inputs import with_inputs_put_in
 from daedalus.simulation.plant.solvable import solvable
-from daedalus.simulation.plant.variable_index import variable_index
 from daedalus.simulation.result.samples import Samples
 
 COMPARED = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR))
@@ -140,5 +141,5 @@ def _reduced(system: System) -> System:
 
 def _singular(system: System) -> bool:
     """Whether a state's derivative occurs in no equation: it is an algebraic variable by use, and has no rate here."""
-    pattern = ca.jacobian_sparsity(system.residual, ca.vertcat(system.symbol("xdot"), system.symbol("z")))
+    pattern = structure_of(system).pattern("xdot", "z")
     return bool(ca.sprank(pattern) < pattern.size2())

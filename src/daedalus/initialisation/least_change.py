@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.points.damped_newton import RANK, SOLVED, Equations, Root, damped_newton
+from daedalus.analysis.points.gauss_newton import gauss_newton
+from daedalus.analysis.structure.jets.consistent_jet import shortest_step
 from daedalus.analysis.structure.system_jacobian import singular_share
 
 # Above this many unknowns with fewer equations the linear algebra is sparse, and the nearest point is not polished.
@@ -23,6 +25,8 @@ REPEATING = 200
 # The change is smallest when what could still be gained is at most this share of a size.
 NEAREST = 1e-10
 POLISHING = 40
+# ε of the sparse steps, which keeps them regular where equations repeat each other.
+SMALL = 1e-12
 # A guess this many times larger than the solution costs digits.
 FAR = 100.0
 
@@ -153,36 +157,14 @@ def _regular(jacobian: Any) -> bool:
 
 
 def sparse_gauss_newton(equations: Scaled, limit: int = 60) -> Arrival:
-    """Shortest corrections of a large system with more unknowns than equations, through [I Jᵀ; J -ε]."""
-    from scipy.sparse import bmat, csc_matrix, diags, identity
-    from scipy.sparse.linalg import splu
+    """Shortest corrections of a large system with more unknowns than equations."""
+    from scipy.sparse import csc_matrix, diags
 
-    w = np.zeros(len(equations.guess))
-    residual, jacobian, scale = equations(w)
-    count = 0
-    while count < limit:
-        count += 1
-        scaled = residual / scale
-        if not np.all(np.isfinite(scaled)) or np.abs(scaled).max(initial=0.0) < 1e-13:
-            break
-        weighted = diags(1 / scale) @ csc_matrix(jacobian)
-        m, n = weighted.shape
-        # The small ε keeps the system regular where equations repeat each other.
-        augmented = bmat([[identity(n), weighted.T], [weighted, -1e-12 * identity(m)]], format="csc")
-        step = splu(augmented).solve(np.concatenate([np.zeros(n), -scaled]))[:n]
-        damping = 1.0
-        while damping > 1e-6:
-            trial = equations(w + damping * step)
-            if np.all(np.isfinite(trial[0])) and np.linalg.norm(trial[0] / scale) < (
-                1 - 0.1 * damping
-            ) * np.linalg.norm(scaled):
-                break
-            damping /= 2
-        else:
-            break
-        w = w + damping * step
-        residual, jacobian, scale = trial
-    scaled = residual / scale
+    def step(w: np.ndarray, jacobian: Any, scale: np.ndarray, left: np.ndarray) -> np.ndarray:
+        return shortest_step(diags(1 / scale) @ csc_matrix(jacobian), -left, SMALL, "COLAMD")
+
+    begin = np.zeros(len(equations.guess))
+    w, scaled, count = gauss_newton(equations, begin, step, exact=1e-13, shortest=1e-6, most=limit)
     finite = bool(np.all(np.isfinite(scaled)))
     solved = finite and float(np.abs(scaled).max(initial=0.0)) <= SOLVED
     return Arrival(equations.forth(w), scaled, solved, count, frozenset(), finite)

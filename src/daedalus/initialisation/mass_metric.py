@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.written_states import first_written
 from daedalus.model.expressions import concatenate, elements
@@ -151,7 +152,7 @@ def _second_order_mass(system: System) -> tuple[list[int], list[int], ca.SX] | N
     if not q:
         return None
     v = [entries.index((entries[j][0], entries[j][1], 1)) for j in q]
-    slopes = ca.jacobian(system.residual, system.symbol("xdot")[v])
+    slopes = structure_of(system).slopes("xdot")[:, v]
     rows = sorted(set(slopes.sparsity().row()))
     return (q, v, ca.densify(slopes[rows, :])) if len(rows) == len(q) else None
 

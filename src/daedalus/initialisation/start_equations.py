@@ -14,24 +14,18 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.block_form import blocks_in_order
 from daedalus.analysis.structure.incomplete_structure import completed, with_rest
-from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.signature import Signature, raised, signature
+from daedalus.analysis.structure.signature import raised
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
-from daedalus.analysis.structure.system_jacobian import is_singular, system_jacobian
+from daedalus.analysis.structure.written_structure import WrittenStructure, anywhere
 from daedalus.initialisation.jet_equations import JetEquations, Row
 from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 
-# Blocks of the system Jacobian that are larger are taken for regular without a look at numbers.
-LARGEST_EXAMINED = 300
 # Differentiations beyond the structural index where the structure cannot be trusted.
 FURTHER = 1
-# Smaller entries of the system Jacobian are zero but for rounding.
-EMPTY = 1e-13
 
 
 def start_equations(system: System, p: np.ndarray) -> JetEquations:
@@ -47,92 +41,17 @@ def start_equations(system: System, p: np.ndarray) -> JetEquations:
     ['speed', 'newton', 'table', 'speed, differentiated once', 'table, differentiated once',
      'table, differentiated twice']
     """
-    return once(system, _stack_of, once(system, _Written).singular_blocks(p), By(p))
-
-
-def repaired_signature(system: System) -> Signature | None:
-    """The offsets with equations combined where numbers disagree with the pattern; None where they agree.
-
-    Example
-    -------
-    >>> import daedalus as dd
-    >>> m = dd.Model("a sum of equations")
-    >>> x, s, v, f = m.state("x"), m.state("s"), m.state("v"), m.algebraic("f")
-    >>> m.equation(m.der(x) + m.der(v), f - x); m.equation(m.der(s), v); m.equation(m.der(v), f); m.equation(s, x)
-    >>> repaired_signature(m.freeze()).c.tolist()
-    [0, 1, 1, 2]
-    """
-    p = np.nan_to_num(np.array(system.start["p"], dtype=float), nan=1.0)
-    if not once(system, _Written).singular_blocks(p):
-        return None
-    array = _Written(system).array
-    repaired = repaired_structure(array, replace(_anywhere(array), p=p), substitute=False)
-    return repaired.signature if repaired.signature.regular and not repaired.singular else None
-
-
-class _Written:
-    """The structure of the equations as they are written, and where numbers disagree with it."""
-
-    def __init__(self, system: System) -> None:
-        self.array = array = DerivativeArray(system)
-        equations = array.level(0)
-        self.structure = Structure(array, _anywhere(array), equations, signature(equations, array.y[:2]))
-        s = self.structure.signature
-        self._blocks = [b for b in blocks_in_order(s, tight=True) if len(b.equations) <= LARGEST_EXAMINED]
-        self._blocks = self._blocks if s.regular else []
-        # Blocks of one equation are looked at all together: there may be thousands.
-        single = [(b.equations[0], b.unknowns[0], k) for k, b in enumerate(self._blocks) if len(b.equations) == 1]
-        self._alone = np.array(single, dtype=int).reshape(-1, 3).T
-        if self._blocks:
-            parts = [array.time, array.parameters, array.u[0], *array.y[:2]]
-            self._jacobian = ca.Function("J", parts, [system_jacobian(array, equations, s)])
-        draw = np.random.default_rng(2001)
-        self._points = [
-            [draw.uniform(0.3, 1.3, symbols.numel()) for symbols in (array.time, array.u[0], *array.y[:2])]
-            for _ in range(2)
-        ]
-
-    def singular_blocks(self, p: np.ndarray) -> tuple[int, ...]:
-        """The blocks of the system Jacobian that are singular at values drawn at random, for these parameters."""
-        from scipy.sparse import csc_matrix
-
-        singular = set(range(len(self._blocks)))
-        for t, u, *y in self._points:
-            if not singular:
-                break
-            value = self._jacobian(t, p, u, *y)
-            pattern = value.sparsity()
-            entries = np.array(value.nonzeros(), dtype=float)
-            matrix = csc_matrix((entries, pattern.row(), pattern.colind()), shape=pattern.shape).tocsr()
-            if self._alone.size:
-                alone = np.asarray(matrix[self._alone[0], self._alone[1]]).ravel()
-                singular -= set(self._alone[2][np.abs(alone) > EMPTY].tolist())
-            for k in singular - set(self._alone[2].tolist()):
-                block = self._blocks[k]
-                if not is_singular(matrix[block.equations][:, block.unknowns].toarray()):
-                    singular.discard(k)
-        return tuple(sorted(singular))
-
-
-def _anywhere(array: DerivativeArray) -> Jet:
-    """A jet for decisions that random values make."""
-    return Jet(
-        0.0,
-        np.zeros(array.system.sizes["p"]),
-        np.zeros(array.system.sizes["u"]),
-        np.zeros((2, array.size)),
-        np.zeros(1),
-    )
+    return once(system, _stack_of, once(system, WrittenStructure).singular_blocks(p), By(p))
 
 
 def _stack_of(system: System, singular: tuple[int, ...], p: By[np.ndarray]) -> JetEquations:
     # Each stack has an array of its own, which it differentiates further where it needs to.
-    written = _Written(system) if singular else once(system, _Written)
+    written = WrittenStructure(system) if singular else once(system, WrittenStructure)
     array, structure = written.array, written.structure
     if structure.signature.regular:
         if not singular:
             return _staged(array, structure)
-        repaired = repaired_structure(array, replace(_anywhere(array), p=p.value), substitute=False)
+        repaired = repaired_structure(array, replace(anywhere(array), p=p.value), substitute=False)
         if repaired.signature.regular and not repaired.singular:
             return _staged(array, repaired)
     # The offsets as written serve redundant equations well; whether they hide something else is checked afterwards.

@@ -14,6 +14,7 @@ import numpy as np
 
 from daedalus.analysis.points.damped_newton import damped_newton
 from daedalus.analysis.points.operating_point import read_point
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.system.system import System
 
@@ -64,10 +65,9 @@ def _fastest_rate(system: System) -> float:
     point = read_point(system, None, None, None)
     x = np.nan_to_num(np.where(np.isnan(point["x"]), system.start["x"], point["x"]))
     u = np.nan_to_num(point["u"])
-    w = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
-    arguments = [system.symbol("t"), w, *(system.symbol(letter) for letter in "xup")]
-    f = system.residual
-    outputs = [f, ca.densify(ca.jacobian(f, w)), ca.densify(ca.jacobian(f, system.symbol("x")))]
+    structure = structure_of(system)
+    arguments = [structure.symbols(*letters) for letters in ("t", ("xdot", "z"), "x", "u", "p")]
+    outputs = [system.residual, ca.densify(structure.slopes("xdot", "z")), ca.densify(structure.slopes("x"))]
     function = ca.Function("F", arguments, outputs)
     nominal = np.concatenate([system.nominal["x"], system.nominal["z"]])
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from daedalus.analysis.analyse import analyse
 from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.written_structure import indices_by_structure
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.scipy_calls.dae_callbacks import CallbackDae
 from daedalus.scipy_calls.dae_model import DaeModel, check_regular
 from daedalus.scipy_calls.dae_start import RANK, GivenStart
-from daedalus.simulation.plant.variable_index import indices_by_structure
 from daedalus.simulation.start.implicit_start import ATOL, RTOL
 
 

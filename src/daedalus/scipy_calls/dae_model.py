@@ -13,14 +13,15 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.system_structure import structure_of
+from daedalus.analysis.structure.written_structure import VariableIndex
 from daedalus.errors import SingularModelError
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.scipy_calls.ivp_function import Formula
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plants import implicit_plant_of
-from daedalus.simulation.plant.variable_index import VariableIndex
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class DaeModel:
     @cached_property
     def structure(self) -> Signature:
         """Which derivatives stand in which equation, and what follows from that."""
-        return signature(self.system.residual, [self.system.symbol("x"), self.system.symbol("xdot")])
+        return structure_of(self.system).signature
 
     @cached_property
     def plant(self) -> ImplicitPlant:

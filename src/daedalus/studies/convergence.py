@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import InputError, SolverError
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit, is_multistep
 from daedalus.integrators.tableaux.dae_orders import dae_orders
@@ -20,7 +21,6 @@ from daedalus.model.frozen_mapping import FrozenMapping
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean, element_label
 from daedalus.model.system.system import System
-from daedalus.simulation.plant.variable_index import variable_index
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import casadi as ca
 import numpy as np
 
 from daedalus.analysis.points.complete_point import (
@@ -17,6 +16,7 @@ from daedalus.analysis.points.complete_point import (
 from daedalus.analysis.points.damped_newton import Root
 from daedalus.analysis.points.operating_point import OperatingPoint, put, read_point
 from daedalus.analysis.points.steady_state_search import search
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model, as_system
@@ -205,7 +205,7 @@ def _turning(system: System, root: Root, unknowns: list[Entry], sought: list[Ent
     """States that stand in no equation, only their derivatives do, held at zero: the angle of a drive that turns."""
     loose = [unknowns[k] for k in root.loose()] if root.null.shape[1] else []
     linked = {state for _, state in linked_states(system)}
-    cyclic = np.diff(ca.jacobian_sparsity(system.residual, system.symbol("x")).colind()) == 0
+    cyclic = np.diff(structure_of(system).pattern("x").colind()) == 0
     return [k for letter, k in loose if letter == "x" and cyclic[k] and k not in linked and ("xdot", k) not in sought]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.names import element_label
@@ -41,20 +42,21 @@ class PartialDerivatives:
 
     def __init__(self, system: System) -> None:
         self._arguments = [system.symbol(letter) for letter in ("t", *LETTERS)]
-        self._residual = system.residual
+        self._system = system
         self._outputs = concatenate(ca.vec(value) for value in system.outputs.values())
         self.output_labels = output_labels(system)
 
     @cached_property
     def _equations(self) -> tuple[Compiled, list[ca.Sparsity]]:
-        return self._compiled("equations", self._residual)
+        structure = structure_of(self._system)
+        return self._compiled("equations", self._system.residual, [structure.slopes(letter) for letter in LETTERS])
 
     @cached_property
     def _readout(self) -> tuple[Compiled, list[ca.Sparsity]]:
-        return self._compiled("readout", self._outputs)
+        slopes = [ca.jacobian(self._outputs, symbol) for symbol in self._arguments[1:]]
+        return self._compiled("readout", self._outputs, slopes)
 
-    def _compiled(self, name: str, expression: ca.SX) -> tuple[Compiled, list[ca.Sparsity]]:
-        slopes = [ca.jacobian(expression, symbol) for symbol in self._arguments[1:]]
+    def _compiled(self, name: str, expression: ca.SX, slopes: list[ca.SX]) -> tuple[Compiled, list[ca.Sparsity]]:
         function = ca.Function(name, self._arguments, [ca.densify(expression), *slopes])
         return compile_function(function), [slope.sparsity() for slope in slopes]
 

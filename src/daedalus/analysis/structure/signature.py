@@ -8,7 +8,7 @@ is differentiated c_i times and that unknown j is then determined up to its deri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -78,6 +78,16 @@ def signature(residual: ca.SX, jet: Sequence[ca.SX]) -> Signature:
     places = np.array(list(highest), dtype=int).reshape(-1, 2)
     rows, columns = places[:, 0], places[:, 1]
     return from_entries(count, size, rows, columns, np.array(list(highest.values()), dtype=int))
+
+
+def tight_slopes(slopes: Callable[[int], ca.SX], s: Signature) -> ca.SX:
+    """The system Jacobian, sparse, from the slopes of the equations by the unknowns' derivatives of an order."""
+    total = ca.SX(s.size, s.size)
+    for order in sorted(set(s.orders[s.tight].tolist())):
+        chosen = s.tight & (s.orders == order)
+        pattern = ca.Sparsity.triplet(s.size, s.size, s.rows[chosen].tolist(), s.columns[chosen].tolist())
+        total += ca.project(slopes(order), pattern)
+    return total
 
 
 def from_entries(count: int, size: int, rows: np.ndarray, columns: np.ndarray, orders: np.ndarray) -> Signature:

@@ -101,7 +101,7 @@ def repaired_structure(array: DerivativeArray, jet: Jet, substitute: bool = True
 
     `substitute` allows unknowns to be combined too.
     """
-    now = _with_signature(Structure(array, jet, array.level(0), signature(ca.SX(0, 1), [ca.SX(0, 1)])))
+    now = Structure(array, jet, array.level(0), _signature(array, array.level(0)))
     for passes in range(MOST_REPAIRS + MOST_SUBSTITUTIONS):
         if not now.signature.regular:
             return now
@@ -130,9 +130,15 @@ def repaired_structure(array: DerivativeArray, jet: Jet, substitute: bool = True
 
 
 def _with_signature(now: Structure) -> Structure:
-    top = max(now.array.highest_order(now.equations), 1)
-    s = signature(now.equations, [now.array.unknowns(k) for k in range(top + 1)])
+    s = _signature(now.array, now.equations)
     return replace(now, signature=s, singular=(), at_point=(), blocks=(), rank=None)
+
+
+def _signature(array: DerivativeArray, equations: ca.SX) -> Signature:
+    if array.written is not None and equations is array.level(0):
+        return array.written.signature
+    top = max(array.highest_order(equations), 1)
+    return signature(equations, [array.unknowns(k) for k in range(top + 1)])
 
 
 # -- combinations of equations ---------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from daedalus.analysis.rank_decision import EPSILON, RankDecision
 from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.signature import Signature, tight_slopes
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
@@ -36,12 +36,10 @@ MOVED = 1e-6
 
 def system_jacobian(array: DerivativeArray, equations: ca.SX, s: Signature) -> ca.SX:
     """J as a sparse expression of the jet."""
-    total = ca.SX(s.size, s.size)
-    for order in sorted(set(s.orders[s.tight].tolist())):
-        chosen = s.tight & (s.orders == order)
-        pattern = ca.Sparsity.triplet(s.size, s.size, s.rows[chosen].tolist(), s.columns[chosen].tolist())
-        total += ca.project(ca.jacobian(equations, array.unknowns(order)), pattern)
-    return total
+    written = array.written
+    if written is not None and s is written.signature and equations is array.level(0):
+        return written.jacobian
+    return tight_slopes(lambda order: ca.jacobian(equations, array.unknowns(order)), s)
 
 
 @dataclass(frozen=True, eq=False)

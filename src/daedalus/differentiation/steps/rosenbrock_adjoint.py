@@ -21,6 +21,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.steps.residual_pullback import Entries, ResidualPullback, Solve, factorised, stage_inputs
@@ -53,11 +54,12 @@ class RosenbrockPullback:
     def _matrix_pullback(self) -> Compiled:
         """∂/∂(x', x, z, u, p) of κᵀ (A k + h γ_i F_t): F_t is taken with x' = 0, as the core does."""
         symbols, weights, F = self._parts.symbols, self._parts.weights, self.plant.system.residual
-        w = ca.vertcat(symbols["x"], symbols["z"])
+        structure = structure_of(self.plant.system)
+        w = structure.symbols("x", "z")
         k, slope = ca.SX.sym("k", w.numel()), ca.SX.sym("udot", symbols["u"].numel())
         by_rate, by_time = ca.SX.sym("by_rate"), ca.SX.sym("by_time")
         product = ca.jtimes(F, w, k) + by_rate * ca.jtimes(F, symbols["xdot"], k[: self.n])
-        drift = ca.jacobian(F, symbols["t"]) + ca.mtimes(ca.jacobian(F, symbols["u"]), slope)
+        drift = structure.slopes("t") + ca.mtimes(structure.slopes("u"), slope)
         drift = ca.substitute(drift, symbols["xdot"], ca.DM.zeros(self.n))
         scalar = ca.dot(weights, ca.densify(product + by_time * drift))
         return self._parts.gradients("matrix_pullback", scalar, [weights, k, slope, by_rate, by_time])

@@ -12,6 +12,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SolverError
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -24,12 +25,10 @@ class ImplicitSlopes:
 
     def __init__(self, system: System, expression: ca.SX | None = None) -> None:
         self.system = system
-        symbols = {letter: system.symbol(letter) for letter in LETTERS}
-        w = ca.vertcat(symbols["xdot"], symbols["z"])
-        given = ca.vertcat(symbols["t"], symbols["x"], symbols["u"], symbols["p"])
+        structure, groups = structure_of(system), (("xdot", "z"), ("t", "x", "u", "p"))
         own = ca.SX(0, 1) if expression is None else ca.densify(ca.vec(expression))
-        parts = [ca.jacobian(e, by) for e in (system.residual, own) for by in (w, given)]
-        self._function = ca.Function("slopes", [symbols[letter] for letter in LETTERS], [own, *parts])
+        parts = [structure.slopes(*by) for by in groups] + [ca.jacobian(own, structure.symbols(*by)) for by in groups]
+        self._function = ca.Function("slopes", [system.symbol(letter) for letter in LETTERS], [own, *parts])
 
     def at(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The value, de/d(t, x, u, p) and dw/d(t, x, u, p) at a row (x, z, x')."""

@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, elements, nonzeros
 from daedalus.model.names import listed
@@ -73,9 +74,9 @@ def find_explicit_form(system: System) -> ExplicitForm | NoForm:
 
 
 def _solve(system: System) -> ExplicitForm | NoForm:
-    residual, w = system.residual, ca.vertcat(system.symbol("xdot"), system.symbol("z"))
+    structure = structure_of(system)
+    residual, w, pattern = system.residual, structure.symbols("xdot", "z"), structure.pattern("xdot", "z")
     labels = [*system.labels["xdot"], *system.labels["z"]]
-    pattern = ca.jacobian_sparsity(residual, w)
     divisors: list[Divisor] = []
     solution: ca.SX | NoForm | None = _solve_diagonal(system, residual, w, pattern, labels, divisors)
     if solution is None:

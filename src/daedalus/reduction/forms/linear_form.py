@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.names import listed
@@ -49,8 +50,8 @@ def find_linear_form(system: System) -> LinearForm | NoForm:
 
 
 def _written(system: System) -> LinearForm | NoForm:
-    w = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
-    matrix = ca.jacobian(system.residual, w)
+    structure = structure_of(system)
+    w, matrix = structure.symbols("xdot", "z"), structure.slopes("xdot", "z")
     if not is_linear(system.residual, w, matrix):
         error = SolverError(
             "This model has no linear form A (x'; z) = b.",

@@ -15,7 +15,7 @@ from daedalus.analysis.points.operating_point import read_point
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.jets.consistent_jet import Jet, consistent_jet, jet_start
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.signature import Signature
+from daedalus.analysis.structure.signature import Signature, tight_slopes
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.errors import DaedalusError, SingularModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
@@ -51,12 +51,8 @@ class SystemJacobian:
     """J_ij = ∂f_i/∂x_j^(d_j - c_i) as a function of the symbols in it."""
 
     def __init__(self, book: Model, residual: ca.SX, s: Signature, unknowns: list[Unknown]) -> None:
-        total = ca.SX(s.size, s.size)
         jet = jet_of(book, unknowns, int(s.orders.max(initial=0)))
-        for order in sorted(set(s.orders[s.tight].tolist())):
-            chosen = s.tight & (s.orders == order)
-            pattern = ca.Sparsity.triplet(s.size, s.size, s.rows[chosen].tolist(), s.columns[chosen].tolist())
-            total += ca.project(ca.jacobian(residual, jet[order]), pattern)
+        total = tight_slopes(lambda order: ca.jacobian(residual, jet[order]), s)
         self.symbols = ca.symvar(total)
         self.blocks = blocks_in_order(s, tight=True)
         self._pattern = total.sparsity()

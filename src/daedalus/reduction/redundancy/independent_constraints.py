@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.points.motion_samples import MovingModel
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import DaedalusError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import column, concatenate, elements
@@ -129,9 +130,9 @@ def _forces_alone(moving: MovingModel, states: list[MotionPlace], rank: int) -> 
     """Whether the multipliers enter the equations as the forces of their constraints alone, so that these count."""
     assert moving.mechanics is not None
     system = moving.system
-    z, letters = system.symbol("z"), ("t", "xdot", "x", "z", "u", "p")
+    letters = ("t", "xdot", "x", "z", "u", "p")
     places = [system.labels["z"].index(label) for label in moving.mechanics.multipliers]
-    slope = ca.jacobian(system.residual, z[places])
+    slope = structure_of(system).slopes("z")[:, places]
     function = ca.Function("forces", [system.symbol(k) for k in letters], [slope])
     zero = {letter: np.zeros(system.sizes[letter]) for letter in ("xdot", "z")}
     for state in states:
@@ -139,7 +140,7 @@ def _forces_alone(moving: MovingModel, states: list[MotionPlace], rank: int) -> 
         size = max(np.abs(slopes).max(), 1e-300)
         if not np.all(np.isfinite(slopes)) or rank_of(slopes[np.any(slopes, axis=1)] / size) > rank:
             return False
-    return not ca.depends_on(slope, z)
+    return not ca.depends_on(slope, system.symbol("z"))
 
 
 def _constraint_rows(model: Model, written: ReducedModel) -> tuple[EquationRow, ...]:

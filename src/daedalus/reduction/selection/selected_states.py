@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.names import listed
@@ -213,7 +214,7 @@ def _group(system: System, choice: StateChoice) -> ChoicePositions:
 def _rows_of_states(system: System, flags: np.ndarray, states: set[int]) -> dict[int, int]:
     """State of a choice -> its equation: the one that contains its derivative and a flag."""
     with_flag = set(ca.jacobian_sparsity(system.residual, system.symbol("p")[flags.tolist()]).row())
-    pattern = ca.jacobian_sparsity(system.residual, system.symbol("xdot"))
+    pattern = structure_of(system).pattern("xdot")
     return {int(s): int(r) for r, s in zip(*pattern.get_triplet()) if r in with_flag and s in states}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
+from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import DaedalusError
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
@@ -20,7 +21,6 @@ from daedalus.simulation.contacts.refused_contacts import RefusedContacts
 from daedalus.simulation.contacts.settling import Settled, settled
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.solvable import solvable
-from daedalus.simulation.plant.variable_index import variable_index
 from daedalus.simulation.sliding.solved_slopes import Undetermined
 from daedalus.simulation.switching.agenda import order_of
 

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.signature import signature
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SolverError
 from daedalus.model.expressions import elements
 from daedalus.model.names import times_text
@@ -54,7 +54,7 @@ def _found(system: System, span: tuple[float, float]) -> str | None:
         return None
     hidden = elements(switches.system.symbol("u"))[-switches.clock.numel_out(0) :]
     rows, columns = ca.jacobian_sparsity(switches.system.residual, ca.vertcat(*hidden)).get_triplet()
-    times = signature(system.residual, DerivativeArray(system).y).c
+    times = structure_of(system).signature.c
     places = [(row, column) for row, column in zip(rows, columns) if times[row]]
     jumps = _Jumps(system, switches, span) if places else None
     for row, column in places:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.signature import signature
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import InputError
 from daedalus.model.signals import Signal
 from daedalus.model.system.once import once
@@ -47,12 +47,10 @@ def _differentiations(system: System) -> tuple[np.ndarray, np.ndarray]:
 
     Nothing is, where the structure is singular.
     """
-    x, z, xdot, u = (system.symbol(letter) for letter in ("x", "z", "xdot", "u"))
-    rates = ca.vertcat(xdot, ca.SX.sym("no rate", z.numel()))
-    found = signature(system.residual, [ca.vertcat(x, z), rates])
-    counts = np.zeros(u.numel(), dtype=int)
+    structure, counts = structure_of(system), np.zeros(system.sizes["u"], dtype=int)
+    found = structure.signature
     if found.regular:
-        rows, columns = (np.array(k, dtype=int) for k in ca.jacobian_sparsity(system.residual, u).get_triplet())
+        rows, columns = (np.array(k, dtype=int) for k in structure.pattern("u").get_triplet())
         np.maximum.at(counts, columns, found.c[rows])
     return counts, found.c
 

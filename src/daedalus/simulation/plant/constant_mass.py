@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import casadi as ca
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
@@ -35,7 +36,7 @@ def varying_mass(system: System) -> list[str]:
 
 
 def _found(system: System) -> list[str]:
-    entries = ca.vec(ca.simplify(ca.jacobian(system.residual, system.symbol("xdot"))))
+    entries = ca.vec(ca.simplify(structure_of(system).slopes("xdot")))
     found = []
     for letter in ("t", "xdot", "x", "z", "u"):
         symbols = system.symbol(letter)

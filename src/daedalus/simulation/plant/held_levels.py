@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import casadi as ca
 
+from daedalus.analysis.structure.written_structure import VariableIndex
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.conservation import has_declared
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.simulation.plant.solvable import solvable
-from daedalus.simulation.plant.variable_index import VariableIndex
 
 
 def system_with_levels(system: System, index: VariableIndex) -> System | None:

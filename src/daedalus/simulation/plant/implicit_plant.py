@@ -15,6 +15,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.analysis.structure.system_structure import structure_of
+from daedalus.analysis.structure.written_structure import VariableIndex, variable_index
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate, nonzeros
@@ -23,7 +25,6 @@ from daedalus.simulation.plant.held_levels import held_levels
 from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.projection import CORRECTIONS, correction, projected_state
-from daedalus.simulation.plant.variable_index import VariableIndex, variable_index
 from daedalus.simulation.result.records_of_models import InvariantsNotKept
 
 ARGUMENTS = ("t", "xdot", "x", "z", "u", "p")
@@ -63,9 +64,8 @@ class ImplicitPlant(Plant):
     @cached_property
     def jacobians(self) -> tuple[ca.SX, ca.SX]:
         """∂F/∂x' and ∂F/∂(x, z), sparse."""
-        residual = self.system.residual
-        unknowns = ca.vertcat(self.system.symbol("x"), self.system.symbol("z"))
-        return ca.jacobian(residual, self.system.symbol("xdot")), ca.jacobian(residual, unknowns)
+        structure = structure_of(self.system)
+        return structure.slopes("xdot"), structure.slopes("x", "z")
 
     @cached_property
     def functions(self) -> tuple[Compiled, Compiled]:
@@ -77,9 +77,8 @@ class ImplicitPlant(Plant):
     @cached_property
     def drift(self) -> Compiled:
         """∂F/∂t + ∂F/∂u u' as a function of (t, x', x, z, u, p, u')."""
-        residual, u = self.system.residual, self.system.symbol("u")
-        slopes = ca.SX.sym("udot", u.numel())
-        moved = ca.jacobian(residual, self.system.symbol("t")) + ca.mtimes(ca.jacobian(residual, u), slopes)
+        structure, slopes = structure_of(self.system), ca.SX.sym("udot", self.system.sizes["u"])
+        moved = structure.slopes("t") + ca.mtimes(structure.slopes("u"), slopes)
         arguments = [self.system.symbol(letter) for letter in ARGUMENTS]
         return compile_function(ca.Function("drift", [*arguments, slopes], [ca.densify(moved)]))
 
@@ -120,7 +119,7 @@ class ImplicitPlant(Plant):
         """Unknowns of index 3 in which the equations are nonlinear, by their place in (x, z)."""
         if self.index.largest < 3:
             return []
-        unknowns, whole = ca.vertcat(self.system.symbol("x"), self.system.symbol("z")), self.jacobians[1]
+        unknowns, whole = structure_of(self.system).symbols("x", "z"), self.jacobians[1]
         deep = [k for k, index in enumerate(self.index.index.tolist()) if index >= 3]
         return [k for k in deep if ca.depends_on(nonzeros(whole[:, k]), unknowns[k])]
 
@@ -184,11 +183,8 @@ class ImplicitPlant(Plant):
     @cached_property
     def onto_written(self) -> Any:
         """The states moved onto the equations of (t, x, u, p) alone; None where there are none, or none can be kept."""
-        residual, x = self.system.residual, self.system.symbol("x")
-        others = ca.vertcat(self.system.symbol("xdot"), self.system.symbol("z"))
-        solved_for = set(ca.jacobian_sparsity(residual, others).row())
-        moving = set(ca.jacobian_sparsity(residual, x).row())
-        rows = sorted(moving - solved_for)
+        residual, structure = self.system.residual, structure_of(self.system)
+        rows = sorted(structure.rows_with("x") - structure.rows_with("xdot", "z"))
         if not rows:
             return None
         arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]

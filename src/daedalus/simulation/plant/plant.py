@@ -10,6 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
 from daedalus.model.names import element_label, flat_index, split_index
@@ -134,7 +135,7 @@ class Plant(ABC):
     @cached_property
     def constraint_rows(self) -> list[int]:
         """Which equations contain no derivative."""
-        pattern = ca.jacobian_sparsity(self.system.residual, self.system.symbol("xdot"))
+        pattern = structure_of(self.system).pattern("xdot")
         return sorted(set(range(pattern.size1())) - set(pattern.row()))
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.analysis.structure.written_structure import VariableIndex
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm
@@ -14,7 +15,6 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.linear_plant import LinearPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
-from daedalus.simulation.plant.variable_index import VariableIndex
 
 
 def plant_of(system: System) -> Plant:

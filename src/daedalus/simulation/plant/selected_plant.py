@@ -13,11 +13,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.written_structure import VariableIndex
 from daedalus.compilation import Compiled
 from daedalus.model.system.system import System
 from daedalus.reduction.selection.selected_states import SelectedStates, selected_states
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.variable_index import VariableIndex
 
 
 class SelectedPlant(ImplicitPlant):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.plants import find_plant, implicit_plant_of
-from daedalus.simulation.plant.variable_index import variable_index
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import JumpNotLocated, SwitchesNotLocated
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.constant_mass import varying_mass
-from daedalus.simulation.plant.variable_index import variable_index
 from daedalus.simulation.result.records_of_methods import ImplicitChosen, Stiffness
 
 # From here on BDF is faster than Radau. Measured on reaction and diffusion with an algebraic variable in each cell, on

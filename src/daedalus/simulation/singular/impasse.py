@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.model.names import listed
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.singular.independence import scales, structure_of, system_jacobian
+from daedalus.simulation.singular.independence import scales
 from daedalus.simulation.singular.singular_configuration import LARGEST, SHARE, matrix_at
 
 # Before the end: this part of the run; what the smallest singular value was there falls by this at least.
@@ -26,10 +27,9 @@ def impasse_end(done: Trajectory) -> Stop | None:
     if not isinstance(plant, ImplicitPlant) or not done.status.may_be_fold or len(done._times) < 2:
         return None
     system, end = plant.system, float(done.end.time)
-    if not plant.constraint_rows or sum(system.sizes[letter] for letter in ("x", "z")) > LARGEST:
+    if not plant.constraint_rows or structure_of(system).size > LARGEST:
         return None
-    structure = structure_of(system)
-    jacobian = system_jacobian(system, structure)
+    structure, jacobian = structure_of(system).signature, structure_of(system).jacobian
     earlier = done.at(end - BEFORE * (end - float(done.dense_spans[0][0])))
     before, now = (matrix_at(plant, jacobian, moment) for moment in (earlier, done.end))
     if not (np.all(np.isfinite(before)) and np.all(np.isfinite(now))):
@@ -47,7 +47,7 @@ def impasse_end(done: Trajectory) -> Stop | None:
     moved = np.abs(right[-1]) * (structure.d == 0) * np.isin(np.arange(structure.size), structure.columns[own])
     if folds.max() < np.abs(left[:, -1]).max() or moved.max() < SHARE:
         return None
-    labels = [*system.labels["x"], *system.labels["z"]]
+    labels = structure_of(system).labels
     equations, variables = (
         [names[int(k)] for k in np.flatnonzero(share >= SHARE * share.max())]
         for names, share in ((system.equation_labels, folds), (labels, moved))

@@ -14,7 +14,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from daedalus.analysis.structure.signature import Signature, signature
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -23,7 +23,7 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.singular.log_determinant import entries_of, log_determinant
+from daedalus.simulation.singular.log_determinant import log_determinant
 
 # Larger systems, larger blocks and longer formulas are not followed along a run.
 MOST, LARGEST, LONGEST = 400, 100, 3000
@@ -82,58 +82,21 @@ def _measured(system: System, implicit: bool) -> Independence | None:
     if system.choices or len(differentiated) > MOST or not (hidden or differentiated.any()):
         return None
     structure = structure_of(system)
-    if not structure.regular:
+    if not structure.signature.regular:
         return None
-    constrains = differentiated | (structure.c > 0)
-    rows, columns = _blocks(whole := system_jacobian(system, structure), constrains)
+    constrains = differentiated | (structure.signature.c > 0)
+    wanted = [block for block in structure.blocks if constrains[block.equations].any()]
+    rows = [row for block in wanted for row in block.equations.tolist()]
+    columns = [column for block in wanted for column in block.unknowns.tolist()]
     if not 0 < len(rows) <= LARGEST:
         return None
-    block = whole[rows, columns]
+    block = structure.jacobian[rows, columns]
     logarithm = log_determinant(block)
     if not _is_followed(plant, block, logarithm):
         return None
     labels = [system.rows[k].equation for k in rows]
-    moving = np.flatnonzero(structure.d[: system.sizes["x"]] > 0)
+    moving = np.flatnonzero(structure.signature.d[: system.sizes["x"]] > 0)
     return Independence(plant, block, logarithm, labels, constrains[rows], moving)
-
-
-def structure_of(system: System) -> Signature:
-    """The structure of a system in its unknowns (x, z)."""
-    unknowns = ca.vertcat(system.symbol("x"), system.symbol("z"))
-    rates = ca.vertcat(system.symbol("xdot"), ca.SX.sym("no rate", system.sizes["z"]))
-    return signature(system.residual, [unknowns, rates])
-
-
-def system_jacobian(system: System, structure: Signature) -> ca.SX:
-    """∂F_i/∂w_j^(σ_ij) where d_j - c_i = σ_ij, sparse."""
-    unknowns = ca.vertcat(system.symbol("x"), system.symbol("z"))
-    dot, whole = (ca.jacobian(system.residual, by) for by in (system.symbol("xdot"), unknowns))
-    rows, columns, orders = (
-        part[structure.tight].tolist() for part in (structure.rows, structure.columns, structure.orders)
-    )
-    entries = [_entries(whole), _entries(dot)]
-    pattern = ca.Sparsity.triplet(structure.count, structure.size, rows, columns)
-    order = dict(zip(zip(rows, columns), orders))
-    places = list(zip(pattern.row(), pattern.get_col(), strict=True))
-    return ca.SX(pattern, ca.vertcat(*(entries[order[place]][place] for place in places)))
-
-
-def _entries(matrix: ca.SX) -> dict[tuple[int, int], ca.SX]:
-    places = zip(matrix.sparsity().row(), matrix.sparsity().get_col(), strict=True)
-    return dict(zip(places, entries_of(matrix), strict=True))
-
-
-def _blocks(matrix: ca.SX, wanted: np.ndarray) -> tuple[list[int], list[int]]:
-    """Rows and columns of the irreducible blocks that hold a wanted row."""
-    count, row_order, column_order, row_ends, column_ends, *_ = matrix.sparsity().btf()
-    rows: list[int] = []
-    columns: list[int] = []
-    for k in range(count):
-        own = row_order[row_ends[k] : row_ends[k + 1]]
-        if wanted[own].any():
-            rows += own
-            columns += column_order[column_ends[k] : column_ends[k + 1]]
-    return rows, columns
 
 
 def _is_followed(plant: Plant, block: ca.SX, logarithm: ca.SX) -> bool:

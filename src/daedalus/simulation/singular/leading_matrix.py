@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -25,7 +26,6 @@ from daedalus.simulation.plant.plants import implicit_plant_of
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import NotDetermined
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.singular.independence import structure_of, system_jacobian
 
 # Larger systems, larger blocks and longer formulas are not followed, nor more numbers than this along one run.
 MOST, LARGEST, LONGEST, NUMBERS = 400, 24, 3000, 2e6
@@ -136,24 +136,24 @@ def _blocks(system: System) -> list[LeadingBlock]:
     if len(system.rows) > MOST or system.choices:
         return []
     structure = structure_of(system)
-    if not structure.regular:
+    offsets = structure.signature
+    if not offsets.regular:
         return []
-    plant, matrix = implicit_plant_of(system), system_jacobian(system, structure)
-    constrains = np.array([row.times > 0 for row in system.rows], dtype=bool) | (structure.c > 0)
-    names = (system.labels["xdot"], [*system.labels["x"], *system.labels["z"]])
-    count, row_order, column_order, row_ends, column_ends, *_ = matrix.sparsity().btf()
+    plant = implicit_plant_of(system)
+    constrains = np.array([row.times > 0 for row in system.rows], dtype=bool) | (offsets.c > 0)
+    names = (system.labels["xdot"], structure.labels)
     moving = ca.vertcat(*(system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u")))
     found = []
-    for k in range(count):
-        rows, columns = row_order[row_ends[k] : row_ends[k + 1]], column_order[column_ends[k] : column_ends[k + 1]]
-        block = matrix[rows, columns]
+    for own in structure.blocks:
+        rows, columns = own.equations.tolist(), own.unknowns.tolist()
+        block = structure.jacobian[rows, columns]
         if len(rows) > LARGEST or constrains[rows].any() or not ca.depends_on(block, moving):
             continue
         sizes = _sizes(block, ca.vertcat(moving, system.symbol("p")))
         both = ca.vertcat(ca.vec(ca.densify(block)), ca.vec(ca.densify(sizes)))
         if ca.Function("length", [moving, system.symbol("p")], [both]).n_instructions() > LONGEST:
             continue
-        unknowns = tuple(names[0 if structure.d[j] and j < len(names[0]) else 1][j] for j in columns)
+        unknowns = tuple(names[0 if offsets.d[j] and j < len(names[0]) else 1][j] for j in columns)
         equations = tuple(system.rows[i].equation for i in rows)
         needs_inputs = bool(ca.depends_on(block, system.symbol("u")))
         found.append(LeadingBlock(equations, unknowns, plant._compiled("leading", both), needs_inputs))

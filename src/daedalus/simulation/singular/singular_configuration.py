@@ -13,12 +13,13 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.model.names import listed
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.singular.independence import independence_of, scales, structure_of, system_jacobian
+from daedalus.simulation.singular.independence import independence_of, scales
 
 # Near: so much of what the smallest singular value was at the beginning of the run, or less.
 NEAR = 0.05
@@ -58,12 +59,11 @@ def _constraints_at_both_ends(done: Trajectory) -> tuple[np.ndarray, np.ndarray,
         if measure is None:
             return None
         return *measure.matrices(done.at([begin, float(done.end.time)])), measure.labels, measure.constrains
-    if plant.index.largest < 2 or sum(system.sizes[letter] for letter in ("x", "z")) > LARGEST:
+    if plant.index.largest < 2 or structure_of(system).size > LARGEST:
         return None
     structure = structure_of(system)
-    jacobian = system_jacobian(system, structure)
-    first, last = (matrix_at(plant, jacobian, moment) for moment in (done.at(begin), done.end))
-    return first, last, system.equation_labels, structure.c > 0
+    first, last = (matrix_at(plant, structure.jacobian, moment) for moment in (done.at(begin), done.end))
+    return first, last, system.equation_labels, structure.signature.c > 0
 
 
 def came_near(t: float, weak: tuple[str, ...], facts: tuple[str, ...], obstacle: Obstacle) -> Stop:

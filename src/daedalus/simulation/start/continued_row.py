@@ -9,6 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
 from daedalus.model.system.once import once
@@ -55,10 +56,10 @@ def _checks(system: System) -> Compiled:
     t, xdot, x, z, u, p = (system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p"))
     sizes = [ca.fmax(ca.fabs(s), ca.DM(system.nominal[k])) for s, k in ((x, "x"), (z, "z"))]
     sizes.append(ca.fabs(xdot))
-    slopes = [ca.jacobian(system.residual, symbol) for symbol in (x, z, xdot)]
-    others = ca.jacobian_sparsity(system.residual, ca.vertcat(xdot, z, u)).T
-    alone = [row for row in range(system.residual.numel()) if not others.colind(row + 1) - others.colind(row)]
-    along = ca.mtimes(slopes[0][alone, :], xdot) + ca.jacobian(system.residual[alone], t)
+    structure = structure_of(system)
+    slopes = [structure.slopes(letter) for letter in ("x", "z", "xdot")]
+    alone = sorted(set(range(len(system.rows))) - structure.rows_with("xdot", "z", "u"))
+    along = ca.mtimes(slopes[0][alone, :], xdot) + structure.slopes("t")[alone, :]
     terms = ca.vertcat(
         sum((ca.mtimes(ca.fabs(slope), size) for slope, size in zip(slopes, sizes)), ca.SX(0)),
         ca.mtimes(ca.fabs(slopes[0][alone, :]), ca.fmax(ca.fabs(xdot), ca.DM(system.nominal["x"]))),

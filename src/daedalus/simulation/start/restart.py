@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
+from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import SingularModelError
 from daedalus.initialisation.behind_reset import Behind, reset_rule
 from daedalus.initialisation.input_values import input_jet
@@ -20,7 +21,6 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.plant.variable_index import variable_index
 from daedalus.simulation.start.allowed_share import allowed_share
 from daedalus.simulation.switching.agenda import order_of
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.interval_arithmetic import Interval, are_bounded, range_over
 from daedalus.compilation import compile_function
 from daedalus.model.system.instruction_list import read_instructions
-from daedalus.simulation.switching.enclosure import Enclosure, are_bounded, bounds_of
 
 # The shortest stretch that is still halved, as a part of the largest time; so many are looked at together; so many for
 # each zero that may be found, where bounds stay wide, before the search gives up.
@@ -83,7 +83,7 @@ def all_zeros(
 
 
 class _Enclosed:
-    """Enclosure, values and zeros of one expression."""
+    """Bounds, values and zeros of one expression."""
 
     def __init__(self, argument: ca.SX, t: ca.SX, held: ca.SX, steps: bool) -> None:
         self.steps = steps
@@ -97,24 +97,24 @@ class _Enclosed:
         """The expression at one time of each stretch."""
         return np.ravel(self.value.core.evaluate_many(times[:, None], np.ascontiguousarray(values.T))[0])
 
-    def bounds(self, begin: np.ndarray, end: np.ndarray, values: np.ndarray) -> list[Enclosure]:
-        """Enclosure of the expression and of its derivative."""
-        held = [Enclosure(row, row) for row in values]
-        found = bounds_of(self.rows, [[Enclosure(begin, end)], held])
-        return [Enclosure(*(np.broadcast_to(side, begin.shape) for side in each)) for each in found]
+    def bounds(self, begin: np.ndarray, end: np.ndarray, values: np.ndarray) -> tuple[Interval, Interval]:
+        """Bounds of the expression and of its derivative."""
+        found = range_over(self.rows, [begin[:, None], values.T], [end[:, None], values.T])
+        low, high = found.low[0].T, found.high[0].T
+        return (low[0], high[0]), (low[1], high[1])
 
     def look(self, begin: np.ndarray, end: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Whether each stretch may hold a zero, and whether the expression only rises or only falls in it."""
-        value, slope = self.bounds(begin, end, values)
+        (low, high), (least, most) = self.bounds(begin, end, values)
         # The mean value form is closer than plain bounds on short stretches.
         middle, half = self.at(0.5 * (begin + end), values), 0.5 * (end - begin)
         with np.errstate(invalid="ignore"):
-            reach = half * np.maximum(np.abs(slope.low), np.abs(slope.high))
+            reach = half * np.maximum(np.abs(least), np.abs(most))
             reach = np.where(np.isfinite(reach) & np.isfinite(middle), reach + 1e-15 * np.abs(middle), np.inf)
         centre = np.where(np.isfinite(middle), middle, 0.0)
-        low, high = np.maximum(value.low, centre - reach), np.minimum(value.high, centre + reach)
-        monotone = ((slope.low > 0) | (slope.high < 0)) & np.isfinite(middle)
-        low = np.where((slope.low >= -CONSTANT) & (slope.high <= CONSTANT), np.inf, low)
+        low, high = np.maximum(low, centre - reach), np.minimum(high, centre + reach)
+        monotone = ((least > 0) | (most < 0)) & np.isfinite(middle)
+        low = np.where((least >= -CONSTANT) & (most <= CONSTANT), np.inf, low)
         if not self.steps:
             return (low <= 0) & (high >= 0), monotone
         first, last = np.ceil(low), np.floor(high)

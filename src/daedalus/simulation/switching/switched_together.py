@@ -13,7 +13,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.analysis.points.damped_newton import SOLVED, Equations, damped_newton
-from daedalus.reduction.switches import LETTERS, switches_of
+from daedalus.analysis.structure.system_structure import structure_of
+from daedalus.reduction.switches import switches_of
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.records_of_methods import choice_of
 from daedalus.simulation.result.records_on_the_way import SwitchedTogether
@@ -53,10 +54,9 @@ def _solved_anew(done: Trajectory, t: float, row: np.ndarray, t1: float) -> np.n
     nz = system.sizes["z"]
     if len(row) != 2 * n + nz:
         return None
-    time, rate, x, z, u, p = (system.symbol(letter) for letter in LETTERS)
-    unknowns = ca.vertcat(rate, z)
-    function = ca.Function("row", [unknowns, time, x, u, p],
-                           [system.residual, ca.jacobian(system.residual, unknowns)])  # fmt: skip
+    structure = structure_of(system)
+    arguments = [structure.symbols(*letters) for letters in (("xdot", "z"), "t", "x", "u", "p")]
+    function = ca.Function("row", arguments, [system.residual, structure.slopes("xdot", "z")])
     behind = t + BEHIND * (abs(t) + abs(t1 - t)) * np.sign(t1 - t)
     given = (behind, row[:n], done._drive.at_time(behind), done._parameters)
     nominal = np.concatenate([system.nominal["x"], system.nominal["z"]])

@@ -14,6 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.integrators.methods import METHODS
 from daedalus.model.expressions import elements
 from daedalus.reduction.switches import LETTERS, Switches, switches_of
@@ -84,8 +85,7 @@ def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:
             break
         p[-switches.count :] = on
     # What the mode changes in each equation, beside the largest of its terms.
-    unknowns = ca.vertcat(*symbols[1:4])
-    slopes = ca.jacobian(twin.residual, unknowns)
+    slopes = structure_of(twin).slopes(*LETTERS[1:4])
     jump = ca.substitute(twin.residual, modes[which], 1) - ca.substitute(twin.residual, modes[which], 0)
     change, terms = (m.full() for m in ca.Function("sides", symbols, [jump, slopes])(*values, p))
     nominal = np.concatenate([np.zeros(twin.sizes["x"]), twin.nominal["x"], twin.nominal["z"]])

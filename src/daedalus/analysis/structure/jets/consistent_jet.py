@@ -14,6 +14,7 @@ import numpy as np
 
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
 from daedalus.analysis.points.damped_newton import damped_newton
+from daedalus.analysis.points.gauss_newton import gauss_newton
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.model.system.system import System
 
@@ -25,7 +26,8 @@ STAYED = 1e-6
 TRIALS, SPREAD = 4, 0.7
 # Singular values below this share of the largest are left out of a step; fewer in balanced units.
 LEFT_OUT, LEFT_OUT_BALANCED = 1e-6, 1e-12
-EXACT, SHORTEST, MOST_STEPS = 1e-15, 1e-3, 40
+# Full matrices are solved to the last digit.
+EXACT = 1e-15
 # A value this many times larger than before has run away.
 FAR = 1e6
 # ε of the sparse steps: parts of a step with singular values below its root are left out.
@@ -222,65 +224,35 @@ def _newton(
 def _truncated_gauss_newton(
     evaluate: Any, guess: np.ndarray, nominal: np.ndarray, left_out: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Newton steps that leave out what is nearly singular, shortened until the residual falls.
+    """Gauss-Newton steps that leave out what is nearly singular.
 
     Where the Jacobian has less rank on the solutions than beside them, full steps along the small singular values lead
     far away; without them the iteration arrives.
     """
-    values = guess.copy()
-    left, jacobian, scale = evaluate(values)
-    for _ in range(MOST_STEPS):
-        residual = left / scale
-        if not np.all(np.isfinite(residual)) or not np.all(np.isfinite(jacobian)):
-            break
-        if np.abs(residual).max(initial=0.0) <= EXACT:
-            break
-        size = np.maximum(nominal, np.abs(values))
-        step = -size * (np.linalg.pinv(jacobian * size / scale[:, None], rcond=left_out) @ residual)
-        damping = 1.0
-        while damping > SHORTEST:
-            trial = evaluate(values + damping * step)
-            if np.linalg.norm(trial[0] / scale) < (1 - 0.1 * damping) * np.linalg.norm(residual):
-                break
-            damping /= 2
-        else:
-            break
-        values = values + damping * step
-        left, jacobian, scale = trial
-    return values, left / scale
+
+    def step(v: np.ndarray, jacobian: np.ndarray, scale: np.ndarray, left: np.ndarray) -> np.ndarray:
+        size = np.maximum(nominal, np.abs(v))
+        return -size * (np.linalg.pinv(jacobian * size / scale[:, None], rcond=left_out) @ left)
+
+    return gauss_newton(evaluate, guess, step, exact=EXACT, shortest=1e-3, most=40)[:2]
 
 
 def sparse_gauss_newton(evaluate: Any, guess: np.ndarray, nominal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shortest corrections dv with J dv = -F, shortened until the residual falls."""
+    """Shortest corrections dv with J dv = -F."""
     from scipy.sparse import diags
 
-    v = guess.copy()
-    residual, jacobian, scale = evaluate(v)
-    for _ in range(30):
-        scaled = residual / scale
-        if not np.all(np.isfinite(scaled)) or np.abs(scaled).max(initial=0.0) < 1e-12:
-            break
-        weighted = diags(1 / scale) @ jacobian @ diags(nominal)
-        step = nominal * shortest_step(weighted, -scaled)
-        damping = 1.0
-        while damping > 1e-4:
-            trial = evaluate(v + damping * step)
-            if np.linalg.norm(trial[0] / scale) < (1 - 0.1 * damping) * np.linalg.norm(scaled):
-                break
-            damping /= 2
-        else:
-            break
-        v = v + damping * step
-        residual, jacobian, scale = trial
-    return v, residual / scale
+    def step(v: np.ndarray, jacobian: Any, scale: np.ndarray, left: np.ndarray) -> np.ndarray:
+        return nominal * shortest_step(diags(1 / scale) @ jacobian @ diags(nominal), -left)
+
+    return gauss_newton(evaluate, guess, step, exact=1e-12, shortest=1e-4, most=30)[:2]
 
 
-def shortest_step(matrix: Any, right: np.ndarray) -> np.ndarray:
-    """The shortest v with A v = b for a sparse A, through the system [I, Aᵀ; A, -ε]."""
+def shortest_step(matrix: Any, right: np.ndarray, small: float = SMALL, order: str = "MMD_AT_PLUS_A") -> np.ndarray:
+    """The shortest v with A v = b for a sparse A, through the system [I, Aᵀ; A, -ε], eliminated in an order."""
     from scipy.sparse import bmat, identity
     from scipy.sparse.linalg import splu
 
     m, n = matrix.shape
     # The small ε keeps the system regular where equations repeat each other.
-    augmented = bmat([[identity(n), matrix.T], [matrix, -SMALL * identity(m)]], format="csc")
-    return splu(augmented, permc_spec="MMD_AT_PLUS_A").solve(np.concatenate([np.zeros(n), right]))[:n]
+    augmented = bmat([[identity(n), matrix.T], [matrix, -small * identity(m)]], format="csc")
+    return splu(augmented, permc_spec=order).solve(np.concatenate([np.zeros(n), right]))[:n]

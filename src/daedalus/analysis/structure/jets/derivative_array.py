@@ -14,6 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.structure.system_structure import SystemStructure, structure_of
 from daedalus.model.expressions import column, elements, nonzeros, symbol_key
 from daedalus.model.input_rates import system_rates
 from daedalus.model.names import Shape, derivative_name, element_label, split_derivative
@@ -40,13 +41,11 @@ class DerivativeArray:
         self.system = system
         # Points at which expressions were looked at before, by jet.
         self.drawn_points: dict[tuple[int, ...], tuple[Any, list[list[Any]]]] = {}
-        self.size = system.sizes["x"] + system.sizes["z"]
+        self.written: SystemStructure | None = structure_of(system)  # None for equations that were rewritten
+        self.size = self.written.size
         self.count = len(system.rows)
         self.time, self.parameters = system.symbol("t"), system.symbol("p")
-        self.y = [
-            ca.vertcat(system.symbol("x"), system.symbol("z")),
-            ca.vertcat(system.symbol("xdot"), ca.SX.sym("z_1", system.sizes["z"])),
-        ]
+        self.y = list(self.written.jet)
         self.u = [system.symbol("u")]
         self.rows = list(system.rows)
         self._entries = _entries(system)
@@ -63,7 +62,7 @@ class DerivativeArray:
         """The same with further unknowns behind the others; its equations are still to be set by `rewrite`."""
         wide = object.__new__(DerivativeArray)
         wide.__dict__.update(self.__dict__)
-        wide.size, wide.drawn_points, wide._slopes = self.size + len(names), {}, None
+        wide.size, wide.drawn_points, wide._slopes, wide.written = self.size + len(names), {}, None, None
         wide._entries = [*self._entries, *((name, (), 0, 0) for name in names)]
         wide.u, wide._places = list(self.u), dict(self._places)
         wide.y = [ca.vertcat(own, ca.SX.sym(f"w_{order}", len(names))) for order, own in enumerate(self.y)]
@@ -75,7 +74,7 @@ class DerivativeArray:
         """Set other equations in the place of the system's."""
         self.count, self.rows = int(equations.numel()), list(rows)
         self._levels, self._functions = [equations], {}
-        self.drawn_points, self._slopes = {}, None
+        self.drawn_points, self._slopes, self.written = {}, None, None
 
     # -- symbols and names -------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from daedalus.analysis.points.damped_newton import Root, damped_newton
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.signature import signature
+from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -44,7 +44,7 @@ class Differentiated:
 
 def is_determined(system: System) -> bool:
     """Whether the structure of F lets x' and z be solved for as it stands."""
-    return not np.any(_structure(system)[0])
+    return not np.any(structure_of(system).signature.c)
 
 
 def solve_differentiated(
@@ -116,23 +116,13 @@ def _solve_stage(
 # -- the stack of equations ------------------------------------------------------------------------------------
 
 
-def _structure(system: System) -> tuple[np.ndarray, np.ndarray]:
-    """c and d of the signature method, kept with the system; zeros where the structure is singular."""
-    return once(system, _offsets)
-
-
-def _offsets(system: System) -> tuple[np.ndarray, np.ndarray]:
-    found = signature(system.residual, DerivativeArray(system).y)
-    return found.c, found.d
-
-
 def _prepared(system: System) -> Differentiated | None:
     """The stack for a system, made once and kept with it; None where the structure asks for no differentiation."""
     return None if is_determined(system) else once(system, _stack)
 
 
 def _stack(system: System) -> Differentiated:
-    c, d = _structure(system)
+    c, d = structure_of(system).signature.c, structure_of(system).signature.d
     n, array = system.sizes["x"], DerivativeArray(system)
     level, own = system.residual, list(range(len(c)))
     pieces, rows = [level], [(i, 0) for i in own]

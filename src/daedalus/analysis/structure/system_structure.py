@@ -1,0 +1,96 @@
+"""The structure of a system, found once and read by all: groups of symbols, slopes, patterns, offsets and blocks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import casadi as ca
+
+from daedalus.analysis.structure.block_form import Block, blocks_in_order
+from daedalus.analysis.structure.signature import Signature, signature, tight_slopes
+from daedalus.model.system.once import once
+from daedalus.model.system.system import System
+
+
+class SystemStructure:
+    """What the equations of a system contain; each part is computed when it is first asked for."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self._slopes: dict[tuple[str, ...], ca.SX] = {}
+        self._patterns: dict[tuple[str, ...], ca.Sparsity] = {}
+
+    # -- symbols and names -------------------------------------------------------------------------------------
+
+    def symbols(self, *letters: str) -> ca.SX:
+        """The symbols of some letters below each other: `symbols("x", "z")` are the unknowns."""
+        return ca.vertcat(*(self.system.symbol(letter) for letter in letters))
+
+    @cached_property
+    def jet(self) -> tuple[ca.SX, ca.SX]:
+        """The unknowns (x, z) and their rates; those of z stand in no equation."""
+        return self.symbols("x", "z"), ca.vertcat(self.system.symbol("xdot"), ca.SX.sym("z_1", self.system.sizes["z"]))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the unknowns (x, z)."""
+        return (*self.system.labels["x"], *self.system.labels["z"])
+
+    @property
+    def size(self) -> int:
+        """How many unknowns (x, z) there are."""
+        return self.system.sizes["x"] + self.system.sizes["z"]
+
+    # -- slopes ------------------------------------------------------------------------------------------------
+
+    def slopes(self, *letters: str) -> ca.SX:
+        """∂F by the symbols of some letters together, sparse: `slopes("xdot", "z")` is what explicit methods solve."""
+        if letters not in self._slopes:
+            self._slopes[letters] = ca.jacobian(self.system.residual, self.symbols(*letters))
+        return self._slopes[letters]
+
+    def pattern(self, *letters: str) -> ca.Sparsity:
+        """Where the symbols of some letters stand in the equations."""
+        if letters not in self._patterns:
+            self._patterns[letters] = ca.jacobian_sparsity(self.system.residual, self.symbols(*letters))
+        return self._patterns[letters]
+
+    def rows_with(self, *letters: str) -> set[int]:
+        """The equations in which symbols of some letters stand."""
+        return set(self.pattern(*letters).row())
+
+    # -- offsets, blocks, system Jacobian ----------------------------------------------------------------------
+
+    @cached_property
+    def signature(self) -> Signature:
+        """Which derivatives stand in which equation, and the offsets that follow."""
+        return signature(self.system.residual, self.jet)
+
+    @cached_property
+    def jacobian(self) -> ca.SX:
+        """The system Jacobian ∂F_i/∂w_j^(σ_ij) where d_j - c_i = σ_ij, sparse."""
+
+        def slopes(order: int) -> ca.SX:
+            return ca.jacobian(self.system.residual, self.jet[1]) if order else self.slopes("x", "z")
+
+        return tight_slopes(slopes, self.signature)
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The irreducible blocks of the system Jacobian."""
+        return blocks_in_order(self.signature, tight=True)
+
+
+def structure_of(system: System) -> SystemStructure:
+    """The structure of a system, kept with it.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("filling"); level = m.state("level"); flow = m.algebraic("flow")
+    >>> m.equation(m.der(level), flow); m.equation(level, m.time)
+    >>> found = structure_of(m.freeze())
+    >>> found.labels, found.signature.c.tolist(), found.jacobian.nnz(), found is structure_of(m.freeze())
+    (('level', 'flow'), [0, 1], 3, True)
+    """
+    return once(system, SystemStructure)
