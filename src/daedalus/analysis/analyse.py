@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -108,16 +109,9 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
     kind = classify(array, jet, found.start.size, s if found.proved or found.dependence is not None else None)
     if found.dependence is not None:
         kind = replace(kind, directly_solvable=False)
-    blocks = blocks_in_order(s)
     constraints, written_out = _constraints(array, found, notes)
     free = found.freedom(kind)
     judged = judge(array, s, found, kind, free)
-    warnings = [*judged.warnings, *structure_warnings(array, s, found)]
-    plain = structure.signature.regular and not structure.singular and not structure.combinations
-    plain = plain and found.dependence is None
-    if plain and array.size <= LARGEST_FOR_REGIMES:
-        conditions = [c.expression for c in constraints if c.free and structure.trusted]
-        warnings += regime_warnings(array, structure, jet, found.start.size, conditions)
     # Every start of an ODE fits; values that moved did so because a step of the search was too coarse for them.
     ode = found.proved and structure.signature.index == 0
     moved = [array.label(j, k) for k, j in jet.moved if not (ode and k == 0)]
@@ -128,44 +122,53 @@ def _report(array: DerivativeArray, s: Signature, found: Examination, notes: lis
         notes.append("constraints of the start values exist that could not be written out")
     if judged.multipliers and not written_out:
         notes.append("hidden constraints are written out once the redundant ones are dropped")
-    hidden = [(_constraint_text(c), ca.SX(c.expression)) for c in constraints if c.hidden] + _declared(array)
     surplus = system.part(Surplus)
     if surplus is not None:
         notes += _surplus_notes(surplus)
-    at = jet.y[0, : system.sizes["x"]]
-    warnings += [f"not kept by the equations: {one}" for one in broken_invariants(system, [jet.t], at, [jet.u], jet.p)]
-    index = found.index
-    if judged.multipliers and found.whole is not None:
-        index = found.whole.settled
+    settled = found.whole.settled if judged.multipliers and found.whole is not None else found.index
     return Report(
-        system=system,
+        **_common(array, s, jet),
         kind=kind.kind,
         is_linear=kind.is_linear,
         is_dae=kind.is_dae,
-        index=index,
-        structural_index=s.index,
+        index=settled,
         directly_solvable=kind.directly_solvable,
         solvable=jet.consistent and not len(free.loose) and array.count >= array.size,
         degrees_of_freedom=free.start_values,
         differential=[array.label(int(j)) for j in kind.differential],
         algebraic=[array.label(int(j)) for j in kind.algebraic],
-        hidden_constraints=hidden,
-        written_constraints=[(_constraint_text(c), ca.SX(c.expression)) for c in constraints if not c.hidden],
+        hidden_constraints=[_told(c) for c in constraints if c.hidden] + _declared(array),
+        written_constraints=[_told(c) for c in constraints if not c.hidden],
         undetermined=judged.undetermined,
         overdetermined=judged.overdetermined,
         redundant=[*judged.redundant, *(() if surplus is None else surplus.implied)],
         non_unique_multipliers=judged.multipliers,
-        invariants=list(system.invariants),
-        warnings=warnings,
+        warnings=[*judged.warnings, *structure_warnings(array, s, found), *_special(array, found, constraints)],
         notes=notes,
-        point=_point(system, jet),
         moved=moved,
-        signature=s,
-        blocks=blocks,
         block_indices=found.block_indices if s.regular else [],
-        tolerance=TOLERANCE,
         ranks=(*kind.ranks, *found.ranks),
     )
+
+
+def _common(array: DerivativeArray, s: Signature, jet: Jet) -> dict[str, Any]:
+    """What a report says however its verdict was found."""
+    return {
+        "system": array.system, "structural_index": s.index, "invariants": list(array.system.invariants),
+        "point": _point(array.system, jet), "signature": s, "blocks": blocks_in_order(s), "tolerance": TOLERANCE,
+    }  # fmt: skip
+
+
+def _special(array: DerivativeArray, found: Examination, constraints: list[FoundConstraint]) -> list[str]:
+    """Where the system changes its nature, and what is declared to be kept and is not."""
+    system, jet, structure = array.system, found.jet, found.structure
+    plain = structure.signature.regular and not structure.singular and not structure.combinations
+    warnings = []
+    if plain and found.dependence is None and array.size <= LARGEST_FOR_REGIMES:
+        conditions = [c.expression for c in constraints if c.free and structure.trusted]
+        warnings = regime_warnings(array, structure, jet, found.start.size, conditions)
+    broken = broken_invariants(system, [jet.t], jet.y[0, : system.sizes["x"]], [jet.u], jet.p)
+    return [*warnings, *(f"not kept by the equations: {one}" for one in broken)]
 
 
 def _declared(array: DerivativeArray) -> list[tuple[str, ca.SX]]:
@@ -199,8 +202,9 @@ def _constraints(array: DerivativeArray, found: Examination, notes: list[str]) -
     return [], False
 
 
-def _constraint_text(constraint: FoundConstraint) -> str:
-    return f"{level_name(constraint.source, constraint.times)}: {constraint.text}"
+def _told(constraint: FoundConstraint) -> tuple[str, ca.SX]:
+    text = f"{level_name(constraint.source, constraint.times)}: {constraint.text}"
+    return text, ca.SX(constraint.expression)
 
 
 def _point(system: System, jet: Jet) -> OperatingPoint:
@@ -226,30 +230,18 @@ def _structural_report(array: DerivativeArray, s: Signature, start: JetStart) ->
         else:
             notes.append("its system Jacobian is regular at values drawn at random")
     return Report(
-        system=array.system,
+        **_common(array, s, jet),
         kind=form_of(array, pattern, is_dae),
         is_linear=linearity(array, jet)[0],
         is_dae=is_dae,
         index=s.index,
-        structural_index=s.index,
         directly_solvable=s.regular and not np.any(s.c),
         solvable=s.regular,
         degrees_of_freedom=s.degrees_of_freedom or 0,
         differential=[array.label(int(j)) for j in differential],
         algebraic=[array.label(int(j)) for j in algebraic],
-        hidden_constraints=[],
-        written_constraints=[],
         undetermined=[array.label(int(j)) for j in parts.undetermined_unknowns],
         overdetermined=[labels[i] for i in parts.too_many_equations],
-        redundant=[],
-        non_unique_multipliers=[],
-        invariants=list(array.system.invariants),
         warnings=warnings,
         notes=notes,
-        point=_point(array.system, jet),
-        moved=[],
-        signature=s,
-        blocks=blocks_in_order(s),
-        block_indices=[],
-        tolerance=TOLERANCE,
     )

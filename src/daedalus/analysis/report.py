@@ -26,7 +26,7 @@ _SYMBOLIC, _CONSTRAINTS = ("hidden_constraints", "written_constraints"), "packed
 SHOWN, WIDTH = 6, 80
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Report:
     """The verdict on a system at a point; `dd.analyse` makes it, `print` tells it in words.
 
@@ -72,22 +72,22 @@ class Report:
     degrees_of_freedom: int
     differential: list[str]
     algebraic: list[str]
-    hidden_constraints: list[tuple[str, ca.SX]]
-    written_constraints: list[tuple[str, ca.SX]]
+    hidden_constraints: list[tuple[str, ca.SX]] = field(default_factory=list)
+    written_constraints: list[tuple[str, ca.SX]] = field(default_factory=list)
     undetermined: list[str]
     overdetermined: list[str]
-    redundant: list[str]
-    non_unique_multipliers: list[str]
+    redundant: list[str] = field(default_factory=list)
+    non_unique_multipliers: list[str] = field(default_factory=list)
     invariants: list[str]
     warnings: list[str]
     notes: list[str]
     point: OperatingPoint
-    moved: list[str]
+    moved: list[str] = field(default_factory=list)
     signature: Signature
     blocks: list[Block]
-    block_indices: list[int | None]
+    block_indices: list[int | None] = field(default_factory=list)
     tolerance: float
-    ranks: tuple[RankDecision, ...] = field(default=())
+    ranks: tuple[RankDecision, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         written = [expression for _, expression in (*self.hidden_constraints, *self.written_constraints)]

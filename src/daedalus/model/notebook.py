@@ -396,3 +396,17 @@ def by_equation(
         found[name] = Equation(name, column(ca.vertcat(*residuals[k : k + count])), own)
         k += count
     return found
+
+
+def shaped_like(symbol: ca.SX, value: ca.SX, where: str, because: str, *, numbers_alone: bool = False) -> ca.SX:
+    """A value in the shape of a symbol, one entry for all elements (`numbers_alone`: one number), or refused."""
+    if value.is_scalar() and (not numbers_alone or value.is_constant()):
+        value = ca.repmat(value, *symbol.shape)
+    if value.shape != symbol.shape:
+        raise ModelError(
+            f"{where} has the wrong shape.",
+            f"{size_text(symbol)} expected, {size_text(value)} given",
+            because=because,
+            remedy=f"an expression of that shape, or one {'number' if numbers_alone else 'for all elements'}",
+        )
+    return value

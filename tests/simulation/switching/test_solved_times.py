@@ -1,5 +1,7 @@
 """Conditions on time that are solved for: no pulse is too narrow, no tooth of a saw too short."""
 
+import math
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -74,11 +76,15 @@ def test_each_operation_has_its_own_times(value, wanted):
 
 
 def test_conditions_without_bounds_are_still_looked_for():
-    known = solved_times(clock(lambda t: ca.erf(t - 1) > 0.5, lambda t: t > 1), np.zeros(0), 0.0, 3.0)
+    conditions = lambda t: ca.erfinv((t - 1) / 4) > 0.1, lambda t: t > 1
+    known = solved_times(clock(*conditions), np.zeros(0), 0.0, 3.0)
     assert not known.all_of_them
     assert known.times.tolist() == [1.0]
-    times, _ = found((0.0, 3.0), lambda t: ca.erf(t - 1) > 0.5, lambda t: t > 1)
-    np.testing.assert_allclose(times, [1.0, 1.4769362762044699], atol=1e-12)
+    times, _ = found((0.0, 3.0), *conditions)
+    np.testing.assert_allclose(times, [1.0, 1 + 4 * math.erf(0.1)], atol=1e-12)
+    known = solved_times(clock(lambda t: ca.erf(t - 1) > 0.5), np.zeros(0), 0.0, 3.0)
+    assert known.all_of_them
+    np.testing.assert_allclose(known.times, [1.4769362762044699], atol=1e-12)
 
 
 @settings(max_examples=60, deadline=None)

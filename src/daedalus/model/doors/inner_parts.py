@@ -20,7 +20,7 @@ from daedalus.model.doors.ports import PortDoor
 from daedalus.model.expressions import dense, elements
 from daedalus.model.input_rates import join_rates, with_rates
 from daedalus.model.names import check_name, did_you_mean
-from daedalus.model.notebook import new_symbol, size_text
+from daedalus.model.notebook import new_symbol, shaped_like, size_text
 from daedalus.model.variables import Variable, make_variable
 
 
@@ -307,17 +307,10 @@ class PartDoor(PortDoor):
                     remedy=did_you_mean(name, known),
                 )
             where = f"The {kind} {name!r} of {other.name!r}"
-            expression, symbol = self._expression(value, where), other._symbols[name]
-            if expression.is_scalar() and expression.is_constant():
-                expression = ca.repmat(expression, *symbol.shape)
-            if expression.shape != symbol.shape:
-                raise ModelError(
-                    f"{where} has the wrong shape.",
-                    f"{size_text(symbol)} expected, {size_text(expression)} given",
-                    because="every element takes one value.",
-                    remedy="an expression of that shape, or one number",
-                )
-            bound[name] = expression
+            expression = self._expression(value, where)
+            bound[name] = shaped_like(
+                other._symbols[name], expression, where, "every element takes one value.", numbers_alone=True
+            )
         if kind == "parameter" or not bound:
             return bound
         own = [v.name for v in other._variables.values() if v.kind == kind]

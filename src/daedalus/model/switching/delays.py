@@ -14,7 +14,7 @@ import casadi as ca
 from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import described
 from daedalus.model.names import check_name
-from daedalus.model.notebook import size_text
+from daedalus.model.notebook import shaped_like
 from daedalus.model.switching.clocks import ClockDoor
 from daedalus.model.system.system import System
 from daedalus.model.variables import make_variable
@@ -113,16 +113,7 @@ class DelayDoor(ClockDoor):
                 because="nothing of a run is known before its start.",
                 remedy="a number, or an expression of m.time and parameters",
             )
-        if before.is_scalar() and not value.is_scalar():
-            before = ca.repmat(before, *value.shape)
-        if before.shape != value.shape:
-            raise ModelError(
-                f"{where} has the wrong shape.",
-                f"{size_text(value)} expected, {size_text(before)} given",
-                because="every element had a value.",
-                remedy="an expression of that shape, or one for all elements",
-            )
-        return before
+        return shaped_like(value, before, where, "every element had a value.")
 
 
 def refuse_delays(system: System, what: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, described, elements, operation, symbol_key
 from daedalus.model.names import check_name, did_you_mean
-from daedalus.model.notebook import Notebook, WrittenEvent, size_text
+from daedalus.model.notebook import Notebook, WrittenEvent, shaped_like, size_text
 from daedalus.model.switching.combined_conditions import is_condition
 from daedalus.model.unit_labels import checked_unit
 from daedalus.model.variables import Manner
@@ -159,17 +159,7 @@ class EventDoor(Notebook):
                 because="only states and discrete variables keep the value that an event gives them.",
                 remedy=did_you_mean(str(target), [v.name for v in self._variables.values() if v.kind in kinds]),
             )
-        value = self._expression(new, where)
-        if value.is_scalar() and not symbol.is_scalar():
-            value = ca.repmat(value, *symbol.shape)
-        if value.shape != symbol.shape:
-            raise ModelError(
-                f"{where} has the wrong shape.",
-                f"{size_text(symbol)} expected, {size_text(value)} given",
-                because="every element takes one new value.",
-                remedy="an expression of that shape, or one for all elements",
-            )
-        return value
+        return shaped_like(symbol, self._expression(new, where), where, "every element takes one new value.")
 
     def _check_overlap(self, name: str, resets: Mapping[str, ca.SX]) -> None:
         """An element that two resets name would have two new values."""

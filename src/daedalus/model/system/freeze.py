@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
@@ -15,6 +16,7 @@ from daedalus.model.notebook import Notebook
 from daedalus.model.system.conservation import repeated
 from daedalus.model.system.equation_row import derivative_row
 from daedalus.model.system.system import System, state_order
+from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import Event, Variable
 
 
@@ -48,30 +50,37 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         symbols[letter] = concatenate(book._symbols[v.name] for v in book._variables.values() if v.kind == kind)
     discrete = concatenate(book._symbols[v.name] for v in book._variables.values() if v.kind == "discrete")
     symbols["p"] = concatenate([symbols["p"], discrete])
-    guards = concatenate(event.guard for event in book._events.values())
-    watched = book._watched()
-    system = System(
-        book.name,
-        tuple(book._variables.values()),
-        orders,
-        symbols,
-        concatenate([residual, *links]),
-        rows,
-        book._outputs,
-        [Event(e.name, e.direction, e.terminal, tuple(e.resets), e.purpose, e.manner) for e in book._events.values()],
-        guards,
-        _reset_matrix(book, symbols["x"], symbols["x"]),
-        {name: kept.residual for name, kept in book._invariants.items()},
-        {name: kept.residual for name, kept in watched.items()},
-        book._choices,
-        [row for kept in book._invariants.values() for row in kept.rows],
-        [row for kept in watched.values() for row in kept.rows],
-        book._parts(),
-        book._aliases,
-        book._output_units,
-        _reset_matrix(book, discrete, symbols["x"]),
+    content = SystemContent(
+        name=book.name,
+        variables=tuple(book._variables.values()),
+        orders=orders,
+        symbols=symbols,
+        residual=concatenate([residual, *links]),
+        rows=rows,
+        outputs=book._outputs,
+        events=[
+            Event(e.name, e.direction, e.terminal, tuple(e.resets), e.purpose, e.manner) for e in book._events.values()
+        ],
+        guards=concatenate(event.guard for event in book._events.values()),
+        resets=_reset_matrix(book, symbols["x"], symbols["x"]),
+        **_kept(book._invariants, book._watched()),
+        choices=book._choices,
+        parts=book._parts(),
+        aliases=book._aliases,
+        output_units=book._output_units,
+        assigned=_reset_matrix(book, discrete, symbols["x"]),
     )
-    return _without_repeated(book, system)
+    return _without_repeated(book, System(content))
+
+
+def _kept(held: Mapping[str, Any], watched: Mapping[str, Any]) -> dict[str, Any]:
+    """What solutions keep at zero, held to it or watched only, with its rows."""
+    return {
+        "invariants": {name: kept.residual for name, kept in held.items()},
+        "invariant_rows": [row for kept in held.values() for row in kept.rows],
+        "watched": {name: kept.residual for name, kept in watched.items()},
+        "watched_rows": [row for kept in watched.values() for row in kept.rows],
+    }
 
 
 def _without_repeated(book: Notebook, system: System) -> System:
@@ -81,13 +90,7 @@ def _without_repeated(book: Notebook, system: System) -> System:
         return system
     held = {name: kept for name, kept in book._invariants.items() if name not in names}
     seen = book._watched() | {name: book._invariants[name] for name in names}
-    return system.changed(
-        invariants={name: kept.residual for name, kept in held.items()},
-        invariant_rows=[row for kept in held.values() for row in kept.rows],
-        watched={name: kept.residual for name, kept in seen.items()},
-        watched_rows=[row for kept in seen.values() for row in kept.rows],
-        parts=book._parts(),
-    )
+    return system.changed(**_kept(held, seen), parts=book._parts())
 
 
 def highest_orders(book: Notebook, states: list[Variable], residual: ca.SX) -> dict[str, tuple[int, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,15 +24,14 @@ from daedalus.model.names import (
     split_derivative,
     split_index,
 )
-from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.event_records import manners, purposes
 from daedalus.model.system.formulas import formulas_of
 from daedalus.model.system.plain_record import PlainRecord, canonical_text, checksum, misfit, parsed
-from daedalus.model.system.state_choice import StateChoice
+from daedalus.model.system.system_content import SystemContent
 from daedalus.model.system.system_parts import Kind, Parts
-from daedalus.model.system.system_record import LETTERS, VERSION, system_arguments
+from daedalus.model.system.system_record import LETTERS, VERSION, read_content
 from daedalus.model.unit_labels import rate_unit
-from daedalus.model.variables import Event, Variable
+from daedalus.model.variables import Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,48 +82,21 @@ class System:
     (True, True)
     """
 
-    def __init__(
-        self,
-        name: str,
-        variables: Sequence[Variable],
-        orders: Mapping[str, Sequence[int]],
-        symbols: Mapping[str, ca.SX],
-        residual: ca.SX,
-        rows: Sequence[EquationRow],
-        outputs: Mapping[str, ca.SX],
-        events: Sequence[Event],
-        guards: ca.SX,
-        resets: ca.SX,
-        invariants: Mapping[str, ca.SX] | None = None,
-        watched: Mapping[str, ca.SX] | None = None,
-        choices: Sequence[StateChoice] = (),
-        invariant_rows: Sequence[EquationRow] = (),
-        watched_rows: Sequence[EquationRow] = (),
-        parts: Sequence[object] = (),
-        aliases: Mapping[str, str] | None = None,
-        output_units: Mapping[str, str] | None = None,
-        assigned: ca.SX | None = None,
-    ) -> None:
-        self.name = name
-        self.variables = tuple(variables)
-        self.orders = {key: tuple(value) for key, value in orders.items()}
-        self.rows = tuple(rows)  # where each equation comes from
+    def __init__(self, content: SystemContent) -> None:
+        self._content = content
+        self.name = content.name
+        self.variables = tuple(content.variables)
+        self.orders = {key: tuple(value) for key, value in content.orders.items()}
+        self.rows = tuple(content.rows)  # where each equation comes from
         self.equation_labels = tuple(row.label for row in self.rows)
-        self.events = tuple(events)
-        self.aliases = dict(aliases or {})  # further names of variables and of their derivatives
-        self.choices = tuple(choices)  # of states, where parameters say which of them are integrated
-        self._symbols = dict(symbols)
-        self._residual = residual
-        self._outputs = dict(outputs)
-        self.output_units = {name: unit for name, unit in (output_units or {}).items() if unit and name in outputs}
-        self._guards = guards
-        self._resets = resets
-        self._assigned = ca.SX(len(self.events), 0) if assigned is None else assigned
-        self._invariants = dict(invariants or {})
-        self._watched = dict(watched or {})
-        self.invariant_rows = tuple(invariant_rows)  # the same for each element of what is kept at zero
-        self.watched_rows = tuple(watched_rows)
-        self._parts = Parts(parts)
+        self.events = tuple(content.events)
+        self.aliases = dict(content.aliases)  # further names of variables and of their derivatives
+        self.choices = tuple(content.choices)  # of states, where parameters say which of them are integrated
+        units = content.output_units.items()
+        self.output_units = {name: unit for name, unit in units if unit and name in content.outputs}
+        self.invariant_rows = tuple(content.invariant_rows)  # the same for each element of what is kept at zero
+        self.watched_rows = tuple(content.watched_rows)
+        self._parts = Parts(content.parts)
         # What was computed of the system, by what made it; read and written by `once` alone.
         self._memory: dict[Any, dict[tuple[Any, ...], Any]] = {}
 
@@ -137,32 +109,33 @@ class System:
 
     def symbol(self, letter: str) -> ca.SX:
         """The column of symbols of t, xdot, x, z, u or p."""
-        return ca.SX(self._symbols[letter])
+        return ca.SX(self._content.symbols[letter])
 
     @property
     def residual(self) -> ca.SX:
         """F as an expression, one row an equation."""
-        return ca.SX(self._residual)
+        return ca.SX(self._content.residual)
 
     @property
     def outputs(self) -> dict[str, ca.SX]:
         """The output expressions by name."""
-        return {name: ca.SX(value) for name, value in self._outputs.items()}
+        return {name: ca.SX(value) for name, value in self._content.outputs.items()}
 
     @property
     def guards(self) -> ca.SX:
         """The guards of the events, one row an event."""
-        return ca.SX(self._guards)
+        return ca.SX(self._content.guards)
 
     @property
     def resets(self) -> ca.SX:
         """The states after each event: (number of events) rows of x, as a matrix."""
-        return ca.SX(self._resets)
+        return ca.SX(self._content.resets)
 
     @property
     def assigned(self) -> ca.SX:
         """The discrete variables after each event: (number of events) rows, as a matrix."""
-        return ca.SX(self._assigned) if self.discrete_count else ca.SX(len(self.events), 0)
+        given = self._content.assigned
+        return ca.SX(len(self.events), 0) if given is None or not self.discrete_count else ca.SX(given)
 
     @cached_property
     def discrete_count(self) -> int:
@@ -177,27 +150,27 @@ class System:
     @property
     def invariants(self) -> dict[str, ca.SX]:
         """What solutions keep at zero beside the equations, by name: the length of a unit quaternion less one."""
-        return {name: ca.SX(value) for name, value in self._invariants.items()}
+        return {name: ca.SX(value) for name, value in self._content.invariants.items()}
 
     @property
     def has_invariants(self) -> bool:
         """Whether solutions keep anything at zero; asked in every run, where a copy of all expressions would cost."""
-        return bool(self._invariants)
+        return bool(self._content.invariants)
 
     @property
     def watched(self) -> dict[str, ca.SX]:
         """What solutions keep at zero but nothing holds them to, by name: constraints of a reduction that may drift."""
-        return {name: ca.SX(value) for name, value in self._watched.items()}
+        return {name: ca.SX(value) for name, value in self._content.watched.items()}
 
     @property
     def constrains_start(self) -> bool:
         """Whether a start has to obey more than the equations as they stand: what is kept, and what is watched only."""
-        return bool(self._invariants) or bool(self._watched)
+        return bool(self._content.invariants) or bool(self._content.watched)
 
     @cached_property
     def function(self) -> ca.Function:
         """F(t, xdot, x, z, u, p) as a CasADi function."""
-        return ca.Function("F", self._arguments(), [self._residual], ["t", *LETTERS], ["F"])
+        return ca.Function("F", self._arguments(), [self._content.residual], ["t", *LETTERS], ["F"])
 
     # -- how it was made ---------------------------------------------------------------------------------------
 
@@ -214,24 +187,17 @@ class System:
 
     def changed(self, **changes: Any) -> System:
         """The same system but for some of what it is made with; no part passes on unless it is given."""
-        own: dict[str, Any] = {
-            "name": self.name, "variables": self.variables, "orders": self.orders, "symbols": self._symbols,
-            "residual": self._residual, "rows": self.rows, "outputs": self._outputs, "events": self.events,
-            "guards": self._guards, "resets": self._resets, "invariants": self._invariants, "watched": self._watched,
-            "choices": self.choices, "invariant_rows": self.invariant_rows, "watched_rows": self.watched_rows,
-            "aliases": self.aliases, "output_units": self.output_units, "assigned": self._assigned,
-        }  # fmt: skip
-        return System(**{**own, **changes})
+        return System(replace(self._content, **{"parts": (), **changes}))
 
     def _arguments(self) -> list[ca.SX]:
-        return [self._symbols[letter] for letter in ("t", *LETTERS)]
+        return [self._content.symbols[letter] for letter in ("t", *LETTERS)]
 
     # -- sizes and names ---------------------------------------------------------------------------------------
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Number of entries of each vector."""
-        return {letter: int(self._symbols[letter].numel()) for letter in LETTERS}
+        return {letter: int(self._content.symbols[letter].numel()) for letter in LETTERS}
 
     def of_kind(self, kind: str) -> list[Variable]:
         """The declared variables of a kind."""
@@ -324,7 +290,7 @@ class System:
 
     def unknown_name(self, name: str) -> InputError:
         """The error for a name that the model does not have."""
-        names = [*self.places, *self.aliases, *self._outputs]
+        names = [*self.places, *self.aliases, *self._content.outputs]
         origin, order = split_derivative(split_index(name)[0])
         facts = f"it has {listed(names, 10)}" if names else "it has no variables"
         if order and origin in self.orders:
@@ -335,7 +301,7 @@ class System:
             facts = f"{origin} has derivatives up to {', '.join(highest[:8])}"
         elif order and origin in self.places:
             facts = f"{origin} has no derivative"
-        if name in self._outputs and self.aliases:
+        if name in self._content.outputs and self.aliases:
             return InputError(
                 f"{name} follows from other variables.",
                 f"states and unknowns of {self.name!r} are {', '.join((*self.labels['x'], *self.labels['z'])[:10])}",
@@ -411,11 +377,11 @@ class System:
             "name": self.name,
             "variables": [v.to_record() for v in self.variables],
             "orders": {name: list(order) for name, order in self.orders.items()},
-            "symbols": {letter: [s.name() for s in elements(self._symbols[letter])] for letter in ("t", *LETTERS)},
+            "symbols": {k: [s.name() for s in elements(self._content.symbols[k])] for k in ("t", *LETTERS)},
             "equations": [row.to_record() for row in self.rows],
-            "outputs": list(self._outputs),
-            "invariants": list(self._invariants),
-            "watched": list(self._watched),
+            "outputs": list(self._content.outputs),
+            "invariants": list(self._content.invariants),
+            "watched": list(self._content.watched),
             "invariant_rows": [row.to_record() for row in self.invariant_rows],
             "watched_rows": [row.to_record() for row in self.watched_rows],
             "events": [[e.name, e.direction, e.terminal, list(e.resets)] for e in self.events],
@@ -428,8 +394,9 @@ class System:
 
     def _expressions(self) -> list[ca.SX]:
         """The expressions in the order in which the record names them."""
-        named = (self._outputs, self._invariants, self._watched)
-        own = [self._residual, self._guards, self._resets, *([self._assigned] if self.discrete_count else [])]
+        content = self._content
+        named = (content.outputs, content.invariants, content.watched)
+        own = [content.residual, content.guards, content.resets, *([self.assigned] if self.discrete_count else [])]
         return [*own, *(value for group in named for value in group.values())]
 
     @staticmethod
@@ -440,7 +407,7 @@ class System:
 
         expressions: gives the expressions in the symbols of t, x', x, z, u, p, in place of the record's formulas.
         """
-        return System(**system_arguments(PlainRecord(record, "system"), expressions))
+        return System(read_content(PlainRecord(record, "system"), expressions))
 
     @cached_property
     def digest(self) -> str:

@@ -18,6 +18,7 @@ from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.formulas import read_expressions
 from daedalus.model.system.plain_record import PlainRecord, check_distinct, checked_list
 from daedalus.model.system.state_choice import StateChoice
+from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import PLAIN, Event, Manner, Variable
 
 VERSION = 1
@@ -31,10 +32,8 @@ PURPOSES = tuple(purpose.value for purpose in EventPurpose)
 _LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p", "discrete": "p"}
 
 
-def system_arguments(
-    record: PlainRecord, expressions: Callable[[list[ca.SX]], list[ca.SX]] | None = None
-) -> dict[str, Any]:
-    """What System is made from, every entry checked against the others.
+def read_content(record: PlainRecord, expressions: Callable[[list[ca.SX]], list[ca.SX]] | None = None) -> SystemContent:
+    """What a system is made with, every entry checked against the others.
 
     expressions: gives the expressions in symbols for t, x', x, z, u, p; by default the formulas of the record do.
     """
@@ -56,16 +55,16 @@ def system_arguments(
         formulas = read_expressions(record.part("formulas"), list(symbols.values()))
     else:
         formulas = expressions(list(symbols.values()))
-    return {
-        "name": record.text("name"),
-        "variables": variables,
-        "orders": orders,
-        "symbols": symbols,
+    return SystemContent(
+        name=record.text("name"),
+        variables=variables,
+        orders=orders,
+        symbols=symbols,
         **_named_expressions(record, formulas, symbols["x"].numel(), _count(variables, "discrete")),
-        "choices": _read_choices(record, variables),
-        "aliases": _read_aliases(record),
-        "output_units": _read_output_units(record),
-    }
+        choices=_read_choices(record, variables),
+        aliases=_read_aliases(record),
+        output_units=_read_output_units(record),
+    )
 
 
 def _count(variables: Sequence[Variable], kind: str) -> int:

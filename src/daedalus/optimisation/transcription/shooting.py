@@ -19,6 +19,7 @@ from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.equation_row import rows_of
 from daedalus.model.system.system import System
+from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import Variable
 from daedalus.optimisation.description.description import Description, StandIn
 from daedalus.optimisation.program.draft import Draft
@@ -76,10 +77,9 @@ def interval_system(stage: ProblemStage) -> System:
     system = stage.description.system
     symbols = {"t": time, "xdot": slopes, "x": stage.states.symbols, "z": stage.unknowns.symbols,
                "u": stage.inputs.symbols, "p": p}  # fmt: skip
-    return System(
-        f"{system.name} over one interval", [v for v in variables if v.size], {"states": (1,) * n}, symbols, residual,
-        rows, {}, [], ca.SX(0, 1), ca.SX(0, n),
-    )  # fmt: skip
+    name, own = f"{system.name} over one interval", [v for v in variables if v.size]
+    orders = {"states": (1,) * n}
+    return System(SystemContent(name, own, orders, symbols, residual, rows, guards=ca.SX(0, 1), resets=ca.SX(0, n)))
 
 
 def _variable(name: str, kind: str, size: int, nominal: np.ndarray) -> Variable:
