@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.analysis.points.damped_newton import RANK, SOLVED, Equations, Root, damped_newton
-from daedalus.analysis.points.gauss_newton import gauss_newton
+from daedalus.analysis.points.shortened_steps import gauss_newton
 from daedalus.analysis.structure.jets.consistent_jet import shortest_step
 from daedalus.analysis.structure.system_jacobian import singular_share
 

@@ -1,6 +1,6 @@
 """A system as plain data and back: what files, pickles and the hash of a system are made of.
 
-To add a field: one line in `described`, one in `FIELDS`, one in `system_arguments` with the checks that it needs. A
+To add a field: one line in `described`, one in `FIELDS`, one in `read_content` with the checks that it needs. A
 field whose absence would change the meaning of a system also raises VERSION. A field that most systems lack is best
 left out where it is empty, so that their hashes stay.
 """

@@ -7,7 +7,7 @@ x = known + h b_0 x' Newton's method solves F = 0 for (x', z), whatever the meth
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -33,15 +33,6 @@ class StepCounts:
 
 class NotSolved(Exception):
     """The equations of a step were not solved, or a value is not finite."""
-
-
-class Stepper(Protocol):
-    """Gives the rows of a grid one after the other."""
-
-    counts: StepCounts
-
-    def next_row(self, t: float, u: np.ndarray, rows: np.ndarray, h: float) -> np.ndarray:
-        """The row at t from the last m rows, oldest first, all a step h apart."""
 
 
 def inputs_at(drive: Drive, t: float, middle: float) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
 from daedalus.analysis.points.damped_newton import damped_newton
-from daedalus.analysis.points.gauss_newton import gauss_newton
+from daedalus.analysis.points.shortened_steps import gauss_newton
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.model.system.system import System
 

@@ -29,13 +29,8 @@ from daedalus.model.expressions import elements
 TRIALS = 3
 
 
-def staged_jet(array: DerivativeArray, s: Signature, start: JetStart) -> Jet:
-    """Values of all unknowns and their derivatives up to d_j, given ones first held, then freed."""
-    return solved_jet(Stages(array, s, start), start)
-
-
 def solved_jet(stages: Stages, start: JetStart) -> Jet:
-    """The same from equations that are differentiated already."""
+    """Values of all unknowns and their derivatives up to d_j, given ones first held, then freed."""
     draw = np.random.default_rng(1987)
     best: Jet | None = None
     for held in (start.given, np.zeros_like(start.given)):
