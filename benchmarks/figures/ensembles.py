@@ -1,4 +1,4 @@
-"""Sweeps on lanes of one core: quadrotors at fixed step and adaptive, pendulums of index 3, and a small sweep."""
+"""Sweeps on lanes of one core: quadrotors at fixed step and adaptive, pendulums, a reaction, and a small sweep."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,7 @@ PARTS = {
     "rk4": ("quadrotors, RK4, a step", 2000, 2.0),
     "tsit5": ("quadrotors, tsit5 at rtol 1e-6, 1 s", 10_000, 2.0),
     "pendulum": ("3D pendulums, index 3, 10 s", 2000, 2.0),
+    "reaction": ("Akzo Nobel, index 1, rodas5p at rtol 1e-6", 2000, 2.0),
 }
 SMALL = 3e-3
 

@@ -1,4 +1,4 @@
-"""Sweeps of quadrotors, pendulums and few cases: CPU seconds after the first call, and of prepared runs in a loop."""
+"""Sweeps of quadrotors, pendulums, reactions and few cases: CPU seconds of later calls, and of prepared runs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +9,9 @@ from benchmarks.timing import best_cpu_time
 
 
 def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One record; option part: "rk4", "tsit5", "pendulum" or "few"; seconds, count: cases."""
-    yield {"rk4": rk4, "tsit5": tsit5, "pendulum": pendulum, "few": few}[options["part"]](options)
+    """One record; option part: "rk4", "tsit5", "pendulum", "reaction" or "few"; seconds, count: cases."""
+    parts = {"rk4": rk4, "tsit5": tsit5, "pendulum": pendulum, "reaction": reaction, "few": few}
+    yield parts[options["part"]](options)
 
 
 def rk4(options: dict[str, Any]) -> dict[str, Any]:
@@ -59,6 +60,24 @@ def pendulum(options: dict[str, Any]) -> dict[str, Any]:
 
     many()
     run = dd.prepare(k.model, 10.0, save_at=[10.0], **given)
+    alone = best_cpu_time(lambda: run(), options["seconds"])
+    return {"ours": best_cpu_time(many, options["seconds"]) / count, "prepared": alone}
+
+
+def reaction(options: dict[str, Any]) -> dict[str, Any]:
+    """Chemical Akzo Nobel, a DAE of index 1, by rodas5p at rtol = 1e-6, by both."""
+    import daedalus as dd
+    from daedalus import catalogue
+
+    k, count = catalogue.load("chemical_akzo"), options["count"]
+    transfers = np.linspace(3.0, 3.6, count)
+    way = {"start": k.start, "method": "rodas5p", "rtol": 1e-6}
+
+    def many() -> Any:
+        return dd.sweep(k.model, 180.0, over={"klA": transfers}, save_at="end", workers=1, on="cpu", **way)
+
+    many()
+    run = dd.prepare(k.model, 180.0, save_at=[180.0], **way)
     alone = best_cpu_time(lambda: run(), options["seconds"])
     return {"ours": best_cpu_time(many, options["seconds"]) / count, "prepared": alone}
 
