@@ -139,6 +139,8 @@ class CaseRuns:
         ending = ENDINGS[run.status]
         if ending is Ending.FINISHED and self._plain and not self.may_branch:
             return PlainRun(run.x, u, p, run.rhs_calls)
+        if ending is Ending.STIFF:
+            return travel(self.road_of(case), cancel=self.cancel)  # which decides where another method begins
         piece = Piece(settings, road.drive._replace(constants=u), p, request.t0, x, road.why)
         whole = read_piece(piece, run, request.t1)
         if not ending.final:

@@ -28,6 +28,8 @@ from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, read_piece
 from daedalus.simulation.run.request import LIMITS, check_step, read_request
 from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.run.stiff_start import begun_anew, stiffness_at_start
+from daedalus.simulation.simulate import travel_from
 from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.start.consistent_start import is_off
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
@@ -214,6 +216,9 @@ class PreparedRun:
         fired = self._first.fired if self._has_events else frozenset()
         piece = Piece(road.settings, road.drive, parameters, request.t0, row, road.why, fired)
         begun = read_piece(piece, run, request.t1, request.save_at is not None, codes)
+        found = stiffness_at_start(road, piece, begun)
+        if found is not None:
+            return travel_from(*begun_anew(road, piece, found))
         whole = go_on(begun, partial(next_piece, road, piece), request.t1, request.save_at)
         return judged(whole, request, piece)
 

@@ -31,6 +31,7 @@ from daedalus.simulation.run.request import (
     read_values,
 )
 from daedalus.simulation.run.road import Road, find_road
+from daedalus.simulation.run.stiff_start import begun_anew, known_stiffness, stiffness_at_start
 from daedalus.simulation.start.start_at_rest import start_at_rest
 
 if TYPE_CHECKING:
@@ -71,8 +72,9 @@ def simulate(
         differentiates needs derivatives: a number, an expression, or a function that can be read as a formula.
     parameters: values by name over those of the model.
     method: a name of `dd.methods()`, a `dd.Tableau`, or a linear multistep method `dd.bdf(3)` at fixed step, whose
-        first values come from an adaptive method at rtol = 1e-12. "auto" chooses by the tolerance, and goes on with an
-        implicit method from where the model turns stiff; where constraints are kept it holds a tenth of the tolerance.
+        first values come from an adaptive method at rtol = 1e-12. "auto" chooses by the tolerance, takes an implicit
+        method where the model is stiff from its start on, and goes on with one from where it turns stiff;
+        where constraints are kept it holds a tenth of the tolerance.
     rtol, atol: the local error of each component is kept below atol + rtol |x|; a single atol counts in nominal values,
         atol by name is absolute.
     step: fixed step, for methods without error control (or any tableau).
@@ -131,14 +133,27 @@ def _by_past_values(request: Request, method: Any, progress: Any) -> Trajectory:
 
 def travel(road: Road, progress: Any = None, cancel: Any = None) -> Trajectory:
     """The run of a road from the start of its request: a consistent row, piece after piece, the end judged."""
-    return travel_from(road, begin(road, road.request.t0, road.request.start), progress, cancel)
+    request = road.request
+    first = begin(road, request.t0, request.start)
+    found = known_stiffness(road, first)
+    if found is None:
+        begun = run_piece(first, request.t1, request.save_at, progress, cancel)
+        found = stiffness_at_start(road, first, begun)
+        if found is None:
+            return _travelled(road, first, begun, progress, cancel)
+    return travel_from(*begun_anew(road, first, found), progress, cancel)
 
 
 def travel_from(road: Road, first: Piece, progress: Any = None, cancel: Any = None) -> Trajectory:
     """The run of a road from its first piece."""
+    begun = run_piece(first, road.request.t1, road.request.save_at, progress, cancel)
+    return _travelled(road, first, begun, progress, cancel)
+
+
+def _travelled(road: Road, first: Piece, whole: Trajectory, progress: Any, cancel: Any) -> Trajectory:
+    """The run of a road whose first piece is there."""
     request = road.request
     t1, save_at = request.t1, request.save_at
-    whole = run_piece(first, t1, save_at, progress, cancel)
     if not whole.status.final:
         whole = go_on(whole, partial(next_piece, road, first), t1, save_at, progress, cancel)
     known = 0

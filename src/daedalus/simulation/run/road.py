@@ -9,6 +9,7 @@ that a call in a loop looks it up.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.inputs.tables_in_constraints import check_tables
 from daedalus.simulation.plant.selected_plant import SelectedPlant
 from daedalus.simulation.plant.solvable import solvable
-from daedalus.simulation.result.records_of_methods import MethodChoice
+from daedalus.simulation.result.records_of_methods import ImplicitChosen, MethodChoice, Stiffness
 from daedalus.simulation.run.method_choice import implicit_choice, runs_smoothly
 from daedalus.simulation.run.request import Request, checked_numbers, made
 from daedalus.simulation.run.settings import Settings, settings_of
@@ -68,7 +69,7 @@ class KeptRoad(NamedTuple):
 
 def find_road(request: Request) -> Road:
     """The road of a request, looked up where it was taken before with other numbers."""
-    known = _known_road(request)
+    known = _known_road(request, request[7:])
     if known is not None:
         return known
     check_known(request.method)
@@ -76,7 +77,7 @@ def find_road(request: Request) -> Road:
     request = with_whole_inputs(request)
     system, left, method, why = _system_and_method(request)
     road = road_through(request, system, left, method, why, request.t0)
-    _keep(road)
+    _keep(road, request[7:])
     return road
 
 
@@ -104,6 +105,19 @@ def implicit_road(request: Request, reason: str) -> Road:
     """The road of a model as it is written, by the implicit method that suits it."""
     method, why = implicit_choice(request.system, reason, request.rtol, atol=request.atol)
     return road_through(request, request.system, request.inputs or {}, method, why, request.t0)
+
+
+def stiff_road(request: Request, found: Stiffness) -> Road:
+    """The road of a run that is stiff from its start on: the model as it is written, by an implicit method."""
+    key = (*request[7:], "stiff")
+    known = _known_road(request, key)
+    if known is not None and isinstance(known.why, ImplicitChosen):
+        return known._replace(why=replace(known.why, because=found))
+    smooth = runs_smoothly(request.system, request.inputs)
+    method, why = implicit_choice(request.system, found, request.rtol, smooth, request.atol)
+    road = road_through(request, request.system, request.inputs or {}, method, why, request.t0)
+    _keep(road, key)
+    return road
 
 
 # -- which system, which method ----------------------------------------------------------------------------------------
@@ -153,13 +167,14 @@ def _differentiates_jumps(method: object, jumps: str) -> SolverError:
 # -- roads that were taken before --------------------------------------------------------------------------------------
 
 
-def _known_road(request: Request) -> Road | None:
+def _known_road(request: Request, key: tuple[object, ...]) -> Road | None:
     """The road where it is known and nothing but plain numbers drives it.
 
-    What decides a road are the last fields of a request: method, rtol, atol, limits, locate_switches.
+    key: what decides the road, the last fields of a request (method, rtol, atol, limits, locate_switches) and, where it
+    is not the one that the request itself leads to, which one.
     """
     try:
-        kept: KeptRoad | None = once(request.system, _roads).get(request[7:])
+        kept: KeptRoad | None = once(request.system, _roads).get(key)
     except TypeError:  # atol by name cannot be looked up
         return None
     if kept is None:
@@ -179,7 +194,7 @@ def _roads(system: System) -> dict[tuple[object, ...], KeptRoad]:
     return {}
 
 
-def _keep(road: Road) -> None:
+def _keep(road: Road, key: tuple[object, ...]) -> None:
     """Keep a road where nothing but plain numbers was given for the inputs."""
     own, drive = road.request.system, road.drive
     plain = not (drive.tables or drive.callbacks) and len(drive.constants) == own.sizes["u"]
@@ -195,6 +210,6 @@ def _keep(road: Road) -> None:
     undriven, places = None if own.sizes["u"] else Drive(np.zeros(0)), road.system.plain_places["u"]
     try:
         kept = KeptRoad(road[1:5], road.why, undriven, places, own.sizes["u"])
-        roads[road.request[7:]] = kept
+        roads[key] = kept
     except TypeError:  # atol by name cannot be looked up
         return
