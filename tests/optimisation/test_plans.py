@@ -128,8 +128,41 @@ def test_smooth_motions_are_met_by_a_higher_degree():
     ocp.minimise(running=torque**2)
     plan = ocp.solve(mesh_tolerance=1e-9)
     assert plan.mesh_error.max() <= 1e-9
-    assert plan.transcription.layout.scheme.degree > 3
-    assert plan.transcription.layout.intervals < 40
+    assert plan.transcription.layout.mesh.degrees.min() > 3
+    assert plan.transcription.layout.intervals == 10
+
+
+def test_only_intervals_that_need_it_get_more_points():
+    # x' = -x³ + u over a long time: both ends are left and reached steeply, and nothing happens in between.
+    m = dd.Model("hypersensitive")
+    x, u = m.state("x", start=1.5), m.input("u")
+    m.equation(m.der(x), -(x**3) + u)
+    ocp = dd.OptimalControl(m, duration=40.0, intervals=40)
+    ocp.start()
+    ocp.finish(x=1.0)
+    ocp.input("u", kind="linear")
+    ocp.minimise(running=0.5 * (x**2 + u**2))
+    plan = ocp.solve(mesh_tolerance=1e-8)
+    mesh = plan.transcription.layout.mesh
+    assert plan.mesh_error.max() <= 1e-8
+    middle = (mesh.shares[:-1] > 0.4) & (mesh.shares[1:] < 0.6)
+    assert (mesh.degrees[middle] == 3).all()
+    assert mesh.degrees[0] > 3
+    assert mesh.degrees[-1] > 3
+    assert plan.replay().largest < 1e-6
+
+
+def test_shooting_meshes_are_refined_by_shorter_steps():
+    m = dd.Model("pendulum")
+    angle, torque = m.state("angle", start=0.3, rate=0.0), m.input("torque")
+    m.equation(m.der(m.der(angle)), -4 * np.sin(angle) + torque)
+    ocp = dd.OptimalControl(m, duration=3.0, intervals=5)
+    ocp.start()
+    ocp.finish({"angle": 0.0, "angle_dot": 0.0})
+    ocp.minimise(running=torque**2)
+    plan = ocp.solve(method="shooting", steps=1, mesh_tolerance=1e-4)
+    assert plan.mesh_error.max() <= 1e-4
+    assert plan.transcription.layout.intervals > 5
 
 
 def test_ctrl_c_brings_back_the_best_iterate():

@@ -326,7 +326,7 @@ class OptimalControl:
         tolerance: to which the conditions of optimality are met, 1e-8 by default.
         time_limit: in seconds; the best iterate until then is returned. So it is by Ctrl-C.
         progress: True for a line that tells of the iterations, or a function (iteration, objective, violation).
-        mesh_tolerance: halve intervals or raise the degree, and solve again, until the mesh error is below this
+        mesh_tolerance: divide intervals or raise their degree, and solve again, until the mesh error is below this
             everywhere and jumps of inputs lie between short intervals.
         options: passed on to the solver.
 

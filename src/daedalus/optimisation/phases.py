@@ -23,8 +23,8 @@ from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.iteration_line import IterationLine, listener_of
 from daedalus.optimisation.solve import mesh_shares, reference_ends
 from daedalus.optimisation.transcription.collocated import Transcription, add_collocation
-from daedalus.optimisation.transcription.collocation_points import collocation_points
 from daedalus.optimisation.transcription.invariants import kept_quantities
+from daedalus.optimisation.transcription.mesh import mesh_of
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 from daedalus.optimisation.transcription.problem_stage import stage_of
 from daedalus.optimisation.transcription.program_layout import RowGroup
@@ -114,8 +114,8 @@ class Phases:
     def _written(self, description: Description, settings: SolveSettings, draft: Draft) -> ProblemDraft:
         kept = kept_quantities(description)
         ends = reference_ends(description, kept)
-        scheme = collocation_points(settings.points, settings.degree)
-        made = ProblemDraft(stage_of(description), scheme, mesh_shares(description), draft, ends, kept)
+        mesh = mesh_of(mesh_shares(description), settings.points, settings.degree)
+        made = ProblemDraft(stage_of(description), mesh, draft, ends, kept)
         add_collocation(made)
         return made
 

@@ -22,10 +22,10 @@ from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.iteration_line import IterationLine, listener_of
-from daedalus.optimisation.search.refinement import raised_degree, refined_shares
+from daedalus.optimisation.search.refinement import refined_mesh
 from daedalus.optimisation.transcription.collocated import Transcription, transcribe
-from daedalus.optimisation.transcription.collocation_points import collocation_points
 from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
+from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.shooting import shoot, shooting_stage
@@ -40,7 +40,7 @@ class Solving:
     """A transcribed problem; searches may be repeated."""
 
     def __init__(
-        self, model: Model | System, description: Description, settings: SolveSettings, shares: np.ndarray | None = None
+        self, model: Model | System, description: Description, settings: SolveSettings, mesh: Mesh | None = None
     ) -> None:
         self.model, self.description, self.structure = model, description, settings.structure
         self.settings, self.stagewise = settings, _goes_by_stages(settings)
@@ -48,8 +48,7 @@ class Solving:
         self.stage = self._stage(description)
         self.kept = kept_quantities(description)
         self.ends = reference_ends(description, self.kept)
-        self.scheme = collocation_points(settings.points, settings.degree)
-        self.shares = mesh_shares(description) if shares is None else shares
+        self.mesh = mesh or mesh_of(mesh_shares(description), settings.points, settings.degree)
         self.transcription = self.transcribed(self.stage)
         self.begin = self._guess()
         self.last: ProgramOutcome | None = None  # the last search that succeeded; the next begins there
@@ -89,8 +88,10 @@ class Solving:
         """A stage on the mesh of this problem."""
         if self.settings.method == "shooting":
             method, steps = self.settings.step_method, self.settings.steps
-            return shoot(stage, method, steps, self.shares, self.ends, self.kept, self.stagewise, self.gauss_newton)
-        return transcribe(stage, self.scheme, self.shares, self.ends, self.kept, self.stagewise, self.gauss_newton)
+            return shoot(
+                stage, method, steps, self.mesh.shares, self.ends, self.kept, self.stagewise, self.gauss_newton
+            )
+        return transcribe(stage, self.mesh, self.ends, self.kept, self.stagewise, self.gauss_newton)
 
     def again(self, description: Description) -> Transcription:
         """A changed problem on the same mesh."""
@@ -112,16 +113,13 @@ class Solving:
         for _ in range(MOST_MESHES):
             if settings.mesh_tolerance is None or not plan.success:
                 break
-            shares = refined_shares(solving.transcription, plan.outcome.w, plan.mesh_error, settings.mesh_tolerance)
-            if shares is None:
+            made, tolerance = solving.transcription, settings.mesh_tolerance
+            mesh = refined_mesh(made, plan.outcome.w, plan.mesh_error, tolerance, settings.points, settings.degree)
+            if mesh is None:
                 break
-            if settings.method == "collocation":
-                degree = raised_degree(settings.degree, plan.mesh_error, settings.mesh_tolerance)
-                if degree is not None:
-                    settings, shares = replace(settings, degree=degree), solving.shares
             nearer = copy(self.description)
             nearer.trajectory = plan
-            solving = Solving(self.model, nearer, settings, shares)
+            solving = Solving(self.model, nearer, settings, mesh)
             plan = solving._search(settings)
         return plan
 

@@ -66,11 +66,11 @@ def _relaxed_draft(transcription: Transcription) -> tuple[Draft, list[Relaxed]]:
             rows = group.rows[:, k]
             size = np.maximum(1.0, np.abs(np.where(np.isfinite(high[rows]), high[rows], 0.0)))
             relaxed.append(_give_way(draft, name, rows, group.shares, low[rows], high[rows], size))
-    at_points = layout.point_shares.ravel()
+    at_points = layout.mesh.point_shares
     n = stage.model_states + len(stage.linear)
     held = [
         (stage.inputs, layout.inputs, layout.shares[:-1], range(stage.inputs.size)),
-        (stage.unknowns, layout.unknowns.reshape(len(at_points), -1), at_points, range(stage.unknowns.size)),
+        (stage.unknowns, layout.unknowns, at_points, range(stage.unknowns.size)),
         (stage.states, layout.nodes[1:], layout.shares[1:], range(n)),
     ]
     for quantity, variables, shares, columns in held:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
-from daedalus.optimisation.transcription.collocation_points import basis, basis_slopes
+from daedalus.optimisation.transcription.collocation_points import CollocationPoints, basis, basis_slopes
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.program_layout import ProgramLayout
@@ -25,7 +27,6 @@ class Interpolant:
         self.nodes, self.points = values(layout.nodes), values(layout.points)
         self.unknowns, self.inputs = values(layout.unknowns), values(layout.inputs)
         self.length, self.parameters = float(values(layout.length[:1])[0]), values(layout.parameters[0])
-        self._corners = np.concatenate([self.nodes[:-1, None], self.points], axis=1)  # (N, d + 1, n)
 
     def places(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The interval of every share, and how far into it."""
@@ -35,14 +36,30 @@ class Interpolant:
 
     def states(self, interval: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """States of the stage."""
-        corners = np.concatenate([[0.0], self.layout.scheme.tau])
-        return np.einsum("kc,kcn->kn", basis(corners, tau).T, self._corners[interval])
+        return self._by_basis(basis, interval, tau)
 
     def slopes(self, interval: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """The derivatives of the polynomials by time."""
-        corners = np.concatenate([[0.0], self.layout.scheme.tau])
         width = self.length * self.layout.widths[interval]
-        return np.einsum("kc,kcn->kn", basis_slopes(corners, tau).T, self._corners[interval]) / width[:, None]
+        return self._by_basis(basis_slopes, interval, tau) / width[:, None]
+
+    def _by_basis(
+        self, polynomials: Callable[[np.ndarray, np.ndarray], np.ndarray], interval: np.ndarray, tau: np.ndarray
+    ) -> np.ndarray:
+        """Polynomials through each interval's node and points."""
+        found = np.zeros((len(tau), self.nodes.shape[1]))
+        for scheme, at, points in self._alike(interval):
+            corners = np.concatenate([self.nodes[interval[at], None], self.points[points]], axis=1)
+            own = polynomials(np.concatenate([[0.0], scheme.tau]), tau[at])
+            found[at] = np.einsum("kc,kcn->kn", own.T, corners)
+        return found
+
+    def _alike(self, interval: np.ndarray) -> Iterator[tuple[CollocationPoints, np.ndarray, np.ndarray]]:
+        """Places on intervals with the same number of points: the scheme, the places and their points (M, degree)."""
+        mesh = self.layout.mesh
+        for scheme, own, _ in mesh.by_degree():
+            at = np.flatnonzero(np.isin(interval, own))
+            yield scheme, at, mesh.firsts[interval[at]][:, None] + np.arange(scheme.degree)
 
     def rest(self, shares: np.ndarray) -> tuple[np.ndarray, ...]:
         """Given inputs, parameters, duration and shares, as the functions of a stage take them."""
@@ -56,7 +73,9 @@ class Interpolant:
         shares = layout.shares[interval] + tau * layout.widths[interval]
         x, u = self.states(interval, tau), self.inputs[interval]
         rest = self.rest(shares)
-        z = np.einsum("kc,kcn->kn", basis(layout.scheme.tau, tau).T, self.unknowns[interval])
+        z = np.zeros((len(tau), self.stage.unknowns.size))
+        for scheme, at, points in self._alike(interval):
+            z[at] = np.einsum("kc,kcn->kn", basis(scheme.tau, tau[at]).T, self.unknowns[points])
         z = self.functions.solved_unknowns(x, z, u, *rest)
         return (x, z, u, *rest)
 
@@ -86,7 +105,7 @@ class Interpolant:
         The polynomials obey the equations at the collocation points; between them they are off by what is shown here.
         """
         layout, n = self.layout, self.stage.model_states
-        count = layout.scheme.degree + 2
+        count = int(layout.mesh.degrees.max()) + 2
         nodes, weights = np.polynomial.legendre.leggauss(count)
         tau = np.tile(0.5 * (nodes + 1), layout.intervals)
         interval = np.repeat(np.arange(layout.intervals), count)
@@ -94,8 +113,8 @@ class Interpolant:
         off = np.abs(self.slopes(interval, tau)[:, :n] - self.functions.rates(*instants)[:, :n])
         width = self.length * layout.widths
         total = np.einsum("kjn,j->kn", off.reshape(layout.intervals, count, n), 0.5 * weights) * width[:, None]
-        if layout.scheme.ends_on_node:
+        if layout.mesh.ends_on_node:
             # Where points were integrated from each node, they need not end on the next.
-            total += np.abs(self.points[:, -1, :n] - self.nodes[1:, :n])
+            total += np.abs(self.points[layout.mesh.firsts[1:] - 1, :n] - self.nodes[1:, :n])
         size = np.abs(self.nodes[:, :n]).max(axis=0) + self.stage.states.nominal[:n]
         return np.asarray((total / size).max(axis=1)) if n else np.zeros(layout.intervals)

@@ -18,12 +18,12 @@ from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.result.saved_plan import OF_LAYOUT, OF_PROGRAM
 from daedalus.optimisation.stage_form import stage_form
 from daedalus.optimisation.transcription.collocated import Transcription
-from daedalus.optimisation.transcription.collocation_points import collocation_points
+from daedalus.optimisation.transcription.mesh import mesh_of
 from daedalus.optimisation.transcription.problem_stage import stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
 
 ENTRIES = (
-    "kind", "system", "begin", "duration", "points", "degree", "linear", "integrals", "groups", "given", "notes",
+    "kind", "system", "begin", "duration", "points", "degrees", "linear", "integrals", "groups", "given", "notes",
     "solver", "ending", "iterations", "objective", "seconds",
 )  # fmt: skip
 
@@ -77,8 +77,10 @@ def _description(record: PlainRecord, arrays: Arrays, system: System) -> Descrip
 
 def _layout(record: PlainRecord, arrays: Arrays) -> ProgramLayout:
     parts: dict[str, Any] = {name: arrays[f"layout/{name}"].astype(int) for name in OF_LAYOUT[1:]}
-    scheme = collocation_points(record.word("points", ("radau", "legendre")), record.integer("degree", 1, 100))
-    layout = ProgramLayout(arrays["layout/shares"], scheme, **parts)
+    degrees = record.integers("degrees", below=101)
+    layout = ProgramLayout(
+        mesh_of(arrays["layout/shares"], record.word("points", ("radau", "legendre")), degrees), **parts
+    )
     for k, part in enumerate(record.parts("groups")):
         names = tuple(part.texts("names"))
         rows = arrays[f"group_{k}/rows"].astype(int)

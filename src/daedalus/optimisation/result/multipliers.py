@@ -35,12 +35,12 @@ class Multipliers(Mapping[str, np.ndarray]):
             for k, name in enumerate(group.names):
                 key = {"dynamics": f"dynamics of {name}", "equation": f"equation {name}"}.get(group.kind, name)
                 self._add(key, group.shares, outcome.multipliers[group.rows[:, k]])
-        at_points = layout.point_shares.ravel()
+        at_points = layout.mesh.point_shares
         bound = outcome.bound_multipliers
         for k, name in enumerate(stage.inputs.labels):
             self._add(name, layout.shares[:-1], bound[layout.inputs[:, k]])
         for k, name in enumerate(stage.unknowns.labels):
-            self._add(name, at_points, bound[layout.unknowns[..., k].ravel()])
+            self._add(name, at_points, bound[layout.unknowns[:, k]])
         for k, name in enumerate(stage.states.labels[: stage.model_states + len(stage.linear)]):
             self._add(name, layout.shares, bound[layout.nodes[:, k]])
 

@@ -83,8 +83,8 @@ def _described(plan: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "system": description.system.to_record(),
         "begin": description.begin,
         "duration": plan.duration,
-        "points": layout.scheme.family,
-        "degree": layout.scheme.degree,
+        "points": layout.mesh.family,
+        "degrees": layout.mesh.degrees.tolist(),
         "linear": sorted(made.stage.linear),
         "integrals": made.stage.states.size - made.stage.model_states - len(made.stage.linear),
         "groups": [{"kind": group.kind, "names": list(group.names)} for group in layout.groups],
@@ -108,7 +108,7 @@ def _table(plan: Any, positions: tuple[int, ...], value: object) -> Signal:
     if isinstance(value, Signal):
         return value
     layout, description = plan.transcription.layout, plan.transcription.description
-    shares = np.unique(np.concatenate([layout.shares, layout.point_shares.ravel()]))
+    shares = np.unique(np.concatenate([layout.shares, layout.mesh.point_shares]))
     times = description.begin + plan.duration * shares
     shape = () if len(positions) == 1 else (len(positions),)
     return Signal(times, given_values(description, positions, times), "linear", shape)

@@ -28,21 +28,20 @@ def initial_guess(
     description = stage.description
     w = np.zeros(count)
     source = _GuessedMotion(stage, ends, kept)
-    d = layout.scheme.degree
     middle = layout.shares[:-1] + 0.5 * layout.widths
-    at_points, at_nodes = layout.point_shares.ravel(), layout.shares
+    at_points, at_nodes = layout.mesh.point_shares, layout.shares
     _put(w, layout.nodes, source.states(at_nodes))
-    _put(w, layout.points, source.states(at_points).reshape(layout.points.shape))
+    _put(w, layout.points, source.states(at_points))
     inputs, unknowns = source.inputs_and_unknowns(middle)
     _put(w, layout.inputs, inputs)
     if stage.unknowns.size:
-        held = source.settled(at_points, np.repeat(inputs, d, axis=0), np.repeat(unknowns, d, axis=0))
-        _put(w, layout.unknowns, held.reshape(layout.unknowns.shape))
+        interval = layout.mesh.point_interval
+        _put(w, layout.unknowns, source.settled(at_points, inputs[interval], unknowns[interval]))
         for node, variables in layout.node_unknowns.items():
             interval = layout.interval_of(node)
             own = source.settled(layout.shares[[node]], inputs[[interval]], unknowns[[interval]])
             _put(w, variables, own[0])
-    if not d:
+    if not len(layout.points):
         _put(w, layout.nodes, source.with_integrals(w[layout.nodes], at_nodes, inputs, unknowns))
     if isinstance(description.duration, Unknown):
         w[layout.length[0]] = source.length

@@ -1,7 +1,10 @@
-"""A better mesh from a plan: intervals are halved where the motion is not met, and where an input jumps.
+"""A better mesh from a plan: where the motion is smooth polynomials of higher degree, elsewhere shorter intervals.
 
-Where it is missed nearly everywhere and not by much, the degree of all polynomials is raised instead: along a smooth
-motion the error falls with a power of the tolerance that grows with the degree, while halving only doubles the work.
+An interval of degree N that is off by e where ε is allowed needs about P = log_N(e / ε) points more. It gets them up to
+the highest degree; where that is reached, or where an input jumps, the interval is divided, and its parts begin with
+the degree that was asked for (M. A. Patterson, W. W. Hager, A. V. Rao: A ph mesh refinement method for optimal control,
+Optimal Control Applications and Methods 36, 2015). Smooth motions need fewer points than estimated, so that a degree
+is at most doubled at once.
 """
 
 from __future__ import annotations
@@ -9,48 +12,65 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.optimisation.transcription.collocated import Transcription
+from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 
 # An input that changes by more than this share of its range from one interval to the next jumps.
 JUMP = 0.3
 # Intervals beside a jump are halved down to this share of the duration.
 SHORTEST = 2e-4
-# The degree is raised where more than this share of the intervals misses the tolerance, by at most this factor.
-NEARLY_ALL, NOT_MUCH = 0.5, 1e4
-HIGHEST_DEGREE = 7
+# Intervals of this degree are divided, into at most so many parts: the estimate is rough where e is large.
+HIGHEST_DEGREE, MOST_PARTS = 10, 4
 
 
-def raised_degree(degree: int, error: np.ndarray, tolerance: float) -> int | None:
-    """A higher degree for the same intervals, or None where halving some of them serves better.
+def refined_mesh(
+    transcription: Transcription, w: np.ndarray, error: np.ndarray, tolerance: float, family: str, lowest: int
+) -> Mesh | None:
+    """A finer mesh, or None where it is fine enough; `lowest` is the degree of intervals that were just divided."""
+    mesh = transcription.layout.mesh
+    broken = beside_jumps(transcription, w) & (mesh.widths > SHORTEST)
+    missed = error > tolerance
+    if not (broken | missed).any():
+        return None
+    if not mesh.firsts[-1]:
+        # Steps from node to node have no degree: they become shorter.
+        broken, mesh = broken | missed, mesh_of(mesh.shares, family, lowest)
+    parts, degrees = refined_parts(mesh.degrees, error / tolerance, broken, lowest)
+    shares = [mesh.shares[k] + mesh.widths[k] * np.arange(count) / count for k, count in enumerate(parts)]
+    return mesh_of(np.concatenate([*shares, [1.0]]), family, np.repeat(degrees, parts))
+
+
+def refined_parts(
+    degrees: np.ndarray, ratio: np.ndarray, broken: np.ndarray, lowest: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Into how many parts each interval is divided, and their degree; ratio: error by tolerance.
 
     Example
     -------
     >>> import numpy as np
-    >>> raised_degree(3, np.array([1e-6, 2e-6, 3e-6]), 1e-7), raised_degree(3, np.array([1e-9, 1e-9, 1.0]), 1e-7)
-    (5, None)
+    >>> parts, degrees = refined_parts(np.array([3, 3, 3, 10]), np.array([0.1, 20.0, 20.0, 500.0]),
+    ...                                np.array([False, False, True, False]), 3)
+    >>> parts.tolist(), degrees.tolist()
+    ([1, 1, 2, 4], [3, 6, 3, 3])
     """
-    missed = error > tolerance
-    if degree >= HIGHEST_DEGREE or missed.mean() <= NEARLY_ALL or error.max() > NOT_MUCH * tolerance:
-        return None
-    return min(degree + 2, HIGHEST_DEGREE)
+    missed = ratio > 1.0
+    more = np.ceil(np.log(np.maximum(ratio, 1.0)) / np.log(np.maximum(degrees, 2))).astype(int)
+    wanted = degrees + np.where(missed, np.clip(more, 1, degrees), 0)
+    divided = broken | (missed & (degrees >= HIGHEST_DEGREE))
+    parts = np.clip(-(-wanted // lowest), 2, MOST_PARTS)
+    parts = np.where(broken, 2, parts)
+    return np.where(divided, parts, 1), np.where(
+        divided, np.minimum(lowest, degrees), np.where(missed, np.minimum(wanted, HIGHEST_DEGREE), degrees)
+    )
 
 
-def refined_shares(
-    transcription: Transcription, w: np.ndarray, error: np.ndarray, tolerance: float
-) -> np.ndarray | None:
-    """The shares of a finer mesh, or None where the mesh is fine enough."""
+def beside_jumps(transcription: Transcription, w: np.ndarray) -> np.ndarray:
+    """Which intervals have a jump of an input at one of their ends: it belongs into one of them."""
     layout, stage = transcription.layout, transcription.stage
-    halve = error > tolerance
-    held = len(stage.constant)
+    beside, held = np.zeros(layout.intervals, dtype=bool), len(stage.constant)
     if held and layout.intervals > 1:
         u = w[layout.inputs[:, :held]]
         span = np.maximum(np.ptp(u, axis=0), 1e-9 * stage.inputs.nominal[:held])
         jumps = (np.abs(np.diff(u, axis=0)) > JUMP * span).any(axis=1)
-        # A jump between two intervals belongs into one of them: both are halved until they are short.
-        beside = np.zeros(layout.intervals, dtype=bool)
         beside[:-1] |= jumps
         beside[1:] |= jumps
-        halve |= beside & (layout.widths > SHORTEST)
-    if not halve.any():
-        return None
-    middle = layout.shares[:-1] + 0.5 * layout.widths
-    return np.sort(np.concatenate([layout.shares, middle[halve]]))
+    return beside

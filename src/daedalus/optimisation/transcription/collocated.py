@@ -17,10 +17,10 @@ import numpy as np
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.program.draft import OBJECTIVE, Draft
 from daedalus.optimisation.program.program import Program, assembled
-from daedalus.optimisation.transcription.collocation_points import CollocationPoints
 from daedalus.optimisation.transcription.conditions_at_points import PointConditions
 from daedalus.optimisation.transcription.ends import add_ends
 from daedalus.optimisation.transcription.invariants import KeptQuantities
+from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
@@ -48,8 +48,7 @@ class Transcription:
 
 def transcribe(
     stage: ProblemStage,
-    scheme: CollocationPoints,
-    shares: np.ndarray,
+    mesh: Mesh,
     ends: ReferenceEnds,
     kept: KeptQuantities,
     stagewise: bool = False,
@@ -57,7 +56,7 @@ def transcribe(
 ) -> Transcription:
     """The program of a problem by collocation."""
     draft = Draft(gauss_newton=gauss_newton)
-    made = ProblemDraft(stage, scheme, shares, draft, ends, kept, stagewise)
+    made = ProblemDraft(stage, mesh, draft, ends, kept, stagewise)
     add_collocation(made)
     program = assembled(draft)
     return Transcription(stage, made.layout, program, draft, made.notes)
@@ -74,46 +73,45 @@ def add_collocation(made: ProblemDraft) -> None:
 def _add_dynamics(made: ProblemDraft) -> None:
     """Defects, equations, conditions everywhere and the running cost: one block over all points."""
     stage, layout, draft, description = made.stage, made.layout, made.draft, made.description
-    n, d = layout.intervals, layout.scheme.degree
-    size = stage.states.size
-    defects = draft.add_rows((n * d, size))
-    equations = draft.add_rows((n * d, stage.equations.numel()))
-    shares = layout.point_shares.ravel()
+    mesh, count = layout.mesh, len(layout.points)
+    defects = draft.add_rows((count, stage.states.size))
+    equations = draft.add_rows((count, stage.equations.numel()))
+    shares = mesh.point_shares
     layout.groups.append(RowGroup("dynamics", stage.states.labels, defects, shares))
     layout.groups.append(RowGroup("equation", description.form.equation_labels, equations, shares))
     conditions = PointConditions.of(made)
     results = [stage.length * stage.rates / stage.states.nominal, stage.equations, conditions.expression]
     rows = [defects, equations, conditions.rows]
-    widths = np.repeat(layout.widths, d)[:, None]
+    widths = mesh.widths[mesh.point_interval][:, None]
     weights = [np.broadcast_to(-widths, defects.shape), np.ones(equations.shape), np.ones(conditions.rows.shape)]
     running = stage.expression(description.running)
     if not running.is_zero():
         results.append(stage.length * running)
-        rows.append(np.full((n * d, 1), OBJECTIVE))
-        weights.append(widths * np.tile(layout.scheme.weights, n)[:, None])
+        rows.append(np.full((count, 1), OBJECTIVE))
+        weights.append(mesh.point_weights[:, None])
     draft.add_block(
         ca.vertcat(*results), made.point_bindings(), np.concatenate(rows, axis=1), np.concatenate(weights, axis=1)
     )
     # The slopes of the polynomials are linear in the states.
-    columns = np.concatenate([layout.nodes[:-1, None], layout.points], axis=1)  # (n, d + 1, size)
-    slopes = layout.scheme.slopes
-    draft.add_linear(
-        defects.reshape(n, 1, d, size), columns[:, :, None, :], slopes[None, :, :, None] / stage.states.nominal
-    )
+    for scheme, own, points in mesh.by_degree():
+        columns = np.concatenate([layout.nodes[own, None], layout.points[points]], axis=1)  # (intervals, d + 1, states)
+        slopes = scheme.slopes[None, :, :, None] / stage.states.nominal
+        draft.add_linear(defects[points][:, None], columns[:, :, None, :], slopes)
 
 
 def _add_continuity(made: ProblemDraft) -> None:
     """Where no point lies on the next node, its state is the polynomial's end."""
     stage, layout, draft = made.stage, made.layout, made.draft
-    if layout.scheme.ends_on_node and not made.stagewise:
+    if layout.mesh.ends_on_node and not made.stagewise:
         return
     n, size = layout.intervals, stage.states.size
     rows = draft.add_rows((n, size))
     layout.steps.append(rows)
     layout.groups.append(RowGroup("dynamics", stage.states.labels, rows, layout.shares[1:]))
-    columns = np.concatenate([layout.nodes[:-1, None], layout.points], axis=1)
     nominal = stage.states.nominal
-    use = np.flatnonzero(np.abs(layout.scheme.end) > 1e-14)
-    draft.add_linear(rows[:, None], columns[:, use], -layout.scheme.end[None, use, None] / nominal)
+    for scheme, own, points in layout.mesh.by_degree():
+        columns = np.concatenate([layout.nodes[own, None], layout.points[points]], axis=1)
+        use = np.flatnonzero(np.abs(scheme.end) > 1e-14)
+        draft.add_linear(rows[own][:, None], columns[:, use], -scheme.end[None, use, None] / nominal)
     draft.add_linear(rows, layout.nodes[1:], 1.0 / nominal)
     add_carried(made)

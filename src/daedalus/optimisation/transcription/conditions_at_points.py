@@ -26,10 +26,9 @@ class PointConditions:
     def of(made: ProblemDraft) -> PointConditions:
         """Rows for the conditions of a problem."""
         layout = made.layout
-        shares = layout.point_shares.ravel()
+        shares = layout.mesh.point_shares
         conditions = [c for c in made.description.conditions if c.at == "all"]
-        time = np.repeat(layout.widths, layout.scheme.degree) * np.tile(layout.scheme.weights, layout.intervals)
-        rows = [condition_rows(made, condition, shares, time) for condition in conditions]
+        rows = [condition_rows(made, condition, shares, layout.mesh.point_weights) for condition in conditions]
         return PointConditions(
             concatenate(made.stage.expression(c.expression) for c in conditions),
             np.concatenate(rows, axis=1) if rows else np.zeros((len(shares), 0), dtype=int),

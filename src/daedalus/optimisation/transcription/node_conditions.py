@@ -28,11 +28,11 @@ def add_condition(made: ProblemDraft, condition: Condition) -> None:
     if condition.at == "all":
         # Nodes are no collocation points: what depends on states alone holds there too.
         known = [stage.states.symbols, stage.parameters, stage.length, stage.share]
-        known += [] if layout.scheme.degree else [stage.given]
+        known += [] if layout.mesh.firsts[-1] else [stage.given]
         if depends_only_on(expression, known):
-            nodes = [0] if layout.scheme.ends_on_node else list(range(layout.intervals + 1))
+            nodes = [0] if layout.mesh.ends_on_node else list(range(layout.intervals + 1))
             _at_nodes(made, condition, expression, [k for k in nodes if k or not _start_is_fixed(made)])
-        elif not layout.scheme.degree:
+        elif not layout.mesh.firsts[-1]:
             _at_nodes(made, condition, expression, list(range(layout.intervals + (not made.stagewise))))
         return
     if condition.at == "nodes":

@@ -6,9 +6,9 @@ import numpy as np
 
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.program.draft import Binding, Draft
-from daedalus.optimisation.transcription.collocation_points import CollocationPoints
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.invariants import KeptQuantities
+from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
@@ -18,13 +18,12 @@ class ProblemDraft:
     """A transcription in the making; the parts of a problem are added by functions of their own files."""
 
     def __init__(
-        self, stage: ProblemStage, scheme: CollocationPoints, shares: np.ndarray, draft: Draft, ends: ReferenceEnds,
-        kept: KeptQuantities,
+        self, stage: ProblemStage, mesh: Mesh, draft: Draft, ends: ReferenceEnds, kept: KeptQuantities,
         stagewise: bool = False,
     ) -> None:  # fmt: skip
         self.stage, self.draft, self.ends, self.kept = stage, draft, ends, kept
         self.description, self.stagewise = stage.description, stagewise
-        self.layout = self._make_layout(scheme, shares)
+        self.layout = self._make_layout(mesh)
         self.notes: list[str] = []
         self._given: dict[tuple[float, ...], np.ndarray] = {}
 
@@ -33,13 +32,12 @@ class ProblemDraft:
     def point_bindings(self) -> list[Binding]:
         """Symbols at all points, interval by interval."""
         layout, stage = self.layout, self.stage
-        n, d = layout.intervals, layout.scheme.degree
-        shares = layout.point_shares.ravel()
+        interval = layout.mesh.point_interval
         return [
-            (stage.states.symbols, layout.points.reshape(n * d, -1)),
-            (stage.unknowns.symbols, layout.unknowns.reshape(n * d, -1)),
-            (stage.inputs.symbols, np.repeat(layout.inputs, d, axis=0)),
-            *self.common_bindings(shares, np.repeat(np.arange(n), d)),
+            (stage.states.symbols, layout.points),
+            (stage.unknowns.symbols, layout.unknowns),
+            (stage.inputs.symbols, layout.inputs[interval]),
+            *self.common_bindings(layout.mesh.point_shares, interval),
         ]
 
     def common_bindings(self, shares: np.ndarray, intervals: np.ndarray) -> list[Binding]:
@@ -94,8 +92,8 @@ class ProblemDraft:
         """The algebraic unknowns at a node, with their equations where no point lies on it."""
         layout, stage, draft = self.layout, self.stage, self.draft
         if node not in layout.node_unknowns:
-            if node != 0 and layout.scheme.ends_on_node:
-                layout.node_unknowns[node] = layout.unknowns[node if node < 0 else node - 1, -1]
+            if node != 0 and layout.mesh.ends_on_node:
+                layout.node_unknowns[node] = layout.unknowns[layout.mesh.firsts[node] - 1]
             else:
                 q = stage.unknowns
                 own = draft.add_variables((q.size,), lower=q.lower, upper=q.upper, scale=q.nominal)
@@ -115,10 +113,10 @@ class ProblemDraft:
 
     # -- variables ---------------------------------------------------------------------------------------------
 
-    def _make_layout(self, scheme: CollocationPoints, shares: np.ndarray) -> ProgramLayout:
+    def _make_layout(self, mesh: Mesh) -> ProgramLayout:
         """Variables for everything, in the order of time."""
         stage, draft = self.stage, self.draft
-        n, d, shared = len(shares) - 1, scheme.degree, scheme.ends_on_node and not self.stagewise
+        n, count, shared = mesh.intervals, mesh.firsts[-1], mesh.ends_on_node and not self.stagewise
         length, parameters = self._globals(n)
         x, z, u = stage.states, stage.unknowns, stage.inputs
 
@@ -126,19 +124,20 @@ class ProblemDraft:
             return draft.add_variables(shape, lower=q.lower, upper=q.upper, scale=q.nominal)  # type: ignore[attr-defined]
 
         nodes = np.zeros((n + 1, x.size), dtype=int)
-        points = np.zeros((n, d, x.size), dtype=int)
-        unknowns = np.zeros((n, d, z.size), dtype=int)
+        points = np.zeros((count, x.size), dtype=int)
+        unknowns = np.zeros((count, z.size), dtype=int)
         inputs = np.zeros((n, u.size), dtype=int)
         nodes[0] = variables((x.size,), x)
         for k in range(n):
             inputs[k] = variables((u.size,), u)
-            own = d - 1 if shared else d
-            points[k, :own] = variables((own, x.size), x)
-            unknowns[k] = variables((d, z.size), z)
+            begin, end = mesh.firsts[k], mesh.firsts[k + 1]
+            own = end - 1 if shared else end
+            points[begin:own] = variables((own - begin, x.size), x)
+            unknowns[begin:end] = variables((end - begin, z.size), z)
             nodes[k + 1] = variables((x.size,), x)
             if shared:
-                points[k, -1] = nodes[k + 1]
-        return ProgramLayout(shares, scheme, nodes, points, unknowns, inputs, length, parameters)
+                points[own] = nodes[k + 1]
+        return ProgramLayout(mesh, nodes, points, unknowns, inputs, length, parameters)
 
     def _globals(self, intervals: int) -> tuple[np.ndarray, np.ndarray]:
         """The duration and the parameters: variables where they are unknown, else parameters of the program."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
-from daedalus.optimisation.transcription.collocation_points import CollocationPoints
+from daedalus.optimisation.transcription.mesh import Mesh
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +34,12 @@ class SoftGroup:
 
 @dataclass(eq=False)
 class ProgramLayout:
-    """Numbers of variables (or, negative, of parameters): N intervals with d points, n states.
+    """Numbers of variables (or, negative, of parameters): N intervals with Q points, n states.
 
-    nodes (N + 1, n), points (N, d, n), unknowns (N, d, nz), inputs (N, nu), length (N + 1,), parameters (N + 1, np).
+    nodes (N + 1, n), points (Q, n), unknowns (Q, nz), inputs (N, nu), length (N + 1,), parameters (N + 1, np).
     """
 
-    shares: np.ndarray  # (N + 1,) of the nodes
-    scheme: CollocationPoints
+    mesh: Mesh
     nodes: np.ndarray
     points: np.ndarray
     unknowns: np.ndarray
@@ -62,7 +62,11 @@ class ProgramLayout:
             return None
         along = [self.nodes, *(part for part in (self.length[:, None], self.parameters) if self.stagewise)]
         states = [np.concatenate([part[k][part[k] >= 0] for part in along]) for k in range(n + 1)]
-        inputs = [np.concatenate([self.inputs[k], self.points[k].ravel(), self.unknowns[k].ravel()]) for k in range(n)]
+        own = [slice(*pair) for pair in pairwise(self.mesh.firsts)]
+        inputs = [
+            np.concatenate([self.inputs[k], self.points[own[k]].ravel(), self.unknowns[own[k]].ravel()])
+            for k in range(n)
+        ]
         inputs.append(np.zeros(0, dtype=int))
         for node, variables in self.node_unknowns.items():
             place = n if node < 0 else node
@@ -77,19 +81,19 @@ class ProgramLayout:
     def interval_of(self, node: int) -> int:
         """The interval whose inputs and unknowns count at a node: the one before it, of shooting the one behind it."""
         place = node % (self.intervals + 1)
-        return min(place, self.intervals - 1) if not self.scheme.degree else max(place - 1, 0)
+        return min(place, self.intervals - 1) if not self.mesh.firsts[-1] else max(place - 1, 0)
 
     @property
     def intervals(self) -> int:
         """How many intervals there are."""
-        return len(self.shares) - 1
+        return self.mesh.intervals
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The shares of the duration at the nodes, (N + 1,)."""
+        return self.mesh.shares
 
     @property
     def widths(self) -> np.ndarray:
         """The shares of the duration that the intervals take, (N,)."""
-        return np.diff(self.shares)
-
-    @property
-    def point_shares(self) -> np.ndarray:
-        """The shares of the points, (N, d)."""
-        return self.shares[:-1, None] + self.widths[:, None] * self.scheme.tau
+        return self.mesh.widths

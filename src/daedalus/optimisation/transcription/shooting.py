@@ -31,6 +31,7 @@ from daedalus.optimisation.transcription.flow_functions import flow_functions
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.interval_curvature import interval_curvature, over_interval
 from daedalus.optimisation.transcription.invariants import KeptQuantities
+from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
@@ -54,10 +55,10 @@ def for_shooting(description: Description) -> Description:
     return found
 
 
-def nodes_only() -> CollocationPoints:
-    """A scheme without points between the nodes."""
+def nodes_only(shares: np.ndarray) -> Mesh:
+    """A mesh without points between the nodes."""
     none = np.zeros(0)
-    return CollocationPoints("nodes", none, none, np.zeros((1, 0)), np.ones(1))
+    return Mesh(shares, (CollocationPoints("nodes", none, none, np.zeros((1, 0)), np.ones(1)),) * (len(shares) - 1))
 
 
 def interval_system(stage: ProblemStage) -> System:
@@ -93,8 +94,8 @@ def _variable(name: str, kind: str, size: int, nominal: np.ndarray) -> Variable:
 class ShootingDraft(ProblemDraft):
     """A problem on its way to a program by shooting: nodes and inputs are its variables."""
 
-    def _make_layout(self, scheme: CollocationPoints, shares: np.ndarray) -> ProgramLayout:
-        stage, draft, n = self.stage, self.draft, len(shares) - 1
+    def _make_layout(self, mesh: Mesh) -> ProgramLayout:
+        stage, draft, n = self.stage, self.draft, mesh.intervals
         length, parameters = self._globals(n)
         x, u = stage.states, stage.inputs
         nodes = np.zeros((n + 1, x.size), dtype=int)
@@ -103,9 +104,9 @@ class ShootingDraft(ProblemDraft):
             nodes[k] = draft.add_variables((x.size,), lower=x.lower, upper=x.upper, scale=x.nominal)
             if k < n:
                 inputs[k] = draft.add_variables((u.size,), lower=u.lower, upper=u.upper, scale=u.nominal)
-        none = np.zeros((n, 0, x.size), dtype=int)
-        unknowns = np.zeros((n, 0, stage.unknowns.size), dtype=int)
-        return ProgramLayout(shares, scheme, nodes, none, unknowns, inputs, length, parameters)
+        none = np.zeros((0, x.size), dtype=int)
+        unknowns = np.zeros((0, stage.unknowns.size), dtype=int)
+        return ProgramLayout(mesh, nodes, none, unknowns, inputs, length, parameters)
 
 
 def shoot(
@@ -120,7 +121,7 @@ def shoot(
 ) -> Transcription:
     """The program of a problem by multiple shooting."""
     draft = Draft(gauss_newton=gauss_newton)
-    made = ShootingDraft(stage, nodes_only(), shares, draft, ends, kept, stagewise)
+    made = ShootingDraft(stage, nodes_only(shares), draft, ends, kept, stagewise)
     add_node_conditions(made)
     add_ends(made)
     if np.isfinite(stage.unknowns.lower).any() or np.isfinite(stage.unknowns.upper).any():
@@ -203,18 +204,12 @@ def with_points(
         points.append(x)
         unknowns.append(z)
     found = np.stack(points, axis=1), np.stack(unknowns, axis=1)
-    first = len(w)
-    numbers = [first + np.arange(found[0].size).reshape(found[0].shape)]
-    numbers.append(first + found[0].size + np.arange(found[1].size).reshape(found[1].shape))
-    wider = replace_points(layout, scheme, numbers[0], numbers[1])
+    first, count = len(w), n * scheme.degree
+    numbers = first + np.arange(found[0].size).reshape(count, -1)
+    behind = first + found[0].size + np.arange(found[1].size).reshape(count, -1)
+    mesh = Mesh(layout.shares, (scheme,) * n)
+    wider = replace(layout, mesh=mesh, points=numbers, unknowns=behind)
     return wider, np.concatenate([w, found[0].ravel(), found[1].ravel()])
-
-
-def replace_points(
-    layout: ProgramLayout, scheme: CollocationPoints, points: np.ndarray, unknowns: np.ndarray
-) -> ProgramLayout:
-    """The same layout with points between its nodes."""
-    return replace(layout, scheme=scheme, points=points, unknowns=unknowns)
 
 
 def shooting_stage(description: Description, formulas: bool = True) -> ProblemStage:
