@@ -59,8 +59,8 @@ def flattened(book: PartDoor) -> PartDoor:
     residuals = replaced([residuals[k] for k in left], old, new)
     gone, put = [*gone, *old], [*replaced(put, old, new), *new]
     keys += [work.unknowns.keys[x] for x in further]
-    rest = list(zip((rows[k] for k in left), residuals))
-    return _Writer(work, gone, dict(zip(keys, put)), rest, entries, [*values, *further]).written()
+    kept = list(zip((rows[k] for k in left), residuals))
+    return _Writer(work, gone, dict(zip(keys, put)), kept, entries, [*values, *further]).written()
 
 
 def _all_replaced(

@@ -177,6 +177,7 @@ class Flattening:
                 entries.append((place, places.setdefault(root, len(places)), sign * factor))
         if not entries:
             return []
-        factors = ca.DM.triplet(*map(list, zip(*entries)), len(left), len(places))
+        rows, columns, values = (list(own) for own in zip(*entries))
+        factors = ca.DM.triplet(rows, columns, values, len(left), len(places))
         totals = ca.mtimes(factors, ca.vertcat(*(self.unknowns.symbols[x] for x in places)))
         return list(zip((self.rows[self.of_sum[number]] for number in left), elements(dense(totals))))
