@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import casadi as ca
 
 from daedalus.model.assembly.flattening import Flattening
 from daedalus.model.assembly.unknowns import MOVING, SHARED
-from daedalus.model.expressions import dense, symbol_key
+from daedalus.model.expressions import concatenate, dense, elements, symbol_key
 
 Law = tuple[int, int, ca.SX, set[int]]  # row among the laws, unknown, expression, unknowns in it
 
@@ -20,7 +22,14 @@ def replaced_columns(expressions: list[ca.SX], old: ca.SX, new: ca.SX) -> list[c
     """The same with symbols and what stands for them as columns."""
     if not expressions or not old.numel():
         return expressions
-    return [dense(e) for e in ca.substitute(expressions, [old], [new])]
+    # As one column: the time that CasADi takes for many expressions grows faster than their number.
+    found = elements(dense(ca.substitute([concatenate(expressions)], [old], [new])[0]))
+    sizes = [e.numel() for e in expressions]
+    if len(found) == len(expressions) and all(size == 1 for size in sizes):
+        return found
+    rest = iter(found)
+    columns = (ca.vertcat(ca.SX(0, 1), *itertools.islice(rest, size)) for size in sizes)
+    return [ca.reshape(column, e.shape) for column, e in zip(columns, expressions)]
 
 
 def chosen_laws(work: Flattening, old: list[ca.SX], new: list[ca.SX]) -> list[Law]:
