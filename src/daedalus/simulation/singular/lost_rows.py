@@ -27,7 +27,7 @@ from daedalus.simulation.singular.branches import dense_until
 from daedalus.simulation.singular.singular_configuration import came_near
 
 # How far from the constraints a row may lie, in tolerances or in what is usual in a run where that is more: errors of
-# velocities at index 3 are larger than tolerances, all along.
+# velocities at index 3 are larger than tolerances, all along. As many times as usual its states may be large.
 FARTHEST = 100.0
 # So many rows tell what is usual.
 LOOKED_AT = 64
@@ -46,8 +46,11 @@ def without_lost_rows(whole: Trajectory, tolerances: np.ndarray, rtol: float, ha
     levels = once(plant.system, _levels, plant.index)
     if levels is None or len(piece._times) < 2:
         return whole
-    look = partial(_distance, levels, piece, tolerances, rtol)
-    usual = np.median([look(float(piece._times[k]), piece._x[k]) for k in _spread(len(piece._times))])
+    rows = _spread(len(piece._times))
+    sizes = np.median(np.abs(piece._x[rows][:, plant.row_parts["x"]]), axis=0)
+    most = FARTHEST * np.maximum(sizes, plant.system.nominal["x"])
+    look = partial(_distance, levels, piece, tolerances, rtol, most)
+    usual = np.median([look(float(piece._times[k]), piece._x[k]) for k in rows])
     first = _first_lost(look, FARTHEST * max(1.0, float(usual)), piece, has_steps)
     return whole if first is None else joined([*whole.pieces[:-1], _until(piece, first)])
 
@@ -83,15 +86,19 @@ def _levels(system: System, index: object) -> ca.Function | None:
 
 
 def _distance(
-    levels: ca.Function, piece: Trajectory, tolerances: np.ndarray, rtol: float, t: float, row: np.ndarray
-) -> float:
-    """The shortest way from a row onto the constraints, in tolerances; infinite where it has no value."""
+    levels: ca.Function, piece: Trajectory, tolerances: np.ndarray, rtol: float, most: np.ndarray, t: float,
+    row: np.ndarray,
+) -> float:  # fmt: skip
+    """The shortest way from a row onto the constraints, in tolerances; infinite where it has no value.
+
+    most: states beyond these sizes have the tolerance of these, so that lost ones are not judged by their own size.
+    """
     x = row[piece._plant.row_parts["x"]]
     found = levels.call([t, x, piece._drive.at_time(t), piece._parameters])
     left, slope = found[0].full().ravel(), found[1].full()
     if not (np.isfinite(left).all() and np.isfinite(slope).all()):
         return np.inf
-    size = tolerances[: x.size] + rtol * np.abs(x)
+    size = tolerances[: x.size] + rtol * np.minimum(np.abs(x), most)
     return float(np.abs(np.linalg.lstsq(slope * size, left, rcond=None)[0]).max(initial=0.0))
 
 
