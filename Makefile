@@ -78,7 +78,8 @@ sanitize:
 	build/sanitize/core_test
 	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -fno-omit-frame-pointer -fsanitize=address,undefined \
 	  -fno-sanitize-recover=all -Wall -Wextra -Wpedantic -Werror -pthread -Isrc/daedalus/core \
-	  tests/core/flow_test.cpp src/daedalus/core/flow/flow_kernels.cpp -o build/sanitize/flow_test
+	  tests/core/flow_test.cpp src/daedalus/core/flow/flow_kernels.cpp src/daedalus/core/linear/linear_kernels.cpp \
+	  -o build/sanitize/flow_test
 	build/sanitize/flow_test
 	@# Code for AVX2 must not leak through shared inline functions into the code for any processor.
 	if [ "$$(uname -m)" = x86_64 ]; then \

@@ -34,7 +34,7 @@ public:
     }
 
     // False: singular or not finite.
-    bool factor(const Number* values, const double* row_scale, const double* column_scale) noexcept {
+    DAEDALUS_ONCE bool factor(const Number* values, const double* row_scale, const double* column_scale) noexcept {
         return with_lanes(lanes_, [&](auto lanes) {
             fresh_ = false;
             if (ordered_) {
@@ -54,7 +54,7 @@ public:
     }
 
     // A x = b in place.
-    void solve(Number* b) noexcept {
+    DAEDALUS_ONCE void solve(Number* b) noexcept {
         switch (n_) {
             case 1: return substitute_few<1>(b);
             case 2: return substitute_few<2>(b);

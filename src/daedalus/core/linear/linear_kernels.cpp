@@ -7,6 +7,19 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
+template class PivotOrder<double>;
+template class PivotOrder<Complex>;
+template class ShortFactors<double>;
+template class ShortFactors<Complex>;
+template class RowFactors<double>;
+template class RowFactors<Complex>;
+template class SparseLu<double>;
+template class SparseLu<Complex>;
+template class DenseLu<double>;
+template class DenseLu<Complex>;
+template class LinearSolver<double>;
+template class LinearSolver<Complex>;
+
 namespace {
 
 template <class Number>

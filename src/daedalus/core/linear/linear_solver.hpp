@@ -144,6 +144,20 @@ private:
     BackwardError<Number> error_;
 };
 
+// Compiled once for each instruction set, in linear_kernels.cpp; short functions may still become part of their callers.
+extern template class PivotOrder<double>;
+extern template class PivotOrder<Complex>;
+extern template class ShortFactors<double>;
+extern template class ShortFactors<Complex>;
+extern template class RowFactors<double>;
+extern template class RowFactors<Complex>;
+extern template class SparseLu<double>;
+extern template class SparseLu<Complex>;
+extern template class DenseLu<double>;
+extern template class DenseLu<Complex>;
+extern template class LinearSolver<double>;
+extern template class LinearSolver<Complex>;
+
 }  // namespace DAEDALUS_ISA
 
 }  // namespace daedalus

@@ -30,7 +30,7 @@ public:
     }
 
     // False: singular, not finite, or no memory for other pivots.
-    bool factor(const Number* values, const double* row_scale, const double* column_scale) noexcept {
+    DAEDALUS_ONCE bool factor(const Number* values, const double* row_scale, const double* column_scale) noexcept {
         fresh_ = false;
         if (ordered_) {
             if (scales_differ(row_scale, column_scale)) take_scales(row_scale, column_scale);
@@ -53,7 +53,7 @@ public:
         return factor_with_new_pivots(values, given_rows_.data(), given_columns_.data());
     }
 
-    void solve(Number* b) noexcept {
+    DAEDALUS_ONCE void solve(Number* b) noexcept {
         if (short_)
             short_factors_.solve(b);
         else

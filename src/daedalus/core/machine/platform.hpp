@@ -14,6 +14,8 @@
 
 #define DAEDALUS_INLINE [[gnu::always_inline]] inline
 #define DAEDALUS_COLD [[gnu::noinline]] inline
+// A long function of many callers: never copied into them.
+#define DAEDALUS_ONCE [[gnu::noinline]]
 
 // The iterations of the next loop are independent; sums may be taken lane by lane.
 #define DAEDALUS_SIMD _Pragma("omp simd")
