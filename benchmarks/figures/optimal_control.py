@@ -27,7 +27,7 @@ def evaluate(session: Session) -> Iterator[Row]:
             yield Row(f"{problem}, first plan", f"{first} s", record.get("first"), first, 1.0, "at most", note)
             yield Row(f"{problem}, repeated search", f"{again} s", record.get("again"), again, 1.0, "at most", note)
             yield Row(
-                f"{problem}, from another start", "the first plan", record.get("elsewhere"), record.get("first"), None
+                f"{problem}, from another start", f"{again} s", record.get("elsewhere"), again, 1.0, "at most", note
             )
 
 

@@ -304,6 +304,12 @@ class Program:
         options: dict[str, object],
     ) -> dict[str, Any]: ...
 
+class NewtonProgram:
+    def __init__(self, program: Program, position: np.ndarray) -> None: ...
+    def solve(
+        self, p: Array, bounds: Sequence[Array], begin: Sequence[Array], tolerance: float, most_iterations: int
+    ) -> dict[str, Any]: ...
+
 class RecedingProgram:
     def __init__(
         self,

@@ -320,7 +320,8 @@ class OptimalControl:
             where `steps` steps of `step_method` (a name of `dd.flow`) take each node to the next; conditions that hold
             everywhere are then asked for at the nodes.
         solver: "ipopt", or "fatrop", which goes through the intervals one by one and hands over to IPOPT where that
-            fails or conditions join distant instants; "auto" takes fatrop for shooting and IPOPT for collocation.
+            fails or conditions join distant instants; "auto" takes fatrop for shooting, IPOPT for collocation,
+            and Newton steps ("newton" in the plan) where only the start has moved since the last plan.
         degree: of the polynomials; points: "radau", whose last point is the next node, or "legendre".
         hessian: "exact", or "gauss_newton", which leaves out the curvature of conditions and of costs that are squares.
         tolerance: to which the conditions of optimality are met, 1e-8 by default.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
+from daedalus import _core
 from daedalus.errors import SolverError
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
@@ -15,6 +17,7 @@ from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.fatrop import solve_with_fatrop
 from daedalus.optimisation.program.ipopt import solve_with_ipopt
+from daedalus.optimisation.program.newton import solve_with_newton
 from daedalus.optimisation.program.optimality import optimality_error
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
 from daedalus.optimisation.program.stage_structure import stage_structure
@@ -23,6 +26,7 @@ from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.iteration_line import IterationLine, listener_of
 from daedalus.optimisation.search.refinement import refined_mesh
+from daedalus.optimisation.transcription.chain_positions import chain_positions
 from daedalus.optimisation.transcription.collocated import Transcription, transcribe
 from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
@@ -164,9 +168,27 @@ class Solving:
             return None
         return replace(self.last, iterations=0, seconds=time.perf_counter() - began)
 
+    @cached_property
+    def _newton(self) -> _core.NewtonProgram | None:
+        """The program link by link, with all memory; None where its variables form no chain along time."""
+        program = self.transcription.program
+        position = chain_positions(program, self.transcription.layout)
+        return None if position is None else _core.NewtonProgram(program.core, position)
+
+    def _near_the_last(self, settings: SolveSettings) -> ProgramOutcome | None:
+        """What a few Newton steps from the last plan find, where only numbers have changed since."""
+        if self.last is None or settings.hessian != "exact" or self._newton is None:
+            return None
+        program = self.transcription.program
+        found = solve_with_newton(self._newton, program, self.last, tolerance=settings.accuracy)
+        # What counts is looked at once more, by the means of every search.
+        return found if found is not None and optimality_error(program, found) <= settings.accuracy else None
+
     def _search(self, settings: SolveSettings) -> Plan:
         program, notes = self.transcription.program, []
         outcome = self._still_solved(settings)
+        if outcome is None and settings.solver == "auto" and not settings.options:
+            outcome = self._near_the_last(settings)
         if outcome is None and self.last is not None and settings.solver != "fatrop":
             found = self._with_ipopt(settings, self.last)
             outcome = found if found.success or found.ending is ProgramEnding.STOPPED else None

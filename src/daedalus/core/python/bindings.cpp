@@ -21,5 +21,6 @@ NB_MODULE(_core, module) {
     daedalus::bind_matching(module);
     daedalus::bind_program(module);
     daedalus::bind_receding(module);
+    daedalus::bind_newton(module);
     daedalus::bind_interrupts(module);
 }

@@ -42,6 +42,7 @@ void bind_values(nb::module_& module);
 void bind_matching(nb::module_& module);
 void bind_program(nb::module_& module);
 void bind_receding(nb::module_& module);
+void bind_newton(nb::module_& module);
 void bind_interrupts(nb::module_& module);
 
 }  // namespace daedalus

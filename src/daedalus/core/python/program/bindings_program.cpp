@@ -5,16 +5,11 @@
 #include "program/fatrop.hpp"
 #include "python/interpreter_lock.hpp"
 #include "python/program/python_program.hpp"
+#include "python/program/solver_addresses.hpp"
 
 namespace daedalus {
 
 namespace {
-
-void check_range(const std::vector<int>& entries, std::size_t low_is, std::size_t end) {
-    const int lowest = low_is ? -1 : 0;
-    for (const int entry : entries)
-        if (entry < lowest || entry >= static_cast<int>(end)) throw nb::index_error("a table of a program leaves it");
-}
 
 const Function* function_of(PythonProgram& self, nb::handle object) {
     if (object.is_none()) return nullptr;
@@ -44,7 +39,7 @@ void read_running_cost(PythonProgram& self, nb::handle given, MappedBlock& block
     const auto entries = static_cast<std::size_t>(cost.curvature->size_out.at(0));
     cost.rows = integers(parts[1], entries), cost.columns = integers(parts[2], entries);
     cost.states = nb::cast<std::size_t>(parts[3]), cost.inputs = nb::cast<std::size_t>(parts[4]);
-    check_range(cost.rows, 0, cost.size()), check_range(cost.columns, 0, cost.size());
+    check_range(cost.rows, cost.size()), check_range(cost.columns, cost.size());
 }
 
 void add_block(PythonProgram& self, nb::dict given) {
@@ -66,7 +61,7 @@ void add_block(PythonProgram& self, nb::dict given) {
     if (block.running.curvature) {
         block.second_entries = block.running.entries();
         block.running.slopes = integers(given["slopes"], block.first_entries);
-        check_range(block.running.slopes, 1, block.running.states * block.running.size());
+        check_range(block.running.slopes, block.running.states * block.running.size(), true);
     }
     block.sources = integers(given["sources"], block.count * block.arguments);
     block.rows = integers(given["rows"], block.count * block.results);
@@ -75,10 +70,10 @@ void add_block(PythonProgram& self, nb::dict given) {
     block.first_factors = numbers(given["first_factors"], block.count * block.first_entries);
     block.second_places = integers(given["second_places"], block.count * block.second_entries);
     block.second_factors = numbers(given["second_factors"], block.count * block.second_entries);
-    check_range(block.sources, 0, core.variables + core.parameters);
-    check_range(block.rows, 0, core.rows + 1);
-    check_range(block.first_places, 1, core.jacobian_entries + core.variables);
-    check_range(block.second_places, 1, core.hessian_entries);
+    check_range(block.sources, core.variables + core.parameters);
+    check_range(block.rows, core.rows + 1);
+    check_range(block.first_places, core.jacobian_entries + core.variables, true);
+    check_range(block.second_places, core.hessian_entries, true);
     core.blocks.push_back(std::move(block));
 }
 
@@ -102,15 +97,10 @@ void set_linear(PythonProgram& self, nb::object rows, nb::object columns, nb::ob
     const Doubles coefficients(values);
     const auto size = static_cast<std::size_t>(coefficients.size());
     const std::vector<int> row = integers(rows, size), column = integers(columns, size), place = integers(places, size);
-    check_range(row, 0, core.rows + 1), check_range(column, 0, core.variables);
-    check_range(place, 0, core.jacobian_entries + core.variables);
+    check_range(row, core.rows + 1), check_range(column, core.variables);
+    check_range(place, core.jacobian_entries + core.variables);
     core.linear.clear();
     for (std::size_t k = 0; k < size; ++k) core.linear.push_back({row[k], column[k], place[k], coefficients.data()[k]});
-}
-
-Evaluation evaluation_of(const PythonProgram& self, const std::vector<double>& parameters) {
-    if (parameters.size() != self.core.parameters) throw nb::value_error("wrong number of parameters of a program");
-    return Evaluation(self.core, parameters);
 }
 
 nb::object values(const PythonProgram& self, nb::object x, nb::object p) {
@@ -133,19 +123,6 @@ nb::object second(const PythonProgram& self, nb::object x, nb::object p, double 
     Evaluation evaluation = evaluation_of(self, given);
     std::vector<double> out(self.core.hessian_entries);
     return evaluation.second(at.data(), factor, weights.data(), out.data()) ? copy_to_numpy(out) : nb::none();
-}
-
-IpoptLibrary ipopt_at(nb::dict addresses) {
-    IpoptLibrary library;
-    point_at(library.create, addresses, "CreateIpoptProblem");
-    point_at(library.release, addresses, "FreeIpoptProblem");
-    point_at(library.set_text, addresses, "AddIpoptStrOption");
-    point_at(library.set_number, addresses, "AddIpoptNumOption");
-    point_at(library.set_integer, addresses, "AddIpoptIntOption");
-    point_at(library.set_iteration, addresses, "SetIntermediateCallback");
-    point_at(library.solve, addresses, "IpoptSolve");
-    point_at(library.current, addresses, "GetIpoptCurrentIterate");
-    return library;
 }
 
 SolverOptions read_options(nb::dict given) {
@@ -180,31 +157,6 @@ struct PythonListener {
     }
 };
 
-nb::object optional(bool there, const std::vector<double>& values) {
-    return there ? copy_to_numpy(values) : nb::none();
-}
-
-nb::dict outcome_as_dict(const ProgramOutcome& outcome, const ProgramPoint& point, bool interrupted) {
-    nb::dict found;
-    found["status"] = outcome.status, found["iterations"] = outcome.iterations, found["interrupted"] = interrupted;
-    found["x"] = copy_to_numpy(point.x), found["rows"] = copy_to_numpy(point.rows);
-    found["objective"] = point.objective, found["multipliers"] = copy_to_numpy(point.multipliers);
-    found["lower_multipliers"] = copy_to_numpy(point.lower_multipliers);
-    found["upper_multipliers"] = copy_to_numpy(point.upper_multipliers);
-    found["best"] = optional(outcome.has_best, outcome.best);
-    return found;
-}
-
-// begin: x, multipliers of the rows, of the lower and of the upper bounds.
-ProgramPoint read_point(const Program& core, nb::sequence begin) {
-    ProgramPoint point;
-    point.x = numbers(begin[0], core.variables), point.multipliers = numbers(begin[1], core.rows);
-    point.lower_multipliers = numbers(begin[2], core.variables);
-    point.upper_multipliers = numbers(begin[3], core.variables);
-    point.rows.resize(core.rows);
-    return point;
-}
-
 nb::dict ipopt(const PythonProgram& self, nb::dict addresses, nb::object p, nb::sequence bounds, nb::sequence begin,
                nb::dict options, nb::object listener, double feasible) {
     const std::vector<double> given = to_vector(Doubles(p));
@@ -222,21 +174,6 @@ nb::dict ipopt(const PythonProgram& self, nb::dict addresses, nb::object p, nb::
     }
     rethrow(told.kept);
     return outcome_as_dict(outcome, point, told.kept.interrupted);
-}
-
-FatropLibrary fatrop_at(nb::dict addresses) {
-    FatropLibrary library;
-    point_at(library.create, addresses, "fatrop_ocp_c_create");
-    point_at(library.solve, addresses, "fatrop_ocp_c_solve");
-    point_at(library.set_double, addresses, "fatrop_ocp_c_set_option_double");
-    point_at(library.set_int, addresses, "fatrop_ocp_c_set_option_int");
-    point_at(library.primal, addresses, "fatrop_ocp_c_get_primal");
-    point_at(library.dual, addresses, "fatrop_ocp_c_get_dual");
-    point_at(library.dims, addresses, "fatrop_ocp_c_get_dims");
-    point_at(library.stats, addresses, "fatrop_ocp_c_get_stats");
-    point_at(library.destroy, addresses, "fatrop_ocp_c_destroy");
-    point_at(library.pack, addresses, "blasfeo_pack_dmat");
-    return library;
 }
 
 nb::dict fatrop(const PythonProgram& self, nb::dict addresses, nb::object p, nb::sequence bounds, nb::sequence begin,

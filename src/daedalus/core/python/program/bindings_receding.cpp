@@ -3,6 +3,7 @@
 
 #include "python/interpreter_lock.hpp"
 #include "python/program/python_program.hpp"
+#include "python/program/solver_addresses.hpp"
 
 namespace daedalus {
 
@@ -19,53 +20,6 @@ struct PythonReceding {
     double iteration_seconds = 0.0;  // what an iteration took lately
 };
 
-HpipmLibrary hpipm_at(nb::dict addresses) {
-    HpipmLibrary library;
-    point_at(library.dim_struct, addresses, "d_ocp_qp_dim_strsize");
-    point_at(library.dim_memory, addresses, "d_ocp_qp_dim_memsize");
-    point_at(library.dim_create, addresses, "d_ocp_qp_dim_create");
-    point_at(library.dim_set_all, addresses, "d_ocp_qp_dim_set_all");
-    point_at(library.qp_struct, addresses, "d_ocp_qp_strsize");
-    point_at(library.qp_memory, addresses, "d_ocp_qp_memsize");
-    point_at(library.qp_create, addresses, "d_ocp_qp_create");
-    point_at(library.solution_struct, addresses, "d_ocp_qp_sol_strsize");
-    point_at(library.solution_memory, addresses, "d_ocp_qp_sol_memsize");
-    point_at(library.solution_create, addresses, "d_ocp_qp_sol_create");
-    point_at(library.arguments_struct, addresses, "d_ocp_qp_ipm_arg_strsize");
-    point_at(library.arguments_memory, addresses, "d_ocp_qp_ipm_arg_memsize");
-    point_at(library.arguments_create, addresses, "d_ocp_qp_ipm_arg_create");
-    point_at(library.workspace_struct, addresses, "d_ocp_qp_ipm_ws_strsize");
-    point_at(library.workspace_memory, addresses, "d_ocp_qp_ipm_ws_memsize");
-    point_at(library.workspace_create, addresses, "d_ocp_qp_ipm_ws_create");
-    point_at(library.set_default, addresses, "d_ocp_qp_ipm_arg_set_default");
-    point_at(library.set_most_iterations, addresses, "d_ocp_qp_ipm_arg_set_iter_max");
-    point_at(library.set_argument, addresses, "d_ocp_qp_ipm_arg_set");
-    point_at(library.solve, addresses, "d_ocp_qp_ipm_solve");
-    point_at(library.get_status, addresses, "d_ocp_qp_ipm_get_status");
-    point_at(library.get_iterations, addresses, "d_ocp_qp_ipm_get_iter");
-    point_at(library.get_off_steps, addresses, "d_ocp_qp_ipm_get_max_res_eq");
-    point_at(library.get_off_bounds, addresses, "d_ocp_qp_ipm_get_max_res_ineq");
-    point_at(library.get_u, addresses, "d_ocp_qp_sol_get_u");
-    point_at(library.get_x, addresses, "d_ocp_qp_sol_get_x");
-    point_at(library.set_bounded_x, addresses, "d_ocp_qp_set_idxbx");
-    point_at(library.set_bounded_u, addresses, "d_ocp_qp_set_idxbu");
-    const std::pair<HpipmLibrary::Set*, const char*> setters[] = {
-        {&library.set_A, "A"}, {&library.set_B, "B"}, {&library.set_b, "b"}, {&library.set_Q, "Q"},
-        {&library.set_S, "S"}, {&library.set_R, "R"}, {&library.set_q, "q"}, {&library.set_r, "r"},
-        {&library.set_C, "C"}, {&library.set_D, "D"}, {&library.set_low, "lg"}, {&library.set_high, "ug"},
-        {&library.set_lower_x, "lbx"}, {&library.set_upper_x, "ubx"}, {&library.set_lower_u, "lbu"},
-        {&library.set_upper_u, "ubu"}, {&library.mask_low, "lg_mask"}, {&library.mask_high, "ug_mask"},
-        {&library.mask_lower_x, "lbx_mask"}, {&library.mask_upper_x, "ubx_mask"},
-        {&library.mask_lower_u, "lbu_mask"}, {&library.mask_upper_u, "ubu_mask"}};
-    for (const auto& [pointer, name] : setters) point_at(*pointer, addresses, (std::string("d_ocp_qp_set_") + name).c_str());
-    return library;
-}
-
-void check_numbers(const std::vector<int>& entries, std::size_t end) {
-    for (const int entry : entries)
-        if (entry < 0 || entry >= static_cast<int>(end)) throw nb::index_error("a table of a program leaves it");
-}
-
 void construct(PythonReceding* self, nb::object program, nb::dict addresses, nb::object p, nb::sequence bounds,
                nb::dict stages, nb::dict tables, double accuracy) {
     const Program& core = nb::cast<PythonProgram&>(program).core;
@@ -73,8 +27,8 @@ void construct(PythonReceding* self, nb::object program, nb::dict addresses, nb:
                        table_of(tables, "tail"),     table_of(tables, "tail_nodes"), table_of(tables, "sums"), 0};
     own.sum_count = own.sums.size() / table_of(stages, "nu").size();
     for (const auto* numbers : {&own.measured, &own.applied, &own.next, &own.tail_nodes, &own.sums})
-        check_numbers(*numbers, core.variables);
-    check_numbers(own.tail, core.rows);
+        check_range(*numbers, core.variables);
+    check_range(own.tail, core.rows);
     if (own.next.size() != core.variables || own.tail.size() != own.tail_nodes.size())
         throw nb::value_error("a table of a program has the wrong size");
     const Doubles values(p);
@@ -130,28 +84,11 @@ nb::tuple feed_back(PythonReceding& self, nb::object measured, double seconds) {
     return nb::make_tuple(static_cast<int>(news.ending), news.iterations, news.largest_step);
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(Py_TYPE(self));
-    if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<PythonReceding>(self)->program.ptr());
-    return 0;
-}
-
-int clear(PyObject* self) {
-    PythonReceding* own = nb::inst_ptr<PythonReceding>(self);
-    own->core.reset();
-    const nb::object program = std::move(own->program);
-    return 0;
-}
-
-PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                       {0, nullptr}};
-
 }  // namespace
 
 void bind_receding(nb::module_& module) {
     using namespace nb::literals;
-    nb::class_<PythonReceding>(module, "RecedingProgram", nb::type_slots(slots))
+    nb::class_<PythonReceding>(module, "RecedingProgram", nb::type_slots(ProgramKept<PythonReceding>::slots))
         .def("__init__", construct, "program"_a, "addresses"_a, "p"_a, "bounds"_a, "stages"_a, "tables"_a, "accuracy"_a)
         .def("set_point", set_point, "x"_a)
         .def("point", [](PythonReceding& self) { return copy_to_numpy(self.core->point()); })

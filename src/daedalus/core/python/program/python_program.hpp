@@ -27,11 +27,6 @@ inline std::vector<double> numbers(nb::handle object, std::size_t size) {
     return to_vector(values);
 }
 
-template <class Pointer>
-void point_at(Pointer& pointer, nb::dict addresses, const char* name) {
-    pointer = reinterpret_cast<Pointer>(nb::cast<std::uintptr_t>(addresses[name]));
-}
-
 inline ProgramBounds read_bounds(const Program& core, nb::sequence given) {
     return {numbers(given[0], core.variables), numbers(given[1], core.variables), numbers(given[2], core.rows),
             numbers(given[3], core.rows)};
@@ -55,5 +50,61 @@ inline StageStructure stages_of(const Program& core, nb::dict tables) {
     if (rows != core.rows) throw nb::value_error("every row belongs to one stage");
     return stages;
 }
+
+// Numbers of a table lie below `end`, and are not negative, or -1 where that stands for none.
+inline void check_range(const std::vector<int>& entries, std::size_t end, bool or_none = false) {
+    for (const int entry : entries)
+        if (entry < (or_none ? -1 : 0) || entry >= static_cast<int>(end))
+            throw nb::index_error("a table of a program leaves it");
+}
+
+inline Evaluation evaluation_of(const PythonProgram& self, const std::vector<double>& parameters) {
+    if (parameters.size() != self.core.parameters) throw nb::value_error("wrong number of parameters of a program");
+    return Evaluation(self.core, parameters);
+}
+
+inline nb::object optional(bool there, const std::vector<double>& values) {
+    return there ? copy_to_numpy(values) : nb::none();
+}
+
+inline nb::dict outcome_as_dict(const ProgramOutcome& outcome, const ProgramPoint& point, bool interrupted) {
+    nb::dict found;
+    found["status"] = outcome.status, found["iterations"] = outcome.iterations, found["interrupted"] = interrupted;
+    found["x"] = copy_to_numpy(point.x), found["rows"] = copy_to_numpy(point.rows);
+    found["objective"] = point.objective, found["multipliers"] = copy_to_numpy(point.multipliers);
+    found["lower_multipliers"] = copy_to_numpy(point.lower_multipliers);
+    found["upper_multipliers"] = copy_to_numpy(point.upper_multipliers);
+    found["best"] = optional(outcome.has_best, outcome.best);
+    return found;
+}
+
+// begin: x, multipliers of the rows, of the lower and of the upper bounds.
+inline ProgramPoint read_point(const Program& core, nb::sequence begin) {
+    ProgramPoint point;
+    point.x = numbers(begin[0], core.variables), point.multipliers = numbers(begin[1], core.rows);
+    point.lower_multipliers = numbers(begin[2], core.variables);
+    point.upper_multipliers = numbers(begin[3], core.variables);
+    point.rows.resize(core.rows);
+    return point;
+}
+
+// What is made of a program keeps it alive: the slots by which Python finds circles through it.
+template <class Owner>
+struct ProgramKept {
+    static int traverse(PyObject* self, visitproc visit, void* arg) {
+        Py_VISIT(Py_TYPE(self));
+        if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<Owner>(self)->program.ptr());
+        return 0;
+    }
+    static int clear(PyObject* self) {
+        Owner* own = nb::inst_ptr<Owner>(self);
+        own->core.reset();
+        const nb::object program = std::move(own->program);
+        return 0;
+    }
+    static inline PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                         {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                                         {0, nullptr}};
+};
 
 }  // namespace daedalus
