@@ -5,16 +5,14 @@ To add a kind of values: one line in `_described`, one in `_rebuilt`.
 
 from __future__ import annotations
 
-import os
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.errors import InputError
 from daedalus.model.system.plain_record import PlainRecord
-from daedalus.simulation.result.sealed_record import append_record
+from daedalus.simulation.result.sealed_record import save_sealed
 
 if TYPE_CHECKING:
     import xarray
@@ -25,22 +23,13 @@ _NUMBERS, _FLAGS, _COUNTS, _TEXTS, _LABELS = "numbers", "flags", "counts", "text
 
 def save_dataset(data: xarray.Dataset, path: Path) -> None:
     """Write the data of an ensemble; an existing file is replaced only when the new one is complete."""
-    if path.suffix not in (".nc", ".nc4", ".h5"):
-        raise InputError(
-            "A sweep is saved as NetCDF.", f"got the file name {path.name!r}", remedy='en.save("sweep.nc")'
-        )
-    if not path.parent.exists():
-        raise InputError("The folder does not exist.", str(path.parent), remedy="make it first")
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    arrays: dict[str, np.ndarray] = {}
-    variables = [_described(str(name), data[name], arrays) for name in data.variables]
-    try:
-        _with_plain_labels(data).to_netcdf(partial, engine="h5netcdf")
+
+    def described() -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        arrays: dict[str, np.ndarray] = {}
         told = {"kind": KIND, "title": data.attrs["title"], "notes": data.attrs.get("notes", "")}
-        append_record(partial, {**told, "variables": variables}, arrays)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+        return {**told, "variables": [_described(str(name), data[name], arrays) for name in data.variables]}, arrays
+
+    save_sealed(path, "sweep", 'en.save("sweep.nc")', lambda: _with_plain_labels(data), described)
 
 
 def dataset_of(record: PlainRecord, arrays: dict[str, np.ndarray]) -> xarray.Dataset:

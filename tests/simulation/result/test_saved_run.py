@@ -102,7 +102,7 @@ def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("daedalus.simulation.result.saved_run.append_record", fail)
+    monkeypatch.setattr("daedalus.simulation.result.sealed_record.append_record", fail)
     with pytest.raises(OSError, match="disk full"):
         run.save(file)
     assert file.read_bytes() == before

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.errors import InputError
 from daedalus.model.signals import Signal
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.simulation.result.labelled_samples import unit_of
-from daedalus.simulation.result.sealed_record import append_record
+from daedalus.simulation.result.sealed_record import save_sealed
 
 if TYPE_CHECKING:
     import xarray
@@ -26,20 +24,7 @@ OF_OUTCOME = ("w", "multipliers", "bound_multipliers")
 
 def save_plan(plan: Any, path: Path) -> None:
     """Write a plan; an existing file is replaced only when the new one is complete."""
-    if path.suffix not in (".nc", ".nc4", ".h5"):
-        raise InputError(
-            "A plan is saved as NetCDF.", f"got the file name {path.name!r}", remedy='plan.save("plan.nc")'
-        )
-    if not path.parent.exists():
-        raise InputError("The folder does not exist.", str(path.parent), remedy="make it first")
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    description, arrays = _described(plan)
-    try:
-        _dataset(plan).to_netcdf(partial, engine="h5netcdf")
-        append_record(partial, description, arrays)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    save_sealed(path, "plan", 'plan.save("plan.nc")', lambda: _dataset(plan), lambda: _described(plan))
 
 
 def _dataset(plan: Any) -> xarray.Dataset:

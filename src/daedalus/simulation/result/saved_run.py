@@ -8,37 +8,24 @@ have names that begin with `k/`. To add an entry: one line where `_described_pie
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from daedalus.errors import InputError
 from daedalus.simulation.result.labelled_samples import to_dataset
 from daedalus.simulation.result.ledger_functions import ledger_record
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.records_as_data import as_data, fields_of
-from daedalus.simulation.result.sealed_record import append_record
+from daedalus.simulation.result.sealed_record import save_sealed
 
 Arrays = dict[str, np.ndarray]
 
 
 def save(tr: RecordedRun, pieces: Sequence[RecordedRun], path: Path) -> None:
     """Write a trajectory; an existing file is replaced only when the new one is complete."""
-    if path.suffix not in (".nc", ".nc4", ".h5"):
-        raise InputError("A run is saved as NetCDF.", f"got the file name {path.name!r}", remedy='tr.save("run.nc")')
-    if not path.parent.exists():
-        raise InputError("The folder does not exist.", str(path.parent), remedy="make it first")
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        description, arrays = described_run(pieces)
-        to_dataset(tr).to_netcdf(partial, engine="h5netcdf")
-        append_record(partial, description, arrays)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    save_sealed(path, "run", 'tr.save("run.nc")', lambda: to_dataset(tr), lambda: described_run(pieces))
 
 
 def described_run(run: Sequence[RecordedRun]) -> tuple[dict[str, Any], Arrays]:

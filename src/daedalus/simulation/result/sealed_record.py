@@ -14,7 +14,7 @@ import hashlib
 import os
 import stat
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from math import prod
@@ -61,6 +61,24 @@ def append_record(path: Path, description: Mapping[str, Any], arrays: Mapping[st
             digest.update(part)
             file.write(part)
         file.write(digest.hexdigest().encode() + b"\n")
+
+
+def save_sealed(
+    path: Path, what: str, remedy: str, dataset: Callable[[], Any], described: Callable[[], tuple[Any, Any]]
+) -> None:
+    """Write labelled arrays as NetCDF with a record behind; a file that exists is replaced only by a complete one."""
+    if path.suffix not in (".nc", ".nc4", ".h5"):
+        raise InputError(f"A {what} is saved as NetCDF.", f"got the file name {path.name!r}", remedy=remedy)
+    if not path.parent.exists():
+        raise InputError("The folder does not exist.", str(path.parent), remedy="make it first")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        description, arrays = described()
+        dataset().to_netcdf(partial, engine="h5netcdf")
+        append_record(partial, description, arrays)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_record(path: Path) -> tuple[PlainRecord, dict[str, np.ndarray]] | None:
