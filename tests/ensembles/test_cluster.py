@@ -78,6 +78,34 @@ def test_a_killed_worker_loses_nothing(client, tmp_path):
     assert there.notes != ("130 cases on 2 workers of a Dask cluster, one by one",)
 
 
+def test_results_stay_on_the_cluster_until_somebody_asks(client, tmp_path):
+    m, here, log, flag = pendulum(), os.getpid(), tmp_path / "runs", tmp_path / "not yet"
+
+    def watched(t, log=str(log), path=str(flag)):
+        # It is written down that cases are run; the first worker that is asked after the flag was set goes down.
+        if os.getpid() != here:
+            with open(log, "a") as file:
+                file.write(".")
+            with suppress(FileNotFoundError):  # another worker may have been first
+                os.remove(path)
+                os.kill(os.getpid(), signal.SIGKILL)
+        return 0.1 * t
+
+    options = {"over": {"length": np.linspace(0.5, 2.0, 130), "angle": [0.1, np.nan]}, "inputs": {"u": watched}}
+    fixed = {"method": "rk4", "step": 0.5, "save_at": [0.5, 1.0]}
+    lazy = dd.sweep(m, 1.0, on=client, keep="there", **options, **fixed)
+    assert repr(lazy) == "Ensemble(130 length × 2 angle_start: run on a cluster when somebody asks)"
+    assert lazy["angle"].chunks is not None
+    assert not log.exists()
+    flag.touch()
+    found = lazy.data.compute()
+    assert not flag.exists()
+    whole = dd.sweep(m, 1.0, **options, **fixed).data
+    assert found.drop_vars("stop_reason").equals(whole.drop_vars("stop_reason"))
+    assert (found["stop_reason"].values == whole["stop_reason"].values).all()
+    np.testing.assert_array_equal(lazy["speed"].isel(angle_start=0).mean("length").compute().values.shape, (2,))
+
+
 def test_what_is_no_place_is_told():
     with pytest.raises(dd.InputError) as caught:
         dd.sweep(pendulum(), 1.0, over={"length": [1.0]}, inputs={"u": 0.0}, on="moon")

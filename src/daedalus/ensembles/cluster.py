@@ -58,6 +58,14 @@ class OnCluster(WayOfCases):
         name = f"daedalus-plan-{hashlib.sha256(self._text).hexdigest()[:16]}"
         return self._client.submit(bytes, self._text, key=name)
 
+    def to_be(self) -> list[tuple[int, Any]]:
+        """(cases, their results to be) of every block: graphs of Dask, run when somebody asks."""
+        from dask import delayed
+
+        count, plan, run = self._cases.count, delayed(self._text), delayed(_run_block)
+        blocks = [range(begin, min(begin + self.most, count)) for begin in range(0, count, self.most)]
+        return [(len(block), run(plan, delayed(self._part(block), traverse=False), self._lanes)) for block in blocks]
+
     def _part(self, block: range) -> Cases:
         return Cases(self._cases.columns_of(block), False, self._cases.names)
 

@@ -199,5 +199,7 @@ class Ensemble:
             labels = ", ".join(str(label) for label in self.data["summary"].values)
             return f"Ensemble({labels} over {int(self.data['cases'])} cases; {len(self.failed)} left out)"
         sizes = " × ".join(f"{n} {d}" for d, n in zip(self.success.dims, self.success.shape))
+        if self.success.chunks is not None:
+            return f"Ensemble({sizes}: run on a cluster when somebody asks)"
         cases, good = self.success.size, int(self.success.sum())
         return f"Ensemble({sizes}: {good} of {cases} cases reached the end)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from daedalus.ensembles.case_derivatives import element_names
 from daedalus.ensembles.cases import Cases, read_cases
 from daedalus.ensembles.cluster import OnCluster, is_cluster
 from daedalus.ensembles.collected import Collected, KeptCases, SummarisedCases
+from daedalus.ensembles.dask_arrays import dask_variables
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.ensembles.gpu.cuda_driver import why_no_gpu
 from daedalus.ensembles.sample import Sample
@@ -68,7 +70,8 @@ def sweep(
     wrt: names of parameters, start values or constant inputs: `en.d("x", "k")` is the derivative of a state of every
         case, integrated beside it in the same kernel (explicit methods, models without constraints).
     keep: "there" leaves results where cases were run: on a GPU `en.device("x")` is read by CuPy, JAX and PyTorch
-        without a copy, taken by the next sweep as values, and brought here when `en.data` is first looked at.
+        without a copy, taken by the next sweep as values, and brought here when `en.data` is first looked at; on a
+        cluster `en.data` is backed by arrays of Dask, whose cases are run when somebody asks (`en["x"].compute()`).
     options: everything `simulate` takes; `save_at` defaults to 201 equal steps of the span, and `save_at="end"` keeps
         the last row only (an event may end a run early: `en["end_time"]`).
 
@@ -95,7 +98,7 @@ def sweep(
     check_on_stop(on_stop)
     _check_place(on)
     if keep not in ("here", "there"):
-        raise InputError(f"keep={keep!r} means nothing.", remedy='keep="here", or keep="there" for a GPU')
+        raise InputError(f"keep={keep!r} means nothing.", remedy='keep="here", or keep="there" for a GPU or a cluster')
     values = tuple(options.pop(name, None) for name in ("start", "inputs", "parameters"))
     t0, t1 = read_span(span)
     times = options.pop("save_at", None)
@@ -107,8 +110,12 @@ def sweep(
     opened = plan.opened(cases)
     way = _way(plan, opened, cases, on)
     finished = f"reached {time_text(t1)}"
-    if keep == "there" and statistics is None and isinstance(way, OnGpu):
-        return _left_there(way, opened, cases, end_only, finished)
+    if keep == "there" and statistics is None:
+        if isinstance(way, OnGpu):
+            return _left_there(way, opened, cases, end_only, finished)
+        if isinstance(way, OnCluster):
+            made = dask_variables(way.to_be(), cases, opened.reader.columns, len(opened.times), finished, end_only)
+            return Ensemble(_dataset(opened, made, f"{way.note(cases.count, 0)}, when somebody asks"))
     collected = _collected(cases, opened, statistics, end_only)
     left = _run(way, opened, cases.count, _workers(workers), wants_progress(progress), collected)
     return Ensemble(_dataset(opened, collected.variables(finished), way.note(cases.count, left)))
@@ -153,7 +160,9 @@ def _way(plan: SweepPlan, opened: OpenSweep, cases: Cases, on: object) -> WayOfC
     """Where the cases are run."""
     if not is_cluster(on):
         return find_way(opened.runs, opened.reader, on, opened.by)
-    return OnCluster(on, plan, cases, find_way(opened.runs, opened.reader, "auto", opened.by))
+    # What is kept, and in which order, is decided here.
+    kept = [column.name for column in opened.reader.columns if not column.of]
+    return OnCluster(on, replace(plan, outputs=kept), cases, find_way(opened.runs, opened.reader, "auto", opened.by))
 
 
 def _check_place(on: object) -> None:
