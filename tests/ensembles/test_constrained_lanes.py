@@ -7,6 +7,7 @@ from tests.support.slider_cranks import slider_crank
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.compilation.lanes.machine import lane_width
+from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
 
 
 def note(count, left=0):
@@ -48,6 +49,20 @@ def test_starts_that_do_not_fit_are_solved_for_or_refused_as_by_simulate():
     fixed = dd.sweep(pendulum(), 1.0, over=over, on="cpu", save_at=[0.0, 1.0])
     assert fixed.success.values.tolist() == [True, False, False]
     assert fixed.notes == note(3, left=2)
+
+
+def test_starts_are_looked_at_once_where_nothing_swept_enters_their_constraints(monkeypatch):
+    looked = []
+    settle = ConsistentStarts.settle
+    monkeypatch.setattr(ConsistentStarts, "settle", lambda *given: looked.append(1) or settle(*given))
+    masses, times = np.linspace(0.5, 2.0, 5), [0.5, 1.0]
+    heavy = dd.sweep(pendulum(), 1.0, over={"mass": masses}, on="cpu", save_at=times)
+    assert looked == []
+    assert heavy.notes == note(5)
+    tr = dd.simulate(pendulum(), 1.0, parameters={"mass": masses[4]}, save_at=times)
+    np.testing.assert_allclose(heavy["rod"].values[4], tr["rod"], rtol=1e-5)
+    dd.sweep(pendulum(), 1.0, over={"mass": masses, "length": [1.0]}, on="cpu", save_at=times)
+    assert len(looked) == 1
 
 
 def test_delta_robots():

@@ -86,7 +86,7 @@ class GpuRuns:
         lanes, gpu, count = self.lanes, self.device, len(block)
         own: CaseNumbers | LaterNumbers
         nowhere, there = None, list[DeviceArray]()
-        if lanes.starts is not None:
+        if lanes.settled is not None:
             own, nowhere = lanes.numbers_of(block)
             parts, rows = [own.values], own.rows
         else:

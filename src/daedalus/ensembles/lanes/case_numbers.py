@@ -46,7 +46,7 @@ def case_columns(cases: Cases, block: range, sizes: tuple[int, int]) -> Iterator
     for k, axis in enumerate(cases.axes):
         values = axis.values[cases.places_of(block, k)]
         columns = values[:, None] if values.ndim == 1 else values
-        yield from ((slot, columns[:, j]) for j, slot in enumerate(_slots(cases, k, sizes)))
+        yield from ((slot, columns[:, j]) for j, slot in enumerate(slots_of(cases, k, sizes)))
 
 
 def mixed_columns(cases: Cases, block: range, sizes: tuple[int, int]) -> list[tuple[int, np.ndarray | DeviceArray]]:
@@ -54,7 +54,7 @@ def mixed_columns(cases: Cases, block: range, sizes: tuple[int, int]) -> list[tu
     here: list[tuple[int, np.ndarray | DeviceArray]] = []
     there: list[tuple[int, np.ndarray | DeviceArray]] = []
     for k, axis in enumerate(cases.axes):
-        slots, place = _slots(cases, k, sizes), cases.places_of(block, k)
+        slots, place = slots_of(cases, k, sizes), cases.places_of(block, k)
         if isinstance(axis.given, np.ndarray) or not isinstance(place, slice):
             values = axis.values[place].reshape(len(block), -1)
             here += [(slot, values[:, j]) for j, slot in enumerate(slots)]
@@ -73,7 +73,7 @@ def rows_of(shared: np.ndarray, slots: Sequence[int], count: int) -> np.ndarray:
     return rows
 
 
-def _slots(cases: Cases, k: int, sizes: tuple[int, int]) -> list[int]:
+def slots_of(cases: Cases, k: int, sizes: tuple[int, int]) -> list[int]:
     """Which numbers of a case an axis gives."""
     place = cases.axes[k].place
     first = {"x": 0, "u": sizes[0], "p": sizes[0] + sizes[1]}[str(place.letter)]

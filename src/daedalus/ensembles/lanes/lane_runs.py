@@ -81,6 +81,11 @@ class LaneRuns:
     starts: ConsistentStarts | None = None  # where the model constrains them
     stiff: StiffCases | None = None  # what runs the cases that stability holds back
 
+    @functools.cached_property
+    def settled(self) -> ConsistentStarts | None:
+        """What settles the starts of the cases one by one; None where one look at the shared start was enough."""
+        return None if self.starts is None or self.starts.fit_alike(self.shared) else self.starts
+
     @property
     def key(self) -> tuple[object, ...]:
         """What distinguishes its kernel."""
@@ -138,10 +143,10 @@ class LaneRuns:
     def numbers_of(self, block: range) -> tuple[CaseNumbers, np.ndarray | None]:
         """Start, inputs and parameters of some cases, and which of them have no start."""
         own = case_numbers(self.shared, self.cases, block, (self.model.states, self.model.inputs))
-        if self.starts is None:
+        if self.settled is None:
             return own, None
         every = np.ascontiguousarray(own.all())
-        nowhere = self.starts.settle(block, every)
+        nowhere = self.settled.settle(block, every)
         return whole_numbers(every), nowhere
 
 

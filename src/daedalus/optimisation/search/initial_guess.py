@@ -38,8 +38,8 @@ def initial_guess(
         interval = layout.mesh.point_interval
         _put(w, layout.unknowns, source.settled(at_points, inputs[interval], unknowns[interval]))
         for node, variables in layout.node_unknowns.items():
-            interval = layout.interval_of(node)
-            own = source.settled(layout.shares[[node]], inputs[[interval]], unknowns[[interval]])
+            before = [layout.interval_of(node)]
+            own = source.settled(layout.shares[[node]], inputs[before], unknowns[before])
             _put(w, variables, own[0])
     if not len(layout.points):
         _put(w, layout.nodes, source.with_integrals(w[layout.nodes], at_nodes, inputs, unknowns))

@@ -159,8 +159,8 @@ def _chosen_rows(
         )
     at_start = function(np.where(np.isnan(values), random, values)).full()
     if not np.all(np.isfinite(at_start)) or _rank(at_start) < z.numel():
-        labels = book._labels()
-        place = [f"{labels[symbol_key(s)]} = {v:g}" for s, v in zip(symbols, values) if not np.isnan(v)]
+        named = book._labels()
+        place = [f"{named[symbol_key(s)]} = {v:g}" for s, v in zip(symbols, values) if not np.isnan(v)]
         raise SingularModelError(
             f"{', '.join(z_labels[:6])} cannot be eliminated at the start.",
             f"the matrix of {', '.join(where[:6])} is singular at {', '.join(place[:8])}",
