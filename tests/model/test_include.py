@@ -146,10 +146,10 @@ def test_names_that_are_taken(tank):
     m.state("a")
     m.include("a", tank)
     assert text_of(lambda: m.include("a", tank)) == (
-        "The name 'a.h' is taken.\n"
-        "  it is already a state of the model 'plant'\n"
+        "The name 'a' is taken.\n"
+        "  it is already a part of the model 'plant', tank\n"
         "  Because everything in a model is found by name.\n"
-        "  Try: another name for the part"
+        "  Try: another name, such as 'a_2'"
     )
     m.equation(m.der(m["a"]), 1, name="b.mass")
     assert text_of(lambda: m.include("b", tank)) == (

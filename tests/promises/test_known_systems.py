@@ -30,6 +30,9 @@ END_FOR = {"beam": 2000.0}
 # some 4000 N in the mechanism and 15 000 to 650 000 in the beam, where Newton's method of bdf leaves 3 to 180 rtol in
 # runs that differ by rounding, which is at most 1e-3 rtol beside the terms.
 BESIDE_TERMS = {"flexible_slider_crank": CONSERVED, "beam": 0.01}
+# Equations that are steep in their unknown are divided by this slope: 1/√λ − 1.74 + 2 log10(…) of a water tube falls by
+# ½ λ^(-3/2) + λ^(-1)/ln 10 = 84 at its smallest resistance λ = 0.0365, and the resistance is what has to be right.
+STEEP = {"water_tube": 84.0}
 
 # Systems whose runs are long: these methods stand for the others.
 LONG = {
@@ -136,7 +139,7 @@ def test_the_reference_is_reached_and_what_is_conserved_stays(name, method, rtol
     # What the model itself promises to keep, its constraints and invariants.
     sizes = term_sizes(trajectory) if name in BESIDE_TERMS else {}
     beside = {key: violation / sizes.get(key, 1.0) for key, violation in trajectory.drift().items()}
-    most = BESIDE_TERMS.get(name, CONSERVED)
+    most = BESIDE_TERMS.get(name, CONSERVED) * STEEP.get(name, 1.0)
     assert all(violation <= most * rtol for violation in beside.values()), beside
 
 

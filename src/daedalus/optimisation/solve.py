@@ -36,6 +36,8 @@ from daedalus.optimisation.transcription.shooting import shoot, shooting_stage
 
 # After so many iterations IPOPT takes over, whose filter is harder to lose.
 MOST_BY_STAGES = 100
+# After so many iterations IPOPT is suspected of going in circles.
+PATIENT = 500
 # Meshes are refined at most so often.
 MOST_MESHES = 12
 
@@ -161,6 +163,22 @@ class Solving:
             if isinstance(listener, IterationLine):
                 listener.close()
 
+    def _patiently(self, settings: SolveSettings) -> ProgramOutcome:
+        """What IPOPT finds from the guess, in other steps of its multipliers where it has gone in circles.
+
+        At a point that obeys all conditions, multipliers that follow the steps of the variables may swing for ever;
+        steps that lessen the error in the slopes do not (Wächter, Biegler 2006, section 3.2, and option alpha_for_y).
+        """
+        if settings.options or settings.most_iterations <= PATIENT:
+            return self._with_ipopt(settings)
+        found = self._with_ipopt(replace(settings, most_iterations=PATIENT))
+        if found.ending is not ProgramEnding.MANY_ITERATIONS:
+            return found
+        other = replace(settings, most_iterations=PATIENT, options={"alpha_for_y": "min-dual-infeas"})
+        found = self._with_ipopt(other)
+        stopped = found.ending in (ProgramEnding.STOPPED, ProgramEnding.TIME)
+        return found if found.success or stopped else self._with_ipopt(settings)
+
     def _still_solved(self, settings: SolveSettings) -> ProgramOutcome | None:
         """The last plan where it obeys the conditions of optimality as it is: a problem that has not changed."""
         began = time.perf_counter()
@@ -197,7 +215,7 @@ class Solving:
             if outcome is None and settings.solver == "fatrop":
                 notes.append(f"ipopt took over from fatrop: {reason}")
         if outcome is None:
-            outcome = self._with_ipopt(settings)
+            outcome = self._patiently(settings)
         self.transcription.notes = [*self.transcription.notes, *notes]
         if outcome.success:
             self.last = outcome

@@ -42,7 +42,7 @@ long long largest(const double* row, long long count) noexcept {
     return place;
 }
 
-struct Elimination {
+struct LinkElimination {
     LinkNumbers& link;
     long long stride = link.stride;
 
@@ -167,7 +167,7 @@ struct Elimination {
 };
 
 bool eliminate(LinkNumbers& link) noexcept {
-    const Elimination own{link};
+    const LinkElimination own{link};
     own.solve_rows();
     own.back_substitute();
     own.reduce();
