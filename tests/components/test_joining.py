@@ -2,11 +2,11 @@
 
 import math
 import pickle
-import sys
 
 import casadi as ca
 import numpy as np
 import pytest
+from benchmarks.parts import calls_of
 
 import daedalus as dd
 from daedalus import catalogue
@@ -329,18 +329,7 @@ def test_five_hundred_parts_come_to_a_small_core():
 
 def calls_for_a_ladder(cells):
     """How many functions are entered to build a ladder of parts and to join it."""
-    count = 0
-
-    def entered(frame, event, argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(entered)
-    try:
-        catalogue.load("rlc_ladder", cells=cells).model.freeze()
-    finally:
-        sys.setprofile(None)
-    return count
+    return calls_of(lambda: catalogue.load("rlc_ladder", cells=cells).model.freeze())
 
 
 def test_the_work_of_joining_is_linear_in_the_parts():

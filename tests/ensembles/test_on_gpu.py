@@ -55,10 +55,7 @@ def test_stiff_systems_have_the_bits_of_lanes(name, parameter, value):
     k = catalogue.load(name)
     options = {"start": k.start, "inputs": k.inputs, "method": "rodas5p", "rtol": 1e-6, "save_at": "end"}
     over = {parameter: value * np.linspace(0.9, 1.1, 500)}
-    try:
-        there, here = both(k.model, 100.0, over, **options)
-    except dd.InputError:
-        pytest.skip("rodas5p has no kernel for GPUs")
+    there, here = both(k.model, 100.0, over, **options)
     assert there.data.equals(here.data)
 
 
