@@ -232,23 +232,28 @@ def test_divisors_are_inverted_once_but_in_strict_code():
     # One for x / length, one for 1 + p²; 3 is a constant.
     assert (divisions(strict=False), divisions(strict=True)) == (2, 5)
     # What follows from p alone is computed elsewhere, with its inverse.
-    part = fixed_part(rows, 1)
+    part = fixed_part(rows, of_p)
     assert (len(part.values), len(part.inverses)) == (0, 1)
     assert divisions(False, part, ["%i"]) == 1
-    kept = fixed_part(rows, 1, strict=True)
+    kept = fixed_part(rows, of_p, strict=True)
     assert (len(kept.values), len(kept.inverses)) == (1, 0)
     assert divisions(True, kept, ["%v"]) == 5
+
+
+def of_p(argument, place):
+    """What stays of the arguments (x, p)."""
+    return argument == 1
 
 
 def test_fixed_parts_give_what_the_whole_formulas_give():
     x, p = ca.SX.sym("x"), ca.SX.sym("p", 2)
     rows = read_instructions(ca.Function("f", [x, p], [x / p[0] + ca.sin(p[1]) * x - ca.exp(p[0]) / (x + p[1])]))
-    part = fixed_part(rows, 1)
+    part = fixed_part(rows, of_p)
     module = LaneModule(1)
     w = LaneText(module)
     places = [w.line(f"getelementptr double, ptr %in, i64 {k}") for k in range(3)]
     given = [w.line(f"load double, ptr {place}") for place in places]
-    fixed = written_fixed(w, rows, 1, given[1:], part)
+    fixed = written_fixed(w, rows, {1: given[1:]}, part)
     ((result,),) = written_formulas(w, rows, [given[:1], given[1:]], part, fixed)
     w.raw(f"store double {result}, ptr %result")
     head = f"define void @{ENTRY}(ptr %in, ptr %result) #0 {{"

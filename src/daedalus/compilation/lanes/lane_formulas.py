@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -111,18 +111,18 @@ def check_known(rows: Instructions) -> None:
 
 
 class FixedPart(NamedTuple):
-    """What of some formulas follows from one argument alone: it is computed where that changes, not at each call."""
+    """What of some formulas follows from numbers that stay: it is computed where these change, not at each call."""
 
-    rows: frozenset[int]  # but for constants and the argument itself
+    rows: frozenset[int]  # but for constants and the numbers themselves
     values: tuple[int, ...]  # those of them that others read
-    inverses: tuple[int, ...]  # rows that others divide by, the argument itself included
+    inverses: tuple[int, ...]  # rows that others divide by, the numbers themselves included
 
 
 NOTHING_FIXED = FixedPart(frozenset(), (), ())
 
 
-def fixed_part(rows: Instructions, argument: int, strict: bool = False) -> FixedPart:
-    """The part of formulas that follows from one argument, by its number; strict: divisions stay."""
+def fixed_part(rows: Instructions, stays: Callable[[int, int], bool], strict: bool = False) -> FixedPart:
+    """What of formulas follows from what stays of the arguments, by number and place; strict: divisions stay."""
     needed, fixed = needed_rows(rows), bytearray(len(rows))
     values, inverses = dict[int, None](), dict[int, None]()
     for row, op in enumerate(rows.operation):
@@ -130,7 +130,7 @@ def fixed_part(rows: Instructions, argument: int, strict: bool = False) -> Fixed
         if not needed[row]:
             continue
         if op in (ca.OP_INPUT, ca.OP_CONST):
-            fixed[row] = op == ca.OP_CONST or first == argument
+            fixed[row] = op == ca.OP_CONST or stays(first, second)
             continue
         operands = [first] if op == ca.OP_OUTPUT or second < 0 else [first, second]
         fixed[row] = op != ca.OP_OUTPUT and all(fixed[k] for k in operands)
@@ -145,17 +145,17 @@ def fixed_part(rows: Instructions, argument: int, strict: bool = False) -> Fixed
 
 
 def written_fixed(
-    w: LaneText, rows: Instructions, number: int, argument: Sequence[Word], part: FixedPart
+    w: LaneText, rows: Instructions, arguments: Mapping[int, Sequence[Word]], part: FixedPart
 ) -> list[Word]:
-    """The words of a fixed part for words of its argument, by its number: values, then inverses."""
+    """The words of a fixed part for words of the arguments it reads, by their numbers: values, then inverses."""
     values: dict[int, Word] = {}
     for row, op in enumerate(rows.operation):
         if op == ca.OP_CONST:
             values[row] = w.num(rows.constants[rows.first[row]])
         elif row in part.rows:
             values[row] = _plain(w, rows, row, values, {})
-        elif op == ca.OP_INPUT and rows.first[row] == number:
-            values[row] = argument[rows.second[row]]
+        elif op == ca.OP_INPUT and rows.first[row] in arguments:
+            values[row] = arguments[rows.first[row]][rows.second[row]]
     return [*(values[row] for row in part.values), *(w.div(w.num(1.0), values[row]) for row in part.inverses)]
 
 

@@ -22,6 +22,9 @@ LEGACY_STREAM = 1
 _NON_BLOCKING, _HOST, _DEVICE = 1, 1, 2
 # Bytes that wait for the next call: one large result.
 KEPT_ON_DEVICE, KEPT_PINNED = 2**31, 2**31
+# Threads that go together, and the blocks of threads that are thought of.
+_WARP = 32
+_BLOCKS = (512, 384, 320, 256, 192, 160, 128, 96, 64, _WARP)
 # The kind and number of the device as DLPack writes it.
 DLPACK_CUDA = 2
 
@@ -244,7 +247,7 @@ class Device:
         """How many blocks of so many threads a multiprocessor runs at once."""
         found = c.c_int()
         self._do("cuOccupancyMaxActiveBlocksPerMultiprocessor", c.byref(found), function, threads, c.c_size_t(0))
-        return max(found.value, 1)
+        return found.value
 
     def launch(
         self, function: c.c_void_p, blocks: int, threads: int, arguments: list[Any], stream: Stream | None = None
@@ -276,12 +279,18 @@ class DeviceKernel:
     def __init__(self, owner: Device, function: c.c_void_p, module: c.c_void_p) -> None:
         self._owner, self._function, self._module = owner, function, module
 
-    def start(
-        self, count: int, addresses: list[int], numbers: list[int], stream: Stream | None = None, threads: int = 256
-    ) -> None:
+    @functools.cached_property
+    def shape(self) -> tuple[int, int]:
+        """Threads of a block and blocks of a multiprocessor: as many threads as it holds, in the fewest blocks."""
+        found = [(threads, self._owner.active_blocks(self._function, threads)) for threads in _BLOCKS]
+        return max(found, key=lambda pair: (pair[0] * pair[1], pair[0]))
+
+    def start(self, count: int, addresses: list[int], numbers: list[int], stream: Stream | None = None) -> None:
         """Run so many cases: as many blocks as the GPU holds at once; each thread goes on with the next free case."""
-        at_once = self._owner.active_blocks(self._function, threads) * self._owner.multiprocessors
-        blocks = min(-(-count // threads), at_once)
+        threads, held = self.shape
+        # Few cases are spread over all multiprocessors.
+        threads = min(threads, max(_WARP, _WARP * -(-count // (_WARP * self._owner.multiprocessors))))
+        blocks = min(-(-count // threads), held * self._owner.multiprocessors)
         arguments: list[Any] = [c.c_uint64(address) for address in addresses]
         arguments += [c.c_int64(number) for number in numbers]
         self._owner.launch(self._function, blocks, threads, arguments, stream)

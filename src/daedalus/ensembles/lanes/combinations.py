@@ -13,10 +13,16 @@ def combined(
     """x + h Σ_j weights_j k_j."""
     out = list(x)
     for weight, k in zip(weights, slopes):
-        if weight:
-            part = w.mul(h, w.num(weight))
-            out = [w.fma(part, kj, total) for kj, total in zip(k, out)]
+        out = advanced(w, out, h, weight, k)
     return out
+
+
+def advanced(w: LaneText, x: list[Word], h: Word, weight: float, slope: Sequence[Word]) -> list[Word]:
+    """x + h weight k."""
+    if not weight:
+        return x
+    part = w.mul(h, w.num(weight))
+    return [w.fma(part, k, total) for k, total in zip(slope, x)]
 
 
 def weighted(w: LaneText, weights: Sequence[float], slopes: Sequence[Word]) -> Word:

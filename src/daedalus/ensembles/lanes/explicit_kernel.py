@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from daedalus.compilation.lanes.words import Cell, Word
 from daedalus.ensembles.lanes.branch_watch import BranchWatch
-from daedalus.ensembles.lanes.combinations import combined, weighted
+from daedalus.ensembles.lanes.combinations import advanced, combined, weighted
 from daedalus.ensembles.lanes.dense_rows import DenseRows
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
 from daedalus.ensembles.lanes.fixed_grid import FixedGrid
@@ -18,13 +18,19 @@ from daedalus.ensembles.lanes.stiffness import StiffnessWatch
 
 
 def explicit_kernel(
-    model: LaneModel, numbers: ExplicitNumbers, lanes: int, watch: bool = False, gpu: bool = False
+    model: LaneModel,
+    numbers: ExplicitNumbers,
+    lanes: int,
+    watch: bool = False,
+    gpu: bool = False,
+    inside: bool = True,
 ) -> str:
     """The text of a kernel: adaptive where the numbers have an error estimate, else with fixed steps.
 
-    watch: lanes that stability holds back are left to the scalar core, which changes the method.
+    watch: lanes that stability holds back are left to the scalar core, which changes the method. inside: rows may be
+    saved inside a step.
     """
-    frame = KernelFrame(model, lanes, gpu)
+    frame = KernelFrame(model, lanes, gpu, inside)
     step = _ExplicitStep(frame, numbers, watch)
     with frame.loop():
         step.begin_fresh()
@@ -80,18 +86,18 @@ class _ExplicitStep:
             t_new = self.grid.plan()
         h = w.sub(t_new, t)
         slopes = [[cell.now for cell in self.k0] or frame.slope(t, x)]
+        # The end grows with the stages: a slope that no later stage reads need not be kept.
+        ends = numbers.a[numbers.inner]
+        x_new = advanced(w, x, h, ends[0], slopes[0])
         for i in range(1, numbers.inner):
             stage = combined(w, x, h, numbers.a[i], slopes)
             slopes.append(frame.slope(w.fma(w.num(numbers.c[i]), h, t), stage))
-        x_new = combined(w, x, h, numbers.a[numbers.inner], slopes)
+            x_new = advanced(w, x_new, h, ends[i], slopes[i])
         if self.needs_end:
             slopes.append(frame.slope(t_new, x_new))
-        running = frame.running()
+        good = frame.running()
         if self.control is not None:
-            good = self.control.judge(self._error(h, x, x_new, slopes), h, running, reaches)
-        else:
-            good = w.both(running, frame.finite(x_new))
-            frame.leave_where(w.both(running, w.unless(good)))
+            good = self.control.judge(self._error(h, x, x_new, slopes), h, good, reaches)
         if self.watch is not None:
             good = self.watch.look(good, t_new, h, x, x_new, slopes)
         DenseRows(frame, numbers, t, t_new, x, x_new, slopes).save_inside(good)
@@ -102,8 +108,33 @@ class _ExplicitStep:
     def _complete(self, good: Word, t_new: Word, x_new: list[Word], slopes: list[list[Word]]) -> None:
         """Lanes of a good step move to its end, save there, and pass what lies there."""
         frame, w = self.frame, self.frame.w
+        x_new = frame.moved(t_new, x_new)
+        if self.grid is None:
+            good = self._move(good, t_new, x_new, slopes)
+        else:
+            # Every lane with a case moves, and what the others do is never read.
+            for cell, word in zip((*frame.x, frame.t), (*x_new, t_new)):
+                cell.set(word)
+            self.grid.advance()
+        frame.save_now(good)
+        passed = w.both(good, w.compare("oeq", t_new, frame.end.now))
+        with w.when(w.any(passed)):
+            if self.grid is not None:
+                self.grid.count(passed)
+            going = frame.pass_stop(passed)
+            if self.grid is not None:
+                # What is not finite once is not afterwards either: fixed steps are looked at in the end.
+                frame.leave_where(w.both(passed, w.unless(frame.finite(frame.now()))))
+            if self.branches is not None:
+                over = w.both(passed, w.unless(going))
+                frame.leave_where(w.both(over, self.branches.unclear()))
+            with w.when(w.any(going)):
+                self._restart(going)
+
+    def _move(self, good: Word, t_new: Word, x_new: list[Word], slopes: list[list[Word]]) -> Word:
+        """Lanes of a good step move to its end; which of them found one."""
+        frame, w = self.frame, self.frame.w
         if frame.model.kept is not None:
-            x_new = frame.moved(t_new, x_new)
             lost = w.both(good, w.unless(frame.finite(x_new)))
             frame.leave_where(lost)
             good = w.both(good, w.unless(lost))
@@ -114,17 +145,7 @@ class _ExplicitStep:
                 cell.set_where(good, word)
         frame.t.set_where(good, t_new)
         frame.steps.set_where(good, w.add(frame.steps.now, w.num(1.0)))
-        if self.grid is not None:
-            self.grid.count(good)
-        frame.save_now(good)
-        passed = w.both(good, w.compare("oeq", t_new, frame.end.now))
-        with w.when(w.any(passed)):
-            going = frame.pass_stop(passed)
-            if self.branches is not None:
-                over = w.both(passed, w.unless(going))
-                frame.leave_where(w.both(over, self.branches.unclear()))
-            with w.when(w.any(going)):
-                self._restart(going)
+        return good
 
     def _restart(self, mask: Word) -> None:
         """Behind a time of a table the slope and the controller's memory are stale."""

@@ -11,30 +11,37 @@ class FixedGrid:
 
     def __init__(self, frame: KernelFrame) -> None:
         self.frame = frame
+        self.length = frame.w.mul(frame.settings["direction"], frame.settings["step"])
         self.begin, self.index, self.steps = (frame.w.cell() for _ in range(3))
         for cell in (self.begin, self.index, self.steps):
             cell.set(frame.w.num(0.0))
 
     def restart(self, mask: Word) -> None:
-        """Lanes of a mask begin a grid here; rounding must not add a tiny step."""
+        """Lanes of a mask begin a grid here; rounding must not add a tiny step.
+
+        Those that would take too many steps are left to the scalar core.
+        """
         w, frame = self.frame.w, self.frame
         share = w.div(w.abs(w.sub(frame.end.now, frame.t.now)), frame.settings["step"])
-        steps = w.own("ceil", w.sub(share, w.num(1e-9)))
+        steps = w.larger(w.own("ceil", w.sub(share, w.num(1e-9))), w.num(1.0))
+        limit = w.compare("ogt", w.add(frame.steps.now, steps), frame.settings["limit"])
+        frame.leave_where(w.both(mask, limit))
         self.begin.set_where(mask, frame.t.now)
         self.index.set_where(mask, w.num(0.0))
-        self.steps.set_where(mask, w.larger(steps, w.num(1.0)))
+        self.steps.set_where(mask, steps)
 
     def plan(self) -> Word:
         """Where the step ends."""
         w, frame = self.frame.w, self.frame
         following = w.add(self.index.now, w.num(1.0))
-        travelled = w.mul(frame.settings["direction"], w.mul(frame.settings["step"], following))
         last = w.compare("oge", following, self.steps.now)
-        return w.choose(last, frame.end.now, w.add(self.begin.now, travelled))
+        return w.choose(last, frame.end.now, w.add(self.begin.now, w.mul(self.length, following)))
+
+    def advance(self) -> None:
+        """All lanes have taken a step; what those without a case do is never read."""
+        self.index.set(self.frame.w.add(self.index.now, self.frame.w.num(1.0)))
 
     def count(self, mask: Word) -> None:
-        """Lanes of a mask have taken a step; those with too many are left to the scalar core."""
-        w = self.frame.w
-        self.index.set_where(mask, w.add(self.index.now, w.num(1.0)))
-        limit = self.frame.settings["limit"]
-        self.frame.leave_where(w.both(mask, w.compare("ogt", self.frame.steps.now, limit)))
+        """Lanes of a mask have come to a stop."""
+        frame = self.frame
+        frame.steps.set_where(mask, frame.w.add(frame.steps.now, self.index.now))

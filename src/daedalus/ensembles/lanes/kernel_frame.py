@@ -8,6 +8,7 @@ case has the same bits in whatever lane, block, thread or device it is run.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,6 +26,11 @@ SETTINGS = ("t0", "direction", "rtol", "step", "first_step", "max_step", "limit"
 FINISHED, LEFT, STIFF = 1.0, 2.0, 3.0
 ENDS = ("status", "steps", "rejected")
 MOST_COPIED_ON_GPU = 20_000
+# Gauss–Newton's corrections converge quadratically: after one whose length, in nominal values, has a square below half
+# the spacing of numbers at 1, what is left is lost in rounding.
+_ARRIVED = 2.0**-53
+# So many sums run beside each other, since each term of one waits for the term before.
+_SUMS = 4
 # A GPU's words for the thread in its block, the block, threads in a block, and blocks.
 _OF_THREADS = ("tid", "ctaid", "ntid", "nctaid")
 
@@ -32,8 +38,9 @@ _OF_THREADS = ("tid", "ctaid", "ntid", "nctaid")
 class KernelFrame:
     """Cells of all lanes and the parts of a kernel that do not depend on its method."""
 
-    def __init__(self, model: LaneModel, lanes: int, gpu: bool = False) -> None:
-        self.model, self.gpu = model, gpu
+    def __init__(self, model: LaneModel, lanes: int, gpu: bool = False, inside: bool = True) -> None:
+        # inside: rows may be saved between the ends of steps, so that what interpolates a step is kept to its end.
+        self.model, self.gpu, self.inside = model, gpu, inside
         # A GPU calls no functions if it can be helped: their arguments would go through memory.
         self.w = w = LaneText(LaneModule(lanes, MOST_COPIED_ON_GPU if gpu else MOST_COPIED, model.strict))
         self.settings = {name: w.spread(self._setting(k)) for k, name in enumerate(SETTINGS)}
@@ -78,7 +85,7 @@ class KernelFrame:
         return slopes
 
     def parameters(self) -> list[Word]:
-        """The parameters, and what of the formulas follows from them alone."""
+        """The parameters, and what of the formulas follows from numbers that stay."""
         return [cell.now for cell in (*self.constants[self.model.inputs :], *self.fixed)]
 
     def slope(self, t: Word, x: list[Word], rare: bool = False) -> list[Word]:
@@ -86,10 +93,23 @@ class KernelFrame:
         return self.model.slope(self.w, t, x, self.inputs(t), self.parameters(), rare)
 
     def moved(self, t: Word, x: list[Word], rare: bool = False) -> list[Word]:
-        """x moved onto what the model keeps; as it is where that is nothing."""
+        """x moved onto what the model keeps; as it is where that is nothing.
+
+        Two corrections as in `daedalus.simulation.plant.projection`; the second one only where it changes a digit.
+        """
         if self.model.kept is None:
             return x
-        return self.model.moved(self.w, t, x, self.inputs(t), self.parameters(), rare)
+        w, u, p = self.w, self.inputs(t), self.parameters()
+        once, length = self.model.corrected(w, t, x, u, p, rare)
+        cells = {k: w.cell() for k in self.model.moved_states}
+        for k, cell in cells.items():
+            cell.set(once[k])
+        far = w.compare("ogt", length, w.num(_ARRIVED))
+        with w.when(w.any(far)):
+            twice, _ = self.model.corrected(w, t, once, u, p, rare=True)
+            for k, cell in cells.items():
+                cell.set_where(far, twice[k])
+        return [cells[k].now if k in cells else x[k] for k in range(len(x))]
 
     def independence(self, t: Word, x: list[Word]) -> Word:
         """log |det| of the constraints."""
@@ -97,10 +117,11 @@ class KernelFrame:
 
     def finite(self, words: list[Word]) -> Word:
         """Where all of some words are finite."""
-        total, zero = self.w.num(0.0), self.w.num(0.0)
-        for word in words:
-            total = self.w.fma(word, zero, total)
-        return self.w.compare("oeq", total, zero)
+        zero = self.w.num(0.0)
+        totals = [zero] * _SUMS
+        for k, word in enumerate(words):
+            totals[k % _SUMS] = self.w.fma(word, zero, totals[k % _SUMS])
+        return self.w.compare("oeq", functools.reduce(self.w.add, totals), zero)
 
     def running(self) -> Word:
         """The lanes that have a case which has not ended."""
@@ -192,7 +213,9 @@ class KernelFrame:
         for row, cell in enumerate((*self.x, *self.constants)):
             at = w.integer("add", self._of_row(2 * row), w.integer("mul", place, self._of_row(2 * row + 1)))
             cell.set_where(fresh, w.gather("%own", at))
-        for cell, word in zip(self.fixed, self.model.written_fixed(w, self.parameters())):
+        own = [cell.now for cell in self.constants]
+        u, p = own[: self.model.inputs], own[self.model.inputs :]
+        for cell, word in zip(self.fixed, self.model.written_fixed(w, u, p)):
             cell.set_where(fresh, word)
         zero, t0 = w.num(0.0), self.settings["t0"]
         for cell, word in ((self.t, t0), (self.begin, t0), (self.steps, zero), (self.rejected, zero)):

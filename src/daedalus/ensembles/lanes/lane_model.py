@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
+
+import casadi as ca
 
 from daedalus.compilation.lanes.lane_formulas import FixedPart, fixed_part, written_fixed, written_formulas
 from daedalus.compilation.lanes.words import LaneText, Word
@@ -19,7 +22,7 @@ class LaneModel:
     inputs: int
     parameters: int
     slopes: Instructions  # (t, x, u, p) -> x'
-    kept: Instructions | None = None  # (t, x, u, p) -> x on what the model keeps
+    kept: Instructions | None = None  # (t, x, u, p) -> x nearer to what the model keeps, and how far it went, squared
     tabled: tuple[int, ...] = ()  # the inputs that follow a table
     independence: Instructions | None = None  # (t, x, u, p) -> log |det| of the constraints
     judged: int | None = None  # how many states count in the error of a step; all where it is not given
@@ -51,8 +54,30 @@ class LaneModel:
 
     @cached_property
     def fixed_parts(self) -> dict[str, FixedPart]:
-        """What of the formulas follows from parameters alone, and is computed once a case."""
-        return {name: fixed_part(rows, number, self.strict) for name, (rows, number) in self.lists.items()}
+        """What of the formulas follows from parameters and inputs that stay, and is computed once a case."""
+
+        def stays(number: int) -> Callable[[int, int], bool]:
+            # The inputs stand before the parameters.
+            return lambda k, place: k == number or (k == number - 1 and place not in self.tabled)
+
+        return {name: fixed_part(rows, stays(number), self.strict) for name, (rows, number) in self.lists.items()}
+
+    @cached_property
+    def moved_states(self) -> list[int]:
+        """The states that change on the way to what the model keeps."""
+        rows = self.kept
+        if rows is None:
+            return []
+        found = []
+        for row, op in enumerate(rows.operation):
+            source, slot = rows.first[row], rows.slot[row]
+            if op == ca.OP_OUTPUT and rows.second[row] == 0:
+                passes = rows.operation[source] == ca.OP_INPUT and (rows.first[source], rows.second[source]) == (
+                    1,
+                    slot,
+                )
+                found += [] if passes else [slot]
+        return sorted(found)
 
     @cached_property
     def fixed_edges(self) -> dict[str, tuple[int, int]]:
@@ -63,23 +88,26 @@ class LaneModel:
 
     @property
     def fixed(self) -> int:
-        """How many numbers of a case follow from its parameters."""
+        """How many numbers of a case follow from its parameters and inputs."""
         return max((end for _, end in self.fixed_edges.values()), default=self.parameters) - self.parameters
 
-    def written_fixed(self, w: LaneText, p: list[Word]) -> list[Word]:
-        """What follows from parameters alone."""
+    def written_fixed(self, w: LaneText, u: list[Word], p: list[Word]) -> list[Word]:
+        """What follows from parameters and inputs that stay."""
         found = []
         for name, (rows, number) in self.lists.items():
-            found += written_fixed(w, rows, number, p, self.fixed_parts[name])
+            found += written_fixed(w, rows, {number - 1: u, number: p}, self.fixed_parts[name])
         return found
 
     def slope(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
         """x' at one point; p with what follows from it."""
         return self.written(w, "model.slope", [[t], x, u, p], rare)[0]
 
-    def moved(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
-        """x moved onto what the model keeps."""
-        return self.written(w, "model.kept", [[t], x, u, p], rare)[0]
+    def corrected(
+        self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool
+    ) -> tuple[list[Word], Word]:
+        """x after one correction towards what the model keeps, and the square of its length."""
+        moved, (length,) = self.written(w, "model.kept", [[t], x, u, p], rare)
+        return moved, length
 
     def determinant(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> Word:
         """log |det| of the constraints."""

@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from daedalus.compilation import Compiled
@@ -37,6 +38,7 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import plant_of
+from daedalus.simulation.plant.projection import corrected_with_length
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.singular.independence import independence_of
 
@@ -89,7 +91,12 @@ class LaneRuns:
     @property
     def key(self) -> tuple[object, ...]:
         """What distinguishes its kernel."""
-        return self.lanes, self.watch, self.numbers or self.method, self.model.key
+        return self.lanes, self.watch, self.saves_inside, self.numbers or self.method, self.model.key
+
+    @functools.cached_property
+    def saves_inside(self) -> bool:
+        """Whether a row may be asked for that lies between the ends of steps."""
+        return not {*self.times.tolist()} <= {self.settings[SETTINGS.index("t0")], *self.stops.tolist()}
 
     def kernel(self) -> Kernel:
         """The kernel in machine code."""
@@ -98,9 +105,9 @@ class LaneRuns:
     def text(self, lanes: int, gpu: bool = False) -> str:
         """The LLVM text of the kernel."""
         if isinstance(self.model, ImplicitLaneModel):
-            return rosenbrock_kernel(self.model, self.method, lanes, gpu)
+            return rosenbrock_kernel(self.model, self.method, lanes, gpu, self.saves_inside)
         assert self.numbers is not None
-        return explicit_kernel(self.model, self.numbers, lanes, self.watch, gpu)
+        return explicit_kernel(self.model, self.numbers, lanes, self.watch, gpu, self.saves_inside)
 
     @property
     def told_methods(self) -> str:
@@ -285,6 +292,13 @@ def _lane_model(road: Road) -> LaneModel | NoLanes:
     return LaneModel(sizes["x"], sizes["u"], sizes["p"], slopes, kept, tabled_inputs(road.drive), independence)
 
 
+def _correction(plant: ExplicitPlant) -> ca.Function:
+    """(t, x, u, p) -> x after one of the corrections of its projection, and its length in nominal values, squared."""
+    system = plant.system
+    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    return ca.Function("corrected", arguments, list(corrected_with_length(system, plant.form)), {"cse": True})
+
+
 def _formulas(system: System) -> tuple[Instructions | None, ...] | NoLanes:
     """The formulas of a system, read once."""
     plant = plant_of(system)
@@ -293,14 +307,15 @@ def _formulas(system: System) -> tuple[Instructions | None, ...] | NoLanes:
         return NoLanes("constraints are kept by a solve after each step")
     measure = independence_of(plant)
     lists: list[Instructions | None] = []
-    for compiled in (plant.rhs, projection, None if measure is None else measure.logarithm):
-        if compiled is None:
+    correction = None if projection is None else _correction(plant)
+    for function in (plant.rhs.function, correction, None if measure is None else measure.logarithm.function):
+        if function is None:
             lists.append(None)
             continue
-        if compiled.function.n_instructions() > MOST_INSTRUCTIONS:
+        if function.n_instructions() > MOST_INSTRUCTIONS:
             return NoLanes("its formulas are too long for a kernel")
         try:
-            rows = read_instructions(compiled.function)
+            rows = read_instructions(function)
             check_known(rows)
         except UnknownOperationError as unknown:
             return NoLanes(str(unknown))

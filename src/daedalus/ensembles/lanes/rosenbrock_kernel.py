@@ -30,9 +30,9 @@ HALF_OF_DIGITS, SHARE_OF_TOLERANCE = 2.0**-26, 1e-2
 MOST_INSIDE, SHORTEST_LOOKED_INTO, ABOVE_ROUNDING = 10.0, 0.01, 10.0
 
 
-def rosenbrock_kernel(model: ImplicitLaneModel, method: str, lanes: int, gpu: bool = False) -> str:
-    """The text of a kernel by the name of a method."""
-    frame = KernelFrame(model, lanes, gpu)
+def rosenbrock_kernel(model: ImplicitLaneModel, method: str, lanes: int, gpu: bool = False, inside: bool = True) -> str:
+    """The text of a kernel by the name of a method; inside: rows may be saved inside a step."""
+    frame = KernelFrame(model, lanes, gpu, inside)
     step = _RosenbrockStep(frame, model, rosenbrock_coefficients(method))
     with frame.loop():
         step.begin_fresh()

@@ -25,6 +25,8 @@ class SavedInside(ABC):
     def save_inside(self, good: Word) -> None:
         """Lanes of a good step save the rows that lie inside it."""
         frame, w = self.frame, self.frame.w
+        if not frame.inside:
+            return
         due = w.cell(w.truth)
 
         def is_due() -> Word:

@@ -29,8 +29,14 @@ def projection(system: System, form: ExplicitForm) -> ca.SX | None:
 
 def corrected(system: System, form: ExplicitForm) -> ca.SX:
     """The state after one of the `CORRECTIONS` of the projection, as an expression of (t, x, u, p)."""
+    return corrected_with_length(system, form)[0]
+
+
+def corrected_with_length(system: System, form: ExplicitForm) -> tuple[ca.SX, ca.SX]:
+    """The same, and how far it went in nominal values, squared: cᵀ (J W Jᵀ)⁻¹ c."""
     x, kept = system.symbol("x"), form.applied(system, concatenate(system.invariants.values()))
-    return column(x - correction(kept, x, system.nominal["x"] ** 2))
+    step, multipliers = _with_multipliers(kept, x, system.nominal["x"] ** 2, kept)
+    return column(x - step), ca.dot(multipliers, kept)
 
 
 def projected_state(system: System, kept: ca.SX) -> ca.SX:
@@ -46,11 +52,15 @@ def projected_state(system: System, kept: ca.SX) -> ca.SX:
 
 def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray, right: ca.SX | None = None) -> ca.SX:
     """W Jᵀ (J W Jᵀ)⁻¹ c, solved group by group of invariants that share variables; `right` stands for c if given."""
-    right = kept if right is None else right
+    return _with_multipliers(kept, x, weights, kept if right is None else right)[0]
+
+
+def _with_multipliers(kept: ca.SX, x: ca.SX, weights: np.ndarray, right: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """W Jᵀ m and m = (J W Jᵀ)⁻¹ c."""
     jacobian = ca.jacobian(kept, x)
     weighted = ca.mtimes(ca.diag(ca.SX(ca.DM(weights))), jacobian.T)
     normal = ca.mtimes(jacobian, weighted)
-    total = ca.SX.zeros(x.numel(), right.size2())
+    total, multipliers = ca.SX.zeros(x.numel(), right.size2()), ca.SX.zeros(*right.shape)
     for rows in _groups(normal.sparsity()):
         if len(rows) > LARGEST_GROUP:
             raise SolverError(
@@ -59,8 +69,9 @@ def correction(kept: ca.SX, x: ca.SX, weights: np.ndarray, right: ca.SX | None =
                 because="the projection is compiled as one formula.",
                 remedy="fewer bodies in one mechanism",
             )
-        total += ca.mtimes(weighted[:, rows], ca.solve(ca.densify(normal[rows, rows]), ca.densify(right[rows, :])))
-    return ca.densify(total)
+        multipliers[rows, :] = ca.solve(ca.densify(normal[rows, rows]), ca.densify(right[rows, :]))
+        total += ca.mtimes(weighted[:, rows], multipliers[rows, :])
+    return ca.densify(total), multipliers
 
 
 def normal_inverse(jacobian: ca.SX, weights: ca.SX) -> ca.SX:
