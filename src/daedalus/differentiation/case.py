@@ -12,6 +12,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.differentiation.differentiable_system import assigns, differentiable_system, refuse_code, whole_start
 from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.events.jumping_conditions import jumping_conditions
 from daedalus.differentiation.instants.foreseen import Foreseen, Instant, NominalRun, foreseen
 from daedalus.differentiation.variational.implicit_slopes import consistent_row
 from daedalus.errors import InputError, SolverError
@@ -275,7 +276,14 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
     if assigns(request.system):
         refuse_code(request.system)
         return _hybrid_case(request, grid)
-    return _case(*_road(request), request, grid)
+    case = _case(*_road(request), request, grid)
+    return _hybrid_case(request, grid) if _resets_beside_jumps(case) else case
+
+
+def _resets_beside_jumps(case: Case) -> bool:
+    """Whether a reset may carry a run off a condition that it slides along."""
+    resets = case.redundancy is None and any(event.resets for event in case.system.events)
+    return resets and jumping_conditions(case.system) is not None
 
 
 def _case(road: Road, formulas: bool, request: Request, grid: Any) -> Case:
@@ -300,7 +308,8 @@ def _hybrid_case(request: Request, grid: Any) -> Case:
     start = with_first_modes(request, whole_start(request.system, request.start))
     held = request._replace(model=with_held_states(request.system), start=start)
     case = replace(_case(*_road(held, names), request, grid), redundancy=None)
-    system = _driven(request)[1]
+    solved, system, drive, left = _driven(request)
+    located = request._replace(locate_switches=True)
     fired: frozenset[str] = getattr(request.start, "_fired", frozenset())
     while True:
         settings = settings_of(
@@ -309,7 +318,8 @@ def _hybrid_case(request: Request, grid: Any) -> Case:
         labels = list(case.system.labels["x"])
         rests = system.labels["p"][system.sizes["p"] - system.discrete_count :]
         own, still = (np.array([labels.index(n) for n in names], dtype=int) for names in (system.labels["x"], rests))
-        case = replace(case, nominal=NominalRun(settings, own, still, fired))
+        road = Road(located._replace(method=case.method), solved, system, case.method, settings, drive, left)
+        case = replace(case, nominal=NominalRun(settings, own, still, fired, road))
         known = case.with_foresight()
         if known is not None:
             return known

@@ -8,20 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus.differentiation.across_conditions import NextPart, in_first_mode, landed
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.grazing import check_event_inputs, event_records
 from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
 from daedalus.differentiation.events.smoothness import refuse_corners
 from daedalus.differentiation.instants.instant_records import instant_records, refuse_second_order_instants
-from daedalus.differentiation.parts import (
-    NextPart,
-    RestsOnCorner,
-    check_progress,
-    end_of_part,
-    in_first_mode,
-    next_part,
-)
+from daedalus.differentiation.parts import RestsOnCorner, check_progress, end_of_part, next_part
 from daedalus.differentiation.steps.discrete import run_discrete
 from daedalus.differentiation.steps.stepwise import stepwise
 from daedalus.differentiation.variational.augmented import augmented_of
@@ -68,28 +62,39 @@ def _in_parts(case: Case, order: int, directions: Directions, by: str, corners: 
     parts: list[RunPart] = []
     ends: list[float] = []
     records = list(unlocated_jumps(case.system))
+    landing = landed(case)
     while True:
         augmented = augmented_of(case.plant, directions, order)
         y0 = augmented.begin(case, start)
-        recorded = at_rest(case.t0, y0) if case.t0 == case.t1 and case.foreseen else run(case, augmented, y0)
+        stands = landing is not None or (case.t0 == case.t1 and case.foreseen)
+        recorded = at_rest(case.t0, y0) if stands else run(case, augmented, y0)
         if recorded is None:
             name, why = implicit_choice(case.system, "the system is stiff", case.settings.rtol)
             return differentiate(original.with_method(name, why), order, directions, by)
         records += event_records(case, augmented, recorded) if case.system.events else ()
         parts.append(RunPart(case, augmented, recorded))
-        fired = [event.guard for event in recorded.events]
-        end = end_of_part(case, recorded.status, fired, float(recorded.t[-1]))
-        if end is not None and end.instant is not None:
-            records += instant_records(parts[-1], end.instant)
-        if end is None:
+        following = landing or _following(parts[-1], records)
+        if following is None:
             return ForwardRun(parts, begin, by, records)
-        following = next_part(case, end, float(recorded.t[-1]), recorded.y[-1, : augmented.layout.width])
+        landing = None
         S, W = _carried(parts[-1], following)
+        parts[-1] = replace(parts[-1], joint=following.slopes)
         start = replace(start, S=S, W=W)
         case = following.case
         records = records if following.record is None else [*records, following.record]
         ends.append(float(recorded.t[-1]))
         check_progress(case, ends, case.last_time - first.t0)
+
+
+def _following(part: RunPart, records: list[Record]) -> NextPart | None:
+    """What follows a part, None behind the last one; what is told of it goes to the records."""
+    case, recorded, t = part.case, part.recorded, float(part.recorded.t[-1])
+    end = end_of_part(case, recorded.status, [event.guard for event in recorded.events], t)
+    if end is None:
+        return None
+    if end.instant is not None:
+        records += instant_records(part, end.instant)
+    return next_part(case, end, t, recorded.y[-1, : part.augmented.layout.width])
 
 
 def _carried(part: RunPart, following: NextPart) -> tuple[np.ndarray, np.ndarray]:

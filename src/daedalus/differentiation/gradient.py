@@ -8,10 +8,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.differentiation.across_conditions import in_first_mode
 from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.directions import WORDS, Directions, read_directions
 from daedalus.differentiation.events.grazing import check_event_inputs
-from daedalus.differentiation.parts import RestsOnCorner, in_first_mode
+from daedalus.differentiation.parts import RestsOnCorner
 from daedalus.differentiation.steps.adjoint import Segment
 from daedalus.differentiation.steps.adjoint_in_parts import ForwardPart, backward_in_parts, forward_in_parts
 from daedalus.differentiation.steps.stepwise import stepwise

@@ -153,18 +153,6 @@ def test_a_run_that_rests_on_a_corner_is_differentiated_over_it():
     assert dd.gradient(m, 1.0, final="y", wrt=["k"], rtol=1e-8)["k"] == pytest.approx(-np.exp(-1.0), rel=1e-6)
 
 
-def test_sliding_along_a_condition_is_refused():
-    for call in (dd.sensitivities, lambda *a: dd.gradient(*a, final="x")):
-        with pytest.raises(dd.SolverError) as refused:
-            call(friction(mu=3.0), 5.0)
-        assert str(refused.value) == (
-            "The derivatives of 'friction' do not go on from here.\n"
-            "  the condition v < 0 switches to and fro at t = 1.59934: both branches lead back to it\n"
-            "  Because a run that slides along a condition has other equations there, and its derivative with it.\n"
-            "  Try: m.friction for what sticks, or a smooth law such as tanh(v/0.001) for sign(v)"
-        )
-
-
 def test_what_cannot_be_located_is_noted():
     m = dd.Model("stairs")
     x = m.state("x", start=0.2)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.differentiation.across_conditions import is_corner
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.parts import goes_on, is_corner
+from daedalus.differentiation.parts import goes_on
 from daedalus.differentiation.variational.augmented import AnyAugmented
 from daedalus.differentiation.variational.recorded import Recorded
 from daedalus.errors import InputError, SolverError

@@ -3,18 +3,29 @@
 `if_else(x < k, 1, 3)` and sign(v) move the solution on with another slope from the moment τ at which the condition
 changes; τ moves with what is varied, so that S⁺ = S + (f⁻ - f⁺) dτ/dθ as at an event without reset. fabs, fmax and
 branches that meet have a corner but no jump, f⁻ = f⁺, and need nothing but steps that end there. Which of them jump is
-found by trying: points on a condition, with its mode on and off.
+found by trying: points on a condition, with its mode on and off. Where both sides lead back to a surface the run slides
+along it, with equations of its own (sliding_equations.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from daedalus.differentiation.events.smoothness import corners
+from daedalus.differentiation.events.sliding_equations import (
+    Sides,
+    jumps_across,
+    no_sliding,
+    pivots_at,
+    rate_along,
+    slid_residual,
+)
+from daedalus.differentiation.events.smoothness import corners as corners_in
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.closed_loop import ClosedLoop
@@ -26,6 +37,9 @@ from daedalus.reduction.switches import LETTERS, STAIRS, switches_of
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import JumpNotDifferentiated
 
+# (t, x', x, z, u, p), and the conditions that change together on one surface.
+Point = tuple[np.ndarray | float, ...]
+Face = tuple[int, ...]
 # Points on a condition, how often each is moved towards it, and by what share of its terms an equation must jump there.
 POINTS, MOVES, JUMPS = 6, 20, 1e-9
 # A guard that is smaller, in units of what it changes by over the span, is zero.
@@ -47,24 +61,72 @@ class JumpingConditions:
     modes: ca.SX
     residual: ca.SX
     corners: tuple[bool, ...]
-    made: dict[tuple[int, ...], System] = field(default_factory=dict)
+    outputs: dict[str, ca.SX]  # those with conditions, of the modes
+    made: dict[tuple[Any, ...], System] = field(default_factory=dict)
+
+    def _with(self, expression: ca.SX, modes: tuple[int, ...]) -> ca.SX:
+        return ca.substitute(expression, self.modes, ca.DM(list(modes)))
 
     def system(self, modes: tuple[int, ...]) -> System:
         """The system with given modes, and an event that ends a run where one of them changes."""
         if modes not in self.made:
-            own, numbers = self.original, ca.DM(list(modes))
-            residual, guards = (ca.substitute(e, self.modes, numbers) for e in (self.residual, self.guards))
-            ends = [Event(text, -1 if mode else 1, True) for text, mode in zip(self.texts, modes)]
-            stay = ca.repmat(own.symbol("x").T, len(ends), 1)
-            resets = ca.vertcat(own.resets, stay) if own.events else stay
-            self.made[modes] = own.changed(
-                residual=residual,
-                events=(*own.events, *ends),
-                guards=concatenate([own.guards, guards]),
-                resets=resets,
-                parts=(FixedModes(self, modes), *own.parts(Reduction, ClosedLoop, HeldStates)),
-            )
+            ends = tuple(range(len(modes)))
+            self.made[modes] = self._ending(FixedModes(self, modes, ends), self._with(self.residual, modes), [], {})
         return self.made[modes]
+
+    def sliding(self, modes: tuple[int, ...], faces: tuple[Face, ...], point: Point) -> System:
+        """The system along the surfaces of `faces`, whose modes are those of one side; point: where it begins."""
+        if not faces:
+            return self.system(modes)
+        own, text = self.system(modes), self.texts[faces[-1][0]]
+        D = once(own, _jumps_across, self, modes, faces)
+        key = (modes, faces, pivots_at(own, D, point))
+        if key not in self.made:
+            base, guards = self._with(self.residual, modes), self._with(self.guards, modes)
+            rates = [rate_along(own, guards[face[0]], self.texts[face[0]], D) for face in faces]
+            if len(key[2]) < len(faces):
+                raise no_sliding(own, text, "nothing in the equations jumps there")
+            residual, shares = slid_residual(base, D, rates, key[2])
+            outputs = {name: self._blended(value, modes, faces, shares) for name, value in self.outputs.items()}
+            held = {k for face in faces for k in face}
+            ends = tuple(k for k in range(len(modes)) if k not in held)
+            self.made[key] = self._ending(FixedModes(self, modes, ends, faces), residual, elements(shares), outputs)
+        return self.made[key]
+
+    def sides(self, expression: ca.SX, modes: tuple[int, ...], faces: tuple[Face, ...]) -> Sides:
+        """An expression of the modes on the sides of surfaces."""
+        across = tuple(self._with(expression, across_faces(modes, (face,))) for face in faces)
+        return Sides(self._with(expression, modes), across, self._with(expression, across_faces(modes, faces)))
+
+    def _blended(self, value: ca.SX, modes: tuple[int, ...], faces: tuple[Face, ...], shares: ca.SX) -> ca.SX:
+        base, across, _ = self.sides(value, modes, faces)
+        return base + sum((shares[k] * (other - base) for k, other in enumerate(across)), ca.SX(0))
+
+    def _ending(self, fixed: FixedModes, residual: ca.SX, shares: list[ca.SX], outputs: dict[str, ca.SX]) -> System:
+        """A system with an event for each condition that ends it, and two for each share that leaves 0 … 1."""
+        own, modes = self.original, fixed.values
+        events = [Event(self.texts[k], -1 if modes[k] else 1, True) for k in fixed.ends]
+        for face in fixed.faces:
+            name = f"the end of {self.texts[face[0]]}"
+            events += [Event(f"{name}, {side}", -1, True, (), EventPurpose.LEAVES_SURFACE) for side in ("near", "far")]
+        leaving = [guard for share in shares for guard in (share, 1 - share)]
+        stay = ca.repmat(own.symbol("x").T, len(events), 1)
+        guards = self._with(self.guards, modes)
+        changes: dict[str, Any] = {"outputs": {**own.outputs, **outputs}} if outputs else {}
+        return own.changed(
+            residual=residual,
+            events=(*own.events, *events),
+            guards=concatenate([own.guards, *(guards[k] for k in fixed.ends), *leaving]),
+            resets=ca.vertcat(own.resets, stay) if own.events else stay,
+            parts=(fixed, *own.parts(Reduction, ClosedLoop, HeldStates)),
+            **changes,
+        )
+
+    @cached_property
+    def of_unknowns(self) -> tuple[bool, ...]:
+        """Which conditions contain algebraic variables."""
+        z = self.original.symbol("z")
+        return tuple(bool(ca.depends_on(guard, z)) for guard in elements(self.guards))
 
     @cached_property
     def _conditions(self) -> ca.Function:
@@ -74,13 +136,11 @@ class JumpingConditions:
         arguments = [self.original.symbol(letter) for letter in LETTERS]
         return ca.Function("conditions", [*arguments, self.modes], [self.guards, ca.densify(slope)])
 
-    def rates(self, point: tuple[np.ndarray | float, ...], modes: tuple[int, ...]) -> np.ndarray:
-        """How fast the guards move at a point, z held."""
-        return self._conditions(*point, list(modes))[1].full().ravel()
+    def values(self, point: Point, modes: tuple[int, ...]) -> np.ndarray:
+        """The guards at a point (t, x', x, z, u, p)."""
+        return self._conditions(*point, list(modes))[0].full().ravel()
 
-    def modes_at(
-        self, point: tuple[np.ndarray | float, ...], modes: tuple[int, ...] | None, span: float
-    ) -> tuple[int, ...]:
+    def modes_at(self, point: Point, modes: tuple[int, ...] | None, span: float) -> tuple[int, ...]:
         """The modes at a point (t, x', x, z, u, p); a guard at zero goes the way in which it moves.
 
         modes: those before, which hold where a guard is clear of zero. span: how far the run goes, negative backwards.
@@ -97,10 +157,26 @@ class JumpingConditions:
 
 @dataclass(frozen=True, eq=False)
 class FixedModes:
-    """A part of a system with modes put in: the conditions that turn them, and the modes."""
+    """A part of a system with modes put in: the conditions that turn them, and the modes.
+
+    ends: the conditions whose events end it, behind those of the model. faces: the surfaces that it slides along, whose
+    events come last, two for each; the modes are those of one side of them.
+    """
 
     conditions: JumpingConditions
     values: tuple[int, ...]
+    ends: tuple[int, ...]
+    faces: tuple[Face, ...] = ()
+
+
+def across_faces(modes: tuple[int, ...], faces: tuple[Face, ...]) -> tuple[int, ...]:
+    """The modes on the other side of surfaces."""
+    turned = {k for face in faces for k in face}
+    return tuple(1 - mode if k in turned else mode for k, mode in enumerate(modes))
+
+
+def _jumps_across(system: System, jumps: JumpingConditions, modes: tuple[int, ...], faces: tuple[Face, ...]) -> ca.SX:
+    return jumps_across(system, jumps.sides(jumps.residual, modes, faces), jumps.texts[faces[-1][0]])
 
 
 def jumping_conditions(system: System, corners: bool = False) -> JumpingConditions | None:
@@ -129,7 +205,7 @@ def unlocated_jumps(system: System) -> list[Record]:
 
 def _unlocated(system: System) -> tuple[Record, ...]:
     switches = switches_of(system)
-    left = corners(system.residual) if switches is None else switches.left
+    left = corners_in(system.residual) if switches is None else switches.left
     return tuple(JumpNotDifferentiated(name) for name in left if name in STAIRS.values())
 
 
@@ -137,6 +213,11 @@ def _found(system: System, corners: bool) -> JumpingConditions | None:
     switches = switches_of(system)
     if switches is None:
         return None
+    rows, told = system.residual.numel(), once(system, _outputs_with_conditions)
+    if told:
+        whole = concatenate([system.residual, *(ca.vec(system.outputs[name]) for name in told)])
+        switches = switches_of(system.changed(residual=whole, rows=system.rows, parts=system.parts(HeldStates)))
+        assert switches is not None
     count, hidden = switches.count, switches.system.sizes["u"] - system.sizes["u"]
     parameters, inputs = switches.system.symbol("p"), switches.system.symbol("u")
     modes = elements(parameters[parameters.numel() - count :])
@@ -155,7 +236,7 @@ def _found(system: System, corners: bool) -> JumpingConditions | None:
                 texts.append(text)
             else:
                 residual, *guards = ca.substitute([residual, *guards], [symbol], [value])
-    jumping = [_jumps(system, residual, guards, modes, k) for k in range(len(modes))]
+    jumping = [_jumps(system, residual[:rows], guards, modes, k) for k in range(len(modes))]
     bends = [corners and len(modes) <= MOST_CORNERS and not jumps for jumps in jumping]
     chosen = [k for k in range(len(modes)) if jumping[k] or bends[k]]
     if not chosen:
@@ -167,9 +248,24 @@ def _found(system: System, corners: bool) -> JumpingConditions | None:
         tuple(texts[k] for k in chosen),
         concatenate(guards[k] for k in chosen),
         concatenate(modes[k] for k in chosen),
-        residual,
+        residual[:rows],
         tuple(bends[k] for k in chosen),
+        _divided(system, told, residual[rows:]),
     )
+
+
+def _outputs_with_conditions(system: System) -> tuple[str, ...]:
+    return tuple(name for name, value in system.outputs.items() if corners_in(value))
+
+
+def _divided(system: System, names: tuple[str, ...], column: ca.SX) -> dict[str, ca.SX]:
+    """Outputs from a column of their elements."""
+    found, place = {}, 0
+    for name in names:
+        shape, count = system.outputs[name].shape, int(system.outputs[name].numel())
+        found[name] = ca.reshape(column[place : place + count], *shape)
+        place += count
+    return found
 
 
 def _jumps(system: System, residual: ca.SX, guards: list[ca.SX], modes: list[ca.SX], k: int) -> bool:

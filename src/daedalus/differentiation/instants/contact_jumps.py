@@ -2,6 +2,7 @@
 
 x⁺ = x + B(x) r(x) with the impulses r of the impacts that were found; frictions leave x as it is. Modes behind are
 numbers. ∂x⁺/∂(t, x, u, p) is taken by central differences of the map, which is smooth while the impacts are the same.
+An impact may pass through contacts that are pressed together, which stay so beside the run.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from daedalus.errors import SolverError
 from daedalus.model.names import listed
 from daedalus.simulation.contacts.contact_laws import ContactPlace
 from daedalus.simulation.contacts.contact_run import Contacts
-from daedalus.simulation.contacts.settling import Settled, state_behind
+from daedalus.simulation.contacts.settling import AT_REST, Settled, state_behind
 from daedalus.simulation.switching.agenda import order_of
 
 # Of central differences, in nominal values: errors of 1e-12 by curvature, 1e-10 by rounding.
 STEP = 1e-6
+# An impact through several contacts is taken again this far beside, in so many directions; where its slopes miss that
+# by so large a share of the way it has none.
+BESIDE, DIRECTIONS, BENDS = 1e-6, 6, 1e-2
 
 
 def contacts_of_case(case: Case) -> Contacts | None:
@@ -27,55 +31,127 @@ def contacts_of_case(case: Case) -> Contacts | None:
     return None if case.nominal is None else case.nominal.settings.contacts
 
 
+class CaseContacts:
+    """The contacts of a case, whose modes are among its states."""
+
+    def __init__(self, case: Case, contacts: Contacts) -> None:
+        nominal = case.nominal
+        assert nominal is not None
+        self.case, self.contacts, self.laws, self.nominal = case, contacts, contacts.laws, nominal
+        first = nominal.system.sizes["p"] - nominal.system.discrete_count
+        self.states = nominal.states[contacts.states]
+        self.modes = nominal.rests[self.laws.modes - first]
+        self.order = order_of(nominal.system).events
+
+    def events(self) -> list[int]:
+        """The event of each contact."""
+        return [self.order[k] for k in self.contacts.events]
+
+    def place(self, v: np.ndarray) -> ContactPlace:
+        """The place of the contacts at (t, x, u, p)."""
+        n, rests = len(self.case.x0), self.nominal.rests
+        x, u, p = np.split(v[1:], [n, n + self.case.system.sizes["u"]])
+        return ContactPlace(float(v[0]), x[self.states], u, np.concatenate([p, x[rests]]))
+
+    def settled(self, v: np.ndarray, actors: Sequence[int], waiting: Sequence[int]) -> Settled:
+        """The moment at (t, x, u, p) where some events act and some contacts wait for their turn."""
+        fired = np.zeros(len(self.contacts.flags))
+        for actor in actors:
+            if actor in self.order:
+                fired[self.order.index(actor)] = 1.0
+        held = np.array([event in waiting for event in self.events()], dtype=bool)
+        return self.contacts.settled(self.place(v), fired, self.case.last_time - self.case.first_time, held)
+
+
 def behind_contacts(
-    case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray
+    case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray, waiting: Sequence[int] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All states behind the contacts of a round, and ∂x⁺/∂(t, x, u, p)."""
-    nominal = case.nominal
-    assert nominal is not None
-    laws, u, p = contacts.laws, case.u_at(t), case.p
-    first = nominal.system.sizes["p"] - nominal.system.discrete_count
-    own, modes = nominal.states[contacts.states], nominal.rests[laws.modes - first]
-    order = order_of(nominal.system).events
-    fired = np.zeros(len(contacts.flags))
-    for actor in actors:
-        if actor in order:
-            fired[order.index(actor)] = 1.0
-
-    def place(v: np.ndarray) -> ContactPlace:
-        parts = np.split(v, np.cumsum([1, len(x), len(u)]))
-        held = np.concatenate([parts[3], parts[1][nominal.rests]])
-        return ContactPlace(float(parts[0][0]), parts[1][own], parts[2], held)
-
+    """All states behind the contacts of a round, and ∂x⁺/∂(t, x, u, p); waiting: events of contacts that stay."""
+    own, u, p = CaseContacts(case, contacts), case.u_at(t), case.p
     at = np.concatenate([[t], x, u, p])
-    moment = contacts.settled(place(at), fired, case.last_time - case.first_time)
-    _check_single(contacts, moment, t)
+    moment = own.settled(at, actors, waiting)
     behind = x.copy()
-    behind[own], behind[modes] = moment.x, moment.modes
+    behind[own.states], behind[own.modes] = moment.x, moment.modes
     slopes = np.zeros((len(x), len(at)))
     slopes[:, 1 : 1 + len(x)] = np.eye(len(x))
-    slopes[modes] = 0.0
-    still = set((1 + nominal.rests).tolist())
+    slopes[own.modes] = 0.0
+    still = set((1 + own.nominal.rests).tolist())
     for k in range(len(at)):
         if k in still:
-            slopes[own, k] = 0.0
+            slopes[own.states, k] = 0.0
             continue
         step = STEP * max(1.0, abs(at[k]))
         beside = [at.copy(), at.copy()]
         beside[0][k] += step
         beside[1][k] -= step
-        ends = [state_behind(laws, place(v), moment) for v in beside]
-        slopes[own, k] = (ends[0] - ends[1]) / (beside[0][k] - beside[1][k])
+        ends = [state_behind(own.laws, own.place(v), moment) for v in beside]
+        slopes[own.states, k] = (ends[0] - ends[1]) / (beside[0][k] - beside[1][k])
+    _check_impacts(own, moment, at, slopes[own.states], actors, waiting)
     return behind, slopes
 
 
-def _check_single(contacts: Contacts, moment: Settled, t: float) -> None:
-    """Refuse impacts of several contacts at once: which of them comes first beside this run is not said."""
-    hit = sorted({contacts.laws.names[impact.contact] for impact in moment.impacts})
-    if len(hit) > 1:
-        raise SolverError(
-            f"The derivatives of {contacts.plant.system.name!r} do not go through an impact of several contacts.",
-            f"at t = {t:.6g} {listed(hit)} are hit together",
-            because="beside this run they are hit one after the other, in an order that depends on the direction.",
-            remedy="a start from which they are hit one by one, or a span that ends before",
+def state_of_moment(case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray) -> np.ndarray:
+    """All states behind a moment, as the rule of contacts says."""
+    own = CaseContacts(case, contacts)
+    moment = own.settled(np.concatenate([[t], x, case.u_at(t), case.p]), actors, ())
+    behind = x.copy()
+    behind[own.states], behind[own.modes] = moment.x, moment.modes
+    return behind
+
+
+def acting_contacts(case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray) -> list[int]:
+    """The events of contacts that act by themselves in a moment: they fired, approach at a gap of zero, or stop."""
+    own = CaseContacts(case, contacts)
+    place = own.place(np.concatenate([[t], x, case.u_at(t), case.p]))
+    modes = own.laws.modes_of(place)
+    motion = own.laws.motion(place, modes)
+    rest = AT_REST * max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
+    closing = ~own.laws.is_friction & (modes == 0) & (motion.gap <= rest) & (motion.rate < -rest)
+    stopping = own.laws.is_friction & (modes != 0) & (np.abs(motion.rate) <= rest)
+    events = own.events()
+    return [event for k, event in enumerate(events) if event in actors or closing[k] or stopping[k]]
+
+
+def _check_impacts(
+    own: CaseContacts,
+    moment: Settled,
+    at: np.ndarray,
+    slopes: np.ndarray,
+    actors: Sequence[int],
+    waiting: Sequence[int],
+) -> None:
+    """Refuse impacts that pass on to contacts which only touch, or in an order that nothing decides."""
+    hit = list(dict.fromkeys(impact.contact for impact in moment.impacts))
+    if len(hit) < 2:
+        return
+    names, pressed = own.laws.names, own.laws.modes_of(own.place(at)) == 1
+    touching = [names[k] for k in hit[1:] if not pressed[k]]
+    if touching:
+        raise _no_derivative(
+            own,
+            float(at[0]),
+            f"the impact of {names[hit[0]]} passes on to what only touches: {listed(touching)}",
+            "a change that opens a gap there delays what passes on, and one that closes it is not possible.",
         )
+    draw, moving = np.random.default_rng(5), 1 + np.setdiff1d(np.arange(len(own.case.x0)), own.nominal.rests)
+    for _ in range(DIRECTIONS):
+        moved = at.copy()
+        moved[moving] += BESIDE * draw.standard_normal(len(moving)) * np.maximum(1.0, np.abs(at[moving]))
+        change = moved - at
+        off = own.settled(moved, actors, waiting).x - moment.x - slopes @ change
+        if np.abs(off).max() > BENDS * np.abs(change).max() * max(1.0, float(np.abs(slopes).max())):
+            raise _no_derivative(
+                own,
+                float(at[0]),
+                f"the impact passes through {listed([names[k] for k in hit])}",
+                "contacts that approach equally fast are treated in another order beside this run.",
+            )
+
+
+def _no_derivative(own: CaseContacts, t: float, what: str, because: str) -> SolverError:
+    return SolverError(
+        f"The derivatives of {own.contacts.plant.system.name!r} do not go through an impact of several contacts.",
+        f"at t = {t:.6g} {what}",
+        because=because,
+        remedy="a start from which they are hit one by one, or a span that ends before",
+    )

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import SolverError
+from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.pieces import Piece, run_in_pieces
+from daedalus.simulation.run.pieces import Next, Piece, run_in_pieces
+from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings
+from daedalus.simulation.sliding.slide import leave_surface, slide_along
 from daedalus.simulation.switching.agenda import levels_of, order_of, ticks_of
 from daedalus.simulation.switching.guard_times import rounding_of
 
@@ -57,13 +60,14 @@ class Foreseen:
 class NominalRun:
     """How `dd.simulate` runs the model: its settings, and where its x and its discrete variables stand among states.
 
-    fired: what happened at the start already.
+    fired: what happened at the start already. road: how pieces that slide along conditions are made.
     """
 
     settings: Settings
     states: np.ndarray
     rests: np.ndarray
-    fired: frozenset[str] = frozenset()
+    fired: frozenset[str]
+    road: Road
 
     @property
     def system(self) -> System:
@@ -84,11 +88,21 @@ class NominalRun:
         own = x[self.states]
         if self.settings.plant.is_implicit:
             own = np.concatenate([own, z, rate[self.states]])
-        settings = self.settings
+        settings, request = self.settings, self.road.request
         if call:
             settings = replace(settings, call={**settings.call, **call})
+            if "rtol" in call:
+                atol, share = request.atol, call["rtol"] / request.rtol
+                atol = atol * share if isinstance(atol, (int, float)) else atol
+                request = request._replace(rtol=call["rtol"], atol=atol)
         first = Piece(settings, drive, np.concatenate([p, x[self.rests]]), span[0], own, None, self.fired)
-        return run_in_pieces(first, lambda done: None, span[1])
+        road = self.road._replace(request=request)
+
+        def rule(done: Trajectory) -> Next:
+            following = leave_surface(road, first, done)
+            return slide_along(road, first, done) if following is None else following
+
+        return run_in_pieces(first, rule, span[1])
 
     def all_states(self, x: np.ndarray, discretes: np.ndarray) -> np.ndarray:
         """x of the run and its discrete variables as states."""
@@ -108,12 +122,19 @@ def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float]) ->
             remedy=run.status.remedy,
         )
     end = float(run.end.time)
-    system, width = nominal.system, nominal.settings.plant.row_width
-    fired = [
-        (event, t, nominal.all_states(before[:width], before[width:])) for event, t, before, _ in run.outcome.events
-    ]
-    instants = _instants(system, nominal.fired, (span[0], end), fired)
+    fired = [found for piece in run.pieces for found in _fired(nominal, piece)]
+    instants = _instants(nominal.system, nominal.fired, (span[0], end), fired)
     return Foreseen(instants, span[0], end, span[1], tuple(nominal.rests.tolist()), run)
+
+
+def _fired(nominal: NominalRun, piece: Trajectory) -> list[tuple[int, float, np.ndarray]]:
+    """The events of the model in a piece, which may slide along a condition and has more events then."""
+    width, known = piece._plant.row_width, piece.system.events
+    return [
+        (event, t, nominal.all_states(before[:width], before[width:]))
+        for event, t, before, _ in piece.outcome.events
+        if known[event].purpose is not EventPurpose.LEAVES_SURFACE
+    ]
 
 
 def _instants(

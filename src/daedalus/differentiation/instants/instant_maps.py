@@ -14,12 +14,19 @@ c = -g_v / (g_t + g_x f⁻).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.instants.contact_jumps import behind_contacts, contacts_of_case
+from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, in_any_order, same
+from daedalus.differentiation.instants.contact_jumps import (
+    acting_contacts,
+    behind_contacts,
+    contacts_of_case,
+    state_of_moment,
+)
 from daedalus.differentiation.instants.foreseen import Instant
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.errors import SolverError
@@ -27,6 +34,7 @@ from daedalus.initialisation.behind_reset import reset_rule
 from daedalus.initialisation.reset_refusals import RefusedReset
 from daedalus.initialisation.reset_slopes import reset_slopes
 from daedalus.model.expressions import elements
+from daedalus.model.names import listed
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.instruction_list import read_instructions
 from daedalus.model.system.once import once
@@ -161,6 +169,12 @@ class InstantMaps:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The row behind all rounds, A, and c, at a row (x, z, x')."""
         n = len(case.x0)
+        several = self._several(case, instant, t, row)
+        if several:
+            behind, slopes = in_any_order(partial(self._alone, case, t), several, row, partial(self._refused, t))
+            if not self._is_rule(case, several, t, row, behind):
+                raise self._refused(t, several)
+            return behind, slopes, np.zeros(slopes.shape[1])
         c = self.time_slopes(case, instant, t, row)
         A = np.eye(n, len(c)) + np.outer(row[-n:], c)
         given = np.eye(len(c))[n:]
@@ -171,6 +185,61 @@ class InstantMaps:
             row, slopes = self._behind(case, actors, t, row)
             A = slopes[:, 1 : 1 + n] @ A + slopes[:, 1 + n :] @ given + np.outer(slopes[:, 0], c)
         return row, A, c
+
+    # -- several events at once --------------------------------------------------------------------------------
+
+    def _several(self, case: Case, instant: Instant, t: float, row: np.ndarray) -> list[int]:
+        """The events of an instant whose times move apart; none where one moves alone or all do together."""
+        if instant.clocks or not instant.events or instant.time == case.first_time:
+            return []
+        first = instant.events[0][1]
+        if not all(np.array_equal(before, first) for _, before in instant.events):
+            return []
+        actors = [event for event, _ in instant.events]
+        contacts = contacts_of_case(case)
+        if contacts is not None:
+            found = acting_contacts(case, contacts, actors, t, row[: len(case.x0)])
+            actors = [*(k for k in actors if k not in found), *found]
+        if len(actors) < 2:
+            return []
+        times = [c for event in actors if (c := self._own_time(case, event, t, row)) is not None and c.any()]
+        if len(times) < len(actors):
+            return []  # time alone decides about one of them, or it has no rate
+        return [] if all(np.allclose(c, times[0], rtol=1e-9) for c in times[1:]) else actors
+
+    def _own_time(self, case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray | None:
+        """∂τ/∂(x, u, p) of one event; None where it does not follow from a guard that passes zero."""
+        far, which, slopes, rates = self._nearest(case, event, t, row)
+        return -slopes[which, 1:] / rates[which] if np.isfinite(far) else None
+
+    def _alone(self, case: Case, t: float, event: int, waiting: Sequence[int], row: np.ndarray) -> Alone | None:
+        """What one event makes of a row while others wait: the row behind it, and ∂x⁺/∂(x, u, p) at a fixed time."""
+        n, c = len(case.x0), self._own_time(case, event, t, row)
+        if c is None:
+            return None
+        A, given = np.eye(n, len(c)) + np.outer(row[-n:], c), np.eye(len(c))[n:]
+        behind, slopes = self._behind(case, (event,), t, row, waiting)
+        A = slopes[:, 1 : 1 + n] @ A + slopes[:, 1 + n :] @ given + np.outer(slopes[:, 0], c)
+        return Alone(behind, A - np.outer(behind[-n:], c))
+
+    def _is_rule(self, case: Case, events: list[int], t: float, row: np.ndarray, behind: np.ndarray) -> bool:
+        """Whether events one after the other end where the rule of an instant ends."""
+        if any(self.moves_states[event] for event in events):
+            return True
+        value, contacts = self._at(("resets", tuple(events)), case, t, row)[0], contacts_of_case(case)
+        if contacts is not None:
+            value = state_of_moment(case, contacts, events, t, value)
+        return same(value, behind[: len(value)], SAME_STATE)
+
+    def _refused(self, t: float, events: Sequence[int]) -> SolverError:
+        own = [self.own.events[k] for k in events]
+        names = [event.name if event.manner.contact is None else event.manner.contact.name for event in own]
+        return SolverError(
+            f"The derivatives of {self.own.name!r} do not go through events at one time whose order matters.",
+            f"at t = {t:.6g} {listed(names)} happen together",
+            because="beside this run they happen one after the other, in an order that depends on the direction.",
+            remedy="a start from which they happen one by one, or a span that ends before",
+        )
 
     def _round(
         self, case: Case, level: list[tuple[int, ...]], waiting: list[tuple[int, np.ndarray]], t: float, row: np.ndarray
@@ -187,14 +256,16 @@ class InstantMaps:
                 return clocks, waiting
         return (*together, *clocks), waiting[len(together) :]
 
-    def _behind(self, case: Case, actors: tuple[int, ...], t: float, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The row behind a round, and ∂x⁺/∂(t, x, u, p)."""
+    def _behind(
+        self, case: Case, actors: tuple[int, ...], t: float, row: np.ndarray, waiting: Sequence[int] = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The row behind a round, and ∂x⁺/∂(t, x, u, p); waiting: events of contacts that stay as they are."""
         if any(self.moves_states[actor] for actor in actors):
             return self._restarted(case, actors, t, row)
         value, slopes = self._at(("resets", actors), case, t, row)
         contacts, n = contacts_of_case(case), len(case.x0)
         if contacts is not None:
-            value, own = behind_contacts(case, contacts, actors, t, value)
+            value, own = behind_contacts(case, contacts, actors, t, value, waiting)
             rest = np.eye(slopes.shape[1])
             slopes = own[:, 1 : 1 + n] @ slopes + own[:, :1] @ rest[:1] + own[:, 1 + n :] @ rest[1 + n :]
         return self._consistent(case, t, value, row, actors), slopes

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
+from daedalus.differentiation.across_conditions import in_first_mode, landed
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.forward_run import differentiate
 from daedalus.differentiation.gradient import pulled_back
-from daedalus.differentiation.parts import RestsOnCorner, check_progress, end_of_part, in_first_mode, next_part
+from daedalus.differentiation.parts import RestsOnCorner, check_progress, end_of_part, next_part
 from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
 from daedalus.differentiation.result.independent_run import compared_with_simulate
 from daedalus.differentiation.steps.adjoint import recorded_segments
@@ -219,7 +220,9 @@ def _last_state(case: Case, end: float) -> np.ndarray:
 
 
 def _last_in_parts(case: Case, end: float) -> np.ndarray:
-    n, first, times = len(case.x0), case.t0, []
+    n, first, times = len(case.x0), case.t0, list[float]()
+    landing = landed(case)
+    case = case if landing is None else landing.case
     while True:
         run = nominal_run(case)
         row = np.array(run.x[-1])
@@ -298,10 +301,7 @@ def _segments(steps: DifferentiatedRun) -> tuple[list[ForwardPart], np.ndarray]:
             rows = np.stack([case.row_at(float(t), x) for t, x in zip(recorded.t, rows)])
         events = [(e.guard, e.time, e.before[:width], e.after) for e in recorded.events]
         segments, last = recorded_segments(recorded.t, rows, events)
-        fired = [event.guard for event in recorded.events]
-        end = end_of_part(case, recorded.status, fired, float(recorded.t[-1]))
-        joint = None if end is None else next_part(case, end, float(recorded.t[-1]), recorded.y[-1, :width]).slopes
-        runs.append(ForwardPart(case, segments, joint))
+        runs.append(ForwardPart(case, segments, part.joint))
     return runs, last
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus.differentiation.across_conditions import landed
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.parts import check_progress, end_of_part, next_part
 from daedalus.differentiation.steps.adjoint import Segment, backward, forward
@@ -26,6 +27,10 @@ def forward_in_parts(case: Case) -> tuple[list[ForwardPart], np.ndarray] | None:
     parts: list[ForwardPart] = []
     ends: list[float] = []
     span = case.last_time - case.first_time
+    landing = landed(case)
+    if landing is not None:
+        parts.append(ForwardPart(case, _at_rest(case)[0], landing.slopes))
+        case = landing.case
     while True:
         found = forward(case) if case.t0 != case.t1 or case.foreseen is None else _at_rest(case)
         if found is None:

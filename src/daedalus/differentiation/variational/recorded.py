@@ -57,22 +57,25 @@ class Recorded:
 
 @dataclass(frozen=True, eq=False)
 class RunPart:
-    """A part of a run: what was run, its variational equations, and what came of it."""
+    """A part of a run: what was run, its variational equations, what came of it, and ∂x⁺/∂(x, u, p) of what follows."""
 
     case: Case
     augmented: Any
     recorded: Recorded
+    joint: np.ndarray | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         variational = self.augmented.variational
-        return _run_part, (self.case, variational.directions, variational.order, self.recorded)
+        return _run_part, (self.case, variational.directions, variational.order, self.recorded, self.joint)
 
 
-def _run_part(case: Case, directions: Directions, order: int, recorded: Recorded) -> RunPart:
+def _run_part(
+    case: Case, directions: Directions, order: int, recorded: Recorded, joint: np.ndarray | None = None
+) -> RunPart:
     """A part of a run as pickles hold it: its variational equations are made anew."""
     from daedalus.differentiation.variational.augmented import augmented_of
 
-    return RunPart(case, augmented_of(case.plant, directions, order), recorded)
+    return RunPart(case, augmented_of(case.plant, directions, order), recorded, joint)
 
 
 def _kept_record(

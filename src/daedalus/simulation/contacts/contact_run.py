@@ -69,10 +69,12 @@ class Contacts:
             new = self._whole_row(new, laws.motion(place._replace(x=found.x), found.modes).y)
         return np.concatenate([new, values[len(values) - plant.system.discrete_count :]])
 
-    def settled(self, place: ContactPlace, fired: np.ndarray, span: float) -> Settled:
+    def settled(
+        self, place: ContactPlace, fired: np.ndarray, span: float, waiting: np.ndarray | None = None
+    ) -> Settled:
         """The moment at a place; fired: 1 for each guard of an event that brought it about."""
         try:
-            return settled(self.laws, place, fired[self.events], span)
+            return settled(self.laws, place, fired[self.events], span, waiting)
         except Undetermined:
             raise RefusedContacts(
                 "The motion is not determined at the contacts.",

@@ -26,17 +26,23 @@ class Settled(NamedTuple):
     impacts: tuple[Impact, ...]
 
 
-def settled(laws: ContactLaws, place: ContactPlace, fired: np.ndarray, span: float) -> Settled:
-    """The state and the modes behind a moment at which the guards of some contacts fired."""
+def settled(
+    laws: ContactLaws, place: ContactPlace, fired: np.ndarray, span: float, waiting: np.ndarray | None = None
+) -> Settled:
+    """The state and the modes behind a moment at which the guards of some contacts fired.
+
+    waiting: contacts that stay as they are, as if their turn came right after.
+    """
     modes = laws.modes_of(place)
     motion = laws.motion(place, modes)
     response = laws.response(place, motion.y)
     rest = AT_REST * max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
-    closed = ~laws.is_friction & ((modes == 1) | (motion.gap <= rest) | fired.astype(bool))
+    waiting = np.zeros(len(modes), dtype=bool) if waiting is None else waiting
+    closed = ~waiting & ~laws.is_friction & ((modes == 1) | (motion.gap <= rest) | fired.astype(bool))
     restitution = np.where(laws.is_friction, 0.0, motion.level)
     for _ in range(len(modes) + 1):
         moved, impacts = impulses(laws, response, motion.rate, closed, restitution, rest)
-        found = _behind(laws, place, motion, response, moved, closed, fired, rest)
+        found = _behind(laws, place, motion, response, moved, closed, fired, rest, waiting)
         short = _too_short(found[1], found[2], closed, moved, span)
         if not short.any():
             break
@@ -62,6 +68,7 @@ def _behind(
     closed: np.ndarray,
     fired: np.ndarray,
     rest: float,
+    waiting: np.ndarray,
 ) -> tuple[ContactPlace, ContactMotion, np.ndarray]:
     """Place, motion and modes behind impulses."""
     before = laws.modes_of(place)
@@ -72,8 +79,9 @@ def _behind(
     # What fired has reached zero as well as a run tells, unless an impulse has moved it since.
     at_zero = np.where(before == 0, allowed * STUCK / AT_REST, allowed)
     at_zero = np.where(fired.astype(bool), np.maximum(at_zero, np.abs(motion.rate)), at_zero)
-    resting = np.where(laws.is_friction, np.abs(rates) <= at_zero, closed & (rates <= allowed))
+    resting = ~waiting & np.where(laws.is_friction, np.abs(rates) <= at_zero, closed & (rates <= allowed))
     guess = np.where(laws.is_friction, np.where(resting, 0.0, np.sign(rates)), np.where(resting, 1.0, 0.0))
+    guess = np.where(waiting, before, guess)
     slips = laws.is_friction & resting & fired.astype(bool) & (before == 0)
     guess = np.where(slips, -np.sign(motion.force), guess)
     opens = ~laws.is_friction & resting & fired.astype(bool) & (before == 1)

@@ -23,7 +23,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.system.equation_row import Role, rows_of
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event, make_variable
-from daedalus.simulation.sliding.surface import Surface, SurfaceSide, rate_of
+from daedalus.simulation.sliding.surface import Surface, rate_of
 
 # How far a run may be carried off the surface, and how fast it may leave one that it rests on, in nominal values.
 OFF, MOVING = 1e-6, 1e-9
@@ -54,7 +54,7 @@ def sliding_system(system: System, which: int) -> System:
     above, below = surface.side(True), surface.side(False)
     share = ca.SX.sym("share")
     rate = rate_of(system, below.guard)
-    difference = _difference(system, above, below)
+    difference = difference_of(system, above.residual, below.residual)
     name, label = SHARE.format(condition=surface.condition), f"sliding along {surface.condition}"
     outputs = {key: value + share * (above.outputs[key] - value) for key, value in below.outputs.items()}
     leaving = [share, 1 - share, _still_on(system, below.guard)]
@@ -103,20 +103,24 @@ def _symbols(system: System) -> dict[str, ca.SX]:
     return {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")}
 
 
-def _difference(system: System, above: SurfaceSide, below: SurfaceSide) -> ca.SX:
+def difference_of(system: System, above: ca.SX, below: ca.SX) -> ca.SX:
     """r⁺ - r⁻, without x' and z where both sides contain them in the same way."""
     unknowns = ca.vertcat(system.symbol("xdot"), system.symbol("z"))
-    plain = above.residual - below.residual
-    if not all(ca.is_linear(side.residual, unknowns) for side in (above, below)):
+    plain = above - below
+    if not all(ca.is_linear(side, unknowns) for side in (above, below)):
         return plain
-    slopes = [ca.jacobian(side.residual, unknowns) for side in (above, below)]
-    arguments = list(_symbols(system).values())
-    gap = ca.Function("gap", arguments, [ca.densify(slopes[0] - slopes[1])])
-    rng = np.random.default_rng(2)
-    for _ in range(3):
-        if np.any(np.abs(gap(*(rng.uniform(0.5, 1.5, int(a.numel())) for a in arguments)).full()) > 1e-12):
-            return plain
+    slopes = [ca.jacobian(side, unknowns) for side in (above, below)]
+    if not vanishes(system, ca.densify(slopes[0] - slopes[1])):
+        return plain
     return ca.SX(ca.substitute(plain, unknowns, ca.SX.zeros(unknowns.numel())))
+
+
+def vanishes(system: System, expression: ca.SX) -> bool:
+    """Whether an expression of a system's symbols is zero wherever one looks."""
+    arguments = list(_symbols(system).values())
+    function, rng = ca.Function("gap", arguments, [expression]), np.random.default_rng(2)
+    points = ([rng.uniform(0.5, 1.5, int(a.numel())) for a in arguments] for _ in range(3))
+    return all(bool(np.all(np.abs(function(*point).full()) <= 1e-12)) for point in points)
 
 
 def _still_on(system: System, guard: ca.SX) -> ca.SX:
