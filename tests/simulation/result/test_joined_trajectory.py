@@ -2,6 +2,7 @@
 
 import pickle
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -137,3 +138,19 @@ def test_backward_runs():
     assert tr.time[-1] == -1.0
     assert np.all(np.diff(tr.time) < 0)
     assert len(tr.plot().axes) == 3
+
+
+@pytest.mark.parametrize("asked", [[1.5, 1.8], []])
+def test_a_run_that_stops_before_its_first_time_has_empty_values_in_their_shapes(asked):
+    m = dd.Model("relay with a halt")
+    x, y = m.state("x", start=0.5), m.state("y", 2, start=1.0)
+    m.equation(m.der(x), -ca.sign(x))
+    m.equation(m.der(y), -y)
+    m.output("product", x * y)
+    m.event("halt", m.time - 0.8, terminal=True)
+    tr = dd.simulate(m, 2.0, save_at=asked)
+    assert (len(tr.pieces), tr.status, tr.time.shape) == (2, "event", (0,))
+    assert [tr[name].shape for name in ("t", "x", "y", "x_dot", "product")] == [(0,), (0,), (0, 2), (0,), (0, 2)]
+    assert tr.to_dataframe().columns.tolist() == ["x", "y[0]", "y[1]", "product[0]", "product[1]"]
+    assert "halt" in tr._repr_html_()
+    assert tr.drift() == dd.simulate(m, 0.3, save_at=[]).drift()

@@ -80,12 +80,14 @@ def trajectory_card(tr: Trajectory) -> str:
     work = tr.work
     drift = tr.drift()
     worst = f"; constraints kept within {max(drift.values()):.1e}" if drift else ""
-    times = np.linspace(float(tr.time[0]), float(tr.time[-1]), POINTS)
+    # A run that stopped before the first time of save_at has steps and an end, but no samples.
+    kept = tr.time if len(tr.time) else np.array([*tr.dense_spans[0][:1], tr.end.time])
+    times = np.linspace(float(kept[0]), float(kept[-1]), POINTS)
     samples = tr.at(times) if len(tr.dense_spans[0]) else tr
     rows = []
     for name in recorded_names(tr)[:MOST_ROWS]:
-        values = np.asarray(samples[name]).reshape(len(samples.time), -1)
-        last = np.asarray(tr[name][-1])
+        last = np.asarray(tr[name][-1] if len(tr.time) else tr.end[name])
+        values = np.asarray(samples[name]).reshape(len(samples.time), last.size)
         unit = unit_of(tr.system, name)
         rows.append((name, unit, small_curves(np.asarray(samples.time), values), values_text(last)))
     events = [f"{event.name} at t = {event.time:.6g}" for event in tr.events[:8]]

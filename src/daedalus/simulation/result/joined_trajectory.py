@@ -41,10 +41,15 @@ class Joined(Samples):
     def _values(self, name: str) -> np.ndarray:
         if name in ("t", "time"):
             return self._times
-        return self._stacked([part._values(name) for part in self._parts if len(part._times)])
+        return self._stacked([part._values(name) for part in self._filled])
 
     def _vector(self, letter: str) -> np.ndarray:
-        return self._stacked([part._vector(letter) for part in self._parts if len(part._times)])
+        return self._stacked([part._vector(letter) for part in self._filled])
+
+    @cached_property
+    def _filled(self) -> Sequence[Samples]:
+        """The parts with samples; one without where no part has any, so that values have their shapes."""
+        return [part for part in self._parts if len(part._times)] or self._parts[:1]
 
     def _stacked(self, values: list[np.ndarray]) -> np.ndarray:
         rows = np.concatenate(values)
@@ -53,8 +58,8 @@ class Joined(Samples):
     def violations(self) -> dict[str, float]:
         """The largest violation of each equation without derivatives, invariant or watched constraint."""
         found: dict[str, float] = {}
-        for part in self._parts:
-            for name, value in part.violations().items() if len(part._times) else ():
+        for part in self._filled:
+            for name, value in part.violations().items():
                 found[name] = max(value, found.get(name, 0.0))
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,6 +63,6 @@ def to_dataframe(tr: RecordedRun) -> pandas.DataFrame:
     for name in recorded_names(tr):
         values = tr[name]
         shape = values.shape[1:]
-        flat = values.reshape(len(values), -1) if len(shape) < 2 else values.transpose(0, 2, 1).reshape(len(values), -1)
+        flat = (values if len(shape) < 2 else values.transpose(0, 2, 1)).reshape(len(values), math.prod(shape))
         columns.update({element_label(name, shape, k): flat[:, k] for k in range(flat.shape[1])})
     return pandas.DataFrame(columns, index=pandas.Index(tr.time, name="time"))
