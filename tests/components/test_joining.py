@@ -338,6 +338,23 @@ def test_the_work_of_joining_is_linear_in_the_parts():
     assert large - middle == pytest.approx(2 * (middle - small), rel=0.02)
 
 
+def signal_chain(blocks):
+    """Build a chain of blocks, each fed by the one before, and join it."""
+    m = dd.Model("chain")
+    signal = m.parameter("wanted", 1.0)
+    for k in range(blocks):
+        block = m.add(C.signals.Lag(f"lag{k}", time_constant=1.0))
+        m.connect(signal, block.input)
+        signal = block.output
+    return m.freeze()
+
+
+def test_the_work_of_joining_signals_is_linear_in_the_blocks():
+    signal_chain(3)
+    small, middle, large = (calls_of(lambda n=n: signal_chain(n)) for n in (25, 50, 100))
+    assert large - middle == pytest.approx(2 * (middle - small), rel=0.02)
+
+
 def test_equal_parts_are_read_once():
     """Which equations are signed sums is found for a kind of part, not for each of them; driven ones are read alone."""
     m = dd.Model("many")

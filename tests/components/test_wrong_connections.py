@@ -235,7 +235,82 @@ def a_value_set_at_a_handle():
     a.resistance = 5.0
 
 
+def a_model_in_itself():
+    m = dd.Model("m")
+    m.add(m)
+
+
+def a_part_named_like_a_state():
+    m = dd.Model("m")
+    m.state("a")
+    m.add(E.Resistor("a", resistance=1.0))
+
+
+def a_parameter_named_like_a_part():
+    m = dd.Model("m")
+    m.add(E.Resistor("a", resistance=1.0))
+    m.parameter("a", 1.0)
+
+
+def an_input_named_like_a_port():
+    m = dd.Model("m")
+    m.port("a", "electrical")
+    m.input("a")
+
+
+def an_output_named_like_a_speed():
+    m = dd.Model("m")
+    a = m.add(R.Inertia("a", inertia=1.0))
+    m.output("a.speed", a.angle)
+
+
+def a_default_that_is_no_number():
+    dd.Model("valve").signal_input("opening", default="open")
+
+
 TEXTS = [
+    (
+        a_model_in_itself,
+        "The model 'm' cannot be a part of itself.\n"
+        '  it is to be added to itself\n'
+        '  Because a part is written before the model that it is put into.\n'
+        '  Try: m.include("copy", m), where what is written now is wanted once more inside'
+    ),
+    (
+        a_part_named_like_a_state,
+        "The name 'a' is taken.\n"
+        "  it is already a state of the model 'm'\n"
+        '  Because everything in a model is found by name.\n'
+        '  Try: another name for the part'
+    ),
+    (
+        a_parameter_named_like_a_part,
+        "The name 'a' is taken.\n"
+        "  it is already a part of the model 'm'\n"
+        '  Because everything in a model is found by name.\n'
+        '  Try: another name for the parameter'
+    ),
+    (
+        an_input_named_like_a_port,
+        "The name 'a' is taken.\n"
+        "  it is already a port of the model 'm'\n"
+        '  Because everything in a model is found by name.\n'
+        '  Try: another name for the input'
+    ),
+    (
+        a_default_that_is_no_number,
+        'The value of opening is not a number.\n'
+        "  got 'open'\n"
+        '  Because texts and expressions are not read as numbers.\n'
+        '  Try: a finite number'
+    ),
+    (
+        an_output_named_like_a_speed,
+        "The name 'a.speed' is taken.\n"
+        "  it is already a further name of the model 'm'\n"
+        '  Because everything in a model is found by name.\n'
+        '  Try: another name for the output'
+    ),
     (
         no_name,
         'Resistor takes a name, and everything else by keyword.\n'

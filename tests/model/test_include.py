@@ -143,7 +143,8 @@ def test_wrong_prefixes(tank):
 
 def test_names_that_are_taken(tank):
     m = dd.Model("plant")
-    m.state("a")
+    m.state("x")
+    assert "it is already a state" in text_of(lambda: m.include("x", tank))
     m.include("a", tank)
     assert text_of(lambda: m.include("a", tank)) == (
         "The name 'a' is taken.\n"
@@ -151,7 +152,7 @@ def test_names_that_are_taken(tank):
         "  Because everything in a model is found by name.\n"
         "  Try: another name, such as 'a_2'"
     )
-    m.equation(m.der(m["a"]), 1, name="b.mass")
+    m.equation(m.der(m["x"]), 1, name="b.mass")
     assert text_of(lambda: m.include("b", tank)) == (
         "The equation name 'b.mass' is taken.\n"
         "  the model 'plant' has an equation of that name\n"
@@ -160,7 +161,7 @@ def test_names_that_are_taken(tank):
     )
     m.output("c.level", 1)
     assert "it is already an output" in text_of(lambda: m.include("c", tank))
-    assert list(m.variables) == ["a", "a.h", "a.q", "a.A"]
+    assert list(m.variables) == ["x", "a.h", "a.q", "a.A"]
 
 
 @pytest.mark.parametrize(

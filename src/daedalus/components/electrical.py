@@ -17,7 +17,7 @@ __all__ = [
     "Switch", "Transformer", "Transistor", "VoltageSensor", "VoltageSource",
 ]  # fmt: skip
 
-_HEAT = Keyword(default=False, option=True)
+_HEAT = Keyword(default=False, option="a switch")
 _LEAK = Keyword("S", 0.0, "not negative", nominal=1e-9)
 THERMAL_VOLTAGE = 0.025852  # k T / q at 300 K, in V
 
@@ -179,11 +179,8 @@ class Transistor(_Electrical):
         "saturation_current": Keyword("A", 1e-16, "positive"),
         "thermal_voltage": Keyword("V", THERMAL_VOLTAGE, "positive"),
         "conductance": _LEAK,
-        "polarity": Keyword(default="npn", option=True),
+        "polarity": Keyword(default="npn", option="a word", words=("npn", "pnp")),
     }
-
-    def _check(self) -> None:
-        _check_word(self, "polarity", ("npn", "pnp"))
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -214,11 +211,8 @@ class Mosfet(_Electrical):
         "gain": Keyword("A/V^2", 2e-5, "positive"),
         "modulation": Keyword("1/V", 0.0, "not negative", nominal=0.01),
         "conductance": _LEAK,
-        "polarity": Keyword(default="n", option=True),
+        "polarity": Keyword(default="n", option="a word", words=("n", "p")),
     }
-
-    def _check(self) -> None:
-        _check_word(self, "polarity", ("n", "p"))
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -280,7 +274,7 @@ class Transformer(_Electrical):
         "ratio": Keyword(default=None, needs="not zero"),
         "primary_inductance": Keyword("H", None, "positive"),
         "secondary_inductance": Keyword("H", None, "positive"),
-        "coupling": Keyword(default=None, needs="not zero"),
+        "coupling": Keyword(default=None, needs="between -1 and 1, and not zero,"),
     }
 
     def _check(self) -> None:
@@ -334,12 +328,3 @@ class CurrentSensor(_Electrical):
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         meter(m, "electrical")
-
-
-def _check_word(part: Component, word: str, allowed: tuple[str, ...]) -> None:
-    if part.options[word] not in allowed:
-        raise ModelError(
-            f"{word}={part.options[word]!r} of {part.name} means nothing.",
-            because=f"a {type(part).__name__} is one of {', '.join(allowed)}.",
-            remedy=f"{word}={allowed[0]!r}",
-        )

@@ -16,7 +16,7 @@ _MOTOR = {
     "constant": Keyword("N*m/A", needs="not zero"),
     "inertia": Keyword("kg*m^2", needs="positive"),
     "damping": Keyword("N*m*s/rad", 0.0, "not negative"),
-    "heat": Keyword(default=False, option=True),
+    "heat": Keyword(default=False, option="a switch"),
 }
 
 

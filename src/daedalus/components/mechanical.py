@@ -14,7 +14,7 @@ from daedalus.components.poles import gauge, losses, meter, relative_rate, two_p
 from daedalus.model.assembly.component import Component, Keyword
 from daedalus.model.assembly.domains import DOMAINS, Domain
 
-HEAT = Keyword(default=False, option=True)
+HEAT = Keyword(default=False, option="a switch")
 
 
 class Mechanical(Component):

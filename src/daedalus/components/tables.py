@@ -34,8 +34,8 @@ def interpolated_2d(at: ca.SX, other: ca.SX, x: np.ndarray, y: np.ndarray, value
 
 def check_table(name: str, x: Any, y: Any, values: Any) -> None:
     """Refuse points that do not increase, and values that do not fit them."""
-    wanted = (len(x),) if y is None else (len(x), len(y))
-    if values.shape != wanted or len(x) < 2 or (y is not None and len(y) < 2):
+    wanted = (x.size,) if y is None else (x.size, y.size)
+    if any(points is not None and points.ndim != 1 for points in (x, y)) or values.shape != wanted or min(wanted) < 2:
         raise ModelError(
             f"The table of {name} does not fit its points.",
             f"{' × '.join(map(str, wanted))} values expected, shape {values.shape} given",

@@ -63,7 +63,7 @@ class Convection(_Thermal):
 class Radiation(_Thermal):
     """heat = σ · emissivity · area (T_a⁴ − T_b⁴)."""
 
-    keywords = {"emissivity": Keyword(default=1.0, needs="not negative"), "area": Keyword("m^2", needs="positive")}
+    keywords = {"emissivity": Keyword(default=1.0, needs="between 0 and 1"), "area": Keyword("m^2", needs="positive")}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -89,7 +89,7 @@ class TemperatureSource(_Thermal):
     """Holds a temperature, such as that of the air outside; port `heat`."""
 
     ideal = True
-    keywords = {"temperature": Keyword("K")}
+    keywords = {"temperature": Keyword("K", needs="not negative")}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:

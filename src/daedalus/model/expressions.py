@@ -151,6 +151,14 @@ def symbol_key(scalar: ca.SX) -> int:
     return int(scalar.element_hash())
 
 
+def combined(operation: int, left: ca.SX, right: ca.SX) -> ca.SX:
+    """Two scalars under an operation such as `ca.OP_ADD`: for loops over thousands of them.
+
+    Operators search for the overload of CasADi that fits, which takes seven times as long as the operation.
+    """
+    return ca.SX.binary(operation, left, right)
+
+
 def concatenate(parts: Iterable[ca.SX]) -> ca.SX:
     """All entries of all parts in one dense column; an empty column when there are none."""
     flat = list(parts)

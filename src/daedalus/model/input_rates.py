@@ -5,6 +5,7 @@ A signal that leads to an input of a part is differentiated for the derivatives 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -77,10 +78,11 @@ def input_rate(book: Notebook, name: str, differentiate: Differentiate) -> str:
 def join_rates(book: Notebook, name: str, differentiate: Differentiate) -> None:
     """Lead the derivatives of a signal to the derivatives of the input that it leads to."""
     signal = book._assembly.sources[name]
-    for rate in rates_of(v.name for v in book._variables.values() if v.kind == "input").get(name, ()):
+    # A notebook has all derivatives up to the highest: each is declared on the way to the next.
+    orders = itertools.takewhile(lambda k: derivative_name(name, k) in book._variables, itertools.count(1))
+    for order in orders:
         signal = differentiate(signal)
-        if rate in book._variables:
-            book._assembly.sources[rate] = signal
+        book._assembly.sources[derivative_name(name, order)] = signal
 
 
 def with_rates(inputs: Iterable[str], bound: dict[str, ca.SX], differentiate: Differentiate) -> dict[str, ca.SX]:

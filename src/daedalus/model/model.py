@@ -14,6 +14,7 @@ from daedalus.model.doors.inner_parts import PartDoor
 from daedalus.model.drawing.sketch import Drawing
 from daedalus.model.expressions import elements
 from daedalus.model.from_matrices import write_matrices
+from daedalus.model.garbage_pause import garbage_pause
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.notebook import Equation, WrittenEvent, new_symbol
@@ -139,7 +140,8 @@ class Model(EquationDoor, ContactDoor, DelayDoor, PartDoor):
         True
         """
         if self._frozen is None:
-            self._frozen = freeze(self._flat())
+            with garbage_pause():
+                self._frozen = freeze(self._flat())
         return self._frozen
 
     def mechanics(self) -> MotionFunctions:

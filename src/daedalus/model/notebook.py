@@ -136,7 +136,11 @@ class Notebook:
         self._translation = None
 
     def _check_free(self, name: str, what: str) -> None:
-        for kind, names in (("output", self._outputs), ("event", self._events), ("variable", self._variables)):
+        written = self._assembly
+        for kind, names in (
+            ("output", self._outputs), ("event", self._events), ("variable", self._variables),
+            ("part", written.parts), ("port", written.ports), ("further name", written.names),
+        ):  # fmt: skip
             if name in names:
                 taken = self._variables[name].kind if kind == "variable" else kind
                 raise ModelError(
@@ -145,7 +149,7 @@ class Notebook:
                     because="everything in a model is found by name.",
                     remedy=f"another name for the {what}",
                 )
-        if name in ("t", "time"):
+        if name in ("t", "time") and what != "part":  # names of a part are behind a dot
             raise ModelError(
                 f"The name {name!r} is taken.",
                 "it is the time of every model",
@@ -175,7 +179,11 @@ class Notebook:
         self._register(variable.name, symbol, 0, variable.shape)
 
     def _register(self, name: str, symbol: ca.SX, order: int, shape: Shape) -> None:
-        scalars = self._scalars[name, order] = [symbol] if shape == () else elements(symbol)
+        if shape == ():
+            self._scalars[name, order] = [symbol]
+            self._known[symbol.element_hash()] = (name, 0, order)
+            return
+        scalars = self._scalars[name, order] = elements(symbol)
         for k, scalar in enumerate(scalars):
             self._known[symbol_key(scalar)] = (name, k, order)
 

@@ -15,11 +15,14 @@ from daedalus.model.assembly.component import Keyword
 class TransferFunction(SignalBlock):
     """output = numerator(s) / denominator(s) · input, coefficients from the highest power down."""
 
-    keywords = {"numerator": Keyword(option=True), "denominator": Keyword(option=True)}
+    keywords = {"numerator": Keyword(option="numbers"), "denominator": Keyword(option="numbers")}
 
     def _check(self) -> None:
         for word in ("numerator", "denominator"):
-            self.options[word] = np.trim_zeros(np.atleast_1d(np.array(self.options[word], dtype=float)), "f")
+            given = np.atleast_1d(self.options[word])
+            if given.ndim > 1:
+                raise self._wrong_value(word, f"a matrix of {given.shape[0]} × {given.shape[1]}", "one list of numbers")
+            self.options[word] = np.trim_zeros(given, "f")
         if len(self.options["denominator"]) < max(len(self.options["numerator"]), 1):
             raise ModelError(
                 f"The transfer function of {self.name} is not proper.",
@@ -49,22 +52,28 @@ class StateSpace(SignalBlock):
     """state' = A state + B input, output = C state + D input, with matrices."""
 
     keywords = {
-        "A": Keyword(option=True),
-        "B": Keyword(option=True),
-        "C": Keyword(option=True),
-        "D": Keyword(default=None, option=True),
+        "A": Keyword(option="numbers"),
+        "B": Keyword(option="numbers"),
+        "C": Keyword(option="numbers"),
+        "D": Keyword(default=None, option="numbers"),
     }
 
     def _check(self) -> None:
-        own: dict[str, Any] = {
-            word: None if v is None else np.array(v, dtype=float) for word, v in self.options.items()
-        }
+        own = self.options
         A = own["A"] = np.atleast_2d(own["A"])
-        B = own["B"] = own["B"].reshape(len(A), -1)
-        C = own["C"] = own["C"].reshape(-1, len(A))
+        n = len(A)
+        B = own["B"].reshape(n, -1) if own["B"].size == n and own["B"].ndim < 2 else np.atleast_2d(own["B"])
+        C = np.atleast_2d(own["C"])
         shape = (C.shape[0], B.shape[1])
-        own["D"] = np.zeros(shape) if own["D"] is None else own["D"].reshape(shape)
-        self.options = own
+        D = np.zeros(shape) if own["D"] is None else own["D"]
+        if (A.shape, B.shape, C.shape) != ((n, n), (n, shape[1]), (shape[0], n)) or D.size != shape[0] * shape[1]:
+            raise ModelError(
+                f"The matrices of {self.name} do not fit each other.",
+                ", ".join(f"{word} is {_size(matrix)}" for word, matrix in zip("ABCD", (A, B, C, D))),
+                because="A is square, B has a row and C a column for each state, D a row for each output.",
+                remedy="A=[[0.0, 1.0], [-1.0, 0.0]], B=[0.0, 1.0], C=[1.0, 0.0]",
+            )
+        self.options = {"A": A, "B": B, "C": C, "D": D.reshape(shape)}
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -74,3 +83,7 @@ class StateSpace(SignalBlock):
         m.equation(m.der(x), ca.DM(q.A) @ x + ca.DM(q.B) @ value, name="states")
         output = m.algebraic("output", *(() if outputs == 1 else (outputs,)))
         m.equation(output, ca.DM(q.C) @ x + ca.DM(q.D) @ value, name="output")
+
+
+def _size(matrix: np.ndarray) -> str:
+    return " × ".join(map(str, np.atleast_2d(matrix).shape))

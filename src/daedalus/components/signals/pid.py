@@ -7,6 +7,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.components.signals.plain_blocks import SignalBlock, check_bounds, give
+from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Keyword
 
 
@@ -29,7 +30,7 @@ class PID(SignalBlock):
         "lower": Keyword(default=None),
         "upper": Keyword(default=None),
         "tracking": Keyword("s", None, "positive"),
-        "period": Keyword("s", None, option=True),
+        "period": Keyword("s", None, "positive", option="a number"),
     }
 
     def _check(self) -> None:
@@ -40,8 +41,13 @@ class PID(SignalBlock):
         bounded = values["lower"] is not None or values["upper"] is not None
         if bounded and values["integral"] is not None and values["tracking"] is None:
             values["tracking"] = 1.0
-        if not bounded:
-            values["tracking"] = None
+        if not bounded and values["tracking"] is not None:
+            raise ModelError(
+                f"The PID controller {self.name} has tracking, and no bounds.",
+                f"tracking={values['tracking']}, lower=None, upper=None",
+                because="tracking empties the integral where the output is at a bound.",
+                remedy="lower=-1.0, upper=1.0, or no tracking=",
+            )
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:

@@ -6,7 +6,6 @@ import numbers
 from typing import Any, ClassVar
 
 import casadi as ca
-import numpy as np
 
 from daedalus.components.tables import check_table, interpolated, interpolated_2d
 from daedalus.errors import ModelError
@@ -38,7 +37,7 @@ class Gain(SignalBlock):
 class Sum(SignalBlock):
     """output = ± input_1 ± input_2 ...; `signs="+-"` is a difference."""
 
-    keywords = {"signs": Keyword(default="++", option=True)}
+    keywords = {"signs": Keyword(default="++", option="a text")}
 
     def _check(self) -> None:
         signs = self.options["signs"]
@@ -121,15 +120,12 @@ class Lookup(SignalBlock):
     """
 
     keywords = {
-        "x": Keyword(option=True),
-        "values": Keyword(option=True),
-        "y": Keyword(default=None, option=True),
+        "x": Keyword(option="numbers"),
+        "values": Keyword(option="numbers"),
+        "y": Keyword(default=None, option="numbers"),
     }
 
     def _check(self) -> None:
-        for word in ("x", "y", "values"):
-            if self.options[word] is not None:
-                self.options[word] = np.array(self.options[word], dtype=float)
         check_table(self.name, self.options["x"], self.options["y"], self.options["values"])
 
     @staticmethod

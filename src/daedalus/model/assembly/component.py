@@ -16,6 +16,7 @@ import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.names import did_you_mean
+from daedalus.model.plain_numbers import without_unit
 
 
 class _Required:
@@ -30,15 +31,16 @@ REQUIRED: Any = _Required()
 class Keyword:
     """A parameter of a ready part: unit, default, and which values make sense.
 
-    needs: "any", "positive", "not negative", "not zero" or "a share" (above 0, at most 1). nominal: the usual size,
-    which counts where the value is zero. option: whether it shapes the equations (True, False, a word, a list of
-    numbers) instead of being a number that may change between runs.
+    needs: which numbers make sense, a key of `_CHECKS`. nominal: the usual size, which counts where the value is zero.
+    option: what it is where it shapes the equations instead of being a number that may change between runs: "a switch"
+    (True or False), "a word" of `words`, "a number", "numbers" (a list or a matrix).
     """
 
     unit: str = ""
     default: Any = REQUIRED
     needs: str = "any"
-    option: bool = False
+    option: str = ""
+    words: tuple[str, ...] = ()
     nominal: float = 1.0
     symbol: str = ""  # what the parameter is called in the part, where that is not the keyword
 
@@ -49,6 +51,8 @@ _CHECKS: dict[str, Callable[[float], bool]] = {
     "not negative": lambda value: value >= 0,
     "not zero": lambda value: value != 0,
     "a share": lambda value: 0 < value <= 1,
+    "between 0 and 1": lambda value: 0 <= value <= 1,
+    "between -1 and 1, and not zero,": lambda value: 0 < abs(value) <= 1,
 }
 
 
@@ -89,10 +93,14 @@ class Component(ABC):
         self.options: dict[str, Any] = {}
         self.values: dict[str, Any] = {}
         for word, keyword in self.keywords.items():
-            value = values.get(word, keyword.default)
-            if value is REQUIRED or (value is None and keyword.default is REQUIRED):
+            value = values.get(word)
+            value = keyword.default if value is None else value
+            if value is REQUIRED:
                 self._refuse_missing(word)
-            (self.options if keyword.option else self.values)[word] = value
+            if keyword.option:
+                self.options[word] = None if value is None else self._checked_option(word, value)
+            else:
+                self.values[word] = value
         self._check()
         self._check_values()
 
@@ -122,6 +130,23 @@ class Component(ABC):
             if isinstance(value, numbers.Real):
                 self.check_number(word, float(value))
 
+    def _checked_option(self, word: str, value: Any) -> Any:
+        """What shapes the equations, refused where it is of another kind than the keyword."""
+        keyword = self.keywords[word]
+        if keyword.option == "a switch" and not isinstance(value, (bool, np.bool_)):
+            raise self._wrong_value(word, repr(value), "True or False")
+        if keyword.option == "a word" and not (isinstance(value, str) and value in keyword.words):
+            raise self._wrong_value(word, repr(value), f"one of {', '.join(keyword.words)}")
+        if keyword.option in ("a number", "numbers"):
+            found = _numbers(without_unit(value, keyword.unit, f"{self.name}.{word}"))
+            if found is None or (keyword.option == "a number" and found.ndim):
+                raise self._wrong_value(word, repr(value), "a number" if keyword.option == "a number" else "numbers")
+            if keyword.option == "numbers":
+                return found
+            self.check_number(word, float(found))
+            return float(found)
+        return value
+
     def check_number(self, word: str, value: float) -> None:
         """Refuse a number that makes no sense for a keyword."""
         finite, needs = math.isfinite(value), self.keywords[word].needs
@@ -133,7 +158,14 @@ class Component(ABC):
             f"The {word.replace('_', ' ')} of {self.name} is {value}.",
             f"{self.title()}({self.name!r}, {word}={value})",
             because=f"it is {needs} in every such part.",
-            remedy=f"{word}=1.0",
+            remedy=f"{word}={self._example(word)}",
+        )
+
+    def _example(self, word: str) -> str:
+        """A value that a keyword takes, in Python."""
+        keyword = self.keywords[word]
+        return {"a switch": "True", "a word": repr((*keyword.words, "")[0]), "numbers": "[1.0, 2.0]"}.get(
+            keyword.option, "1.0"
         )
 
     @classmethod
@@ -176,6 +208,15 @@ class Component(ABC):
         words = {**self.values, **self.options}
         shown = ", ".join(f"{word}={_shown(value)}" for word, value in words.items() if value is not None)
         return f"{type(self).__name__}({self.name!r}{', ' + shown if shown else ''})"
+
+
+def _numbers(value: Any) -> np.ndarray | None:
+    """An array of finite numbers; None where it is none."""
+    try:
+        found = np.asarray(value)
+    except (TypeError, ValueError):  # lists of different lengths, and what refuses to be an array
+        return None
+    return found.astype(float) if found.dtype.kind in "iuf" and np.isfinite(found).all() else None
 
 
 def _shown(value: object) -> str:

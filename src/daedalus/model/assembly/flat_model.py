@@ -18,10 +18,10 @@ from daedalus.errors import ModelError
 from daedalus.model.assembly.flattening import Flattening, ScalarRow
 from daedalus.model.assembly.ledger import Entry, Ledger
 from daedalus.model.assembly.ledger_entries import ledger_entries
-from daedalus.model.assembly.put_in_laws import chosen_laws, law_values, replaced, replaced_columns
+from daedalus.model.assembly.put_in_laws import Replacement, chosen_laws, law_values
 from daedalus.model.assembly.solved_laws import solved_laws
 from daedalus.model.assembly.wrong_networks import check_sources, check_structure, check_sums, check_voltages
-from daedalus.model.expressions import concatenate, symbol_key
+from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.names import derivative_name, listed
 from daedalus.model.notebook import Equation
@@ -39,37 +39,36 @@ def flattened(book: PartDoor) -> PartDoor:
     work.collect()
     work.solve_sums()
     check_sums(work)
-    old, new = work.mapped()
-    laws = chosen_laws(work, old, new)
+    known = Replacement.of(*work.mapped())
+    laws = chosen_laws(work, known)
     used = {place for place, *_ in laws}
     values = law_values(work, laws)
-    gone, put = _all_replaced(work, old, new, values)
+    known = known.then(_given_by(work, values).then(_at_anchors(work)))
     rest = [
         *work.left_sums(),
         *((work.rows[k], work.rows[k].residual) for n, k in enumerate(work.laws) if n not in used),
     ]
-    rows, residuals = [row for row, _ in rest], replaced([r for _, r in rest], gone, put)  # type: ignore[misc]
-    keys = list(map(symbol_key, gone))
+    rows, residuals = [row for row, _ in rest], known.each([r for _, r in rest])  # type: ignore[misc]
+    keys = list(map(symbol_key, elements(known.gone)))
     check_voltages(work, residuals, set(keys))
     laws = solved_laws(work, residuals)
     used = {place for place, *_ in laws}
     further = law_values(work, laws)
-    old, new = [work.unknowns.symbols[x] for x in further], list(further.values())
+    solved = _given_by(work, further)
     left = [k for k in range(len(rows)) if k not in used]
-    residuals = replaced([residuals[k] for k in left], old, new)
-    gone, put = [*gone, *old], [*replaced(put, old, new), *new]
+    kept = list(zip((rows[k] for k in left), solved.each([residuals[k] for k in left])))
     keys += [work.unknowns.keys[x] for x in further]
-    kept = list(zip((rows[k] for k in left), residuals))
-    return _Writer(work, gone, dict(zip(keys, put)), kept, entries, [*values, *further]).written()
+    return _Writer(work, known.then(solved), keys, kept, entries, [*values, *further]).written()
 
 
-def _all_replaced(
-    work: Flattening, old: list[ca.SX], new: list[ca.SX], values: dict[int, ca.SX]
-) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Every symbol that is gone, and its expression in what is left."""
+def _given_by(work: Flattening, values: dict[int, ca.SX]) -> Replacement:
+    """Unknowns that laws give."""
+    return Replacement.of([work.unknowns.symbols[x] for x in values], list(values.values()))
+
+
+def _at_anchors(work: Flattening) -> Replacement:
+    """Positions that ports of the model's mechanics have, with their derivatives."""
     book, written = work.book, work.book._assembly
-    first = [work.unknowns.symbols[x] for x in values]
-    second = list(values.values())
     places, positions = [], []
     for name, position in written.anchors.items():
         shared = written.ports[name].shared
@@ -79,9 +78,7 @@ def _all_replaced(
             position = book.der(position)  # type: ignore[attr-defined]
             places.append(symbol)
             positions.append(position)
-    second = replaced(second, places, positions)
-    new = replaced(new, [*first, *places], [*second, *positions])
-    return [*old, *first, *places], [*new, *second, *positions]
+    return Replacement.of(places, positions)
 
 
 class _Writer:
@@ -90,16 +87,17 @@ class _Writer:
     def __init__(
         self,
         work: Flattening,
-        gone: list[ca.SX],
-        values: dict[int, ca.SX],
+        known: Replacement,
+        keys: list[int],
         rest: list[tuple[ScalarRow, ca.SX]],
         entries: list[Entry],
         defined: list[int],
     ) -> None:
         self.work, self.book = work, work.book
         self.rest, self.defined = rest, defined
-        # Every symbol that is gone, what stands for it, and the latter by its key.
-        self.gone, self.put, self.values = ca.vertcat(*gone), ca.vertcat(*values.values()), values
+        self.known = known
+        # What stands for a symbol that is gone, by its key.
+        self.values = dict(zip(keys, elements(known.put)))
         self.keys = work.book._keys()
         self.entries = entries
         book = self.book
@@ -111,7 +109,7 @@ class _Writer:
             *book._mechanics.expressions(),
             *book._sketch.expressions(),
         ]
-        self.expressions: Iterator[ca.SX] = iter(replaced_columns(expressions, self.gone, self.put))
+        self.expressions: Iterator[ca.SX] = iter(known.each(expressions))
 
     def written(self) -> PartDoor:
         """The flat model."""
@@ -133,7 +131,7 @@ class _Writer:
         flat._mechanics.add(book._mechanics.outline(), self.expressions, "")
         flat._sketch.add(book._sketch.outline(), self.expressions, "")
         parts = dict.fromkeys([*book._assembly.parts, *(path for path, *_ in self.entries)])
-        flat._ledger = Ledger(tuple(parts), tuple(self.entries), ca.SX(self.gone), ca.SX(self.put))
+        flat._ledger = Ledger(tuple(parts), tuple(self.entries), *self.known)
         self._keep_derivatives(flat)
         if not any(variable.kind in ("state", "algebraic") for variable in flat._variables.values()):
             self._keep_one(flat)
@@ -158,6 +156,8 @@ class _Writer:
 
     def _keep_derivatives(self, flat: PartDoor) -> None:
         """Keep what contains a derivative that no equation has any more: the torque of an inertia at a given speed."""
+        if all(len(chain) < 2 for chain in self.book._derivatives.values()):
+            return
         known, left = self.book._known, concatenate(e.residual for e in flat._all_equations().values())
         highest: dict[tuple[str, int], int] = {}
         for symbol in ca.symvar(left):
@@ -171,7 +171,7 @@ class _Writer:
             name, k, order = known[key]
             return order > highest.get((name, k), 1)
 
-        if not any(map(is_new, ca.symvar(ca.SX(self.put)))):
+        if not any(map(is_new, ca.symvar(self.known.put))):
             return
         for x in self.defined:
             name = self.work.unknowns.names[x]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 
@@ -11,14 +10,13 @@ from daedalus.model.assembly.joined_ports import PortSide, joined_sets
 from daedalus.model.assembly.relations import ZERO, SignedSums
 from daedalus.model.assembly.signed_terms import signed_terms, sums_of
 from daedalus.model.assembly.unknowns import MOVING, SHARED, Unknowns, unknowns_of
-from daedalus.model.expressions import column, concatenate, dense, elements
+from daedalus.model.expressions import column, combined, concatenate, dense, elements
 
 if TYPE_CHECKING:
     from daedalus.model.doors.inner_parts import PartDoor
 
 
-@dataclass(frozen=True)
-class ScalarRow:
+class ScalarRow(NamedTuple):
     """A scalar equation: which written one it is an element of, or the ports of a balance."""
 
     equation: str
@@ -161,7 +159,9 @@ class Flattening:
                 root, sign = self.sums.root(y)
                 term = self.value.get(root, self.unknowns.symbols[root])
                 factor *= sign
-                total = total + term if factor == 1 else total - term if factor == -1 else total + factor * term
+                if abs(factor) != 1:
+                    term = abs(factor) * term
+                total = combined(ca.OP_ADD if factor > 0 else ca.OP_SUB, total, term)
             self.value[x] = total
 
     # -- what is left ------------------------------------------------------------------------------------------

@@ -48,4 +48,4 @@ def exposed_ports(written: WrittenAssembly) -> set[str]:
 
 def _is_inside(written: WrittenAssembly, owner: str, port: str) -> bool:
     """Whether a connection sees a port from within its part; ports at the mechanics of a model belong to these."""
-    return written.ports[port].owner == owner and port not in written.anchors
+    return port.rpartition(".")[0] == owner and port not in written.anchors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -13,42 +14,56 @@ from daedalus.model.expressions import concatenate, dense, elements, symbol_key
 Law = tuple[int, int, ca.SX, set[int]]  # row among the laws, unknown, expression, unknowns in it
 
 
-def replaced(expressions: list[ca.SX], old: list[ca.SX], new: list[ca.SX]) -> list[ca.SX]:
-    """Expressions with other expressions in the place of symbols, in one go."""
-    return replaced_columns(expressions, ca.vertcat(*old), ca.vertcat(*new)) if expressions and old else expressions
+class Replacement(NamedTuple):
+    """Symbols that are gone and what stands for them, as two columns: lists of thousands are slow to hand over."""
+
+    gone: ca.SX
+    put: ca.SX
+
+    @staticmethod
+    def of(gone: list[ca.SX], put: list[ca.SX]) -> Replacement:
+        """That of symbols and expressions one by one."""
+        return Replacement(concatenate(gone), concatenate(put))
+
+    def column(self, expressions: ca.SX) -> ca.SX:
+        """A column of expressions with what stands for the symbols that are gone."""
+        if not self.gone.numel() or not expressions.numel():
+            return expressions
+        return dense(ca.substitute([expressions], [self.gone], [self.put])[0])
+
+    def each(self, expressions: list[ca.SX]) -> list[ca.SX]:
+        """The same of expressions of any shape."""
+        if not self.gone.numel() or not expressions:
+            return expressions
+        # As one column: the time that CasADi takes for many expressions grows faster than their number.
+        found = elements(self.column(concatenate(expressions)))
+        sizes = [e.numel() for e in expressions]
+        if len(found) == len(expressions) and all(size == 1 for size in sizes):
+            return found
+        rest = iter(found)
+        columns = (ca.vertcat(ca.SX(0, 1), *itertools.islice(rest, size)) for size in sizes)
+        return [ca.reshape(column, e.shape) for column, e in zip(columns, expressions)]
+
+    def then(self, further: Replacement) -> Replacement:
+        """Both, one after the other."""
+        gone = ca.vertcat(self.gone, further.gone)
+        return Replacement(gone, ca.vertcat(further.column(self.put), further.put))
 
 
-def replaced_columns(expressions: list[ca.SX], old: ca.SX, new: ca.SX) -> list[ca.SX]:
-    """The same with symbols and what stands for them as columns."""
-    if not expressions or not old.numel():
-        return expressions
-    # As one column: the time that CasADi takes for many expressions grows faster than their number.
-    found = elements(dense(ca.substitute([concatenate(expressions)], [old], [new])[0]))
-    sizes = [e.numel() for e in expressions]
-    if len(found) == len(expressions) and all(size == 1 for size in sizes):
-        return found
-    rest = iter(found)
-    columns = (ca.vertcat(ca.SX(0, 1), *itertools.islice(rest, size)) for size in sizes)
-    return [ca.reshape(column, e.shape) for column, e in zip(columns, expressions)]
-
-
-def chosen_laws(work: Flattening, old: list[ca.SX], new: list[ca.SX]) -> list[Law]:
+def chosen_laws(work: Flattening, known: Replacement) -> list[Law]:
     """The laws that are used as definitions: each unknown once, and none through itself."""
     written = [work.rows[k].residual for k in work.laws]
     offers: list[tuple[int, int, ca.SX]] = []
     for place, residual in enumerate(written):
         assert residual is not None
         offers += [(place, x, expression) for x, expression in _offered(work, residual)]
-    expressions = replaced([expression for _, _, expression in offers], old, new)
+    expressions = known.column(concatenate(expression for _, _, expression in offers))
+    met = _met(work, expressions, list(dict.fromkeys(x for _, x, _ in offers)))
     used: set[int] = set()
     inside: dict[int, set[int]] = {}  # the unknowns in what defines an unknown
     chosen: list[Law] = []
-    number = work.unknowns.number
-    for (place, x, _), expression in zip(offers, expressions):
-        if place in used or x in inside:
-            continue
-        seen = {number[key] for s in ca.symvar(expression) if (key := symbol_key(s)) in number}
-        if _leads_to(seen, x, inside):
+    for (place, x, _), expression, seen in zip(offers, elements(expressions), met):
+        if place in used or x in inside or _leads_to(seen, x, inside):
             continue
         used.add(place)
         inside[x] = seen
@@ -56,12 +71,23 @@ def chosen_laws(work: Flattening, old: list[ca.SX], new: list[ca.SX]) -> list[La
     return chosen
 
 
+def _met(work: Flattening, expressions: ca.SX, unknowns: list[int]) -> list[set[int]]:
+    """Which of the unknowns stand in each expression."""
+    found: list[set[int]] = [set() for _ in range(expressions.numel())]
+    if unknowns:
+        symbols = concatenate(work.unknowns.symbols[x] for x in unknowns)
+        for row, place in zip(*ca.jacobian_sparsity(expressions, symbols).get_triplet()):
+            found[row].add(unknowns[place])
+    return found
+
+
 def _offered(work: Flattening, residual: ca.SX) -> list[tuple[int, ca.SX]]:
     """The unknowns that a law x − f = 0 or f − x = 0 gives, each with f: roots that may go."""
-    if residual.is_constant() or residual.is_symbolic() or residual.op() not in (ca.OP_SUB, ca.OP_ADD):
+    operation = residual.op()
+    if operation not in (ca.OP_SUB, ca.OP_ADD):
         return []
     left, right = residual.dep(0), residual.dep(1)
-    flip = residual.op() == ca.OP_ADD
+    flip = operation == ca.OP_ADD
     found = []
     for own, other in ((left, right), (right, left)):
         key = symbol_key(own) if own.is_symbolic() else None
@@ -99,9 +125,8 @@ def law_values(work: Flattening, laws: list[Law]) -> dict[int, ca.SX]:
     for height in sorted(set(level.values())):
         names = [x for x in own if level[x] == height]
         needed = sorted({y for x in names for y in inside[x]})
-        expressions = replaced([own[x] for x in names], [work.unknowns.symbols[y] for y in needed],
-                               [values[y] for y in needed])  # fmt: skip
-        values.update(zip(names, expressions))
+        below = Replacement.of([work.unknowns.symbols[y] for y in needed], [values[y] for y in needed])
+        values.update(zip(names, below.each([own[x] for x in names])))
     return values
 
 

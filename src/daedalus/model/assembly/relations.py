@@ -35,6 +35,8 @@ class SignedSums:
 
     def root(self, x: int) -> tuple[int, int]:
         """The unknown that stands for x, and the sign: x = sign · root."""
+        if self.parent[x] == x:
+            return x, 1
         sign, way = 1, []
         while self.parent[x] != x:
             way.append(x)
@@ -54,7 +56,8 @@ class SignedSums:
             r, sign = self.root(x)
             if r != ZERO:
                 row[r] = row.get(r, 0) + sign * factor
-        row = {x: factor for x, factor in row.items() if factor}
+        if 0 in row.values():
+            row = {x: factor for x, factor in row.items() if factor}
         number = len(self.rows)
         self.rows.append(row)
         for x in row:

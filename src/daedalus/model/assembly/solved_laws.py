@@ -11,7 +11,7 @@ import casadi as ca
 from daedalus.model.assembly.flattening import Flattening
 from daedalus.model.assembly.put_in_laws import Law
 from daedalus.model.assembly.unknowns import MOVING
-from daedalus.model.expressions import concatenate, operation, symbol_key
+from daedalus.model.expressions import combined, concatenate, operation, symbol_key
 from daedalus.model.variables import Variable
 
 
@@ -68,44 +68,55 @@ def _is_own(work: Flattening, variable: Variable) -> bool:
 
 def _solved_for(residual: ca.SX, symbol: ca.SX) -> ca.SX | None:
     """x from residual = 0, where it stands in one place under sums, products and quotients; else None."""
-    node, target, key = residual, ca.SX(0), symbol_key(symbol)
-    while not node.is_symbolic():
-        kind = operation(node)
+    way, target = _way_to(residual, symbol_key(symbol)), ca.SX(0)
+    if way is None:
+        return None
+    for kind, place, other in way:
         if kind == ca.OP_NEG:
-            node, target = node.dep(0), -target
-            continue
-        if kind not in (ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV):
-            return None
-        sides = node.dep(0), node.dep(1)
-        stands = [_contains(side, key) for side in sides]
-        if all(stands) or (stands[1] and kind == ca.OP_DIV):
-            return None
-        node, other = sides if stands[0] else sides[::-1]
-        if kind == ca.OP_ADD:
-            target = target - other
+            target = -target
+        elif kind == ca.OP_ADD:
+            target = combined(ca.OP_SUB, target, other)
         elif kind == ca.OP_SUB:
-            target = target + other if stands[0] else other - target
-        elif kind == ca.OP_DIV:
-            target = target * other
-        elif _never_vanishes(other):
-            target = target / other
+            target = combined(ca.OP_ADD, target, other) if place == 0 else combined(ca.OP_SUB, other, target)
+        elif kind == ca.OP_DIV and place == 0:
+            target = combined(ca.OP_MUL, target, other)
+        elif kind == ca.OP_MUL and _never_vanishes(other):
+            target = combined(ca.OP_DIV, target, other)
         else:
             return None
     return target
 
 
-def _contains(expression: ca.SX, key: int) -> bool:
-    """Whether a symbol stands in an expression."""
-    waiting, met = [expression], set()
+def _way_to(expression: ca.SX, key: int) -> list[tuple[int, int, ca.SX]] | None:
+    """Down to the one place of a symbol: operation, which operand, the other one; None where there is no one place."""
+    below, holds = _graph(expression, key)
+    own, node, way = symbol_key(expression), expression, []
+    while own != key:
+        places = [k for k, (entry, _) in enumerate(below[own]) if holds[entry]]
+        if len(places) != 1:
+            return None
+        place, operands = places[0], below[own]
+        way.append((int(node.op()), place, operands[1 - place][1] if len(operands) == 2 else node))
+        own, node = operands[place]
+    return way
+
+
+def _graph(expression: ca.SX, key: int) -> tuple[dict[int, list[tuple[int, ca.SX]]], dict[int, bool]]:
+    """The operands of every node under an expression, and whether a symbol stands in it, each looked at once."""
+    below: dict[int, list[tuple[int, ca.SX]]] = {}
+    holds = {key: True}
+    waiting = [(symbol_key(expression), expression)]
     while waiting:
-        node = waiting.pop()
-        own = symbol_key(node)
-        if own == key:
-            return True
-        if own not in met and not node.is_leaf():
-            met.add(own)
-            waiting += [node.dep(k) for k in range(node.n_dep())]
-    return False
+        own, node = waiting[-1]
+        if own not in holds and own not in below:
+            operands = [node.dep(k) for k in range(node.n_dep())]
+            below[own] = list(zip(map(symbol_key, operands), operands))
+            waiting += [entry for entry in below[own] if entry[0] not in holds]
+            continue
+        if own not in holds:
+            holds[own] = any(holds[entry] for entry, _ in below[own])
+        waiting.pop()
+    return below, holds
 
 
 def _never_vanishes(expression: ca.SX) -> bool:

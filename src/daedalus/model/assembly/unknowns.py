@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -20,29 +20,15 @@ CONSTANT, KNOWN, OWN, ANCHORED, GIVEN, MOVING, PLAIN, SHARED, BALANCED, JOINED =
 class Unknowns:
     """Numbers of scalars, 0 for zero itself; `rank` says how fixed each one is."""
 
-    symbols: list[ca.SX] = field(default_factory=lambda: [ca.SX(0)])
-    names: list[str] = field(default_factory=lambda: [""])
-    rank: list[int] = field(default_factory=lambda: [CONSTANT])
-    moving: list[bool] = field(default_factory=lambda: [False])  # its derivative is part of the equations
-    steady: list[bool] = field(default_factory=lambda: [True])  # its derivative is zero
-    states: list[bool] = field(default_factory=lambda: [False])
-    number: dict[int, int] = field(default_factory=dict)  # by the key of the symbol
-    by_name: dict[str, int] = field(default_factory=dict)
-
-    keys: list[int] = field(default_factory=lambda: [0])  # of the symbols
-
-    def add(self, name: str, symbol: ca.SX, key: int, rank: int, *, moving: bool, steady: bool, state: bool) -> None:
-        """Take in a scalar."""
-        k = len(self.symbols)
-        self.symbols.append(symbol)
-        self.names.append(name)
-        self.rank.append(rank)
-        self.moving.append(moving)
-        self.steady.append(steady)
-        self.states.append(state)
-        self.number[key] = k
-        self.keys.append(key)
-        self.by_name[name] = k
+    names: list[str]
+    symbols: list[ca.SX]
+    keys: list[int]  # of the symbols
+    rank: list[int]
+    moving: list[bool]  # its derivative is part of the equations
+    steady: list[bool]  # its derivative is zero
+    states: list[bool]
+    number: dict[int, int]  # by the key of the symbol
+    by_name: dict[str, int]
 
     def merges(self, leaving: int, staying: int) -> bool:
         """Whether an equal unknown may take the place of another."""
@@ -57,18 +43,17 @@ class Unknowns:
 
 def unknowns_of(book: Notebook) -> Unknowns:
     """All scalars of a model; elements of vectors stay as they are."""
-    written, found = book._assembly, Unknowns()
+    written, variables = book._assembly, book._variables
     shared = {port.shared for port in written.ports.values()}
     balanced = {port.balanced for port in written.ports.values()}
     anchored = {written.ports[port].shared for port in written.anchors}
     joined = {*written.sources, *written.defaults}
     # Forces of contacts have two laws each, and a run decides which of them holds.
     forces = {event.manner.contact.name for event in book._events.values() if event.manner.contact is not None}
-    keys = book._keys()
-    for name, variable in book._variables.items():
-        if variable.shape != ():
-            continue
-        kind, moving = variable.kind, bool(book._derivatives.get(name))
+    names = [name for name, variable in variables.items() if variable.shape == ()]
+    ranks = [CONSTANT]
+    for name in names:
+        kind, moving = variables[name].kind, bool(book._derivatives.get(name))
         if kind == "input" and name in joined:
             rank = JOINED
         elif kind in ("parameter", "input", "discrete"):
@@ -77,12 +62,23 @@ def unknowns_of(book: Notebook) -> Unknowns:
             rank = OWN
         elif name in anchored:
             rank = ANCHORED
-        elif variable.start and variable.start[0] is not None and kind == "state":
+        elif kind == "state" and variables[name].start and variables[name].start[0] is not None:
             rank = GIVEN
         elif moving or (name in shared and kind == "state"):
             rank = MOVING
         else:
             rank = SHARED if name in shared else BALANCED if name in balanced else PLAIN
-        steady, state = kind in ("parameter", "discrete"), kind == "state"
-        found.add(name, book._symbols[name], keys[name], rank, moving=moving, steady=steady, state=state)
-    return found
+        ranks.append(rank)
+    known = book._keys()
+    keys = [known[name] for name in names]
+    return Unknowns(
+        names=["", *names],
+        symbols=[ca.SX(0), *(book._symbols[name] for name in names)],
+        keys=[0, *keys],
+        rank=ranks,
+        moving=[False, *(bool(book._derivatives.get(name)) for name in names)],
+        steady=[True, *(variables[name].kind in ("parameter", "discrete") for name in names)],
+        states=[False, *(variables[name].kind == "state" for name in names)],
+        number={key: k for k, key in enumerate(keys, 1)},
+        by_name={name: k for k, name in enumerate(names, 1)},
+    )

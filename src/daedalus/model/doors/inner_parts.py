@@ -118,6 +118,13 @@ class PartDoor(PortDoor):
                 because="a part is one of dd.components, or a Model with ports.",
                 remedy='m.add(dd.components.electrical.Ground("ground"))',
             )
+        if part is self:
+            raise ModelError(
+                f"The model {self.name!r} cannot be a part of itself.",
+                "it is to be added to itself",
+                because="a part is written before the model that it is put into.",
+                remedy='m.include("copy", m), where what is written now is wanted once more inside',
+            )
         path = part.name if name is None else name
         check_name(path, "part")
         self._put_in(path, part, {}, _with_sizes(path, part, nominal), PartNote(part.name if path != part.name else ""))
@@ -228,9 +235,8 @@ class PartDoor(PortDoor):
                 because="everything in a model is found by name.",
                 remedy=f"another name, such as {prefix + '_2'!r}",
             )
-        for name in (*other._variables, *other._outputs, *other._events):
-            if name not in bound:
-                self._check_free(f"{prefix}.{name}", "part")
+        for name in (prefix, *(f"{prefix}.{name}" for name in _names_of(other) if name not in bound)):
+            self._check_free(name, "part")
         for name in other._equations:
             if f"{prefix}.{name}" in self._equations:
                 raise ModelError(
@@ -290,9 +296,10 @@ class PartDoor(PortDoor):
             for name, symbol in self._symbols.items():
                 old += [symbol, *self._derivatives.get(name, ())]
             layout = self._layout()
-            self._translation = chains, ca.Function("notebook", old, layout["expressions"]), layout, sums_of(self)
+            function = ca.Function("notebook", old, [dense(e) for e in layout["expressions"]])
+            self._translation = chains, function, layout, sums_of(self)
         _, function, layout, sums = self._translation
-        return lambda new: ({**layout, "expressions": [dense(e) for e in function.call(new)]}, sums)
+        return lambda new: ({**layout, "expressions": function.call(new)}, sums)
 
     def _bindings(self, other: PartDoor, given: Mapping[str, object], kind: str) -> dict[str, ca.SX]:
         bound = {}
@@ -315,6 +322,11 @@ class PartDoor(PortDoor):
             return bound
         own = [v.name for v in other._variables.values() if v.kind == kind]
         return with_rates(own, bound, self.der)  # type: ignore[attr-defined]
+
+
+def _names_of(part: PartDoor) -> tuple[str, ...]:
+    """What a part brings along by name."""
+    return (*part._variables, *part._outputs, *part._events)
 
 
 def _with_sizes(path: str, part: PartDoor, nominal: Mapping[str, float] | None) -> dict[str, Variable]:

@@ -41,13 +41,6 @@ class PortDoor(DrawingDoor):
         check_name(name, "port")
         kind = domain_of(domain)
         self._check_free(name, "port")
-        if name in self._assembly.ports:
-            raise ModelError(
-                f"The name {name!r} is taken.",
-                f"it is already a port of the model {self.name!r}",
-                because="ports are found by name.",
-                remedy="another name for the port",
-            )
         position = None if of is None else self._anchor(name, domain, of)
         shared, balanced = f"{name}.{kind.shared.name}", f"{name}.{kind.balanced.name}"
         what = "state" if kind.is_mechanical else "algebraic"
@@ -94,9 +87,10 @@ class PortDoor(DrawingDoor):
         >>> part = dd.Model("valve")
         >>> opening = part.signal_input("opening", default=1.0)
         """
+        value = None if default is None else make_variable(name, "parameter", (), start=default, unit=unit).start[0]
         symbol: ca.SX = self.input(name, unit=unit)  # type: ignore[attr-defined]
-        if default is not None:
-            self._assembly.defaults[name] = float(default)
+        if value is not None:
+            self._assembly.defaults[name] = value
         return symbol
 
     def stored(self, energy: object) -> None:

@@ -68,6 +68,11 @@ class WrittenMechanics:
         """The variables that are velocities of bodies."""
         return {v.velocity for v in self.velocities.values()}
 
+    @property
+    def _has_energies(self) -> bool:
+        """Whether an energy or a dissipation is written: most parts have none, and there are many of them."""
+        return not all(energy.is_zero() for energy in (self.kinetic, self.potential, self.dissipation))
+
     def copy(self) -> WrittenMechanics:
         """A collection of its own with the same entries."""
         return replace(
@@ -86,6 +91,7 @@ class WrittenMechanics:
         """Names and kinds, without expressions."""
         return {
             "coordinates": list(self.coordinates),
+            "energies": self._has_energies,
             "gravity": self.gravity is not None,
             "applied": list(self.applied),
             "constraints": [(c.name, c.kind) for c in self.constraints.values()],
@@ -99,7 +105,8 @@ class WrittenMechanics:
 
     def expressions(self) -> list[ca.SX]:
         """The expressions that belong to the outline, in its order."""
-        flat = [self.kinetic, self.potential, self.dissipation, self.gravity, *self.applied.values()]
+        energies = [self.kinetic, self.potential, self.dissipation] if self._has_energies else []
+        flat = [*energies, self.gravity, *self.applied.values()]
         flat += [c.expression for c in self.constraints.values()]
         flat += [e for v in self.velocities.values() for e in (v.rate, v.inertia_force)]
         flat += [e for b in self.bodies.values() for e in (b.mass, b.inertia, b.gravity)]
@@ -108,11 +115,10 @@ class WrittenMechanics:
     def add(self, outline: dict[str, Any], expressions: Iterator[ca.SX], prefix: str) -> None:
         """Take in what another collection wrote, under a prefix; bodies of a part keep the gravity of the part."""
         self.coordinates += [prefix + name for name in outline["coordinates"]]
-        energies = [next(expressions) for _ in range(3)]
-        if not all(energy.is_zero() for energy in energies):
-            self.kinetic += energies[0]
-            self.potential += energies[1]
-            self.dissipation += energies[2]
+        if outline.get("energies", True):
+            self.kinetic += next(expressions)
+            self.potential += next(expressions)
+            self.dissipation += next(expressions)
         gravity = next(expressions) if outline["gravity"] else None
         if not prefix:
             self.gravity = gravity
