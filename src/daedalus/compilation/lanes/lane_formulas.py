@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -168,14 +167,14 @@ def written_formulas(
 ) -> list[list[Word]]:
     """The words of all outputs for words of the arguments; products that feed one sum are fused with it.
 
-    A divisor of several divisions is inverted once, but in a module that is strict. `fixed` are the words of `part`.
+    Divisors are inverted, each once, but in a module that is strict: a GPU divides at twice the cost of an inverse.
+    `fixed` are the words of `part`.
     """
     needed = needed_rows(rows)
     fused = _fused_products(rows, use_counts(rows, needed), needed, part.rows)
     swallowed = set(fused.values())
     values: dict[int, Word] = dict(zip(part.values, fixed))
     inverses: dict[int, Word] = dict(zip(part.inverses, fixed[len(part.values) :]))
-    common = set() if w.module.strict else _common_divisors(rows, needed) - inverses.keys()
     outputs = [[w.num(0.0)] * size for size in rows.size_out]
     for row, op in enumerate(rows.operation):
         first, second = rows.first[row], rows.second[row]
@@ -190,20 +189,12 @@ def written_formulas(
         elif row in fused:
             values[row] = _fused(w, rows, row, fused[row], values)
         else:
-            if op == ca.OP_DIV and second in common:
-                inverses[second] = w.div(w.num(1.0), values[second])
             values[row] = _plain(w, rows, row, values, inverses)
     return outputs
 
 
-def _common_divisors(rows: Instructions, needed: bytearray) -> set[int]:
-    """The rows that two or more divisions divide by."""
-    divisors = Counter(rows.second[row] for row, op in enumerate(rows.operation) if needed[row] and op == ca.OP_DIV)
-    return {row for row, uses in divisors.items() if uses > 1}
-
-
 def _plain(w: LaneText, rows: Instructions, row: int, values: dict[int, Word], inverses: dict[int, Word]) -> Word:
-    """One operation; what a constant or a common divisor makes cheaper is written so."""
+    """One operation; what a constant or an inverse makes cheaper is written so."""
     op, first, second = rows.operation[row], rows.first[row], rows.second[row]
     a = values[first]
     if second < 0:
@@ -216,6 +207,8 @@ def _plain(w: LaneText, rows: Instructions, row: int, values: dict[int, Word], i
             return w.mul(a, w.num(1 / constant))
         if op in (ca.OP_POW, ca.OP_CONSTPOW) and constant in _SHORT_POWERS:
             return _SHORT_POWERS[constant](w, a)
+    if op == ca.OP_DIV and not w.module.strict:
+        return w.mul(a, w.div(w.num(1.0), values[second]))
     return OPERATIONS[op](w, a, values[second])
 
 

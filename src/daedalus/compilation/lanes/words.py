@@ -33,8 +33,8 @@ def hexadecimal(value: float) -> str:
 class LaneModule:
     """The functions of a kernel over lanes of one width, each written once and when it is first called.
 
-    strict: every division and power of a model is one; else constant and common divisors are inverted, and small
-    constant powers are products.
+    strict: every division and power of a model is one; else divisors are inverted, and small constant powers are
+    products.
 
     Example
     -------
