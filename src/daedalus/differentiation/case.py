@@ -76,10 +76,7 @@ class Case:
     @cached_property
     def given(self) -> np.ndarray:
         """Which states were given at the start, (n,) bool; the others were guesses, or solved for."""
-        start = None if self.request is None else self.request.start
-        if isinstance(start, Samples):
-            return written_states(self.system)
-        return ~np.isnan(given_start(self.system, start)["x"])
+        return given_states(self.system, None if self.request is None else self.request.start)
 
     def __reduce__(self) -> tuple[Any, ...]:
         numbers = (self.drive, self.p, self.t0, self.t1, self.x0, self.grid, self.guess, self.foreseen, self.passed)
@@ -242,6 +239,13 @@ class Case:
         if du.ndim == 2:
             moved, constants = _on_grid(self.drive, self.grid, du)  # type: ignore[arg-type]
         return replace(self, x0=x0, p=p, drive=self.drive._replace(constants=constants, tables=tuple(moved)))
+
+
+def given_states(system: System, start: Any) -> np.ndarray:
+    """Which states a start gives, (n,) bool; the others are guesses, or solved for."""
+    if isinstance(start, Samples):
+        return written_states(system)
+    return ~np.isnan(given_start(system, start)["x"])
 
 
 def _kept_case(system: System, numbers: tuple[Any, ...], way: tuple[Any, ...], reason: Any) -> Case:

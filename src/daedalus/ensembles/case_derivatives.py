@@ -1,52 +1,145 @@
-"""Derivatives of all states of a sweep by selected values: what was asked for, and how they are named in its result."""
+"""Derivatives of what a sweep keeps by selected values: what was asked for, and how it is read from runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
 
-from daedalus.ensembles.columns import Column
-from daedalus.ensembles.ensemble import derivative_name
-from daedalus.ensembles.lanes.derivative_columns import with_derivatives
-from daedalus.ensembles.lanes.lane_runs import LaneRuns, NoLanes
-from daedalus.errors import InputError
-from daedalus.model.system.system import Place, System
+import numpy as np
+
+from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
+from daedalus.differentiation.sensitivities import sensitivities
+from daedalus.ensembles.case_runs import CaseRuns
+from daedalus.ensembles.columns import Column, derivative_name
+from daedalus.ensembles.lanes.derived_model import DerivedModel, derived_model
+from daedalus.errors import DaedalusError, InputError
+from daedalus.model.system.system import System
 from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.run.request import LIMITS
+from daedalus.simulation.run.road import Road
 
 
-def read_names(system: System, wrt: Sequence[str] | str | None) -> tuple[Place, ...]:
-    """The places of the values that are asked for: parameters, start values, constant inputs."""
-    names = (wrt,) if isinstance(wrt, str) else tuple(wrt or ())
-    places = tuple(system.place(name) for name in names)
+def read_names(system: System, wrt: Sequence[str]) -> tuple[str, ...]:
+    """The elements of the values that are asked for: parameters, start values, constant inputs."""
+    places = [system.place(name) for name in wrt]
     for place in places:
         if place.letter not in ("x", "u", "p"):
             known = "only parameters, start values and inputs have one"
             raise InputError(f"There is no derivative by {place.name}.", known)
-    return places
+    return tuple(dict.fromkeys(place.element(k).name for place in places for k in range(len(place.positions))))
 
 
-def lanes_with_derivatives(lanes: LaneRuns | NoLanes, system: System, places: Sequence[Place]) -> LaneRuns:
-    """The lanes of a sweep with derivatives by some values; refused where there are none."""
-    found = lanes if isinstance(lanes, NoLanes) else with_derivatives(lanes, system, places)
-    if isinstance(found, NoLanes):
-        raise InputError(
-            "Derivatives of many cases come from kernels on lanes.",
-            found.reason,
-            remedy="dd.sensitivities for one case after the other",
-        )
-    return found
+class CaseDerivatives:
+    """Derivatives of all that is kept of a run, by every element of some values."""
+
+    def __init__(self, road: Road, kept: Sequence[Column], by: tuple[str, ...], end_only: bool) -> None:
+        self.by, self._road, self._end_only = by, road, end_only
+        inputs = {v.name for v in road.request.system.of_kind("input")}
+        self.of = [column for column in kept if column.name not in inputs]
+        self.columns = [Column(derivative_name(of.name, by), of.shape, "", of.name) for by in by for of in self.of]
+
+    # -- on lanes ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _model(self) -> DerivedModel:
+        found = derived_model(self._road.system, self.by)
+        assert found is not None
+        return found
+
+    @cached_property
+    def _following(self) -> dict[str, int]:
+        """What is no state, each with its size."""
+        states = self._road.settings.plant.columns
+        return {column.name: column.width for column in self.of if column.name not in states}
+
+    @property
+    def follows_states(self) -> bool:
+        """Whether there are derivatives of states alone."""
+        return not self._following
+
+    def of_lanes(self, y: np.ndarray, u: np.ndarray | None, p: np.ndarray | None) -> list[np.ndarray]:
+        """One array (cases, times, ...) a column, from rows (cases, times, states and their derivatives).
+
+        u: (cases, times, inputs), p: (cases, parameters); None where nothing but states is kept.
+        """
+        plant, n = self._road.settings.plant, self._model.system.sizes["x"]
+        rest = self._rest(y, u, p)
+        found = []
+        for j in range(len(self.by)):
+            for column in self.of:
+                if column.name in plant.columns:
+                    place, shape = plant.columns[column.name]
+                    first = n * (1 + j)
+                    found.append(shaped(y[:, :, first + place.start : first + place.stop], shape))
+                else:
+                    found.append(shaped(rest[column.name][j], column.shape))
+        return found
+
+    def _rest(self, y: np.ndarray, u: np.ndarray | None, p: np.ndarray | None) -> dict[str, np.ndarray]:
+        """What follows from states: (values, cases, times, elements) by name."""
+        if self.follows_states:
+            return {}
+        assert u is not None
+        assert p is not None
+        cases, times, width = y.shape
+        rows = (np.tile(self._times, cases)[:, None], np.ascontiguousarray(y).reshape(-1, width))
+        given = (np.ascontiguousarray(u).reshape(cases * times, -1), np.repeat(p, times, axis=0))
+        values = self._model.following(tuple(self._following)).core.evaluate_many(*rows, *given)[0]
+        found, begin = dict[str, np.ndarray](), 0
+        for name, size in self._following.items():
+            end = begin + size * len(self.by)
+            part = np.asarray(values)[:, begin:end].reshape(cases, times, len(self.by), size)
+            found[name], begin = part.transpose(2, 0, 1, 3), end
+        return found
+
+    @cached_property
+    def _times(self) -> np.ndarray:
+        return np.asarray(self._road.request.save_at)
+
+    # -- in the scalar core ------------------------------------------------------------------------------------------
+
+    def of_case(self, runs: CaseRuns, case: int) -> DerivedRun | str:
+        """The derivatives of one case by the scalar core, or why there are none."""
+        own = runs.request_of(case)
+        try:
+            found = sensitivities(
+                own.model, own.span, wrt=self.by, start=own.start, inputs=own.inputs, parameters=own.parameters,
+                method=own.method, rtol=own.rtol, atol=own.atol, **dict(zip(LIMITS, own.limits)),
+            )  # fmt: skip
+        except DaedalusError as error:
+            if isinstance(error, InputError) and runs.cases.is_finite(case):
+                raise
+            return str(error).replace("\n", " ")
+        begin, end = found.steps[0], found.steps[-1]
+        reached = self._times[(self._times - end) * np.sign(end - begin) <= 0.0]
+        if self._end_only and not len(reached):  # an event ended the run
+            reached = np.array([end])
+        return DerivedRun(self, found.at(reached) if len(reached) else None)
 
 
-def derivative_columns(plant: Plant, places: Sequence[Place], outputs: Sequence[str] | None) -> list[Column]:
-    """What is kept of derivatives: by every element of the values, those of all states, or of those asked for."""
-    states = [state.name for state in plant.system.of_kind("state")]
-    asked = [name for name in states if name in (outputs or ())] or states
-    return [
-        Column(derivative_name(state, by), plant.columns[state][1], "", state)
-        for by in element_names(places)
-        for state in asked
-    ]
+class DerivedRun(NamedTuple):
+    """The derivatives of one case by the scalar core."""
+
+    wanted: CaseDerivatives
+    samples: SensitivitySamples | None  # None where it ended before the first time
+
+    def rows(self) -> list[np.ndarray]:
+        """One array (times that it reached, ...) a column."""
+        if self.samples is None:
+            return [np.zeros((0, *column.shape)) for column in self.wanted.columns]
+        return [self.samples.d(of.name, by) for by in self.wanted.by for of in self.wanted.of]
+
+    def of_states(self, plant: Plant) -> np.ndarray:
+        """The derivatives of all states, one column of them after the other, (times that it reached, all)."""
+        if self.samples is None:
+            return np.zeros((0, 0))
+        labels = plant.system.labels["x"]
+        return np.stack([self.samples.d(label, by) for by in self.wanted.by for label in labels], axis=1)
 
 
-def element_names(places: Sequence[Place]) -> list[str]:
-    """The names of all elements of some values."""
-    return [place.element(k).name for place in places for k in range(len(place.positions))]
+def shaped(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """(runs, times, size), column-major, as (runs, times, ...) without a copy."""
+    if shape == ():
+        return x[:, :, 0]
+    return x if len(shape) == 1 else x.reshape(*x.shape[:2], shape[1], shape[0]).swapaxes(2, 3)

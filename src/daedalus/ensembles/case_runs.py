@@ -150,9 +150,13 @@ class CaseRuns:
 
     # -- numbers by name ---------------------------------------------------------------------------------------------
 
+    def request_of(self, case: int) -> Request:
+        """The request of one case."""
+        return of_case(self._request, self.cases, case)
+
     def road_of(self, case: int) -> Road:
         """The road of all cases with the numbers of one."""
-        own = of_case(self._request, self.cases, case)
+        own = self.request_of(case)
         if "u" in self.cases.letters:
             return find_road(own)
         return self.road._replace(request=own._replace(inputs=self.road.request.inputs))

@@ -121,7 +121,7 @@ def _times_lost(key: Any, dask_scheduler: Any = None) -> int:
 def _run_block(text: bytes, cases: Cases, lanes: bool) -> CaseResults:
     """The results of a block of cases, on a worker."""
     opened = _plan_of(text).opened(cases)
-    way = find_way(opened.runs, opened.reader, "cpu" if lanes else ONE_BY_ONE, opened.by)
+    way = find_way(opened.runs, opened.reader, "cpu" if lanes else ONE_BY_ONE)
     found = [results for _, results in in_blocks(way.run, cases.count, 1, opened.cancel, way.first, way.most)]
     return joined_results(found)
 

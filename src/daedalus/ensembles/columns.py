@@ -34,6 +34,11 @@ class Column(NamedTuple):
         return [f"{self.of or self.name}_index", f"{self.of or self.name}_column"][: len(self.shape)]
 
 
+def derivative_name(name: str, by: str) -> str:
+    """How the derivative of a name is called in a result."""
+    return f"{name} by {by}"
+
+
 def columns_of(road: Road, outputs: Sequence[str] | None, taken: Sequence[str]) -> list[Column]:
     """The names that a sweep keeps: those asked for, or all that a run records but for the dimensions `taken`."""
     plant = road.settings.plant

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.ensembles.columns import derivative_name
 from daedalus.ensembles.gpu.device_array import DeviceArray
 from daedalus.ensembles.gpu.results_there import ResultsThere
 from daedalus.ensembles.saved_ensemble import save_dataset
@@ -18,11 +19,6 @@ from daedalus.model.names import did_you_mean
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-
-
-def derivative_name(state: str, by: str) -> str:
-    """How the derivative of a state is called in a Dataset."""
-    return f"{state} by {by}"
 
 
 class Ensemble:
@@ -68,7 +64,9 @@ class Ensemble:
         return self.data[name]
 
     def d(self, name: str, by: str) -> xarray.DataArray:
-        """The derivative of a state by a parameter, start value or input that `wrt=` of the sweep named, of every case.
+        """The derivative of what is kept by a parameter, start value or input that `wrt=` named, of every case.
+
+        By all elements of a vector it has their dimension, `"q_by"` of `"q"`, last.
 
         Example
         -------
@@ -80,7 +78,13 @@ class Ensemble:
         >>> en.d("x", "k").values.round(6).ravel().tolist()     # -t exp(-k t)
         [-0.367879, -0.135335]
         """
-        return self[derivative_name(name, by)]
+        whole = derivative_name(name, by)
+        parts = [n for n in self.data.data_vars if str(n).startswith(f"{whole}[")]
+        if whole in self.data or not parts:
+            return self[whole]
+        import xarray
+
+        return xarray.concat([self.data[n] for n in parts], f"{by}_by").transpose(..., f"{by}_by").rename(whole)
 
     @property
     def success(self) -> xarray.DataArray:

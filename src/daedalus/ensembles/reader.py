@@ -9,29 +9,36 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
+from daedalus.ensembles.case_derivatives import CaseDerivatives, DerivedRun, read_names, shaped
 from daedalus.ensembles.case_runs import PlainRun
 from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.columns import Column
 from daedalus.ensembles.lanes.lane_runs import LaneBlock
-from daedalus.simulation.result.ending import Ending
+from daedalus.simulation.result.ending import Ending, time_text
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.switching.agenda import has_agenda
+
+Derived = Mapping[int, DerivedRun | str]
+NONE_DERIVED: Derived = {}
 
 
 class Reader:
     """How the values of runs are read: those that reached their end many at once, the others one by one."""
 
     def __init__(
-        self, road: Road, columns: Sequence[Column], by: Sequence[Column], end_only: bool, keep_stopped: bool
+        self, road: Road, columns: Sequence[Column], wrt: Sequence[str], end_only: bool, keep_stopped: bool
     ) -> None:
-        self._own, self._by, self._end_only, self._keep_stopped = columns, by, end_only, keep_stopped
+        self._own, self._end_only, self._keep_stopped = columns, end_only, keep_stopped
+        by = read_names(road.request.system, wrt)
+        self.derivatives = CaseDerivatives(road, columns, by, end_only) if by else None
         self._plant, self._drive = road.settings.plant, road.drive
         self._times, self._t1 = np.asarray(road.request.save_at), road.request.t1
+        self._finished = f"reached {time_text(self._t1)}"
 
-    def results(self, runs: Sequence[PlainRun | Trajectory | str]) -> CaseResults:
-        """What is kept of some runs, in their order."""
+    def results(self, runs: Sequence[PlainRun | Trajectory | str], derived: Derived = NONE_DERIVED) -> CaseResults:
+        """What is kept of some runs, in their order, with derivatives by their place."""
         plain = [k for k, run in enumerate(runs) if isinstance(run, PlainRun)]
         found = self._nothing(len(runs))
         if plain:
@@ -41,9 +48,12 @@ class Reader:
                 rows[plain] = values
             self._reached_end(found, plain)
         self._write(found, {k: run for k, run in enumerate(runs) if not isinstance(run, PlainRun)})
+        self._write_derivatives(found, derived)
         return found
 
-    def of_lanes(self, block: LaneBlock, others: Mapping[int, PlainRun | Trajectory | str]) -> CaseResults:
+    def of_lanes(
+        self, block: LaneBlock, others: Mapping[int, PlainRun | Trajectory | str], derived: Derived = NONE_DERIVED
+    ) -> CaseResults:
         """What is kept of a block of lanes; `others` are the runs of cases that were left to the scalar core."""
         states, inputs, own = block.x.shape[1], self._plant.system.sizes["u"], self._plant.row_width
         # What a kernel wrote is read, and handed on, where it lies.
@@ -54,33 +64,29 @@ class Reader:
         for k, run in plain.items():
             x[k] = run.x
         rows = [self._own_copy(row, own) for row in self._of_plain_runs(x, u, p)]
-        rows += self._derivatives(block)
+        rows += self._derived_rows(block, u, p)
         found = self._ends(len(x))._replace(rows=rows, left=len(others))
         self._reached_end(found, np.flatnonzero(block.finished))
         self._reached_end(found, list(plain))
         self._write(found, {k: run for k, run in others.items() if k not in plain})
+        self._write_derivatives(found, derived)
         return found
 
-    def _derivatives(self, block: LaneBlock) -> list[np.ndarray]:
-        """Derivatives of states, which lie behind the states, one column of all states after the other."""
-        own, found, place = self._plant.row_width, [], self._plant.columns
-        for k, column in enumerate(self._by):
-            first = own * (1 + k // len(self._derived))
-            slots, shape = place[column.of]
-            rows = block.x[:, first + slots.start : first + slots.stop].transpose(2, 0, 1)
+    def _derived_rows(self, block: LaneBlock, u: np.ndarray | None, p: np.ndarray | None) -> list[np.ndarray]:
+        """The derivatives of a block of lanes; NaN of cases that were left to the scalar core."""
+        if self.derivatives is None:
+            return []
+        y = block.x.transpose(2, 0, 1)
+        inputs = None if u is None else self._inputs_of(u).reshape(len(y), len(self._times), -1)
+        found = self.derivatives.of_lanes(y, inputs, p)
+        for rows in found:
             rows[~block.finished] = np.nan
-            found.append(_shaped(rows, shape))
         return found
-
-    @cached_property
-    def _derived(self) -> set[str]:
-        """The states whose derivatives are kept."""
-        return {column.of for column in self._by}
 
     @cached_property
     def columns(self) -> list[Column]:
         """All that is kept of a run."""
-        return [*self._own, *self._by]
+        return [*self._own, *(self.derivatives.columns if self.derivatives else ())]
 
     def _nothing(self, count: int) -> CaseResults:
         """Results without any data."""
@@ -118,6 +124,16 @@ class Reader:
             if not finished:
                 found.reasons[k] = run.stop_reason
 
+    def _write_derivatives(self, found: CaseResults, derived: Derived) -> None:
+        """Derivatives by the scalar core, one by one; a case whose run has none says why."""
+        for k, run in derived.items():
+            if isinstance(run, str):
+                found.complete[k] = False
+                found.reasons[k] = f"{found.reasons.get(k, self._finished)}; without derivatives: {run}"
+                continue
+            for rows, values in zip(found.rows[len(self._own) :], run.rows()):
+                rows[k, : len(values)] = values
+
     def _of_run(self, run: Trajectory) -> list[np.ndarray]:
         """The values of a run at the times that it reached, one array a column; of its end where that alone is kept."""
         if self._end_only and run.success and len(run._times) == 0:
@@ -138,7 +154,7 @@ class Reader:
         for column in self._own:
             if column.name in states:
                 place, shape = states[column.name]
-                found.append(_shaped(x[:, :, place], shape))
+                found.append(shaped(x[:, :, place], shape))
                 continue
             if rows is None:
                 assert u is not None
@@ -149,13 +165,18 @@ class Reader:
 
     def _side_by_side(self, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> _SideBySide:
         """The rows of many runs below each other."""
-        count, times = len(x), self._times
-        inputs = self._drive.at(np.tile(times, count))
-        held = [k for k in range(inputs.shape[1]) if all(k not in slots for _, slots in self._drive.tables)]
-        inputs[:, held] = np.repeat(u, len(times), axis=0)[:, held]
+        count, times, inputs = len(x), self._times, self._inputs_of(u)
         given = np.repeat(p, len(times), axis=0)
         flat = np.ascontiguousarray(x).reshape(count * len(times), -1)
         return _SideBySide(self._plant, self._drive, given, np.tile(times, count), flat, inputs)
+
+    def _inputs_of(self, u: np.ndarray) -> np.ndarray:
+        """The inputs of many runs at all times, below each other; u (runs, inputs) has those that are held."""
+        times = self._times
+        inputs = self._drive.at(np.tile(times, len(u)))
+        held = [k for k in range(inputs.shape[1]) if all(k not in slots for _, slots in self._drive.tables)]
+        inputs[:, held] = np.repeat(u, len(times), axis=0)[:, held]
+        return inputs
 
     @property
     def reads_plain_runs(self) -> bool:
@@ -168,13 +189,6 @@ class Reader:
         # Rows of implicit methods have all derivatives.
         formulas = (self._plant.readout,) if self._plant.is_implicit else (self._plant.readout, self._plant.rhs)
         return all(isinstance(getattr(formula, "core", None), _core.Function) for formula in formulas)
-
-
-def _shaped(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """(runs, times, size), column-major, as (runs, times, ...) without a copy."""
-    if shape == ():
-        return x[:, :, 0]
-    return x if len(shape) == 1 else x.reshape(*x.shape[:2], shape[1], shape[0]).swapaxes(2, 3)
 
 
 class _SideBySide(Samples):

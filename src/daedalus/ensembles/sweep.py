@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.ensembles.case_derivatives import element_names
 from daedalus.ensembles.cases import Cases, read_cases
 from daedalus.ensembles.cluster import OnCluster, is_cluster
 from daedalus.ensembles.collected import Collected, KeptCases, SummarisedCases
@@ -67,8 +66,10 @@ def sweep(
         goes down with its worker is run again. `en.notes` says what was done.
     workers: threads; default one a core. Results do not depend on it.
     progress: a bar over cases; None shows it on a terminal.
-    wrt: names of parameters, start values or constant inputs: `en.d("x", "k")` is the derivative of a state of every
-        case, integrated beside it in the same kernel (explicit methods, models without constraints).
+    wrt: names of parameters, start values or constant inputs: `en.d("x", "k")` is the derivative of what is kept of
+        every case, integrated beside it in the same kernel; by the scalar core, as `dd.sensitivities` does it, where
+        there is no kernel (events, implicit methods) or a case is left to it. Start values of a constrained model move
+        along its constraints.
     keep: "there" leaves results where cases were run: on a GPU `en.device("x")` is read by CuPy, JAX and PyTorch
         without a copy, taken by the next sweep as values, and brought here when `en.data` is first looked at; on a
         cluster `en.data` is backed by arrays of Dask, whose cases are run when somebody asks (`en["x"].compute()`).
@@ -146,7 +147,6 @@ def _run(way: WayOfCases, opened: OpenSweep, count: int, workers: int, show: boo
 def _left_there(way: OnGpu, opened: OpenSweep, cases: Cases, end_only: bool, finished: str) -> Ensemble:
     """A result that stays on the GPU until it is looked at."""
     there, fetched = way.stay(cases.count)
-    there.derivatives = element_names(opened.by)
 
     def data() -> Any:
         found, collected = fetched(), _collected(cases, opened, None, end_only)
@@ -159,10 +159,10 @@ def _left_there(way: OnGpu, opened: OpenSweep, cases: Cases, end_only: bool, fin
 def _way(plan: SweepPlan, opened: OpenSweep, cases: Cases, on: object) -> WayOfCases:
     """Where the cases are run."""
     if not is_cluster(on):
-        return find_way(opened.runs, opened.reader, on, opened.by)
+        return find_way(opened.runs, opened.reader, on)
     # What is kept, and in which order, is decided here.
     kept = [column.name for column in opened.reader.columns if not column.of]
-    return OnCluster(on, replace(plan, outputs=kept), cases, find_way(opened.runs, opened.reader, "auto", opened.by))
+    return OnCluster(on, replace(plan, outputs=kept), cases, find_way(opened.runs, opened.reader, "auto"))
 
 
 def _check_place(on: object) -> None:

@@ -10,13 +10,12 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.ensembles.case_derivatives import derivative_columns, read_names
 from daedalus.ensembles.case_runs import CaseRuns, of_case
 from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.columns import columns_of
 from daedalus.ensembles.reader import Reader
 from daedalus.model.system.packed_expressions import PackedExpressions, packed, unpacked
-from daedalus.model.system.system import Place, System
+from daedalus.model.system.system import System
 from daedalus.simulation.run.request import Request, check_step, read_request
 from daedalus.simulation.run.road import Road, find_road
 
@@ -29,7 +28,6 @@ class OpenSweep(NamedTuple):
     runs: CaseRuns
     cancel: Any
     times: np.ndarray
-    by: tuple[Place, ...]  # what derivatives are taken by
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +54,10 @@ class SweepPlan:
         road = find_road(of_case(request, cases, 0))
         check_step(road.request)
         columns = columns_of(road, self.outputs, cases.names)
-        by = read_names(self.system, self.wrt)
-        derived = derivative_columns(road.settings.plant, by, self.outputs) if by else []
-        reader = Reader(road, columns, derived, self.end_only, self.keep_stopped)
+        reader = Reader(road, columns, self.wrt, self.end_only, self.keep_stopped)
         runs = CaseRuns(road, request, cases, cancel, plain=reader.reads_plain_runs)
         assert road.request.save_at is not None
-        return OpenSweep(road, reader, runs, cancel, road.request.save_at, by)
+        return OpenSweep(road, reader, runs, cancel, road.request.save_at)
 
     def __reduce__(self) -> tuple[Any, ...]:
         start, inputs, parameters = self.values

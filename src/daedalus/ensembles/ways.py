@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from daedalus.ensembles.blocks import in_blocks
-from daedalus.ensembles.case_derivatives import lanes_with_derivatives
+from daedalus.ensembles.case_derivatives import DerivedRun
 from daedalus.ensembles.case_runs import CaseRuns, PlainRun
 from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.gpu.cuda_driver import OutOfDeviceMemoryError, why_no_gpu
 from daedalus.ensembles.gpu.gpu_runs import GpuRuns, Launched
 from daedalus.ensembles.gpu.results_there import ResultsThere, launched_whole
+from daedalus.ensembles.lanes.derivative_columns import with_derivatives
 from daedalus.ensembles.lanes.lane_runs import FEWEST, LaneBlock, LaneRuns, NoLanes, lane_runs
 from daedalus.ensembles.reader import Reader
-from daedalus.model.system.system import Place
+from daedalus.simulation.result.trajectory import Trajectory
 
 # From so many cases on a kernel is compiled for them (0.2 to 1 s, once a machine); for long runs from fewer: where all
 # evaluations of all instructions together are more than this, which takes the scalar core about as long.
@@ -61,7 +62,8 @@ class OneByOne(WayOfCases):
 
     def run(self, block: range) -> CaseResults:
         """The results of a block of cases."""
-        return self._reader.results(self._runs.many(block))
+        runs = self._runs.many(block)
+        return self._reader.results(runs, derived_by_core(self._runs, self._reader, block, dict(enumerate(runs))))
 
     def note(self, count: int, left: int) -> str:
         """What was done."""
@@ -79,9 +81,7 @@ class OnLanes(WayOfCases):
 
     def run(self, block: range) -> CaseResults:
         """The results of a block of cases."""
-        done = self._lanes.run(block)
-        left = np.flatnonzero(~done.finished).tolist()
-        return self._reader.of_lanes(done, {k: self._runs(block.start + k) for k in left})
+        return read_lanes(self._runs, self._reader, block, self._lanes.run(block))
 
     def note(self, count: int, left: int) -> str:
         """What was done."""
@@ -99,11 +99,7 @@ class OnGpu(WayOfCases):
 
     def run(self, block: range) -> CaseResults:
         """The results of a block of cases."""
-        return self._read(block, self._gpu.start(block).here())
-
-    def _read(self, block: range, done: LaneBlock) -> CaseResults:
-        left = np.flatnonzero(~done.finished).tolist()
-        return self._reader.of_lanes(done, {k: self._runs(block.start + k) for k in left})
+        return read_lanes(self._runs, self._reader, block, self._gpu.start(block).here())
 
     def in_order(self, count: int, workers: int, cancel: Any) -> Iterator[tuple[range, CaseResults]]:
         """(cases, results) of one launch after the other: the next is under way while one is read.
@@ -126,15 +122,17 @@ class OnGpu(WayOfCases):
                     size = size if under_way else (len(block) + 1) // 2
             if under_way:
                 block, launched = under_way.popleft()
-                yield block, self._read(block, launched.here())
+                yield block, read_lanes(self._runs, self._reader, block, launched.here())
 
     def stay(self, count: int) -> tuple[ResultsThere, Callable[[], CaseResults]]:
         """The results of all cases on the GPU, and what brings them here."""
         launched = launched_whole(self._gpu, count)
         left = np.flatnonzero(~launched.ended()).tolist()
-        others = {k: self._runs(k) for k in left}
-        there = ResultsThere(launched, self._runs.cases, self._runs.road.settings.plant, others)
-        return there, lambda: self._reader.of_lanes(launched.here(), others)
+        runs, reader = self._runs, self._reader
+        others = {k: runs(k) for k in left}
+        derived = derived_by_core(runs, reader, range(count), others)
+        there = ResultsThere(launched, runs.cases, runs.road.settings.plant, reader.derivatives, others, derived)
+        return there, lambda: reader.of_lanes(launched.here(), others, derived)
 
     def note(self, count: int, left: int) -> str:
         """What was done."""
@@ -142,13 +140,36 @@ class OnGpu(WayOfCases):
         return _with_details(told, left, self._reason)
 
 
-def find_way(runs: CaseRuns, reader: Reader, on: object, by: Sequence[Place] = ()) -> WayOfCases:
+def read_lanes(runs: CaseRuns, reader: Reader, block: range, done: LaneBlock) -> CaseResults:
+    """What a kernel left behind of a block of cases; those that it did not finish are run by the scalar core."""
+    left = np.flatnonzero(~done.finished).tolist()
+    others = {k: runs(block.start + k) for k in left}
+    return reader.of_lanes(done, others, derived_by_core(runs, reader, block, others))
+
+
+def derived_by_core(
+    runs: CaseRuns, reader: Reader, block: range, found: Mapping[int, PlainRun | Trajectory | str]
+) -> dict[int, DerivedRun | str]:
+    """The derivatives of runs of the scalar core, by their place in a block, where they are asked for."""
+    wanted = reader.derivatives
+    if wanted is None:
+        return {}
+    return {k: wanted.of_case(runs, block.start + k) for k, run in found.items() if _has_derivatives(run)}
+
+
+def _has_derivatives(run: PlainRun | Trajectory | str) -> bool:
+    """Whether there is a way to be differentiated: what ended on its way has the derivatives of another end."""
+    return isinstance(run, PlainRun) or (not isinstance(run, str) and run.success)
+
+
+def find_way(runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
     """The way of a sweep: on lanes where they can be taken, and where that pays or was asked for."""
-    if on == "auto" and not by and runs.cases.count < FEW:
+    if on == "auto" and runs.cases.count < FEW:
         return OneByOne(runs, reader, TOO_FEW)
     lanes = lane_runs(runs)
-    if by:
-        lanes, on = lanes_with_derivatives(lanes, runs.road.system, by), "cpu" if on == "auto" else on
+    if reader.derivatives is not None and not isinstance(lanes, NoLanes):
+        lanes = with_derivatives(lanes, runs, reader.derivatives.by)
+        on = "cpu" if on == "auto" else on
     if isinstance(lanes, NoLanes):
         return OneByOne(runs, reader, lanes.reason)
     if not reader.reads_plain_runs:

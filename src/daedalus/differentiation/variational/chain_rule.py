@@ -81,7 +81,7 @@ class FollowedInParts(Followed):
 def followed(variational: Variational | ResidualVariational, of: object) -> Followed:
     """What a name or an expression in the model's symbols is, with its derivatives."""
     system = variational.system
-    expression, shape = _expression(variational, of)
+    expression, shape = expression_of(system, of)
     flat = variational.form.applied(system, column(expression))
     slopes = ca.jacobian(flat, variational.v)
     bends = [ca.hessian(flat[i], variational.v)[0] for i in range(flat.numel())] if variational.order == 2 else []
@@ -89,10 +89,10 @@ def followed(variational: Variational | ResidualVariational, of: object) -> Foll
     return Followed(ca.Function("followed", arguments, [flat, slopes, *bends]), shape)
 
 
-def _expression(variational: Variational | ResidualVariational, of: object) -> tuple[ca.SX, tuple[int, ...]]:
-    system = variational.system
+def expression_of(system: System, of: object) -> tuple[ca.SX, tuple[int, ...]]:
+    """A name, or an expression in the symbols of a system, as an expression with its shape."""
     if isinstance(of, ca.SX):
-        check_symbols(variational.system, of)
+        check_symbols(system, of)
         rows, columns = of.shape
         return ca.densify(of), () if of.is_scalar() else (rows,) if columns == 1 else (rows, columns)
     if not isinstance(of, str):

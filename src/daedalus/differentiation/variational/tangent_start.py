@@ -17,6 +17,7 @@ inputs move only what was not given where the constraints let given values stay,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -30,7 +31,9 @@ from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
+from daedalus.reduction.forms.explicit_form import ExplicitForm
 
+Point = tuple[float, np.ndarray, np.ndarray, np.ndarray]  # t, x, u, p
 # What may be left of J P, in units of J, where positions first and then the rest gives a right inverse.
 INVERSE = 1e-8
 RANK = 1e-10
@@ -52,90 +55,104 @@ class TangentStart:
 
 def tangent_start(case: Case, directions: Directions, order: int) -> TangentStart:
     """The sensitivities of the consistent start of a case."""
-    system, d, x0 = case.system, directions, case.x0
-    n, m = len(x0), d.count
-    pairs = np.triu_indices(m) if order == 2 else (np.zeros(0, int), np.zeros(0, int))
-    if not system.invariants:
-        S = np.zeros((n, m))
-        S[list(d.x), np.arange(len(d.x))] = 1.0
-        return TangentStart(S, np.zeros((n, len(pairs[0]))), np.eye(n), np.zeros((n, 0)), "no constraints")
-    kept = case.form.applied(system, concatenate(system.invariants.values()))
-    point = (case.t0, x0, case.u0, case.p)
-    slopes, bends = _derivatives(system, kept, point, order)
-    B, metric = _right_inverse(case.model, system, slopes[:, :n], kept, point)
-    projector = np.eye(n) - B @ slopes[:, :n]
-    held = _moving_guesses(case, slopes[:, :n])
-    V = np.zeros((slopes.shape[1], m))
-    first_inputs = slice(d.columns("u").start, d.columns("u").start + len(d.u))
-    V[n + np.array(d.u, dtype=int), np.arange(first_inputs.start, first_inputs.stop)] = 1.0
-    V[n + len(case.u0) + np.array(d.p, dtype=int), np.arange(d.columns("p").start, d.columns("p").stop)] = 1.0
-    right = slopes @ V
-    V[:n] = -held @ right
-    lost = np.abs(right + slopes[:, :n] @ V[:n]).max(axis=0) > INVERSE * np.abs(right).max(axis=0, initial=0.0)
-    V[:n, lost] = -B @ right[:, lost]
-    V[:n, d.columns("x")] = projector[:, list(d.x)]
-    if _is_inverse(slopes[:, :n], held):
-        B = held
-    W = np.zeros((n, len(pairs[0])))
-    if order == 2:
-        W = -B @ np.array([(V.T @ bend @ V)[pairs] for bend in bends]).reshape(len(bends), -1)
-    return TangentStart(V[:n].copy(), W, projector, B, metric)
+    moves = StartMoves(case.model, case.system, case.form, case.given)
+    return moves.at((case.t0, case.x0, case.u0, case.p), directions, order)
 
 
-def _derivatives(
-    system: System, kept: ca.SX, point: tuple[float, np.ndarray, np.ndarray, np.ndarray], order: int
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """∂c/∂(x, u, p) and, at second order, the Hessian of every row of c."""
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
-    v = ca.vertcat(*arguments[1:])
-    hessians = [ca.hessian(kept[i], v)[0] for i in range(kept.numel())] if order == 2 else []
-    function = ca.Function("invariants", arguments, [ca.jacobian(kept, v), *hessians])
-    slopes, *bends = (part.full() for part in function.call([ca.DM(value) for value in point]))
-    return slopes, bends
+class StartMoves:
+    """How consistent starts of a system move, at any of them; what its expressions are is found once.
 
+    given: which states were given at the start, (n,) bool.
+    """
 
-def _right_inverse(
-    model: Model | System,
-    system: System,
-    J: np.ndarray,
-    kept: ca.SX,
-    point: tuple[float, np.ndarray, np.ndarray, np.ndarray],
-) -> tuple[np.ndarray, str]:
-    """B with J B J = J that moves least: positions first, then the rest; all together where that does not work."""
-    t0, x0, u0, p = point
-    motion = _motion(model, system)
-    if motion is not None and motion.M.size1_in(3) != len(u0):
-        u0 = np.zeros(motion.M.size1_in(3))  # a closed loop has fewer inputs, and masses do not depend on them
-    vectors = {
-        "t": np.array([t0]),
-        "x": x0,
-        "u": u0,
-        "p": p,
-        "xdot": np.zeros(len(x0)),
-        "z": np.zeros(system.sizes["z"]),
-    }
-    blocks = mass_blocks(motion, system, vectors) if motion else []
-    metric = MassMetric(tuple(blocks))
-    words = "mass matrix" if blocks else "nominal values"
-    pattern = np.array(ca.DM(ca.jacobian_sparsity(kept, system.symbol("x")), 1).full(), dtype=bool)
-    B = _staged(system, J, _stages(system, motion, pattern), metric)
-    if not _is_inverse(J, B):
-        B = _staged(system, J, [(np.arange(len(J)), np.arange(len(x0)))], metric)
-    return B, words
+    def __init__(self, model: Model | System, system: System, form: ExplicitForm, given: np.ndarray) -> None:
+        self.system, self._form, self._given = system, form, given
+        self._motion = _motion(model, system) if system.invariants else None
+        self._functions: dict[int, ca.Function] = {}  # by order
+
+    def at(self, point: Point, directions: Directions, order: int = 1) -> TangentStart:
+        """The sensitivities of a start (t, x, u, p)."""
+        d, n, m = directions, len(point[1]), directions.count
+        pairs = np.triu_indices(m) if order == 2 else (np.zeros(0, int), np.zeros(0, int))
+        if not self.system.invariants:
+            S = np.zeros((n, m))
+            S[list(d.x), np.arange(len(d.x))] = 1.0
+            return TangentStart(S, np.zeros((n, len(pairs[0]))), np.eye(n), np.zeros((n, 0)), "no constraints")
+        slopes, *bends = (part.full() for part in self._derivatives(order).call([ca.DM(value) for value in point]))
+        B, metric = self._right_inverse(slopes[:, :n], point)
+        projector = np.eye(n) - B @ slopes[:, :n]
+        held = self._moving_guesses(slopes[:, :n])
+        V = np.zeros((slopes.shape[1], m))
+        first_inputs = slice(d.columns("u").start, d.columns("u").start + len(d.u))
+        V[n + np.array(d.u, dtype=int), np.arange(first_inputs.start, first_inputs.stop)] = 1.0
+        parameters = d.columns("p")
+        V[n + len(point[2]) + np.array(d.p, dtype=int), np.arange(parameters.start, parameters.stop)] = 1.0
+        right = slopes @ V
+        V[:n] = -held @ right
+        lost = np.abs(right + slopes[:, :n] @ V[:n]).max(axis=0) > INVERSE * np.abs(right).max(axis=0, initial=0.0)
+        V[:n, lost] = -B @ right[:, lost]
+        V[:n, d.columns("x")] = projector[:, list(d.x)]
+        if _is_inverse(slopes[:, :n], held):
+            B = held
+        W = np.zeros((n, len(pairs[0])))
+        if order == 2:
+            W = -B @ np.array([(V.T @ bend @ V)[pairs] for bend in bends]).reshape(len(bends), -1)
+        return TangentStart(V[:n].copy(), W, projector, B, metric)
+
+    @cached_property
+    def _kept(self) -> ca.SX:
+        """What a start keeps at zero."""
+        return self._form.applied(self.system, concatenate(self.system.invariants.values()))
+
+    @cached_property
+    def _in_order(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(rows of c, columns of x) in the order in which they are satisfied."""
+        pattern = ca.DM(ca.jacobian_sparsity(self._kept, self.system.symbol("x")), 1).full()
+        return _stages(self.system, self._motion, np.array(pattern, dtype=bool))
+
+    def _derivatives(self, order: int) -> ca.Function:
+        """∂c/∂(x, u, p) and, at second order, the Hessian of every row of c."""
+        if order not in self._functions:
+            arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+            v, kept = ca.vertcat(*arguments[1:]), self._kept
+            hessians = [ca.hessian(kept[i], v)[0] for i in range(kept.numel())] if order == 2 else []
+            self._functions[order] = ca.Function("invariants", arguments, [ca.jacobian(kept, v), *hessians])
+        return self._functions[order]
+
+    def _right_inverse(self, J: np.ndarray, point: Point) -> tuple[np.ndarray, str]:
+        """B with J B J = J that moves least: positions first, then the rest; all together where that does not work."""
+        t0, x0, u0, p = point
+        system, motion = self.system, self._motion
+        if motion is not None and motion.M.size1_in(3) != len(u0):
+            u0 = np.zeros(motion.M.size1_in(3))  # a closed loop has fewer inputs, and masses do not depend on them
+        vectors = {
+            "t": np.array([t0]),
+            "x": x0,
+            "u": u0,
+            "p": p,
+            "xdot": np.zeros(len(x0)),
+            "z": np.zeros(system.sizes["z"]),
+        }
+        blocks = mass_blocks(motion, system, vectors) if motion else []
+        metric = MassMetric(tuple(blocks))
+        words = "mass matrix" if blocks else "nominal values"
+        B = _staged(system, J, self._in_order, metric)
+        if not _is_inverse(J, B):
+            B = _staged(system, J, [(np.arange(len(J)), np.arange(len(x0)))], metric)
+        return B, words
+
+    def _moving_guesses(self, J: np.ndarray) -> np.ndarray:
+        """A right inverse that moves only states that were not given, as far as these are enough."""
+        open_ = np.flatnonzero(~self._given)
+        B = np.zeros(J.T.shape)
+        if len(open_):
+            spread = np.diag(self.system.nominal["x"][open_])
+            B[open_] = _least_inverse(J[:, open_], spread, written_states(self.system)[open_])
+        return B
 
 
 def _is_inverse(J: np.ndarray, B: np.ndarray) -> bool:
     return bool(np.abs(J - J @ B @ J).max(initial=0.0) <= INVERSE * np.abs(J).max(initial=0.0))
-
-
-def _moving_guesses(case: Case, J: np.ndarray) -> np.ndarray:
-    """A right inverse that moves only states that were not given, as far as these are enough."""
-    system, open_ = case.system, np.flatnonzero(~case.given)
-    B = np.zeros(J.T.shape)
-    if len(open_):
-        spread = np.diag(system.nominal["x"][open_])
-        B[open_] = _least_inverse(J[:, open_], spread, written_states(system)[open_])
-    return B
 
 
 def _motion(model: Model | System, system: System) -> MotionFunctions | None:

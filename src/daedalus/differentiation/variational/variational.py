@@ -99,13 +99,17 @@ class Variational:
         self.weights = ca.SX.sym("w", directions.intervals)
         self.row = self.x
         self.v = ca.vertcat(self.x, self.u, self.p)
-        self._slopes = ca.jacobian(form.xdot, self.v)
         self._bends = [ca.hessian(form.xdot[i], self.v)[0] for i in range(form.xdot.numel())] if order == 2 else []
         m = directions.count
         self.pairs = np.triu_indices(m) if order == 2 else (np.zeros(0, int), np.zeros(0, int))
         self.layout = self._layout(full)
         self.y = ca.SX.sym("y", self.layout.size)
         self.S, self.W = self._unpacked()
+
+    @cached_property
+    def _slopes(self) -> ca.SX:
+        """f_v."""
+        return ca.jacobian(self.form.xdot, self.v)
 
     # -- the augmented state -----------------------------------------------------------------------------------
 

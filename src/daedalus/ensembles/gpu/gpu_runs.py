@@ -86,7 +86,7 @@ class GpuRuns:
         lanes, gpu, count = self.lanes, self.device, len(block)
         own: CaseNumbers | LaterNumbers
         nowhere, there = None, list[DeviceArray]()
-        if lanes.settled is not None:
+        if lanes.begins_apart:
             own, nowhere = lanes.numbers_of(block)
             parts, rows = [own.values], own.rows
         else:

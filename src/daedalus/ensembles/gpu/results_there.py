@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
+from daedalus.ensembles.case_derivatives import CaseDerivatives, DerivedRun
 from daedalus.ensembles.case_runs import PlainRun
 from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.gpu.cuda_driver import OutOfDeviceMemoryError
@@ -21,12 +22,13 @@ class ResultsThere:
     """Rows of all cases on the GPU; `others` are the runs of those that were left to the scalar core."""
 
     def __init__(
-        self, launched: Launched, cases: Cases, plant: Plant, others: Mapping[int, PlainRun | Trajectory | str]
-    ) -> None:
+        self, launched: Launched, cases: Cases, plant: Plant, derivatives: CaseDerivatives | None,
+        others: Mapping[int, PlainRun | Trajectory | str], derived: Mapping[int, DerivedRun | str],
+    ) -> None:  # fmt: skip
         self.launched, self._cases, self._plant = launched, cases, plant
-        self.derivatives: Sequence[str] = ()  # the values that there are derivatives by
+        self._by = () if derivatives is None else derivatives.by
         for case, run in others.items():
-            self._write(case, run)
+            self._write(case, run, derived.get(case))
 
     @property
     def count(self) -> int:
@@ -38,12 +40,15 @@ class ResultsThere:
         """The name of the GPU."""
         return self.launched.gpu.name
 
-    def _write(self, case: int, run: PlainRun | Trajectory | str) -> None:
+    def _write(self, case: int, run: PlainRun | Trajectory | str, derived: DerivedRun | str | None) -> None:
         """Put the rows of a run of the scalar core into their place; NaN where there are none."""
         times, states, columns = self.launched.shape
         rows = np.full((times, states), np.nan)
         x = run.x if isinstance(run, PlainRun) else np.empty((0, 0)) if isinstance(run, str) else run._x[:times]
         rows[: len(x), : x.shape[1]] = x[:, :states]
+        if isinstance(derived, DerivedRun):
+            of_states = derived.of_states(self._plant)
+            rows[: len(of_states), self._plant.row_width :] = of_states
         address = self.launched.out.address + 8 * case
         gpu = self.launched.gpu
         gpu.copy_rows(address, 8 * columns, rows.ctypes.data, 8, (8, rows.size), from_host=True)
@@ -52,7 +57,7 @@ class ResultsThere:
     def array(self, name: str) -> DeviceArray:
         """A state, or its derivative `"x by k"`, over cases, time and its own dimensions."""
         own, (state, _, by) = self._plant.row_width, name.partition(" by ")
-        known, derivatives = self._plant.columns, self.derivatives
+        known, derivatives = self._plant.columns, self._by
         if state not in known or (by and by not in derivatives):
             names = [*known, *(f"{x} by {value}" for x in known for value in derivatives)]
             raise InputError(

@@ -33,6 +33,7 @@ from daedalus.ensembles.lanes.stiff_lanes import (
     written_vectors,
 )
 from daedalus.ensembles.lanes.tabled_intervals import stops_and_segments, tabled_inputs
+from daedalus.ensembles.lanes.tangent_starts import TangentStarts
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -82,11 +83,20 @@ class LaneRuns:
     settings: np.ndarray
     starts: ConsistentStarts | None = None  # where the model constrains them
     stiff: StiffCases | None = None  # what runs the cases that stability holds back
+    tangents: TangentStarts | None = None  # how derivatives begin, which lie behind the states
 
     @functools.cached_property
     def settled(self) -> ConsistentStarts | None:
         """What settles the starts of the cases one by one; None where one look at the shared start was enough."""
-        return None if self.starts is None or self.starts.fit_alike(self.shared) else self.starts
+        if self.starts is None:
+            return None
+        shared = self.shared if self.tangents is None else self.tangents.plain(self.shared)
+        return None if self.starts.fit_alike(shared) else self.starts
+
+    @property
+    def begins_apart(self) -> bool:
+        """Whether more than what is swept distinguishes the starts of the cases."""
+        return self.settled is not None or (self.tangents is not None and not self.tangents.alike)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -150,11 +160,13 @@ class LaneRuns:
     def numbers_of(self, block: range) -> tuple[CaseNumbers, np.ndarray | None]:
         """Start, inputs and parameters of some cases, and which of them have no start."""
         own = case_numbers(self.shared, self.cases, block, (self.model.states, self.model.inputs))
-        if self.settled is None:
+        if not self.begins_apart:
             return own, None
-        every = np.ascontiguousarray(own.all())
-        nowhere = self.settled.settle(block, every)
-        return whole_numbers(every), nowhere
+        every, nowhere = np.ascontiguousarray(own.all()), None
+        plain = every if self.tangents is None else self.tangents.plain(every)
+        if self.settled is not None:
+            nowhere = self.settled.settle(block, plain)
+        return whole_numbers(plain if self.tangents is None else self.tangents.joined(plain)), nowhere
 
 
 class StiffCases:
