@@ -6,7 +6,7 @@ has to be solved for, or its inputs are put into the equations, a case takes the
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +20,13 @@ from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import judged
 from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import Piece, go_on, read_piece
-from daedalus.simulation.run.request import Request
+from daedalus.simulation.run.request import Request, made
 from daedalus.simulation.run.road import Road, find_road
 from daedalus.simulation.simulate import travel
 from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.switching.agenda import has_agenda
 
+_FINISHED = Ending.FINISHED.value
 _ARGUMENTS = {"p": "parameters", "x": "start", "u": "inputs"}
 
 
@@ -53,10 +54,17 @@ class CaseRuns:
 
     def __init__(self, road: Road, request: Request, cases: Cases, cancel: Any, plain: bool) -> None:
         self.road, self.cases, self.cancel = road, cases, cancel
-        self._request, self._plain = request, plain
-        self._tables = self.road.drive.core_tables() if self.road.drive.tables else None
-        self.may_branch = independence_of(self.road.settings.plant) is not None
+        self._request, settings = request, road.settings
+        self._plain = plain and independence_of(settings.plant) is None
+        self._tables = road.drive.core_tables() if road.drive.tables else None
+        self._switches = settings.switches is not None or settings.stops is not None
+        self._span, self._save_at = road.request.span, road.request.save_at
         self.vectors = self._written_at_once()
+
+    @cached_property
+    def _core(self) -> Any:
+        """What runs a case of numbers."""
+        return self.road.settings.plan.run
 
     def __call__(self, case: int) -> PlainRun | Trajectory | str:
         """The run of a case, or why there is none."""
@@ -130,18 +138,22 @@ class CaseRuns:
 
     def _run(self, case: int, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> PlainRun | Trajectory:
         """A run whose numbers are vectors; one that needs a second look becomes a trajectory."""
-        road, request = self.road, self.road.request
-        settings, tables, core_u, core_p = road.settings, self._tables, u, p
-        if settings.switches is not None or settings.stops is not None:
-            core_u, tables = settings.core_inputs(u, tables, p, request.span)
+        tables, core_u, core_p = self._tables, u, p
+        if self._switches:
+            settings = self.road.settings
+            core_u, tables = settings.core_inputs(u, tables, p, self.road.request.span)
             core_p = settings.core_parameters(p)
-        run = settings.plan.run(*request.span, x, core_u, core_p, request.save_at, tables, None, self.cancel)
-        ending = ENDINGS[run.status]
-        if ending is Ending.FINISHED and self._plain and not self.may_branch:
-            return PlainRun(run.x, u, p, run.rhs_calls)
+        run = self._core(*self._span, x, core_u, core_p, self._save_at, tables, None, self.cancel)
+        if self._plain and run.status == _FINISHED:
+            return made(PlainRun, (run.x, u, p, run.rhs_calls))
+        return self._looked_at(case, run, x, u, p)
+
+    def _looked_at(self, case: int, run: Any, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> PlainRun | Trajectory:
+        """A run of the core as a trajectory, which goes on where it stopped for a reason."""
+        road, request, ending = self.road, self.road.request, ENDINGS[run.status]
         if ending is Ending.STIFF:
             return travel(self.road_of(case), cancel=self.cancel)  # which decides where another method begins
-        piece = Piece(settings, road.drive._replace(constants=u), p, request.t0, x, road.why)
+        piece = Piece(road.settings, road.drive._replace(constants=u), p, request.t0, x, road.why)
         whole = read_piece(piece, run, request.t1)
         if not ending.final:
             rules = partial(next_piece, self.road_of(case), piece)

@@ -43,9 +43,10 @@ class Reader:
         found = self._nothing(len(runs))
         if plain:
             of_plain = [run for run in runs if isinstance(run, PlainRun)]
-            x, u, p = (np.array([getattr(run, letter) for run in of_plain]) for letter in ("x", "u", "p"))
+            x = np.array([run.x for run in of_plain])
+            u, p = (None, None) if self._keeps_states else map(np.array, zip(*((run.u, run.p) for run in of_plain)))
             for rows, values in zip(found.rows, self._of_plain_runs(x, u, p)):
-                rows[plain] = values
+                rows[plain if len(plain) < len(runs) else slice(None)] = values
             self._reached_end(found, plain)
         self._write(found, {k: run for k, run in enumerate(runs) if not isinstance(run, PlainRun)})
         self._write_derivatives(found, derived)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,10 @@ def sweep(
             return _left_there(way, opened, cases, end_only, finished)
         if isinstance(way, OnCluster):
             made = dask_variables(way.to_be(), cases, opened.reader.columns, len(opened.times), finished, end_only)
-            return Ensemble(_dataset(opened, made, f"{way.note(cases.count, 0)}, when somebody asks"))
+            return Ensemble(_dataset_to_be(opened, made, f"{way.note(cases.count, 0)}, when somebody asks"))
     collected = _collected(cases, opened, statistics, end_only)
     left = _run(way, opened, cases.count, _workers(workers), wants_progress(progress), collected)
-    return Ensemble(_dataset(opened, collected.variables(finished), way.note(cases.count, left)))
+    return Ensemble(_dataset_to_be(opened, collected.variables(finished), way.note(cases.count, left)))
 
 
 def _collected(cases: Cases, opened: OpenSweep, statistics: tuple[Statistic, ...] | None, end_only: bool) -> Collected:
@@ -151,7 +152,7 @@ def _left_there(way: OnGpu, opened: OpenSweep, cases: Cases, end_only: bool, fin
     def data() -> Any:
         found, collected = fetched(), _collected(cases, opened, None, end_only)
         collected.take(range(cases.count), found)
-        return _dataset(opened, collected.variables(finished), way.note(cases.count, found.left))
+        return _dataset_to_be(opened, collected.variables(finished), way.note(cases.count, found.left))()
 
     return Ensemble(data, there)
 
@@ -183,12 +184,17 @@ def _workers(workers: int | None) -> int:
     return int(workers)
 
 
-def _dataset(opened: OpenSweep, made: tuple[Any, Any], note: str) -> Any:
-    import xarray
-
+def _dataset_to_be(opened: OpenSweep, made: tuple[Any, Any], note: str) -> Callable[[], Any]:
+    """The Dataset of a sweep, which takes as long as a hundred small runs: made when it is first looked at."""
     variables, coordinates = made
     told = {"title": opened.road.system.name, "notes": note}
-    return xarray.Dataset(variables, coords={**coordinates, "time": ("time", opened.times)}, attrs=told)
+    return partial(_dataset, variables, {**coordinates, "time": ("time", opened.times)}, told)
+
+
+def _dataset(variables: Any, coordinates: Any, told: dict[str, str]) -> Any:
+    import xarray
+
+    return xarray.Dataset(variables, coords=coordinates, attrs=told)
 
 
 def _bar(total: int, show: bool) -> Any:
