@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
-from daedalus.ensembles.case_derivatives import CaseDerivatives, DerivedRun, read_names, shaped
 from daedalus.ensembles.case_runs import PlainRun
 from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.columns import Column
+from daedalus.ensembles.derivatives.case_derivatives import CaseDerivatives, DerivedRun, read_names, shaped
 from daedalus.ensembles.lanes.lane_runs import LaneBlock
 from daedalus.simulation.result.ending import Ending, time_text
 from daedalus.simulation.result.samples import Samples

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from daedalus.ensembles.blocks import in_blocks
-from daedalus.ensembles.case_derivatives import DerivedRun
 from daedalus.ensembles.case_runs import CaseRuns, PlainRun
 from daedalus.ensembles.collected import CaseResults
+from daedalus.ensembles.derivatives.case_derivatives import DerivedRun
+from daedalus.ensembles.derivatives.lane_derivatives import with_derivatives
 from daedalus.ensembles.gpu.cuda_driver import OutOfDeviceMemoryError, why_no_gpu
 from daedalus.ensembles.gpu.gpu_runs import GpuRuns, Launched
 from daedalus.ensembles.gpu.results_there import ResultsThere, launched_whole
-from daedalus.ensembles.lanes.derivative_columns import with_derivatives
 from daedalus.ensembles.lanes.lane_runs import FEWEST, LaneBlock, LaneRuns, NoLanes, lane_runs
 from daedalus.ensembles.reader import Reader
 from daedalus.simulation.result.trajectory import Trajectory

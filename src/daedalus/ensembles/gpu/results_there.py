@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from daedalus.ensembles.case_derivatives import CaseDerivatives, DerivedRun
 from daedalus.ensembles.case_runs import PlainRun
 from daedalus.ensembles.cases import Cases
+from daedalus.ensembles.derivatives.case_derivatives import CaseDerivatives, DerivedRun
 from daedalus.ensembles.gpu.cuda_driver import OutOfDeviceMemoryError
 from daedalus.ensembles.gpu.device_array import DeviceArray
 from daedalus.ensembles.gpu.gpu_runs import GpuRuns, Launched

@@ -15,6 +15,7 @@ from daedalus.compilation.lanes.lane_formulas import MOST_INSTRUCTIONS, check_kn
 from daedalus.compilation.lanes.machine import lane_width
 from daedalus.ensembles.case_runs import CaseRuns
 from daedalus.ensembles.cases import Cases
+from daedalus.ensembles.derivatives.tangent_starts import TangentStarts
 from daedalus.ensembles.lanes.case_numbers import CaseNumbers, LaterNumbers, case_numbers, whole_numbers
 from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
 from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
@@ -33,7 +34,6 @@ from daedalus.ensembles.lanes.stiff_lanes import (
     written_vectors,
 )
 from daedalus.ensembles.lanes.tabled_intervals import stops_and_segments, tabled_inputs
-from daedalus.ensembles.lanes.tangent_starts import TangentStarts
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System

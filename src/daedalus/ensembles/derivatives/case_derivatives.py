@@ -12,7 +12,7 @@ from daedalus.differentiation.result.sensitivity_samples import SensitivitySampl
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.ensembles.case_runs import CaseRuns
 from daedalus.ensembles.columns import Column, derivative_name
-from daedalus.ensembles.lanes.derived_model import DerivedModel, derived_model
+from daedalus.ensembles.derivatives.derived_model import DerivedModel, derived_model
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plant import Plant

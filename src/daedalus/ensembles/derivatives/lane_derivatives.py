@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from daedalus.ensembles.case_runs import CaseRuns
-from daedalus.ensembles.lanes.derived_model import TooLongError, derived_model
+from daedalus.ensembles.derivatives.derived_model import TooLongError, derived_model
+from daedalus.ensembles.derivatives.tangent_starts import TangentStarts
 from daedalus.ensembles.lanes.lane_runs import LaneRuns, NoLanes
-from daedalus.ensembles.lanes.tangent_starts import TangentStarts
 from daedalus.model.system.instruction_list import UnknownOperationError
 
 

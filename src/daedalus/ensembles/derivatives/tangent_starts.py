@@ -9,7 +9,7 @@ import numpy as np
 
 from daedalus.differentiation.case import given_states
 from daedalus.differentiation.variational.tangent_start import StartMoves
-from daedalus.ensembles.lanes.derived_model import DerivedModel
+from daedalus.ensembles.derivatives.derived_model import DerivedModel
 from daedalus.simulation.run.road import Road
 
 
