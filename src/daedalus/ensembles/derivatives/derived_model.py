@@ -86,7 +86,7 @@ class DerivedModel:
 
     @cached_property
     def kept(self) -> Instructions | None:
-        """y moved onto what the model keeps; None where that is nothing."""
+        """y moved onto what the model keeps, at once, so that nothing is left to go; None where that is nothing."""
         if not self.system.invariants:
             return None
         v = Variational(self.system, self.form, self.directions, 1, full=True)
@@ -95,7 +95,8 @@ class DerivedModel:
         there = [*range(n), *(n + i * m + k for k in self.places for i in range(n))]
         y = ca.SX.sym("y", n + n * m)
         moved = ca.Function("tangential", v.arguments, [tangential(v)])(v.t, y[np.argsort(there).tolist()], v.u, v.p)
-        return _read(ca.Function("kept", [v.t, y, v.u, v.p], [ca.densify(moved[there])], {"cse": True}))
+        left = ca.densify(ca.SX(0.0))
+        return _read(ca.Function("kept", [v.t, y, v.u, v.p], [ca.densify(moved[there]), left], {"cse": True}))
 
     @cached_property
     def independence(self) -> Instructions | None:
