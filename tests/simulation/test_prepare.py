@@ -129,3 +129,17 @@ def test_a_model_without_start_values_is_prepared_for_starts_that_come_later():
 def test_wrong_words_about_early_ends_are_refused_before_anything_runs():
     with pytest.raises(dd.InputError, match="on_stop='stop' means nothing"):
         dd.simulate(valve(), 1.0, inputs={"u": 1.0}, on_stop="stop")
+
+
+def test_parameters_may_leave_out_discrete_variables():
+    m = dd.Model("block")
+    x, v, level = m.state("x", start=1.0), m.state("v", start=0.0), m.parameter("level", 0.1)
+    f = m.friction("floor", v, kinetic=level)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -x + f)
+    run = dd.prepare(m, 6.0, rtol=1e-9)
+    assert run.labels["p"] == ("level", "floor.mode")
+    for value in (0.05, 0.3, 2.0):
+        wanted = dd.simulate(m, 6.0, parameters={"level": value}, rtol=1e-9)
+        assert run(p=np.array([value]))[-1].tolist() == [wanted["x"][-1], wanted["v"][-1]]
+        assert run.trajectory(p=np.array([value]))["floor.mode"].tolist() == wanted["floor.mode"].tolist()

@@ -88,7 +88,8 @@ class PreparedRun:
         self._begins_anywhere = settings.begins_anywhere
         self._has_modes = settings.switches is not None or settings.stops is not None
         self._has_events = bool(road.system.events)
-        if road.system.discrete_count:
+        self._discretes = road.system.discrete_count
+        if self._discretes:
             self._p = self._first.parameters
         if start is not None:
             _ = self._first  # a start that nothing can begin with is refused at once
@@ -130,8 +131,10 @@ class PreparedRun:
     ) -> np.ndarray:
         """The states (times, n) for a start x0, constant inputs u and parameters p; those not given as prepared.
 
-        Raises a SolverError that carries the trajectory when the run stops early.
+        p may leave out the discrete variables, which stand last and begin as prepared then. Raises a SolverError that
+        carries the trajectory when the run stops early.
         """
+        p = self._with_discretes(p)
         run, row, codes = self._run(x0, u, p)
         finished = ENDINGS[run.status] is FINISHED
         if finished and not self._may_branch:
@@ -155,8 +158,15 @@ class PreparedRun:
         self, x0: np.ndarray | None = None, u: np.ndarray | None = None, p: np.ndarray | None = None
     ) -> Trajectory:
         """The same run with everything that `dd.simulate` returns."""
+        p = self._with_discretes(p)
         run, row, codes = self._run(x0, u, p)
         return self._whole(run, row, codes, u, p)
+
+    def _with_discretes(self, p: Numbers) -> Numbers:
+        count = self._discretes
+        return (
+            np.concatenate([p, self._p[len(p) :]]) if p is not None and count and len(p) + count == len(self._p) else p
+        )
 
     @cached_property
     def _may_branch(self) -> bool:

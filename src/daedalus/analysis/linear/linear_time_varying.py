@@ -14,6 +14,7 @@ from daedalus.analysis.linear.linearisation import Linearisation, linearised
 from daedalus.analysis.linear.responses.radau_propagation import ORDER, Slopes, propagate
 from daedalus.analysis.linear.responses.response import Response
 from daedalus.analysis.points.complete_point import complete_point, linked_states
+from daedalus.analysis.points.jumping_point import decides, jumping_equations, refuse_jump
 from daedalus.analysis.points.partial_derivatives import output_labels, partial_derivatives
 from daedalus.analysis.structure.jets.differentiated_equations import is_determined
 from daedalus.errors import InputError, SolverError
@@ -74,6 +75,7 @@ class LinearTimeVarying:
         """The descriptor system at one time; at the time of a jump the later one."""
         vectors = {letter: values[0] for letter, values in self._moments(np.array([float(t)])).items()}
         point, notes = complete_point(self.system, vectors)
+        refuse_jump(self.system, point)
         return linearised(self.system, point, notes, along_run=True)
 
     def E(self, t: object) -> np.ndarray:
@@ -228,17 +230,40 @@ class LinearTimeVarying:
                 f"it covers t = {low:g} to {high:g}; asked for {asked.min():g} to {asked.max():g}",
                 remedy="times within the run",
             )
-        jumping = {event.name for event in self.system.events if event.resets}
-        inside = [
-            e for e in getattr(self.run, "events", ()) if e.name in jumping and asked.min() < e.time < asked.max()
-        ]
-        if inside:
+        told = self._jump_between(float(asked.min()), float(asked.max()))
+        if told:
             raise InputError(
                 "The run jumps between these times.",
-                f"event {inside[0].name} at t = {inside[0].time:g}",
-                because="a small change of the start moves the time of the jump as well.",
-                remedy="times between two events",
+                told,
+                because="a small change of the start moves the time of the jump as well, or what is assigned at it.",
+                remedy="times between two events, or dd.sensitivities, which goes through them",
             )
+
+    def _jump_between(self, low: float, high: float) -> str | None:
+        """What jumps in the run between two times: an event, a discrete variable, or the equations at a condition."""
+        acting = {e.name for e in self.system.events if e.resets or e.manner.contact is not None}
+        for event in getattr(self.run, "events", ()):
+            if event.name in acting and low < event.time < high:
+                return f"event {event.name} at t = {event.time:g}"
+        times = np.unique(np.asarray(self.run.time, dtype=float))
+        inside = times[(times > low) & (times < high)]
+        if not len(inside):
+            return None
+        for variable in self.system.of_kind("discrete"):
+            values = np.asarray(self.run.at(np.concatenate([[low], inside]))[variable.name]).reshape(
+                1 + len(inside), -1
+            )
+            changed = np.flatnonzero(np.any(np.diff(values, axis=0) != 0, axis=1))
+            if len(changed):
+                return f"{variable.name} is assigned at t = {inside[changed[0]]:g}"
+        if not decides(self.system):
+            return None
+        moments = self._moments(inside)
+        for k, t in enumerate(inside):
+            at = {letter: np.nan_to_num(values[k]) for letter, values in moments.items()}
+            if found := jumping_equations(self.system, at):
+                return f"{listed(found)} at t = {t:g}"
+        return None
 
     def _input_changes(self, inputs: Mapping[str, object] | None) -> tuple[Any, list[np.ndarray]]:
         """δu(t) as a function of times (k,) -> (k, nu), and the times where it jumps or bends."""

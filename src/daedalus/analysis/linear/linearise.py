@@ -10,6 +10,7 @@ import numpy as np
 from daedalus.analysis.linear.linear_time_varying import LinearTimeVarying
 from daedalus.analysis.linear.linearisation import Linearisation, linearised
 from daedalus.analysis.points.complete_point import complete_point
+from daedalus.analysis.points.jumping_point import refuse_jump
 from daedalus.analysis.points.operating_point import OperatingPoint, read_point
 from daedalus.analysis.points.told_modes import read_modes
 from daedalus.errors import InputError
@@ -64,7 +65,7 @@ def linearise(
     At a point that is no equilibrium the linearisation is affine: `lin.offset` is not zero and `lin.warnings` says so.
     `lin.residual` holds what is left of the equations at the point, `lin.notes` what was assumed.
 
-    Raises a SolverError when the missing values cannot be solved for.
+    Raises a SolverError when the missing values cannot be solved for, and where equations jump at the point.
 
     Example
     -------
@@ -106,4 +107,5 @@ def linearise(
         guess = vectors["z"]
         vectors.update({letter: np.full(system.sizes[letter], np.nan) for letter in ("xdot", "z")})
     point, notes = complete_point(system, vectors, guess)
+    refuse_jump(system, point)
     return linearised(system, point, (*assumed, *notes))
