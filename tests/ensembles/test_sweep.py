@@ -67,6 +67,18 @@ def test_failed_cases_are_nan_with_their_reason():
     assert repr(en) == "Ensemble(3 k: 2 of 3 cases reached the end)"
 
 
+@pytest.mark.parametrize("on", ["auto", "cpu"])
+def test_a_value_that_is_no_number_belongs_to_its_case_wherever_it_stands(on):
+    reason = "{} is nan: nothing can be computed from a value that is not finite"
+    for over, name in (({"k": [np.nan, 1.0]}, "k"), ({"x[0]": [np.nan, 1.0]}, "x[0]"), ({"u": [np.nan, 1.0]}, "u")):
+        given = {} if "u" in over else {"inputs": {"u": 0.0}}
+        en = dd.sweep(decay(), 1.0, over=over, save_at=[1.0], on=on, **given)
+        assert en.stop_reason.values.tolist() == [reason.format(name), "reached t = 1"]
+        assert np.isnan(en[next(iter(en.data.data_vars))].values[0]).all()
+    with pytest.raises(dd.InputError, match="The value of k is nan"):
+        dd.sweep(decay(), 1.0, over={"k": [np.nan, np.nan]}, inputs={"u": 0.0})
+
+
 def test_result_saves_and_draws(tmp_path):
     en = dd.sweep(decay(), 1.0, over={"k": [1.0, 2.0]}, inputs={"u": 0.0})
     en.save(tmp_path / "sweep.nc")

@@ -6,6 +6,7 @@ has to be solved for, or its inputs are put into the equations, a case takes the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -30,9 +31,9 @@ _FINISHED = Ending.FINISHED.value
 _ARGUMENTS = {"p": "parameters", "x": "start", "u": "inputs"}
 
 
-def of_case(request: Request, cases: Cases, case: int) -> Request:
+def of_values(request: Request, cases: Cases, values: Mapping[str, Any]) -> Request:
     """The request of one case: its values written over those given for all."""
-    values, changed = cases.values(case), dict[str, Any]()
+    changed = dict[str, Any]()
     for axis in cases.axes:
         key = _ARGUMENTS[str(axis.place.letter)]
         given = changed.get(key, getattr(request, key))
@@ -74,16 +75,17 @@ class CaseRuns:
         """The runs of a block of cases one by one, whose numbers are written all at once."""
         found: list[PlainRun | Trajectory | str] = []
         rows = None if self.vectors is None else zip(*self._numbers(block, self.vectors))
-        for case in block:
+        for case, good in zip(block, self.cases.finite_in(block).tolist()):
+            own = () if rows is None else next(rows)
+            flaw = None if good else self.cases.flaw(case)
+            if flaw is not None:
+                found.append(flaw)
+                continue
             try:
-                if rows is None:
-                    found.append(travel(self.road_of(case), cancel=self.cancel))
-                else:
-                    found.append(self._run(case, *next(rows)))
+                found.append(self._run(case, *own) if own else travel(self.road_of(case), cancel=self.cancel))
+            except InputError:  # what is wrong with all cases
+                raise
             except DaedalusError as error:
-                # What is wrong with all cases is raised; a number that is none belongs to its case.
-                if isinstance(error, InputError) and self.cases.is_finite(case):
-                    raise
                 found.append(str(error).replace("\n", " "))
         return found
 
@@ -108,12 +110,12 @@ class CaseRuns:
         return {"x": x, "u": road.drive.constants, "p": parameter_values(road.system, road.request.parameters)}
 
     def first_vectors(self) -> dict[str, np.ndarray] | None:
-        """The vectors of the first case, where the model constrains its start; None where a case may leave the road."""
+        """The vectors of a case, where the model constrains its start; None where a case may leave the road."""
         road = self.road
         placed = self.cases.placed_in(road.system)
         if placed is None or road.settings.plant.is_implicit or road.drive.callbacks or has_agenda(road.system):
             return None
-        own = self.road_of(0)
+        own = self._road_with(of_values(self._request, placed, placed.typical))
         try:
             first = begin(own, own.request.t0, own.request.start)
         except DaedalusError:
@@ -164,11 +166,13 @@ class CaseRuns:
 
     def request_of(self, case: int) -> Request:
         """The request of one case."""
-        return of_case(self._request, self.cases, case)
+        return of_values(self._request, self.cases, self.cases.values(case))
 
     def road_of(self, case: int) -> Road:
         """The road of all cases with the numbers of one."""
-        own = self.request_of(case)
+        return self._road_with(self.request_of(case))
+
+    def _road_with(self, own: Request) -> Road:
         if "u" in self.cases.letters:
             return find_road(own)
         return self.road._replace(request=own._replace(inputs=self.road.request.inputs))

@@ -36,6 +36,11 @@ class Axis:
         """The values in memory of this machine; those of a GPU are copied when they are first looked at."""
         return self.given if isinstance(self.given, np.ndarray) else self.given.to_host()
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the values are in memory of this machine."""
+        return isinstance(self.given, np.ndarray) or "values" in self.__dict__
+
     def value(self, k: int) -> np.ndarray:
         """Value k, alone where the others are on a GPU."""
         if isinstance(self.given, np.ndarray) or "values" in self.__dict__:
@@ -55,6 +60,7 @@ class Cases:
     axes: tuple[Axis, ...]
     product: bool
     names: tuple[str, ...]  # of the coordinates of the result
+    sample: Mapping[str, Any] | None = None  # values of another case, where these are a part of more cases
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -107,9 +113,36 @@ class Cases:
         """Which of states (x), inputs (u) and parameters (p) are swept."""
         return frozenset(str(axis.place.letter) for axis in self.axes)
 
-    def is_finite(self, case: int) -> bool:
-        """Whether all values of a case are numbers."""
-        return all(bool(np.isfinite(axis.value(k)).all()) for axis, k in zip(self.axes, self.positions(case)))
+    @cached_property
+    def typical(self) -> Mapping[str, Any]:
+        """The values of a case by which a road is found: of the first that has nothing but numbers."""
+        if self.sample is not None:
+            return self.sample
+        first = self.values(0)
+        if all(np.isfinite(value).all() for value in first.values()):
+            return first
+        good = [np.isfinite(axis.values).reshape(len(axis.values), -1).all(axis=1) for axis in self.axes]
+        if self.product:
+            return self.values(int(np.ravel_multi_index([int(rows.argmax()) for rows in good], self.shape)))
+        return self.values(int(np.logical_and.reduce(good).argmax()))
+
+    def finite_in(self, block: range) -> np.ndarray:
+        """Which cases of a block have nothing but numbers; values on a GPU are not looked at."""
+        found = np.ones(len(block), dtype=bool)
+        for k, axis in enumerate(self.axes):
+            if axis.is_here:
+                values = axis.values[self.places_of(block, k)]
+                found &= np.isfinite(values).reshape(len(block), -1).all(axis=1)
+        return found
+
+    def flaw(self, case: int) -> str | None:
+        """Which value of a case is no number, in a sentence; None where all are."""
+        for axis, k in zip(self.axes, self.positions(case)):
+            values = np.ravel(axis.value(k))
+            for j in np.flatnonzero(~np.isfinite(values))[:1].tolist():
+                name = axis.name if axis.is_scalar else axis.place.element(j).name
+                return f"{name} is {values[j]}: nothing can be computed from a value that is not finite"
+        return None
 
     def placed_in(self, system: System) -> Cases | None:
         """The same cases with the places that their names have in another system; None where it lacks one."""

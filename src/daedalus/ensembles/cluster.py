@@ -67,7 +67,7 @@ class OnCluster(WayOfCases):
         return [(len(block), run(plan, delayed(self._part(block), traverse=False), self._lanes)) for block in blocks]
 
     def _part(self, block: range) -> Cases:
-        return Cases(self._cases.columns_of(block), False, self._cases.names)
+        return Cases(self._cases.columns_of(block), False, self._cases.names, self._cases.typical)
 
     def run(self, block: range) -> CaseResults:
         """The results of one block."""

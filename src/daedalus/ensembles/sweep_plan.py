@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.ensembles.case_runs import CaseRuns, of_case
+from daedalus.ensembles.case_runs import CaseRuns, of_values
 from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.columns import columns_of
 from daedalus.ensembles.reader import Reader
@@ -51,7 +51,7 @@ class SweepPlan:
     def opened(self, cases: Cases) -> OpenSweep:
         """The plan with some cases."""
         request, cancel = self.request(), _core.Cancel()
-        road = find_road(of_case(request, cases, 0))
+        road = find_road(of_values(request, cases, cases.typical))
         check_step(road.request)
         columns = columns_of(road, self.outputs, cases.names)
         reader = Reader(road, columns, self.wrt, self.end_only, self.keep_stopped)

@@ -142,8 +142,8 @@ class OnGpu(WayOfCases):
 
 def read_lanes(runs: CaseRuns, reader: Reader, block: range, done: LaneBlock) -> CaseResults:
     """What a kernel left behind of a block of cases; those that it did not finish are run by the scalar core."""
-    left = np.flatnonzero(~done.finished).tolist()
-    others = {k: runs(block.start + k) for k in left}
+    done.finished[~runs.cases.finite_in(block)] = False
+    others = {k: runs(block.start + k) for k in np.flatnonzero(~done.finished).tolist()}
     return reader.of_lanes(done, others, derived_by_core(runs, reader, block, others))
 
 

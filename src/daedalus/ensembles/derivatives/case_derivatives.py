@@ -107,9 +107,9 @@ class CaseDerivatives:
                 own.model, own.span, wrt=self.by, start=own.start, inputs=own.inputs, parameters=own.parameters,
                 method=own.method, rtol=own.rtol, atol=own.atol, **dict(zip(LIMITS, own.limits)),
             )  # fmt: skip
+        except InputError:  # what is wrong with all cases
+            raise
         except DaedalusError as error:
-            if isinstance(error, InputError) and runs.cases.is_finite(case):
-                raise
             return str(error).replace("\n", " ")
         begin, end = found.steps[0], found.steps[-1]
         reached = self._times[(self._times - end) * np.sign(end - begin) <= 0.0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -314,7 +314,8 @@ def _correction(plant: ExplicitPlant) -> ca.Function:
 def _formulas(system: System) -> tuple[Instructions | None, ...] | NoLanes:
     """The formulas of a system, read once."""
     plant = plant_of(system)
-    projection: Any = plant.projection
+    assert isinstance(plant, ExplicitPlant)
+    projection = plant.projection
     if projection is not None and not isinstance(projection, Compiled):
         return NoLanes("constraints are kept by a solve after each step")
     measure = independence_of(plant)
