@@ -3,6 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import daedalus as dd
 from daedalus import catalogue
@@ -123,7 +124,6 @@ def test_smooth_motions_are_met_by_a_higher_degree():
     m.equation(m.der(m.der(angle)), -np.sin(angle) + torque)
     ocp = dd.OptimalControl(m, duration=2.0, intervals=10)
     ocp.start()
-    ocp.input("torque", kind="linear")
     ocp.finish({"angle": 0.0, "angle_dot": 0.0})
     ocp.minimise(running=torque**2)
     plan = ocp.solve(mesh_tolerance=1e-9)
@@ -147,9 +147,37 @@ def test_only_intervals_that_need_it_get_more_points():
     assert plan.mesh_error.max() <= 1e-8
     middle = (mesh.shares[:-1] > 0.4) & (mesh.shares[1:] < 0.6)
     assert (mesh.degrees[middle] == 3).all()
-    assert mesh.degrees[0] > 3
-    assert mesh.degrees[-1] > 3
+    assert mesh.widths[middle] == pytest.approx(1 / 40)
+    # Both ends have shorter intervals, or more points on each.
+    points = mesh.point_shares
+    assert min((points < 0.1).sum(), (points > 0.9).sum()) > 3 * ((points > 0.4) & (points < 0.5)).sum()
     assert plan.replay().largest < 1e-6
+
+
+def test_bends_of_linear_inputs_are_resolved():
+    # The same problem from 1 to 1.5 over a long time: its cost is that of Hamilton, Jacobi and Bellman's two ways.
+    m = dd.Model("hypersensitive")
+    x, u = m.state("x", start=1.0), m.input("u")
+    m.equation(m.der(x), -(x**3) + u)
+    ocp = dd.OptimalControl(m, duration=40.0, intervals=20)
+    ocp.start()
+    ocp.finish(x=1.5)
+    ocp.input("u", kind="linear")
+    ocp.minimise(running=x**2 + u**2)
+    exact = sum(quad(lambda s, way=way: 2 * (np.sqrt(s**6 + s**2) + way * s**3), 0.0, end)[0]
+                for way, end in ((-1, 1.0), (1, 1.5)))  # fmt: skip
+    errors = [abs(ocp.solve(mesh_tolerance=tolerance).objective / exact - 1) for tolerance in (1e-4, 1e-6)]
+    assert errors[0] < 1e-3
+    assert errors[1] < 1e-5
+
+
+def test_a_finer_mesh_without_a_plan_leaves_the_last_one():
+    ocp = catalogue.load("cart_pendulum").problem
+    first = ocp.solve()
+    plan = ocp.solve(mesh_tolerance=1e-12, time_limit=1e-3)
+    assert plan.success
+    assert plan.objective == pytest.approx(first.objective)
+    assert any(note.startswith("the mesh tolerance is not met") for note in plan.notes)
 
 
 def test_shooting_meshes_are_refined_by_shorter_steps():

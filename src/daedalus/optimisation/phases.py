@@ -16,11 +16,10 @@ from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.optimal_control import OptimalControl
 from daedalus.optimisation.program.draft import Draft
-from daedalus.optimisation.program.ipopt import solve_with_ipopt
 from daedalus.optimisation.program.program import assembled
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.initial_guess import initial_guess
-from daedalus.optimisation.search.iteration_line import IterationLine, listener_of
+from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.solve import mesh_shares, reference_ends
 from daedalus.optimisation.transcription.collocated import Transcription, add_collocation
 from daedalus.optimisation.transcription.invariants import kept_quantities
@@ -98,13 +97,7 @@ class Phases:
         begin = np.zeros(program.shape[0])
         for part in made:
             begin += initial_guess(part.stage, part.layout, part.ends, part.kept, program.shape[0])
-        listener = listener_of(settings.progress, "phases")
-        outcome = solve_with_ipopt(
-            program, begin, tolerance=settings.accuracy, most_iterations=settings.most_iterations,
-            time_limit=settings.time_limit, listener=listener, options=settings.options,
-        )  # fmt: skip
-        if isinstance(listener, IterationLine):
-            listener.close()
+        outcome = searched(program, begin, settings, "phases")
         plans = []
         for problem, part in zip(self.problems, made):
             transcription = Transcription(part.stage, part.layout, program, draft, part.notes)

@@ -12,11 +12,11 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import SolverError
 from daedalus.model.model import Model
+from daedalus.model.names import counted
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.fatrop import solve_with_fatrop
-from daedalus.optimisation.program.ipopt import solve_with_ipopt
 from daedalus.optimisation.program.newton import solve_with_newton
 from daedalus.optimisation.program.optimality import optimality_error
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
@@ -24,7 +24,7 @@ from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
-from daedalus.optimisation.search.iteration_line import IterationLine, listener_of
+from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.search.refinement import refined_mesh
 from daedalus.optimisation.transcription.chain_positions import chain_positions
 from daedalus.optimisation.transcription.collocated import Transcription, transcribe
@@ -36,8 +36,6 @@ from daedalus.optimisation.transcription.shooting import shoot, shooting_stage
 
 # After so many iterations IPOPT takes over, whose filter is harder to lose.
 MOST_BY_STAGES = 100
-# After so many iterations IPOPT is suspected of going in circles.
-PATIENT = 500
 # Meshes are refined at most so often.
 MOST_MESHES = 12
 
@@ -114,8 +112,7 @@ class Solving:
 
     def plan(self, settings: SolveSettings) -> Plan:
         """Search, refine the mesh where that is asked for, and make a plan of what was found."""
-        plan = self._search(settings)
-        solving = self
+        began, solving, plan = time.perf_counter(), self, self._search(settings)
         for _ in range(MOST_MESHES):
             if settings.mesh_tolerance is None or not plan.success:
                 break
@@ -123,10 +120,17 @@ class Solving:
             mesh = refined_mesh(made, plan.outcome.w, plan.mesh_error, tolerance, settings.points, settings.degree)
             if mesh is None:
                 break
-            nearer = copy(self.description)
+            nearer, left = copy(self.description), settings
             nearer.trajectory = plan
+            if settings.time_limit is not None:
+                left = replace(settings, time_limit=max(settings.time_limit - time.perf_counter() + began, 1e-3))
             solving = Solving(self.model, nearer, settings, mesh)
-            plan = solving._search(settings)
+            finer = solving._search(left)
+            if not finer.success and finer.ending is not ProgramEnding.STOPPED:
+                why = f"the search with {counted(mesh.intervals, 'interval')} ended: {finer.status}"
+                plan.notes = (*plan.notes, f"the mesh tolerance is not met, {why}")
+                break
+            plan = finer
         return plan
 
     def _by_stages(self, settings: SolveSettings) -> tuple[ProgramOutcome | None, str]:
@@ -147,37 +151,9 @@ class Solving:
         return (outcome, "") if outcome.success else (None, "it did not converge")
 
     def _with_ipopt(self, settings: SolveSettings, warm: ProgramOutcome | None = None) -> ProgramOutcome:
-        listener = listener_of(settings.progress, self.description.system.name)
-        try:
-            return solve_with_ipopt(
-                self.transcription.program,
-                self.begin if warm is None else warm.w,
-                warm=warm,
-                tolerance=settings.accuracy,
-                most_iterations=settings.most_iterations,
-                time_limit=settings.time_limit,
-                listener=listener,
-                options=settings.options,
-            )
-        finally:
-            if isinstance(listener, IterationLine):
-                listener.close()
-
-    def _patiently(self, settings: SolveSettings) -> ProgramOutcome:
-        """What IPOPT finds from the guess, in other steps of its multipliers where it has gone in circles.
-
-        At a point that obeys all conditions, multipliers that follow the steps of the variables may swing for ever;
-        steps that lessen the error in the slopes do not (Wächter, Biegler 2006, section 3.2, and option alpha_for_y).
-        """
-        if settings.options or settings.most_iterations <= PATIENT:
-            return self._with_ipopt(settings)
-        found = self._with_ipopt(replace(settings, most_iterations=PATIENT))
-        if found.ending is not ProgramEnding.MANY_ITERATIONS:
-            return found
-        other = replace(settings, most_iterations=PATIENT, options={"alpha_for_y": "min-dual-infeas"})
-        found = self._with_ipopt(other)
-        stopped = found.ending in (ProgramEnding.STOPPED, ProgramEnding.TIME)
-        return found if found.success or stopped else self._with_ipopt(settings)
+        """What IPOPT finds from the guess, or from an earlier plan with its multipliers."""
+        begin = self.begin if warm is None else warm.w
+        return searched(self.transcription.program, begin, settings, self.description.system.name, warm)
 
     def _still_solved(self, settings: SolveSettings) -> ProgramOutcome | None:
         """The last plan where it obeys the conditions of optimality as it is: a problem that has not changed."""
@@ -215,7 +191,7 @@ class Solving:
             if outcome is None and settings.solver == "fatrop":
                 notes.append(f"ipopt took over from fatrop: {reason}")
         if outcome is None:
-            outcome = self._patiently(settings)
+            outcome = self._with_ipopt(settings)
         self.transcription.notes = [*self.transcription.notes, *notes]
         if outcome.success:
             self.last = outcome

@@ -57,6 +57,9 @@ def solve_with_ipopt(
         # Variables and rows are scaled by their nominal values: MUMPS' own scaling made factorisations 40 times slower.
         "mumps_scaling": 0,
         "mumps_pivot_order": 0,
+        # Multipliers take the step that lessens the error in the slopes, not that of the variables: where a cost bends
+        # little, as a least time does, full steps of multipliers throw the search far off.
+        "alpha_for_y": "min-dual-infeas",
     }
     duals = [np.zeros(m), np.zeros(n), np.zeros(n)]
     if warm is not None:

@@ -142,7 +142,8 @@ def _tightness(transcription: Transcription, outcome: ProgramOutcome) -> Explana
                         float(pressing[stretch].sum()), unit_of(transcription.description.system, name),
                     )
                 )  # fmt: skip
-    tight.sort(key=lambda c: -c.price)
+    # Those that are told as equally dear stand in the order of time.
+    tight.sort(key=lambda c: (-float(number(c.price, 3)), c.begin))
     headline = "Solved; these bounds and conditions hold it:" if tight else "Solved; no bound or condition presses."
     return Explanation(True, headline, tight=tuple(tight[:12]))
 

@@ -28,11 +28,10 @@ def initial_guess(
     description = stage.description
     w = np.zeros(count)
     source = _GuessedMotion(stage, ends, kept)
-    middle = layout.shares[:-1] + 0.5 * layout.widths
     at_points, at_nodes = layout.mesh.point_shares, layout.shares
+    inputs, unknowns = source.fitted(at_nodes)
     _put(w, layout.nodes, source.states(at_nodes))
     _put(w, layout.points, source.states(at_points))
-    inputs, unknowns = source.inputs_and_unknowns(middle)
     _put(w, layout.inputs, inputs)
     if stage.unknowns.size:
         interval = layout.mesh.point_interval
@@ -72,6 +71,8 @@ class _GuessedMotion:
                 self.length = float(np.clip(span, duration.lower, duration.upper))
         else:
             self.length = float(duration)
+        # Inputs that are linear between nodes: shares, and their values there.
+        self.linear = np.array([0.0]), np.zeros((1, len(stage.linear)))
 
     def states(self, shares: np.ndarray) -> np.ndarray:
         """States of the stage, (shares, states)."""
@@ -79,24 +80,37 @@ class _GuessedMotion:
         found = np.zeros((len(shares), stage.states.size))
         system = self.description.system
         between = smooth_path(system, self.ends.start, self.ends.end, self.length, shares)
-        found[:, : stage.model_states] = projected(self.description, self.kept, between)
+        n = stage.model_states
+        found[:, :n] = projected(self.description, self.kept, between)
+        for k, values in enumerate(self.linear[1].T, start=n):
+            found[:, k] = np.interp(shares, self.linear[0], values)
         self._overwrite(found, stage.states.labels, shares)
         return found
 
-    def inputs_and_unknowns(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs and algebraic unknowns that keep the guessed motion going as well as they can."""
-        stage = self.stage
-        u, z = np.zeros((len(shares), stage.inputs.size)), np.zeros((len(shares), stage.unknowns.size))
+    def fitted(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs and unknowns of the intervals that keep the guessed motion going as well as they can.
+
+        Inputs that are linear between nodes are part of `states` from here on.
+        """
+        stage, n = self.stage, self.stage.model_states
+        middle = 0.5 * (nodes[1:] + nodes[:-1])
+        u, z = np.zeros((len(middle), stage.inputs.size)), np.zeros((len(middle), stage.unknowns.size))
         _middle_of_bounds(u, stage.inputs.lower, stage.inputs.upper)
-        x = self.states(shares)
+        own = slice(n, n + len(stage.linear))
+        limits = stage.states.lower[own], stage.states.upper[own]
+        moving = np.zeros((len(middle), len(stage.linear)))
+        _middle_of_bounds(moving, *limits)
+        self.linear = middle, moving
         step = 1e-3
-        ahead, behind = self.states(shares + step), self.states(shares - step)
-        wanted = (ahead - behind) / (2 * step * self.length)
-        found_u, found_z = self.functions.inverse_dynamics(wanted, x, z, u, *self._rest(shares))
-        good = np.isfinite(found_u).all() and np.isfinite(found_z).all()
-        if good:
-            u, z = found_u, found_z
-        self._overwrite(u, stage.inputs.labels, shares)
+        ahead, behind = self.states(middle + step), self.states(middle - step)
+        wanted = (ahead - behind)[:, :n] / (2 * step * self.length)
+        found = self.functions.inverse_dynamics(wanted, self.states(middle), z, u, *self._rest(middle))
+        if all(np.isfinite(part).all() for part in found):
+            x, z, u = found
+            self.linear = middle, np.clip(x[:, own], *limits)
+        self._overwrite(u, stage.inputs.labels, middle)
+        slopes = np.diff(self.states(nodes)[:, own], axis=0) / (self.length * np.diff(nodes))[:, None]
+        u[:, len(stage.constant) :] = slopes
         np.clip(u, stage.inputs.lower, stage.inputs.upper, out=u)
         return u, z
 

@@ -4,7 +4,8 @@ An interval of degree N that is off by e where ε is allowed needs about P = log
 the highest degree; where that is reached, or where an input jumps, the interval is divided, and its parts begin with
 the degree that was asked for (M. A. Patterson, W. W. Hager, A. V. Rao: A ph mesh refinement method for optimal control,
 Optimal Control Applications and Methods 36, 2015). Smooth motions need fewer points than estimated, so that a degree
-is at most doubled at once.
+is at most doubled at once. Inputs that are linear between nodes are bent there: intervals are halved until that no
+longer matters.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ JUMP = 0.3
 SHORTEST = 2e-4
 # Intervals of this degree are divided, into at most so many parts: the estimate is rough where e is large.
 HIGHEST_DEGREE, MOST_PARTS = 10, 4
+# An interval that is off by more than this share of the size of a state does not look like the motion yet: more points
+# would not bring what they bring to smooth ones, and it is divided.
+UNLIKE = 1e-2
 
 
 def refined_mesh(
@@ -28,21 +32,24 @@ def refined_mesh(
     """A finer mesh, or None where it is fine enough; `lowest` is the degree of intervals that were just divided."""
     mesh = transcription.layout.mesh
     broken = beside_jumps(transcription, w) & (mesh.widths > SHORTEST)
+    bent = (bent_inputs(transcription, w) > np.sqrt(tolerance)) & ~broken
     missed = error > tolerance
-    if not (broken | missed).any():
+    if not (broken | bent | missed).any():
         return None
     if not mesh.firsts[-1]:
         # Steps from node to node have no degree: they become shorter.
         broken, mesh = broken | missed, mesh_of(mesh.shares, family, lowest)
-    parts, degrees = refined_parts(mesh.degrees, error / tolerance, broken, lowest)
+    parts, degrees = refined_parts(mesh.degrees, error / tolerance, broken, lowest, error > UNLIKE)
+    # Where an input is bent, the states may be smooth: both halves keep the degree.
+    parts, degrees = np.where(bent & (parts == 1), 2, parts), np.where(bent & (parts == 1), mesh.degrees, degrees)
     shares = [mesh.shares[k] + mesh.widths[k] * np.arange(count) / count for k, count in enumerate(parts)]
     return mesh_of(np.concatenate([*shares, [1.0]]), family, np.repeat(degrees, parts))
 
 
 def refined_parts(
-    degrees: np.ndarray, ratio: np.ndarray, broken: np.ndarray, lowest: int
+    degrees: np.ndarray, ratio: np.ndarray, broken: np.ndarray, lowest: int, unlike: np.ndarray | bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Into how many parts each interval is divided, and their degree; ratio: error by tolerance.
+    """Into how many parts each interval is divided, and their degree; ratio: error by tolerance; unlike: any motion.
 
     Example
     -------
@@ -55,9 +62,9 @@ def refined_parts(
     missed = ratio > 1.0
     more = np.ceil(np.log(np.maximum(ratio, 1.0)) / np.log(np.maximum(degrees, 2))).astype(int)
     wanted = degrees + np.where(missed, np.clip(more, 1, degrees), 0)
-    divided = broken | (missed & (degrees >= HIGHEST_DEGREE))
+    divided = broken | (missed & ((degrees >= HIGHEST_DEGREE) | unlike))
     parts = np.clip(-(-wanted // lowest), 2, MOST_PARTS)
-    parts = np.where(broken, 2, parts)
+    parts = np.where(unlike, MOST_PARTS, np.where(broken, 2, parts))
     return np.where(divided, parts, 1), np.where(
         divided, np.minimum(lowest, degrees), np.where(missed, np.minimum(wanted, HIGHEST_DEGREE), degrees)
     )
@@ -74,3 +81,24 @@ def beside_jumps(transcription: Transcription, w: np.ndarray) -> np.ndarray:
         beside[:-1] |= jumps
         beside[1:] |= jumps
     return beside
+
+
+def bent_inputs(transcription: Transcription, w: np.ndarray) -> np.ndarray:
+    """How far inputs that are linear between nodes are from smooth ones, per interval, as a share of their range.
+
+    Where slopes differ by Δs, a smooth input is off the straight line by about h Δs / 8. Costs change by the square of
+    that, as the input is the best one.
+    """
+    layout, stage = transcription.layout, transcription.stage
+    count = len(stage.linear)
+    bent = np.zeros(layout.intervals)
+    if count and layout.intervals > 1:
+        slopes, n = w[layout.inputs[:, len(stage.constant) :]], stage.model_states
+        own = w[layout.nodes[:, n : n + count]]
+        span = np.maximum(np.ptp(own, axis=0), 1e-9 * stage.states.nominal[n : n + count])
+        kinks = np.abs(np.diff(slopes, axis=0)) / span
+        length = w[layout.length[0]] if layout.length[0] >= 0 else float(transcription.description.duration)  # type: ignore[arg-type]
+        width = length * layout.widths[:, None]
+        bent[:-1] = (width[:-1] * kinks / 8).max(axis=1)
+        bent[1:] = np.maximum(bent[1:], (width[1:] * kinks / 8).max(axis=1))
+    return bent

@@ -15,6 +15,7 @@ import numpy as np
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.transcription.inputs_at_points import moving_formula
+from daedalus.optimisation.transcription.usual_sizes import usual_inputs, usual_states
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +179,8 @@ def _states(description: Description, linear: Sequence[int], totals: ca.SX) -> Q
     system = description.system
     symbols = concatenate([system.symbol("x"), system.symbol("u")[list(linear)] if linear else ca.SX(0, 1), totals])
     labels = [*system.labels["x"], *(system.labels["u"][k] for k in linear), *["integral"] * totals.numel()]
-    nominal = np.concatenate([system.nominal["x"], system.nominal["u"][list(linear)], np.ones(totals.numel())])
+    inputs = usual_inputs(description)[list(linear)]
+    nominal = np.concatenate([usual_states(description), inputs, np.ones(totals.numel())])
     return _quantity(description, symbols, labels, nominal)
 
 
@@ -192,7 +194,7 @@ def _inputs(description: Description, constant: Sequence[int], linear: Sequence[
     system = description.system
     held = system.symbol("u")[list(constant)] if constant else ca.SX(0, 1)
     labels = [system.labels["u"][k] for k in constant] + [f"slope of {system.labels['u'][k]}" for k in linear]
-    nominal = system.nominal["u"][[*constant, *linear]]
+    nominal = usual_inputs(description)[[*constant, *linear]]
     found = _quantity(description, concatenate([held, slopes]), labels, nominal)
     for place, k in enumerate(linear, start=len(constant)):
         kind = description.kinds[k]

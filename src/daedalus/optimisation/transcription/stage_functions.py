@@ -7,6 +7,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+from daedalus.model.expressions import concatenate, elements
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 
 NEWTON_STEPS = 8
@@ -37,9 +38,12 @@ class StageFunctions:
 
     @cached_property
     def _inverse(self) -> ca.Function:
-        """Rates and equations, with their derivatives by inputs and unknowns."""
-        together = ca.vertcat(self.stage.rates, self.stage.equations)
-        chosen = ca.vertcat(self.stage.inputs.symbols, self.stage.unknowns.symbols)
+        """Rates of the model and equations, with their derivatives by inputs, held and linear, and unknowns."""
+        stage, n = self.stage, self.stage.model_states
+        together = concatenate([*elements(stage.rates)[:n], stage.equations])
+        held = elements(stage.inputs.symbols)[: len(stage.constant)]
+        linear = elements(stage.states.symbols)[n : n + len(stage.linear)]
+        chosen = concatenate([*held, *linear, stage.unknowns.symbols])
         return ca.Function("inverse", self._arguments, [together, ca.vec(ca.densify(ca.jacobian(together, chosen)))])
 
     def rates(self, *instants: np.ndarray) -> np.ndarray:
@@ -65,23 +69,26 @@ class StageFunctions:
         good = np.isfinite(found).all(axis=1)
         return np.where(good[:, None], found, z)
 
-    def inverse_dynamics(self, wanted: np.ndarray, *instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs and unknowns with rates as near as possible to the wanted ones, by a few damped Gauss-Newton steps."""
+    def inverse_dynamics(self, wanted: np.ndarray, *instants: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States, unknowns and inputs whose rates come near the wanted ones, (instants, model states).
+
+        A few Gauss-Newton steps move held inputs, linear ones among the states, and unknowns.
+        """
         stage = self.stage
         x, z, u, *rest = (part.copy() for part in instants)
-        nu, size = stage.inputs.size, stage.inputs.size + stage.unknowns.size
-        weight = np.concatenate([1.0 / stage.states.nominal, np.full(stage.equations.numel(), 10.0)])
-        # What integrals come to is not wanted, it follows.
-        weight[stage.model_states + len(stage.linear) : stage.states.size] = 0.0
+        n, held, linear = stage.model_states, len(stage.constant), len(stage.linear)
+        weight = np.concatenate([1.0 / stage.states.nominal[:n], np.full(stage.equations.numel(), 10.0)])
         scale = np.concatenate([stage.inputs.nominal, stage.unknowns.nominal])
         target = np.concatenate([wanted, np.zeros((len(wanted), stage.equations.numel()))], axis=1)
         for _ in range(4):
             value, jacobian = (p.full().T for p in self._inverse(x.T, z.T, u.T, *(part.T for part in rest)))
-            matrices = jacobian.reshape(len(x), size, len(weight)).transpose(0, 2, 1) * weight[:, None] * scale
+            matrices = jacobian.reshape(len(x), len(scale), len(weight)).transpose(0, 2, 1) * weight[:, None] * scale
             left = (target - value) * weight
             if not (np.isfinite(matrices).all() and np.isfinite(left).all()):
                 break
-            normal = matrices.transpose(0, 2, 1) @ matrices + 1e-9 * np.eye(size)
+            normal = matrices.transpose(0, 2, 1) @ matrices + 1e-9 * np.eye(len(scale))
             step = np.linalg.solve(normal, matrices.transpose(0, 2, 1) @ left[..., None])[..., 0] * scale
-            u, z = u + step[:, :nu], z + step[:, nu:]
-        return u, z
+            u[:, :held] += step[:, :held]
+            x[:, n : n + linear] += step[:, held : held + linear]
+            z += step[:, held + linear :]
+        return x, z, u

@@ -1,0 +1,72 @@
+"""Searches that lose their way begin again with other steps: two kinds of steps in turn, each time twice as patient.
+
+IPOPT's multipliers may take the step that lessens the error in the slopes, or that of the variables (A. Wächter, L. T.
+Biegler, Mathematical Programming 106, 2006, section 3.2, and option alpha_for_y). The first mostly leads further, but
+either may swing for ever, or end where conditions cannot be met, from where the other comes through. With patience
+that doubles, all searches together take a small multiple of the iterations of the one that succeeds (M. Luby, A.
+Sinclair, D. Zuckerman: Optimal speedup of Las Vegas algorithms, Information Processing Letters 47, 1993).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.program.ipopt import solve_with_ipopt
+from daedalus.optimisation.program.program import Program
+from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.search.iteration_line import IterationLine, listener_of
+
+# Iterations of the first search: plans of ordinary problems are found in a few tens.
+FIRST = 100
+STEPS: tuple[dict[str, Any], ...] = ({}, {"alpha_for_y": "primal"})
+
+# (most iterations, options, seconds left) -> what was found
+Search = Callable[[int, dict[str, Any], float | None], ProgramOutcome]
+
+
+def searched(
+    program: Program, begin: np.ndarray, settings: SolveSettings, name: str, warm: ProgramOutcome | None = None
+) -> ProgramOutcome:
+    """What IPOPT finds from a point, with its iterations told; options that were given are taken as they are."""
+    listener = listener_of(settings.progress, name)
+
+    def search(most: int, options: dict[str, Any], seconds: float | None) -> ProgramOutcome:
+        return solve_with_ipopt(
+            program, begin, warm=warm, tolerance=settings.accuracy, most_iterations=most, time_limit=seconds,
+            listener=listener, options=options,
+        )  # fmt: skip
+
+    try:
+        if settings.options or warm is not None:
+            return search(settings.most_iterations, settings.options, settings.time_limit)
+        return patient_search(search, settings.most_iterations, settings.time_limit)
+    finally:
+        if isinstance(listener, IterationLine):
+            listener.close()
+
+
+def patient_search(search: Search, most_iterations: int, time_limit: float | None = None) -> ProgramOutcome:
+    """What the first search finds that succeeds, or the last; its iterations and seconds are those of all."""
+    began, done, patience = time.perf_counter(), 0, FIRST
+    outcomes: list[ProgramOutcome] = []
+    while True:
+        left = None if time_limit is None else max(time_limit - (time.perf_counter() - began), 1e-3)
+        last = done + patience >= most_iterations
+        steps = STEPS[len(outcomes) % len(STEPS)]
+        found = search(min(patience, most_iterations - done), steps, left)
+        done, patience = done + found.iterations, 2 * patience
+        outcomes.append(found)
+        if found.success or last or found.ending in (ProgramEnding.STOPPED, ProgramEnding.TIME) or _hopeless(outcomes):
+            return replace(found, iterations=done, seconds=time.perf_counter() - began)
+
+
+def _hopeless(outcomes: list[ProgramOutcome]) -> bool:
+    """Whether both kinds of steps ended for another reason than their patience."""
+    ended = [k for k, found in enumerate(outcomes) if found.ending is not ProgramEnding.MANY_ITERATIONS]
+    return len({k % len(STEPS) for k in ended}) == len(STEPS)
