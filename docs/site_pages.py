@@ -81,18 +81,18 @@ def gallery_pages(script: Path) -> dict[str, str | bytes]:
 
 
 def gallery_card(script: Path, has_picture: bool) -> str:
-    """A cell of the gallery's table."""
+    """A card of the gallery."""
     title, text = title_and_text(script)
     picture = f"[![{title}]({script.stem}.png){{ width=300 }}]({script.stem}.md)" if has_picture else ""
-    return f"**[{title}]({script.stem}.md)**<br>{text.splitlines()[0] if text else ''}<br>{picture}"
+    return f"**[{title}]({script.stem}.md)**<br>{text.splitlines()[0] if text else ''}\n\n{picture}"
 
 
 def gallery_index(cards: list[str]) -> str:
-    """The gallery's first page: two scripts a row."""
-    rows = [cards[k : k + 2] + [""] * (2 - len(cards[k : k + 2])) for k in range(0, len(cards), 2)]
-    table = "\n".join(f"| {left} | {right} |" for left, right in rows)
+    """The gallery's first page: as many cards beside each other as there is room for."""
     words = f"{len(cards)} short scripts, run when this site was built; they lie in `examples/gallery`."
-    return f"# Gallery\n\n{words}\n\n| | |\n|---|---|\n{table}\n"
+    inside = "\n\n".join(f'<div markdown="1">\n\n{card}\n\n</div>' for card in cards)
+    style = "display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 1.5rem"
+    return f'# Gallery\n\n{words}\n\n<div style="{style}" markdown="1">\n\n{inside}\n\n</div>\n'
 
 
 # -- reference ---------------------------------------------------------------------------------------------------

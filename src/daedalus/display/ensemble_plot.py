@@ -80,9 +80,10 @@ def _draw_summary(ax: Axes, en: Ensemble, rows: np.ndarray) -> None:
 
 def _draw_bands(ax: Axes, time: np.ndarray, rows: np.ndarray) -> None:
     good = rows[~np.all(np.isnan(rows), axis=1)]
-    for low, high in BANDS:
+    # The inner band is darker by itself, so that the legend tells it from the outer one.
+    for (low, high), alpha in zip(BANDS, (0.22, 0.4)):
         edges = np.nanpercentile(good, [low, high], axis=0)
-        ax.fill_between(time, *edges, color=COLOURS[0], alpha=0.22, linewidth=0, label=f"{low} to {high} %")
+        ax.fill_between(time, *edges, color=COLOURS[0], alpha=alpha, linewidth=0, label=f"{low} to {high} %")
     ax.plot(time, np.nanmedian(good, axis=0), color=COLOURS[0], label=f"median of {len(good)} cases")
     ax.legend(fontsize="small")
 

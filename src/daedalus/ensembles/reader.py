@@ -66,8 +66,8 @@ class Reader:
             x[k] = run.x
         rows = [self._own_copy(row, own) for row in self._of_plain_runs(x, u, p)]
         rows += self._derived_rows(block, u, p)
-        found = self._ends(len(x))._replace(rows=rows, left=len(others))
-        self._reached_end(found, np.flatnonzero(block.finished))
+        ended = block.finished
+        found = CaseResults(rows, ended.copy(), ended.copy(), {}, np.where(ended, self._t1, np.nan), len(others))
         self._reached_end(found, list(plain))
         self._write(found, {k: run for k, run in others.items() if k not in plain})
         self._write_derivatives(found, derived)

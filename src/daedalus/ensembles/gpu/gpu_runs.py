@@ -17,7 +17,7 @@ from daedalus.compilation.llvm_code import ENTRY
 from daedalus.ensembles.gpu.cuda_driver import Device, DeviceKernel, Stream, device
 from daedalus.ensembles.gpu.device_array import DeviceArray
 from daedalus.ensembles.gpu.device_memory import DeviceMemory
-from daedalus.ensembles.lanes.case_numbers import CaseNumbers, LaterNumbers, mixed_columns, rows_of
+from daedalus.ensembles.lanes.case_numbers import CaseNumbers, LaterNumbers, mixed_parts, rows_of
 from daedalus.ensembles.lanes.kernel_frame import ENDS, STIFF
 from daedalus.ensembles.lanes.lane_runs import LaneBlock, LaneRuns
 
@@ -90,10 +90,10 @@ class GpuRuns:
             own, nowhere = lanes.numbers_of(block)
             parts, rows = [own.values], own.rows
         else:
-            pairs = mixed_columns(lanes.cases, block, (lanes.model.states, lanes.model.inputs))
-            parts = [lanes.shared, *(column for _, column in pairs if isinstance(column, np.ndarray))]
-            there = [column for _, column in pairs if isinstance(column, DeviceArray)]
-            rows = rows_of(lanes.shared, [slot for slot, _ in pairs], count)
+            swept = mixed_parts(lanes.cases, block, (lanes.model.states, lanes.model.inputs))
+            parts = [lanes.shared, *(part.ravel() for _, part in swept if isinstance(part, np.ndarray))]
+            there = [column for _, column in swept if isinstance(column, DeviceArray)]
+            rows = rows_of(lanes.shared, [slots for slots, _ in swept], count)
             own = LaterNumbers(lambda: lanes.numbers_of(block)[0], count)
         rest = [rows.view(float).ravel(), lanes.times, lanes.stops, lanes.segments.ravel(), lanes.settings]
         here = sum(len(part) for part in parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,39 +37,42 @@ class LaterNumbers(NamedTuple):
 
 def case_numbers(shared: np.ndarray, cases: Cases, block: range, sizes: tuple[int, int]) -> CaseNumbers:
     """The numbers of a block; `shared` are start, inputs and parameters, `sizes` how many the first two are."""
-    slots, columns = zip(*case_columns(cases, block, sizes))
-    return CaseNumbers(np.concatenate([shared, *columns]), rows_of(shared, slots, len(block)), len(block))
+    parts = [(slots_of(cases, k, sizes), _values(cases, k, block)) for k in range(len(cases.axes))]
+    values = np.concatenate([shared, *(part.ravel() for _, part in parts)])
+    return CaseNumbers(values, rows_of(shared, [slots for slots, _ in parts], len(block)), len(block))
 
 
-def case_columns(cases: Cases, block: range, sizes: tuple[int, int]) -> Iterator[tuple[int, np.ndarray]]:
-    """(number, its values of every case of a block) of all that is swept."""
-    for k, axis in enumerate(cases.axes):
-        values = axis.values[cases.places_of(block, k)]
-        columns = values[:, None] if values.ndim == 1 else values
-        yield from ((slot, columns[:, j]) for j, slot in enumerate(slots_of(cases, k, sizes)))
+def mixed_parts(cases: Cases, block: range, sizes: tuple[int, int]) -> list[tuple[list[int], np.ndarray | DeviceArray]]:
+    """What is swept: the numbers that an axis gives with its values, (cases, numbers), as they lie in memory.
 
-
-def mixed_columns(cases: Cases, block: range, sizes: tuple[int, int]) -> list[tuple[int, np.ndarray | DeviceArray]]:
-    """As `case_columns`, with those of a GPU left there, behind the others."""
-    here: list[tuple[int, np.ndarray | DeviceArray]] = []
-    there: list[tuple[int, np.ndarray | DeviceArray]] = []
+    Columns of a GPU are left there, one by one behind the others.
+    """
+    here: list[tuple[list[int], np.ndarray | DeviceArray]] = []
+    there: list[tuple[list[int], np.ndarray | DeviceArray]] = []
     for k, axis in enumerate(cases.axes):
         slots, place = slots_of(cases, k, sizes), cases.places_of(block, k)
         if isinstance(axis.given, np.ndarray) or not isinstance(place, slice):
-            values = axis.values[place].reshape(len(block), -1)
-            here += [(slot, values[:, j]) for j, slot in enumerate(slots)]
+            here.append((slots, _values(cases, k, block)))
         else:
             held = axis.given[place]
-            there += [(slot, held if axis.is_scalar else held[:, j]) for j, slot in enumerate(slots)]
+            there += [([slot], held if axis.is_scalar else held[:, j]) for j, slot in enumerate(slots)]
     return here + there
 
 
-def rows_of(shared: np.ndarray, slots: Sequence[int], count: int) -> np.ndarray:
-    """Offset and stride of every number: the shared ones, over which columns of `count` values are written in turn."""
+def _values(cases: Cases, k: int, block: range) -> np.ndarray:
+    """The values of an axis for every case of a block, (cases, numbers)."""
+    values: np.ndarray = cases.axes[k].values[cases.places_of(block, k)]
+    return values.reshape(len(block), -1)
+
+
+def rows_of(shared: np.ndarray, parts: Sequence[Sequence[int]], count: int) -> np.ndarray:
+    """Offset and stride of every number: the shared ones, and behind them what the cases bring along part by part."""
     rows = np.zeros((len(shared), 2), dtype=np.int64)
     rows[:, 0] = np.arange(len(shared))
-    for k, slot in enumerate(slots):
-        rows[slot] = len(shared) + k * count, 1
+    begin = len(shared)
+    for slots in parts:
+        rows[list(slots)] = [(begin + j, len(slots)) for j in range(len(slots))]
+        begin += len(slots) * count
     return rows
 
 
