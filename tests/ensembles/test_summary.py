@@ -1,5 +1,7 @@
 """sweep(summary=...): statistics over cases as they come in, the same for any number of threads."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -163,3 +165,23 @@ def test_wrong_arguments_are_named(options, headline):
     with pytest.raises(dd.InputError) as caught:
         dd.sweep(decay(), 1.0, over={"k": [1.0]}, inputs={"u": 0.0}, **options)
     assert str(caught.value).splitlines()[0] == headline
+
+
+@pytest.mark.long
+def test_memory_does_not_grow_with_the_number_of_cases():
+    m = dd.Model("decay")
+    x, k = m.state("x", start=1.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), -k * x)
+    peaks = []
+    for count in (10_000, 10_000_000):
+        over = {"k": np.linspace(0.5, 2.0, count // 100), "x": np.linspace(0.5, 1.5, 100)}
+        options = {"save_at": "end", "method": "rk4", "step": 0.1, "workers": 1, "on": "cpu"}
+        tracemalloc.start()
+        en = dd.sweep(m, 1.0, over=over, summary=("mean", "std", 0.05, 0.95, "min", "max"), **options)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert int(en.data["cases"]) == count
+    # The mean of exp(-k) over k, times that of x, which is one.
+    assert float(en["x"].sel(summary="mean")[0]) == pytest.approx((np.exp(-0.5) - np.exp(-2.0)) / 1.5, rel=1e-4)
+    # A thousand times the cases: the values on their axes, a few more levels of the sketch, and blocks of full size.
+    assert peaks[1] < peaks[0] + 2**23

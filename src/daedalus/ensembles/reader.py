@@ -59,8 +59,8 @@ class Reader:
         states, inputs, own = block.x.shape[1], self._plant.system.sizes["u"], self._plant.row_width
         # What a kernel wrote is read, and handed on, where it lies.
         x = block.x[:, :own].transpose(2, 0, 1)
-        every = None if self._keeps_states else block.own.all()
-        u, p = (None, None) if every is None else (every[states : states + inputs].T, every[states + inputs :].T)
+        given = None if self._keeps_states else block.own.all(states)
+        u, p = (None, None) if given is None else (given[:inputs].T, given[inputs:].T)
         plain = {k: run for k, run in others.items() if isinstance(run, PlainRun)}
         for k, run in plain.items():
             x[k] = run.x

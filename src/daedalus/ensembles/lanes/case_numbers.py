@@ -18,10 +18,12 @@ class CaseNumbers(NamedTuple):
     rows: np.ndarray  # (numbers, 2)
     cases: int
 
-    def all(self) -> np.ndarray:
-        """All numbers, (numbers, cases)."""
-        places = self.rows[:, :1] + self.rows[:, 1:] * np.arange(self.cases)
-        return self.values[places]
+    def all(self, first: int = 0) -> np.ndarray:
+        """All numbers from one on, (numbers, cases)."""
+        found = np.empty((len(self.rows) - first, self.cases))
+        for row, (offset, stride) in zip(found, self.rows[first:].tolist()):
+            row[:] = self.values[offset : offset + self.cases * stride : stride] if stride else self.values[offset]
+        return found
 
 
 class LaterNumbers(NamedTuple):
@@ -30,9 +32,9 @@ class LaterNumbers(NamedTuple):
     made: Callable[[], CaseNumbers]
     cases: int
 
-    def all(self) -> np.ndarray:
-        """All numbers, (numbers, cases)."""
-        return self.made().all()
+    def all(self, first: int = 0) -> np.ndarray:
+        """All numbers from one on, (numbers, cases)."""
+        return self.made().all(first)
 
 
 def case_numbers(shared: np.ndarray, cases: Cases, block: range, sizes: tuple[int, int]) -> CaseNumbers:

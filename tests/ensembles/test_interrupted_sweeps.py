@@ -1,0 +1,50 @@
+"""Ctrl-C in the middle of a sweep: what was computed comes back, the rest says that it was not run."""
+
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus.ensembles.collected import NOT_RUN, KeptCases, SummarisedCases
+
+
+def decay():
+    m = dd.Model("decay")
+    x, k = m.state("x", start=1.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), -k * x)
+    return m
+
+
+def interrupt_behind(monkeypatch, kind, blocks):
+    """Ctrl-C behind so many blocks of cases."""
+    taken, take = [], kind.take
+
+    def interrupted(self, block, results):
+        take(self, block, results)
+        taken.append(block)
+        if len(taken) == blocks:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(kind, "take", interrupted)
+    return taken
+
+
+@pytest.mark.parametrize(("on", "count", "workers"), [("auto", 40, 1), ("cpu", 2000, 1), ("cpu", 2000, 2)])
+def test_what_was_computed_is_kept(monkeypatch, on, count, workers):
+    taken = interrupt_behind(monkeypatch, KeptCases, 2)
+    rates = np.linspace(0.5, 2.0, count)
+    en = dd.sweep(decay(), 1.0, over={"k": rates}, on=on, workers=workers, save_at="end", rtol=1e-9)
+    done = taken[-1].stop
+    assert 0 < done < count
+    np.testing.assert_allclose(en["x"].values[:done, 0], np.exp(-rates[:done]), rtol=1e-8)
+    assert np.isnan(en["x"].values[done:]).all()
+    assert en.success.values.tolist() == [True] * done + [False] * (count - done)
+    assert set(en.stop_reason.values[done:].tolist()) == {NOT_RUN}
+
+
+def test_statistics_are_those_of_the_cases_that_were_run(monkeypatch):
+    taken = interrupt_behind(monkeypatch, SummarisedCases, 2)
+    rates = np.linspace(0.5, 2.0, 2000)
+    en = dd.sweep(decay(), 1.0, over={"k": rates}, on="cpu", workers=1, save_at="end", summary=("mean",), rtol=1e-9)
+    done = taken[-1].stop
+    assert (int(en.data["cases"]), int(en.data["not_run"])) == (done, 2000 - done)
+    assert float(en["x"].values[0, 0]) == pytest.approx(np.exp(-rates[:done]).mean(), rel=1e-8)
