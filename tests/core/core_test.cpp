@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "methods/implicit_tableau/implicit_tableau.hpp"
 #include "methods/lobatto/lobatto_step.hpp"
 #include "methods/rosenbrock/rosenbrock_coefficients.hpp"
+#include "model/damped_newton.hpp"
 #include "run/run.hpp"
 
 using namespace daedalus;
@@ -235,6 +237,7 @@ void stops() {
 }
 
 #include "core_bdf.hpp"
+#include "core_damped.hpp"
 #include "core_implicit_tableaux.hpp"
 #include "core_lobatto.hpp"
 #include "core_rosenbrock.hpp"
@@ -305,6 +308,7 @@ int main() {
     rosenbrock();
     bdf();
     implicit_tableaux();
+    followed_corrections();
     adjoint();
     swap_while_running();
     every_linear_system();

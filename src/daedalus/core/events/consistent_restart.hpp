@@ -1,18 +1,18 @@
 // Behind a jump x stays, and z and x' follow from F(t, x', x, z) = 0 by a damped Newton method.
 //
 // The columns of the matrix are dF/dx' for a state whose derivative occurs and dF/d(x, z) for every other unknown. A
-// correction is halved while the next one, with the same factor, would be longer (P. Deuflhard, Newton Methods for
-// Nonlinear Problems, 2004, section 3.3). A model of higher index asks the function that came with it.
+// model of higher index asks the function that came with it.
 #pragma once
 
 #include "methods/implicit/blame.hpp"
 #include "methods/implicit/column_newton.hpp"
+#include "model/damped_newton.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-inline constexpr int most_corrections = 25, most_halvings = 12;
+inline constexpr int most_corrections = 25;
 // Converged where a correction is this small in units of the tolerance, or below the tolerance and shrinks no more:
 // rounding errors are left then.
 inline constexpr double consistent_enough = 1e-3, rounding_enough = 1;
@@ -41,12 +41,6 @@ inline bool factor_restart(ImplicitState& m) noexcept {
     return m.solver.factor(nullptr, nullptr);
 }
 
-inline double restart_norm(const ImplicitState& m, const double* change) noexcept {
-    double sum = 0;
-    for (long long i = 0; i < m.unknowns; ++i) sum += change[i] * m.weights[i] * change[i] * m.weights[i];
-    return std::sqrt(sum / static_cast<double>(m.model.counted() > 0 ? m.model.counted() : 1));
-}
-
 // In place; a state whose derivative occurs stays, and its part is a change of that.
 inline void solve_restart_matrix(Integration& s, ImplicitState& m, double* b) noexcept {
     m.solver.solve_own(b);
@@ -57,6 +51,28 @@ inline void solve_restart_matrix(Integration& s, ImplicitState& m, double* b) no
         m.solver.solve_group(g, b);
     }
 }
+
+// The equations of a restart, with a correction of y that is followed as far as it helps.
+struct DampedRestart {
+    Integration& s;
+    ImplicitState& m;
+    double *y, *change, *next;
+    double taken = 0;  // the part of the correction that y has
+
+    void move_to(double part) noexcept {
+        move_restart(m, y, part - taken, change);
+        taken = part;
+    }
+    double size_behind() noexcept {
+        if (!residual_at(s, m, s.t, y + m.unknowns, y, next)) return std::numeric_limits<double>::infinity();
+        solve_restart_matrix(s, m, next);
+        return weighted_norm(m, next);
+    }
+    bool is_small(double size, double next, double) const noexcept {
+        return size <= consistent_enough && !std::isinf(next);
+    }
+    bool is_stopped() const noexcept { return s.abort_called; }
+};
 
 // One damped correction of y; returns its length in units of the tolerance, infinity where it failed.
 inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexcept {
@@ -69,18 +85,12 @@ inline double correct_restart(Integration& s, ImplicitState& m, double* y) noexc
         return failed;
     }
     solve_restart_matrix(s, m, change);
-    const double size = restart_norm(m, change);
+    const double size = weighted_norm(m, change);
     if (!std::isfinite(size)) return failed;
-    double part = 1;
-    for (int halving = 0; halving <= most_halvings; ++halving, part *= 0.5) {
-        move_restart(m, y, part, change);
-        if (residual_at(s, m, s.t, y + m.unknowns, y, next)) {
-            solve_restart_matrix(s, m, next);
-            if (restart_norm(m, next) <= size || size <= consistent_enough) return part * size;
-        }
-        if (s.abort_called) return failed;
-        move_restart(m, y, -part, change);
-    }
+    DampedRestart restart{s, m, y, change, next};
+    const Followed found = follow_correction(restart, size, 1, most_halvings);
+    if (s.abort_called) return failed;
+    if (found.is_shorter) return found.part * size;
     return size <= rounding_enough ? size : failed;
 }
 

@@ -1,15 +1,16 @@
 // One step of an implicit method with its derivatives: Newton's method for the stages, then the implicit function theorem.
 //
-// The stages solve F(t_i, X_i, u, p, K_i, Z_i) = 0 with X_i = x + h Σ a_ij K_j, by simplified Newton with a natural
-// monotonicity test: a step is halved until the next correction, with the same factor, is shorter (P. Deuflhard, Newton
-// Methods for Nonlinear Problems, 3.3). Derivatives take the exact Jacobians of the converged stages: tangents solve the
-// same linear system, multipliers ν its transpose, and λᵀ∇²φ = Σ_i Y_iᵀ (ν_iᵀ∇²F) Y_i with Y_i = (X_i', u', p', K_i', Z_i').
+// The stages solve F(t_i, X_i, u, p, K_i, Z_i) = 0 with X_i = x + h Σ a_ij K_j, by simplified Newton whose
+// corrections are followed as far as they help (model/damped_newton.hpp). Derivatives take the exact Jacobians of the
+// converged stages: tangents solve the same linear system, multipliers ν its transpose, and λᵀ∇²φ = Σ_i Y_iᵀ (ν_iᵀ∇²F) Y_i with Y_i = (X_i', u', p', K_i', Z_i').
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "flow/flow_blocks.hpp"
 #include "flow/flow_explicit.hpp"
+#include "model/damped_newton.hpp"
 
 namespace daedalus::flows {
 
@@ -17,8 +18,8 @@ inline namespace DAEDALUS_ISA {
 
 // A correction below this share of the values is rounding; one below `nearly` that no longer shrinks is accepted.
 inline constexpr double newton_exact = 4e-15, newton_nearly = 1e-10;
-// The factor is renewed when corrections shrink by less than this, and steps are halved down to the smallest.
-inline constexpr double newton_slow = 0.25, smallest_damping = 1e-6;
+// The factor is renewed when corrections shrink by less than this.
+inline constexpr double newton_slow = 0.25;
 inline constexpr int newton_iterations = 100;
 
 struct StageSystem {
@@ -89,12 +90,34 @@ struct StageSystem {
     }
 };
 
+// The stages at w, with a correction that is followed as far as it helps.
+struct DampedFlow {
+    const StageSystem& system;
+    double *w, *correction, *trial;
+    const long long size;
+
+    void move_to(double part) noexcept {
+        for (long long k = 0; k < size; ++k) trial[k] = w[k] + part * correction[k];
+    }
+    // The next correction goes where the residuals are; the old one is still needed if the step is halved.
+    double size_behind() noexcept {
+        if (system.residuals(trial)) return std::numeric_limits<double>::infinity();
+        system.solve(system.memory.residual);
+        return system.size(system.memory.residual, trial);
+    }
+    bool is_small(double length, double next, double part) const noexcept {
+        return part == 1 && length < newton_nearly && std::isfinite(next);
+    }
+    bool is_stopped() const noexcept { return false; }
+};
+
 // Solves the stages from the guess in w; memory.jacobian is left at the last linearisation.
 inline int newton(const StageSystem& system, double* w) noexcept {
     const FlowPlan& plan = system.plan;
     FlowMemory& memory = system.memory;
     const long long size = static_cast<long long>(plan.stages) * plan.unknowns;
     double *correction = memory.correction, *trial = memory.trial;
+    DampedFlow stages{system, w, correction, trial, size};
     bool fresh = false;
     double length = 0;
     for (int iteration = 0; iteration < newton_iterations; ++iteration) {
@@ -104,35 +127,23 @@ inline int newton(const StageSystem& system, double* w) noexcept {
             length = system.size(correction, w);
             if (!std::isfinite(length)) return flow_failed;
         }
-        double damping = 1, next = 0;
-        bool outdated = false;
-        for (;; damping *= 0.5) {
-            // Along a correction of an older factor the next one need not get shorter: it is renewed before any halving.
-            outdated = fresh && damping < 1;
-            if (outdated) break;
-            if (damping < smallest_damping) return flow_failed;
-            for (long long k = 0; k < size; ++k) trial[k] = w[k] + damping * correction[k];
-            if (length <= newton_exact) {
-                copy(w, trial, size);
-                return 0;
-            }
-            if (system.residuals(trial)) continue;
-            // The next correction goes where the residuals are; the old one is still needed if the step is halved.
-            system.solve(memory.residual);
-            next = system.size(memory.residual, trial);
-            if (!std::isfinite(next)) continue;
-            if (next <= (1 - damping / 4) * length || (damping == 1 && length < newton_nearly)) break;
+        if (length <= newton_exact) {
+            for (long long k = 0; k < size; ++k) w[k] += correction[k];
+            return 0;
         }
-        if (outdated) {
+        // Along a correction of an older factor the next one need not get shorter: it is renewed before any halving.
+        const Followed found = follow_correction(stages, length, 1, fresh ? 0 : most_halvings);
+        if (!found.is_shorter) {
+            if (!fresh) return flow_failed;
             fresh = false;
             continue;
         }
         copy(w, trial, size);
-        if (length < newton_nearly && next > newton_slow * length) return 0;
-        fresh = damping == 1 && next <= newton_slow * length;
+        if (length < newton_nearly && found.next > newton_slow * length) return 0;
+        fresh = found.part == 1 && found.next <= newton_slow * length;
         if (fresh) {
             copy(correction, memory.residual, size);
-            length = next;
+            length = found.next;
         }
     }
     return flow_failed;

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/damped_newton.hpp"
 #include "model/linear_system.hpp"
 
 namespace daedalus {
@@ -47,7 +48,7 @@ public:
 
 private:
     static constexpr double epsilon = std::numeric_limits<double>::epsilon();
-    static constexpr int most_corrections = 30, most_halvings = 12;
+    static constexpr int most_corrections = 30;
     // The matrix changes at most this much times the relative change of the state.
     static constexpr double bend = 100;
     // Corrections this small that shrink no more are rounding errors of the constraints.
@@ -147,7 +148,7 @@ private:
         return Projected::diverged;
     }
 
-    // Damped Newton with the natural test |A^-1 c(x + s d)| <= (1 - s / 2) |A^-1 c(x)| (Deuflhard 2004, 3.3) until close.
+    // Damped Newton until close.
     Projected approach(double* x) noexcept {
         if (levels_.position_rows.empty()) return Projected::done;
         for (int k = 0; k < most_corrections; ++k) {
@@ -160,19 +161,35 @@ private:
         return Projected::diverged;
     }
 
+    // Far from the constraints a correction is no longer than the state itself.
     Projected damped_step(double* x, double size) noexcept {
-        double share = std::fmin(1.0, 1.0 / size), taken = 0;
         std::copy_n(change_.data(), system_.states(), trial_.data());
-        for (int halving = 0; halving < most_halvings; ++halving, share /= 2) {
-            for (long long i = 0; i < system_.states(); ++i) x[i] += (share - taken) * trial_[i];
-            taken = share;
-            double next = 0;
-            const Projected outcome = change_at(x, true, next);
-            if (outcome == Projected::aborted) return outcome;
-            if (outcome == Projected::done && next <= (1 - share / 2) * size) return outcome;
-        }
-        return Projected::diverged;
+        Approach positions{*this, x};
+        const Followed found = follow_correction(positions, size, std::fmin(1.0, 1.0 / size), most_halvings);
+        if (positions.last == Projected::aborted) return Projected::aborted;
+        return found.is_shorter ? Projected::done : Projected::diverged;
     }
+
+    // The constraints of the positions, with the change in trial_ that is followed as far as it helps.
+    struct Approach {
+        ConstraintProjection& projection;
+        double* x;
+        double taken = 0;  // the part of the change that x has
+        Projected last = Projected::done;
+
+        void move_to(double part) noexcept {
+            const Block<double>& change = projection.trial_;
+            for (long long i = 0; i < projection.system_.states(); ++i) x[i] += (part - taken) * change[i];
+            taken = part;
+        }
+        double size_behind() noexcept {
+            double next = 0;
+            last = projection.change_at(x, true, next);
+            return last == Projected::done ? next : std::numeric_limits<double>::infinity();
+        }
+        bool is_small(double, double, double) const noexcept { return false; }
+        bool is_stopped() const noexcept { return last == Projected::aborted; }
+    };
 
     const ConstraintLevels& levels_;
     LevelCalls calls_;

@@ -12,8 +12,8 @@
 
 #include "methods/bdf/bdf_rounding.hpp"
 #include "methods/bdf/bdf_state.hpp"
+#include "methods/implicit/careful_newton.hpp"
 #include "methods/implicit/column_newton.hpp"
-#include "methods/implicit/newton_outcome.hpp"
 
 namespace daedalus {
 
@@ -44,43 +44,16 @@ struct BdfNewton {
         }
         if (outcome != NewtonOutcome::diverged || s.abort_called) return outcome;
         note_failure_of_newton(m);
-        if (m.control.failures < many_failures && !(s.kinked && m.strain >= strained)) return outcome;
-        return solve_carefully(s, m);
+        return takes_care(s, m, m.control.failures) ? solve_carefully(s, m) : outcome;
     }
 
-    // With a new Jacobian for every correction, and corrections that are halved until the next one would be shorter (P.
-    // Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3): over a kink the Jacobian of the prediction
-    // belongs to the other side, however short the step.
+    // With a new Jacobian for every correction.
     static NewtonOutcome solve_carefully(Integration& s, BdfState& m) noexcept {
-        if (s.kinked && solve_by_whole(s, m)) return NewtonOutcome::converged;
-        const long long n = m.unknowns;
-        double* next_correction = m.spare;
-        predict(m.past, m, m.step, s.x_new);
-        for (int round = 0; round < most_careful; ++round) {
-            if (!factor(s, m)) return NewtonOutcome::singular;
-            ++m.newton;
-            if (!residual_at(s, m, s.t_new, s.x_new + n, s.x_new, m.correction)) return NewtonOutcome::not_finite;
-            solve_step_matrix(s, m, m.solver, m.factored_alpha, m.correction);
-            const double size = weighted_norm(m, m.correction);
-            if (!std::isfinite(size)) return NewtonOutcome::not_finite;
-            double part = 1, next = 0;
-            for (;; part *= 0.5) {
-                if (part < least_part || s.abort_called) return NewtonOutcome::diverged;
-                move_end(s, m, part, m.correction);
-                ++m.newton;
-                const bool finite = residual_at(s, m, s.t_new, s.x_new + n, s.x_new, next_correction);
-                if (finite) solve_step_matrix(s, m, m.solver, m.factored_alpha, next_correction);
-                next = finite ? weighted_norm(m, next_correction) : std::numeric_limits<double>::infinity();
-                if (next <= (1 - 0.25 * part) * size || std::fmax(size, next) <= m.tolerance) break;
-                move_end(s, m, -part, m.correction);
-            }
-            if (part < 1 || !(next < 0.5 * size || next <= m.tolerance)) continue;
-            move_end(s, m, 1, next_correction);
-            if (next * next > m.tolerance * size) continue;
-            note_change(s, m);
-            return NewtonOutcome::converged;
-        }
-        return NewtonOutcome::diverged;
+        CarefulEnd end{s, m};
+        double rate = 0;
+        const NewtonOutcome outcome = solve_with_care(s, end, rate);
+        if (outcome == NewtonOutcome::converged) note_change(s, m);
+        return outcome;
     }
 
     // How far the end of the step is from the prediction.
@@ -102,28 +75,42 @@ private:
         m.measured_way = way;
     }
 
-    // The same with whole corrections, which pass a kink where damped ones end at it.
-    static bool solve_by_whole(Integration& s, BdfState& m) noexcept {
-        predict(m.past, m, m.step, s.x_new);
-        for (int round = 0; round < most_whole && !s.abort_called; ++round) {
-            ++m.newton;
-            if (!factor(s, m) || !residual_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new, m.correction)) return false;
-            solve_step_matrix(s, m, m.solver, m.factored_alpha, m.correction);
-            const double size = weighted_norm(m, m.correction);
-            if (!std::isfinite(size)) return false;
-            move_end(s, m, 1, m.correction);
-            if (size > m.tolerance) continue;
-            note_change(s, m);
-            return true;
-        }
-        return false;
-    }
+    // The end of the step as equations that are solved with care. It moves to one side of the prediction, x' with it.
+    struct CarefulEnd {
+        Integration& s;
+        BdfState& m;
+        double taken = 0;  // the part of the correction that x_new has
 
-    // Takes a part of a correction off the end of the step and its derivative.
-    static void move_end(Integration& s, const BdfState& m, double part, const double* correction) noexcept {
-        for (long long i = 0; i < m.unknowns; ++i) s.x_new[i] -= part * correction[i];
-        for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] -= m.step.alpha * part * correction[i];
-    }
+        void begin() noexcept { predict(m.past, m, m.step, s.x_new); }
+        bool factor() noexcept { return BdfNewton::factor(s, m); }
+        double correction() noexcept { return correct(m.correction); }
+        void keep() noexcept { taken = 0; }
+        void move_to(double part) noexcept {
+            move_end(part - taken, m.correction);
+            taken = part;
+        }
+        double size_behind() noexcept { return correct(m.spare); }
+        void add_next() noexcept { move_end(1, m.spare); }
+        double tolerance() const noexcept { return m.tolerance; }
+        bool is_small(double size, double next, double) const noexcept { return std::fmax(size, next) <= m.tolerance; }
+        bool is_stopped() const noexcept { return s.abort_called; }
+        // Weights have the rounding errors in them where those count.
+        bool is_noise(double, double) const noexcept { return false; }
+        bool explains(double) const noexcept { return false; }
+
+    private:
+        double correct(double* out) noexcept {
+            ++m.newton;
+            if (!residual_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new, out))
+                return std::numeric_limits<double>::infinity();
+            solve_step_matrix(s, m, m.solver, m.factored_alpha, out);
+            return weighted_norm(m, out);
+        }
+        void move_end(double part, const double* correction) noexcept {
+            for (long long i = 0; i < m.unknowns; ++i) s.x_new[i] -= part * correction[i];
+            for (long long i = 0; i < m.states; ++i) s.x_new[m.unknowns + i] -= m.step.alpha * part * correction[i];
+        }
+    };
 
     static bool factor(Integration& s, BdfState& m) noexcept {
         m.fresh = true, m.slow = false;

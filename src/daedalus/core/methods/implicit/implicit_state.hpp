@@ -88,21 +88,8 @@ private:
 // An equation may turn into 0 = 0 while the Jacobian of an earlier step is kept: after so many steps it is too old.
 inline constexpr long long oldest_jacobian = 20;
 
-// After so many failures in a row Newton's method takes more care: how many corrections whole, how many in part, and how
-// small a part of one. Over a kink the corrections of variables that rest until then are larger than those before,
-// although a few whole ones arrive (piecewise linear equations: M. Kojima, S. Shindo, J. Oper. Res. Soc. Japan 29, 1986).
-inline constexpr int many_failures = 3, most_whole = 8, most_careful = 12;
-inline constexpr double least_part = 1.0 / 64;
-
-// On the way to a kink Newton's method fails again and again, with short steps between that end before it: a failure
-// counts twice, a step takes one off, and from here on there is more care.
-inline constexpr int strained = 5, most_strain = 8;
-
 // A last step is refused so often because of its variables of index 2.
 inline constexpr int most_refused_ends = 30;
-
-inline void note_failure_of_newton(ImplicitState& m) noexcept { m.strain = m.strain + 2 < most_strain ? m.strain + 2 : most_strain; }
-inline void note_step(ImplicitState& m) noexcept { m.strain -= m.strain > 0; }
 
 inline ImplicitState& implicit_of(Integration& s) { return *static_cast<ImplicitState*>(s.implicit); }
 

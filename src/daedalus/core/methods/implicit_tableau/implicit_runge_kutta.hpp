@@ -38,6 +38,7 @@ struct ImplicitRungeKutta {
         m.tolerance = fixed ? 1 : 0.01;
         m.rounding = fixed ? 1e5 : std::fmin(0.1, std::fmax(1e-3, 1e4 * epsilon / std::fmax(s.rtol, epsilon)));
         m.most_rounds = fixed ? 50 : 12;
+        m.halvings = fixed ? most_halvings : halvings_of_step;
     }
 
     static double first_step(Integration& s) noexcept {

@@ -1,8 +1,7 @@
 // Full Newton on a group of stages: derivatives K_i of x and values Z_i of z are the unknowns, every matrix is new.
 //
-// Corrections are halved until the natural monotonicity test holds: the next correction, with the same matrix, is
-// shorter by (1 - lambda / 4) at least (P. Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3). The
-// correction that the test computed is added at the end, so a linear model costs one matrix a step.
+// Corrections are followed as far as they help (model/damped_newton.hpp). The one that the test computed is added at the
+// end, so a linear model costs one matrix a step.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +14,11 @@
 #include "methods/implicit/newton_outcome.hpp"
 #include "methods/implicit_tableau/implicit_tableau.hpp"
 #include "methods/implicit_tableau/stage_pattern.hpp"
+#include "model/damped_newton.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
-
-// How often one correction may be halved.
-inline constexpr int most_dampings = 8;
 
 struct FreeStagePattern {
     void operator()(const StagePattern* pattern) const noexcept { free_stage_pattern(pattern); }
@@ -56,6 +53,7 @@ struct StageState : ImplicitState {
     double tolerance = 1;            // of what is left in the unknowns, in weighted norm
     double rounding = 0;             // corrections below this that do not shrink are rounding
     int most_rounds = 30;
+    int halvings = most_halvings;    // of one correction
     bool strained = false;           // a correction had to be damped, or left more than a quarter of itself
     double step = 0;
 
@@ -223,6 +221,30 @@ inline void correction(Integration& s, StageState& m, const Stages& part, const 
     }
 }
 
+// The equations of a part of the stages at u, with the correction in `change` that is followed as far as it helps.
+struct DampedPart {
+    Integration& s;
+    StageState& m;
+    const Stages& part;
+    double* u;
+    const long long size;
+    bool finite = true;  // whether the residuals of the last trial are
+
+    void move_to(double share) noexcept {
+        for (long long k = 0; k < size; ++k) m.trial[k] = u[k] + share * m.change[k];
+    }
+    double size_behind() noexcept {
+        finite = stage_residuals(s, m, part, m.trial, m.residuals);
+        if (!finite) return std::numeric_limits<double>::infinity();
+        correction(s, m, part, u, m.residuals, m.next);
+        return stage_norm(m, part, m.next);
+    }
+    bool is_small(double length, double, double share) const noexcept {
+        return finite && share == 1 && length <= m.rounding;
+    }
+    bool is_stopped() const noexcept { return s.abort_called; }
+};
+
 // Moves the unknowns of the part to a solution; on failure `s.culprit` names the variable that moved most.
 inline NewtonOutcome solve_part(Integration& s, StageState& m, const Stages& part) noexcept {
     const long long size = part.count * m.unknowns;
@@ -233,6 +255,7 @@ inline NewtonOutcome solve_part(Integration& s, StageState& m, const Stages& par
         if (first_not_finite(m.residuals, size, entry)) s.culprit = {entry % m.unknowns, Culprit::What::derivative};
         return NewtonOutcome::not_finite;
     }
+    DampedPart stages{s, m, part, u, size};
     double damping = 1;
     for (int round = 0; round < m.most_rounds; ++round) {
         ++m.newton;
@@ -241,34 +264,22 @@ inline NewtonOutcome solve_part(Integration& s, StageState& m, const Stages& par
         const double length = stage_norm(m, part, m.change);
         if (!std::isfinite(length)) return NewtonOutcome::singular;
         s.culprit = {worst_of_stages(m, part, m.change), Culprit::What::nothing};
-        double after = 0;
-        for (int halving = 0;; ++halving, damping *= 0.5) {
-            for (long long k = 0; k < size; ++k) m.trial[k] = u[k] + damping * m.change[k];
-            const bool finite = stage_residuals(s, m, part, m.trial, m.residuals);
-            if (s.abort_called) return NewtonOutcome::not_finite;
-            if (finite) {
-                correction(s, m, part, u, m.residuals, m.next);
-                after = stage_norm(m, part, m.next);
-                if (after <= (1 - 0.25 * damping) * length) break;
-                // Corrections of this size are noise, and no test can be asked of them.
-                if (damping == 1 && length <= m.rounding) {
-                    copy(m.trial, size, u);
-                    return NewtonOutcome::converged;
-                }
-            }
-            m.strained = true;
-            if (halving == most_dampings) return finite ? NewtonOutcome::diverged : NewtonOutcome::not_finite;
-        }
+        const Followed found = follow_correction(stages, length, damping, m.halvings);
+        if (s.abort_called) return NewtonOutcome::not_finite;
+        m.strained |= found.part < damping;
+        if (!found.is_shorter) return stages.finite ? NewtonOutcome::diverged : NewtonOutcome::not_finite;
         copy(m.trial, size, u);
-        if (damping == 1) {
-            const double theta = length > 0 ? after / length : 0;
+        if (found.part == 1) {
+            // Corrections of this size that do not shrink are noise.
+            if (!is_shorter(found.next, length, 1)) return NewtonOutcome::converged;
+            const double theta = length > 0 ? found.next / length : 0;
             m.strained |= theta > 0.25 && length > m.rounding;
-            if (theta / (1 - theta) * after <= m.tolerance) {
+            if (theta / (1 - theta) * found.next <= m.tolerance) {
                 for (long long k = 0; k < size; ++k) u[k] += m.next[k];
                 return NewtonOutcome::converged;
             }
         }
-        damping = std::fmin(1.0, 2 * damping);
+        damping = std::fmin(1.0, 2 * found.part);
     }
     return NewtonOutcome::diverged;
 }

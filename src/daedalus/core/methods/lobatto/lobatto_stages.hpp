@@ -1,8 +1,7 @@
 // The equations of a step of a method of momenta, solved to rounding: Newton's method, and the saddle system at a row.
 //
 // Most steps converge with the factors of an earlier step. Where that does not contract, every correction gets its own
-// Jacobian and is halved while the next one, with the same factors, would be longer (P. Deuflhard, Newton Methods for
-// Nonlinear Problems, 2004, section 3.3). Corrections that stop shrinking at the level of rounding count as converged.
+// Jacobian and is followed as far as it helps. Corrections that stop shrinking at the level of rounding count as converged.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +10,14 @@
 #include "methods/implicit/implicit_state.hpp"
 #include "methods/lobatto/lobatto_step.hpp"
 #include "model/caller.hpp"
+#include "model/damped_newton.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
 inline constexpr int lobatto_degree = 5, past_steps = 3;
-inline constexpr int quick_rounds = 10, careful_rounds = 40, position_rounds = 25, longest_halving = 12;
+inline constexpr int quick_rounds = 10, careful_rounds = 40, position_rounds = 25;
 // Slower than this, the next step begins with a new Jacobian.
 inline constexpr int cheap_rounds = 4;
 inline constexpr double rounding_unit = std::numeric_limits<double>::epsilon();
@@ -176,26 +176,30 @@ inline bool solve_quickly(Integration& s, LobattoState& m) noexcept {
     return false;
 }
 
-// One correction, halved as long as the next would be longer; false where none helps.
-inline bool correct_carefully(Integration& s, LobattoState& m, double own) noexcept {
-    double part = 1;
-    for (int halving = 0; halving <= longest_halving && !s.abort_called; ++halving, part *= 0.5) {
+// The equations of the step, with a correction of w that is followed as far as it helps.
+struct CarefulStep {
+    Integration& s;
+    LobattoState& m;
+
+    void move_to(double part) noexcept {
         for (long long i = 0; i < m.size; ++i) m.trial[i] = m.w[i] - part * m.change[i];
+    }
+    double size_behind() noexcept {
         // The memory of the oldest step is free: nothing of the past is used once a step needs this much care.
         double* next = m.past[past_steps - 1];
-        if (!step_residual(s, m, m.trial, next)) continue;
+        if (!step_residual(s, m, m.trial, next)) return std::numeric_limits<double>::infinity();
         m.stage_solver.solve(next);
-        if (correction_size(m, next).own > own) continue;
-        copy(m.trial, m.size, m.w);
-        return true;
+        return correction_size(m, next).own;
     }
-    return false;
-}
+    bool is_small(double, double, double) const noexcept { return false; }
+    bool is_stopped() const noexcept { return s.abort_called; }
+};
 
 // A new Jacobian for every correction.
 inline bool solve_carefully(Integration& s, LobattoState& m) noexcept {
     copy(m.start, m.size, m.w);
     m.past_count = 0;
+    CarefulStep step{s, m};
     double before = std::numeric_limits<double>::infinity();
     for (int round = 1; round <= careful_rounds; ++round) {
         ++m.newton;
@@ -207,8 +211,9 @@ inline bool solve_carefully(Integration& s, LobattoState& m) noexcept {
         if (size.own <= 1e-8) {
             for (long long i = 0; i < m.size; ++i) m.w[i] -= m.change[i];
             if (size.own <= rounding_unit) return true;
-        } else if (!correct_carefully(s, m, size.own)) {
-            return false;
+        } else {
+            if (!follow_correction(step, size.own, 1, most_halvings).is_shorter) return false;
+            copy(m.trial, m.size, m.w);
         }
         before = size.own;
     }

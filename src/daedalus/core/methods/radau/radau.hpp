@@ -86,8 +86,7 @@ struct Radau : RadauLastStep {
         NewtonOutcome outcome = solve_stages(s, m, h, cut);
         if (outcome == NewtonOutcome::diverged) {
             note_failure_of_newton(m);
-            const bool careful = ++m.failures >= many_failures || (s.kinked && m.strain >= strained);
-            if (careful && m.jacobian_fresh && !s.abort_called)
+            if (takes_care(s, m, ++m.failures) && m.jacobian_fresh && !s.abort_called)
                 outcome = solve_carefully(s, m, h);
         }
         if (s.abort_called) return Status::aborted;

@@ -101,6 +101,12 @@ struct RadauCorrections {
             add_rows(m.lanes, nullptr, matrix[k], m.method.stages, in, out + k * m.lanes);
     }
 
+    // z += part * by, over all stages.
+    static void move_stages(RadauState& m, double part, const double* by) noexcept {
+        DAEDALUS_SIMD
+        for (long long i = 0; i < m.method.stages * m.lanes; ++i) m.z[i] += part * by[i];
+    }
+
     // RMS of all corrections in units of the tolerance.
     static double size_of_change(const RadauState& m) noexcept {
         return with_lanes(m.lanes, [&](auto known) {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "methods/implicit/newton_outcome.hpp"
+#include "methods/implicit/careful_newton.hpp"
 #include "methods/radau/radau_rounding.hpp"
 
 namespace daedalus {
@@ -55,8 +55,7 @@ struct RadauStages : RadauRounding {
                 }
             }
             before = std::fmax(size, std::numeric_limits<double>::min());
-            DAEDALUS_SIMD
-            for (long long i = 0; i < m.method.stages * m.lanes; ++i) m.z[i] -= m.change[i];
+            move_stages(m, -1, m.change);
             // The rate of the step before may promise too much: behind a quiet time everything moves at once.
             const double promised = round == 1 ? std::fmax(m.contraction, least_promise) : m.contraction;
             if (promised * size <= m.newton_tolerance) {
@@ -68,82 +67,63 @@ struct RadauStages : RadauRounding {
         return NewtonOutcome::diverged;
     }
 
-    // Newton's method with the Jacobian of the end as far as it is known, new for every correction, and corrections that
-    // are halved until the next one would be shorter (P. Deuflhard, Newton Methods for Nonlinear Problems, 2004, section
-    // 3.3): over a kink the Jacobian at the beginning belongs to the other side, however short the step.
+    // With a new Jacobian for every correction.
     static NewtonOutcome solve_carefully(Integration& s, RadauState& m, double h) noexcept {
         m.jacobian_known = false;
-        if (s.kinked && solve_by_whole(s, m, h)) return arrived(m, 0);
-        const long long count = m.method.stages * m.lanes;
-        start_values(s, m);
-        for (int round = 0; round < most_careful; ++round) {
-            if (!factor_end(s, m, h)) return NewtonOutcome::diverged;
-            ++m.newton;
-            if (!residuals(s, m, h)) return NewtonOutcome::not_finite;
-            correct(s, m);
-            const double size = size_of_change(m);
-            if (!std::isfinite(size)) return NewtonOutcome::not_finite;
-            copy(m.change, count, m.kept);
-            double part = 1, next = 0;
-            for (;; part *= 0.5) {
-                if (s.abort_called) return NewtonOutcome::diverged;
-                if (part < least_part) {
-                    copy(m.kept, count, m.change);
-                    const bool noise = is_noise(s, m, size, size) || rounding_explains(s, m, h, size);
-                    return noise ? NewtonOutcome::converged : NewtonOutcome::diverged;
-                }
-                DAEDALUS_SIMD
-                for (long long i = 0; i < count; ++i) m.z[i] -= part * m.kept[i];
-                ++m.newton;
-                const bool finite = residuals(s, m, h);
-                if (finite) correct(s, m);
-                next = finite ? size_of_change(m) : std::numeric_limits<double>::infinity();
-                if (next <= (1 - 0.25 * part) * size || std::fmax(size, next) <= m.newton_tolerance) break;
-                DAEDALUS_SIMD
-                for (long long i = 0; i < count; ++i) m.z[i] += part * m.kept[i];
-            }
-            const double theta = next / std::fmax(size, std::numeric_limits<double>::min());
-            if (part < 1 || !(theta < 0.5 || next <= m.newton_tolerance)) continue;
-            DAEDALUS_SIMD
-            for (long long i = 0; i < count; ++i) m.z[i] -= m.change[i];
-            if (next * theta > m.newton_tolerance) continue;
-            return arrived(m, theta);
-        }
-        return NewtonOutcome::diverged;
-    }
-
-    // The same with whole corrections, which pass a kink where damped ones end at it. Smooth equations do not get them: a
-    // correction that has to be damped there leads anywhere, such as over a place where the motion ends.
-    static bool solve_by_whole(Integration& s, RadauState& m, double h) noexcept {
-        double first = 0;
-        start_values(s, m);
-        for (int round = 0; round < most_whole && !s.abort_called; ++round) {
-            ++m.newton;
-            if (!factor_end(s, m, h) || !residuals(s, m, h)) return false;
-            correct(s, m);
-            const double size = size_of_change(m);
-            if (!std::isfinite(size)) return false;
-            if (round == 0) first = size;
-            DAEDALUS_SIMD
-            for (long long i = 0; i < m.method.stages * m.lanes; ++i) m.z[i] -= m.change[i];
-            if (size <= m.newton_tolerance || (round > 0 && is_noise(s, m, first, size))) return true;
-        }
-        return false;
-    }
-
-    // Factors with the Jacobian at the end of the step, as far as that is known.
-    static bool factor_end(Integration& s, RadauState& m, double h) noexcept {
-        const double one = 1;
-        add_rows(m.lanes, s.x, &one, 1, m.z + (m.method.stages - 1) * m.lanes, m.stage);
-        slope_of(m, m.method.inverse[m.method.stages - 1], h, m.rate);
-        return jacobian_at(s, m, s.t_new, m.rate, m.stage) && factor(m, h);
-    }
-
-    static NewtonOutcome arrived(RadauState& m, double theta) noexcept {
-        m.rate_of_newton = theta, m.contraction = 1, m.iterations = m.most_iterations;
+        CarefulStages stages{s, m, h};
+        double rate = 0;
+        const NewtonOutcome outcome = solve_with_care(s, stages, rate);
+        if (outcome == NewtonOutcome::singular) return NewtonOutcome::diverged;
+        if (outcome != NewtonOutcome::converged) return outcome;
+        m.rate_of_newton = rate, m.contraction = 1, m.iterations = m.most_iterations;
         m.jacobian_known = true, m.jacobian_fresh = false;
-        return NewtonOutcome::converged;
+        return outcome;
     }
+
+private:
+    // The stages as equations that are solved with care.
+    struct CarefulStages {
+        Integration& s;
+        RadauState& m;
+        double h;
+        double taken = 0;  // the part of the correction in `kept` that z has
+
+        void begin() noexcept { start_values(s, m); }
+        bool factor() noexcept {
+            const double one = 1;
+            add_rows(m.lanes, s.x, &one, 1, m.z + (m.method.stages - 1) * m.lanes, m.stage);
+            slope_of(m, m.method.inverse[m.method.stages - 1], h, m.rate);
+            return jacobian_at(s, m, s.t_new, m.rate, m.stage) && RadauStages::factor(m, h);
+        }
+        double correction() noexcept {
+            ++m.newton;
+            if (!residuals(s, m, h)) return std::numeric_limits<double>::infinity();
+            correct(s, m);
+            return size_of_change(m);
+        }
+        void keep() noexcept {
+            copy(m.change, m.method.stages * m.lanes, m.kept);
+            taken = 0;
+        }
+        void move_to(double part) noexcept {
+            move_stages(m, taken - part, m.kept);
+            taken = part;
+        }
+        double size_behind() noexcept { return correction(); }
+        void add_next() noexcept { move_stages(m, -1, m.change); }
+        double tolerance() const noexcept { return m.newton_tolerance; }
+        bool is_small(double size, double next, double) const noexcept {
+            return std::fmax(size, next) <= m.newton_tolerance;
+        }
+        bool is_stopped() const noexcept { return s.abort_called; }
+        bool is_noise(double first, double size) const noexcept {
+            return RadauStages::is_noise(s, m, first, size);
+        }
+        bool explains(double size) noexcept {
+            copy(m.kept, m.method.stages * m.lanes, m.change);
+            return rounding_explains(s, m, h, size);
+        }
+    };
 };
 
 }  // namespace DAEDALUS_ISA
