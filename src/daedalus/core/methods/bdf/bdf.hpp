@@ -15,7 +15,7 @@
 #include "methods/bdf/bdf_newton.hpp"
 #include "methods/bdf/bdf_state.hpp"
 #include "methods/implicit/blame.hpp"
-#include "methods/implicit/implicit_state.hpp"
+#include "methods/implicit/first_step.hpp"
 #include "methods/step_control.hpp"
 #include "state/dense_output.hpp"
 
@@ -35,20 +35,11 @@ struct Bdf {
         m.tolerance = m.model.higher_index ? 0.003 : 0.33;
     }
 
-    // Between a change of half a tolerance and a change of a hundredth of the state.
+    // At order 1 steps are short.
     static double first_step(Integration& s) noexcept {
         BdfState& m = of(s);
         set_weights(s, m, s.x, s.rtol, 1, 1);
-        double slope = 0, size = 0;
-        for (long long i = 0; i < m.states; ++i) {
-            const double weight = m.weights[i] * m.past.differential[i];
-            slope = std::fmax(slope, std::fabs(s.x[m.unknowns + i] * weight));
-            size = std::fmax(size, std::fabs(s.x[i] * weight));
-        }
-        const double longest = std::fmin(std::fabs(interval_end(s) - s.t), s.max_step);
-        if (!(slope > 0)) return 1e-3 * longest;
-        const double wish = std::sqrt(0.5 / slope * (0.01 * std::fmax(size, 1.0) / slope));
-        return std::fmax(std::fmin(wish, 1e-3 * longest), 1e-14 * longest);
+        return first_step_length(s, m, halfway, part_of_way, m.past.differential);
     }
 
     // One attempt from t to t_new; going: look at s.accepted. On rejection s.h is the next length to try.

@@ -10,6 +10,7 @@
 // components add to it (M. E. Hosea, L. F. Shampine, Appl. Numer. Math. 20 (1996)).
 #pragma once
 
+#include "methods/implicit/first_step.hpp"
 #include "methods/implicit/mass_product.hpp"
 #include "methods/implicit_tableau/stage_inside.hpp"
 #include "methods/step_control.hpp"
@@ -44,16 +45,7 @@ struct ImplicitRungeKutta {
     static double first_step(Integration& s) noexcept {
         StepState& m = of(s);
         weigh_stages(s, m, 1);
-        double slope = 0, size = 0;
-        for (long long i = 0; i < m.states; ++i) {
-            slope = std::fmax(slope, std::fabs(s.x[m.unknowns + i] * m.weights[i]));
-            size = std::fmax(size, std::fabs(s.x[i] * m.weights[i]));
-        }
-        const double longest = std::fmin(std::fabs(interval_end(s) - s.t), s.max_step);
-        if (!(slope > 0)) return 1e-3 * longest;
-        // Between a change of half a tolerance and a change of a hundredth of the state.
-        const double wish = std::sqrt(0.5 / slope * (0.01 * std::fmax(size, 1.0) / slope));
-        return std::fmax(std::fmin(wish, longest), 1e-14 * longest);
+        return first_step_length(s, m, halfway, 1, nullptr);
     }
 
     // One attempt from t to t_new; going: look at s.accepted. On rejection s.h is the next length to try.

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "methods/implicit/blame.hpp"
+#include "methods/implicit/first_step.hpp"
 #include "methods/radau/radau_inside.hpp"
 #include "methods/radau/radau_last_step.hpp"
 #include "methods/step_control.hpp"
@@ -58,16 +59,7 @@ struct Radau : RadauLastStep {
     static double first_step(Integration& s) noexcept {
         RadauState& m = of(s);
         set_weights(s, m, s.x, m.rtol, m.atol_factor, 1);
-        double slope = 0, size = 0;
-        for (long long i = 0; i < m.states; ++i) {
-            slope = std::fmax(slope, std::fabs(s.x[m.unknowns + i] * m.weights[i]));
-            size = std::fmax(size, std::fabs(s.x[i] * m.weights[i]));
-        }
-        const double longest = std::fmin(std::fabs(interval_end(s) - s.t), s.max_step);
-        if (!(slope > 0)) return std::fmin(1e-3 * longest, longest);
-        // Between a change of half a tolerance and a change of a hundredth of the state.
-        const double wish = std::sqrt(0.5 / slope * (0.01 * std::fmax(size, 1.0) / slope));
-        return std::fmax(std::fmin(wish, longest), 1e-14 * longest);
+        return first_step_length(s, m, halfway, 1, nullptr);
     }
 
     // One attempt from t to t_new; going: look at s.accepted. On rejection s.h is the next length to try.

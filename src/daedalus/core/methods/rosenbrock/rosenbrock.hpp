@@ -17,6 +17,7 @@
 
 #include "methods/implicit/blame.hpp"
 #include "methods/implicit/column_newton.hpp"
+#include "methods/implicit/first_step.hpp"
 #include "methods/implicit/implicit_state.hpp"
 #include "methods/implicit/refined_solve.hpp"
 #include "methods/implicit/weighted_rows.hpp"
@@ -74,20 +75,11 @@ struct Rosenbrock {
             m.may_refine |= s.atol[i] < std::numeric_limits<double>::epsilon();
     }
 
-    // Between a change of half a tolerance and one of a hundredth of the state: the higher the order, the longer.
+    // The higher the order, the longer.
     static double first_step(Integration& s) noexcept {
         RosenbrockState& m = of(s);
         set_weights(s, m, s.x, s.rtol, 1, 1);
-        double slope = 0, size = 1;
-        for (long long i = 0; i < m.states; ++i) {
-            slope = std::fmax(slope, std::fabs(s.x[m.unknowns + i] * m.weights[i]));
-            size = std::fmax(size, std::fabs(s.x[i] * m.weights[i]));
-        }
-        const double longest = std::fmin(std::fabs(interval_end(s) - s.t), s.max_step);
-        if (!(slope > 0)) return 1e-3 * longest;
-        const double part = 1.0 / m.method.order;
-        const double wish = std::pow(0.5, part) * std::pow(0.01 * size, 1 - part) / slope;
-        return std::fmax(std::fmin(wish, longest), 1e-14 * longest);
+        return first_step_length(s, m, 1.0 / m.method.order, 1, nullptr);
     }
 
     // One attempt from t to t_new; going: look at s.accepted. On rejection s.h is the next length to try.
