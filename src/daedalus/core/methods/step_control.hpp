@@ -18,10 +18,6 @@ inline constexpr double safety = 0.9;
 inline constexpr double fewest_spacings = 10;
 // A step with anything not finite is tried again this much shorter: domain edges need large cuts.
 inline constexpr double cut_if_not_finite = 0.25;
-// Inside a step the dense output of an implicit method may be off by this many tolerances: over the stiff problems of the
-// catalogue such steps are what their ends ask for anyway. A step much shorter than the last one, by this factor, is held
-// up by a kink, and leaves nothing out; and what is left at the end of a step as well, up to this factor, is rounding.
-inline constexpr double most_inside = 10, shortest_looked_into = 0.01, above_rounding = 10;
 
 inline double interval_end(const Integration& s) { return s.stops[s.stop_next]; }
 

@@ -1,14 +1,11 @@
-// How well the polynomial of a step by any implicit tableau meets the equations inside the step, as for Radau methods.
-//
-// A pair compares two formulas for x at the end, and stages meet equations without a derivative whatever lies between
-// them. A step of Newton's method in the middle, with the matrix that filtered the estimate, tells what was left out.
+// The middle of a step by any implicit tableau, for the look inside it.
 #pragma once
 
 #include <cmath>
 #include <limits>
 
+#include "methods/implicit/look_inside.hpp"
 #include "methods/implicit_tableau/stage_start.hpp"
-#include "methods/step_control.hpp"
 
 namespace daedalus {
 
@@ -39,33 +36,34 @@ inline void write_middle(const Integration& s, const StepState& m, double* state
         }
 }
 
-// The correction of Newton's method from a state, in units of what is allowed inside a step; it is left in `off`.
-inline double correction_from(Integration& s, StepState& m, double t, const double* rate, const double* state,
-                              double* off) noexcept {
-    if (!residual_at(s, m, t, rate, state, off)) return std::numeric_limits<double>::infinity();
-    const double scaled = m.step * m.tableau.gamma;
-    for (long long i = 0; i < m.unknowns; ++i) off[i] *= scaled;
-    m.solver.solve_own(off);
-    for (long long i = m.states; i < m.unknowns; ++i) off[i] /= scaled;
-    return weighted_norm(m, off) / most_inside;
-}
+// The middle of a step, corrected with the matrix that filtered the estimate.
+struct MiddleOfStages {
+    Integration& s;
+    StepState& m;
 
-// The error in the middle of a step; 0 where nothing is to be seen: without equations that have no derivative, above
-// index 1, where nothing moves by itself and no guard looks, or where it is as large at the end, by rounding. What is
-// beyond 1 is left in m.error. Columns of derivatives follow the steps of their model.
+    void write_middle() noexcept { daedalus::write_middle(s, m, m.stage, m.trial); }
+    bool correct_middle(double* off) noexcept { return correct(s.t + 0.5 * m.step, m.trial, m.stage, off); }
+    bool correct_end(double* off) noexcept { return correct(s.t_new, s.x_new + m.unknowns, s.x_new, off); }
+
+private:
+    bool correct(double t, const double* rate, const double* state, double* off) noexcept {
+        if (!residual_at(s, m, t, rate, state, off)) return false;
+        const double scaled = m.step * m.tableau.gamma;
+        for (long long i = 0; i < m.unknowns; ++i) off[i] *= scaled;
+        m.solver.solve_own(off);
+        for (long long i = m.states; i < m.unknowns; ++i) off[i] /= scaled;
+        return true;
+    }
+};
+
+// Only methods whose estimate has left such a matrix, and that end in a stage. Columns of derivatives follow the steps of
+// their model.
 inline double error_inside(Integration& s, StepState& m) noexcept {
-    const ImplicitModel& model = m.model;
-    if (model.higher_index || model.constraints.empty() || m.group_count > 1) return 0;
-    if (m.tableau.error.empty() || m.tableau.gamma == 0 || !m.tableau.ends_in_last_stage) return 0;
-    if (model.autonomous && s.guards.count == 0) return 0;
-    if (std::fabs(m.step) < shortest_looked_into * std::fabs(s.last_step)) return 0;
-    write_middle(s, m, m.stage, m.trial);
-    const double inside = correction_from(s, m, s.t + 0.5 * m.step, m.trial, m.stage, m.change);
-    if (!(inside > 1)) return inside;
-    const double at_end = correction_from(s, m, s.t_new, s.x_new + m.unknowns, s.x_new, m.next);
-    if (!std::isfinite(inside) || inside < above_rounding * at_end) return 0;
-    copy(m.change, m.unknowns, m.error);
-    return inside;
+    const ImplicitTableau& tableau = m.tableau;
+    if (m.model.constraints.empty() || m.group_count > 1) return 0;
+    if (tableau.error.empty() || tableau.gamma == 0 || !tableau.ends_in_last_stage) return 0;
+    if (!worth_a_look(s, m, m.step, std::fabs(s.last_step))) return 0;
+    return error_inside_of(m, MiddleOfStages{s, m}, m.change, m.error);
 }
 
 }  // namespace DAEDALUS_ISA

@@ -19,6 +19,7 @@
 #include "methods/implicit/column_newton.hpp"
 #include "methods/implicit/first_step.hpp"
 #include "methods/implicit/implicit_state.hpp"
+#include "methods/implicit/look_inside.hpp"
 #include "methods/implicit/refined_solve.hpp"
 #include "methods/implicit/weighted_rows.hpp"
 #include "methods/rosenbrock/rosenbrock_coefficients.hpp"
@@ -252,31 +253,31 @@ private:
         return std::fmax(weighted_norm(m, m.error), 1e-10);
     }
 
-    // How far the middle of the dense output is from the solution, by a step of Newton's method there, in units of what is
-    // allowed inside a step. At the end a stiffly accurate method and its embedded one meet algebraic equations alike:
-    // their difference does not see what a long step left out of an input (compare G. Steinebach, Rosenbrock methods
-    // within OrdinaryDiffEq.jl, 2024). Equations without time have none, and are looked into for the sake of guards only. A
-    // dense output of much lower order tells of itself alone.
-    static double error_inside(Integration& s, RosenbrockState& m, double h) noexcept {
-        const RosenbrockCoefficients& method = m.method;
-        const bool tells = method.degree + 1 >= method.order && std::fabs(h) >= shortest_looked_into * m.usual_step;
-        if (!tells || (m.model.autonomous && s.guards.count == 0)) return 0;
-        add_rows_twice(m.lanes, s.x, method.middle, 1 / h, method.middle_slope, method.stages, m.k, m.stage, m.rate);
-        const double inside = correction_at(s, m, h, s.t + 0.5 * h, m.rate, m.stage);
-        if (!(inside > 1)) return inside;
-        if (!std::isfinite(inside)) return 0;
-        copy(m.next, m.unknowns, m.stage);
-        if (inside < above_rounding * correction_at(s, m, h, s.t_new, s.x_new + m.unknowns, s.x_new)) return 0;
-        copy(m.stage, m.unknowns, m.error);
-        return inside;
-    }
+    // The middle of the step, corrected with the matrix of the step.
+    struct MiddleOfRosenbrock {
+        Integration& s;
+        RosenbrockState& m;
+        double h;
+        void write_middle() noexcept {
+            const RosenbrockCoefficients& method = m.method;
+            add_rows_twice(m.lanes, s.x, method.middle, 1 / h, method.middle_slope, method.stages, m.k, m.stage, m.rate);
+        }
+        bool correct_middle(double* off) noexcept { return correct(s.t + 0.5 * h, m.rate, m.stage, off); }
+        bool correct_end(double* off) noexcept { return correct(s.t_new, s.x_new + m.unknowns, s.x_new, off); }
 
-    // The length of a step of Newton's method from a state, in units of what is allowed inside a step; it is left in `next`.
-    static double correction_at(Integration& s, RosenbrockState& m, double h, double t, const double* rate,
-                                const double* w) noexcept {
-        if (!residual_at(s, m, t, rate, w, m.next)) return std::numeric_limits<double>::infinity();
-        solve_step_matrix(s, m, m.solver, 1 / (h * m.method.gamma[0]), m.next);
-        return weighted_norm(m, m.next) / most_inside;
+    private:
+        bool correct(double t, const double* rate, const double* w, double* off) noexcept {
+            if (!residual_at(s, m, t, rate, w, off)) return false;
+            solve_step_matrix(s, m, m.solver, 1 / (h * m.method.gamma[0]), off);
+            return true;
+        }
+    };
+
+    // A dense output of much lower order tells of itself alone.
+    static double error_inside(Integration& s, RosenbrockState& m, double h) noexcept {
+        const bool tells = m.method.degree + 1 >= m.method.order;
+        if (!tells || !worth_a_look(s, m, h, m.usual_step)) return 0;
+        return error_inside_of(m, MiddleOfRosenbrock{s, m, h}, m.next, m.error);
     }
 
     static bool finite_at(Integration& s, RosenbrockState& m, double t, const double* rate, const double* w,
