@@ -88,9 +88,6 @@ private:
 // An equation may turn into 0 = 0 while the Jacobian of an earlier step is kept: after so many steps it is too old.
 inline constexpr long long oldest_jacobian = 20;
 
-// A last step is refused so often because of its variables of index 2.
-inline constexpr int most_refused_ends = 30;
-
 inline ImplicitState& implicit_of(Integration& s) { return *static_cast<ImplicitState*>(s.implicit); }
 
 DAEDALUS_INLINE void evaluate_residual(Integration& s, ImplicitState& m, double* out) noexcept {
