@@ -18,7 +18,7 @@ struct RadauLastStep : RadauStages {
         if (!(error >= 1) || !residuals(s, m, h)) return error;
         correct(s, m);
         double* noise = m.turned;
-        return sample_noise(s, m, h, noise) ? largest_error(s, m, estimates, noise) : error;
+        return sample(s, m, h, noise) ? largest_error(s, m, estimates, noise) : error;
     }
 
 private:

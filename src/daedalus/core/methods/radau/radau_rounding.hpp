@@ -1,19 +1,10 @@
-// What rounding errors leave of Newton's corrections, which no iteration and no shorter step removes.
-//
-// The stages w + Z are rounded to eps |w|, and so are the terms of F. A sample of what that does: every stage value and
-// time moved by one spacing with a sign of its own, the derivatives left as they are,
-//
-//   noise = A^-1 (F(t (1 + eps), x', w (1 +- eps)) - F(t, x', w)),
-//
-// so a variable that constraints tie to larger ones has the noise of those, whatever its own size. Where corrections
-// stop shrinking at that level, the tolerance of each unknown is widened by its noise.
+// Where corrections of stages stop shrinking: whether rounding errors explain that, and tolerances that allow for them.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <limits>
 
+#include "methods/implicit/rounding_noise.hpp"
 #include "methods/radau/radau_corrections.hpp"
 
 namespace daedalus {
@@ -28,6 +19,8 @@ inline constexpr double noise_margin = 8;
 inline constexpr double most_widening = 1000;
 // What the noise counts after one more step.
 inline constexpr double noise_decay = 0.99;
+// Last digits of the largest state that are noise at first sight, before a sample is taken.
+inline constexpr double coarse_digits = 64;
 
 struct RadauRounding : RadauCorrections {
     // Whether corrections that do not shrink are rounding errors: of the largest state, in the smallest tolerance.
@@ -43,14 +36,14 @@ struct RadauRounding : RadauCorrections {
             largest = std::fmax(largest, std::fabs(s.x[i]));
             weight = std::fmax(weight, m.weights[i]);
         }
-        return 64 * std::numeric_limits<double>::epsilon() * largest * weight;
+        return coarse_digits * last_digit * largest * weight;
     }
 
     // Whether the corrections in `change`, which stopped shrinking at this size, are no more than a sample of the noise
     // at the stages; the weights allow for it then. `noisiest` is the unknown that has too much of it.
     static bool rounding_explains(Integration& s, RadauState& m, double h, double size) noexcept {
         if (s.fixed_step > 0 || size > coarse_noise(s, m, m.unknowns)) return false;
-        if (!sample_noise(s, m, h, m.error)) return false;
+        if (!sample(s, m, h, m.error)) return false;
         double sum = 0, worst = 0;
         long long noisiest = 0;
         for (long long i = 0; i < m.unknowns; ++i) {
@@ -69,23 +62,20 @@ struct RadauRounding : RadauCorrections {
     }
 
     // noise <- a sample for each unknown, with its margin, by what residuals at stages moved by a spacing change the
-    // correction in `change`; that is kept. False where they are not finite.
-    static bool sample_noise(Integration& s, RadauState& m, double h, double* noise) noexcept {
+    // correction in `change`; that is kept. Every stage is a sample. False where they are not finite.
+    static bool sample(Integration& s, RadauState& m, double h, double* noise) noexcept {
         const long long count = m.method.stages * m.lanes;
         copy(m.change, count, m.kept);
-        const bool finite = residuals(s, m, h, [&](int k, double& t, double* stage) {
-            constexpr double eps = std::numeric_limits<double>::epsilon();
-            t *= 1 + eps;
-            for (long long i = 0; i < m.unknowns; ++i) stage[i] *= 1 + (sign_is_positive(i, k) ? eps : -eps);
+        bool finite = residuals(s, m, h, [&](int k, double& t, double* stage) {
+            t *= 1 + last_digit;
+            move_by_digits(stage, m.unknowns, last_digit, k, m.method.stages, stage);
         });
         if (finite) {
             correct(s, m);
-            for (long long i = 0; i < m.unknowns; ++i) {
-                double most = 0;
-                for (int k = 0; k < m.method.stages; ++k)
-                    most = std::fmax(most, std::fabs(m.change[k * m.lanes + i] - m.kept[k * m.lanes + i]));
-                noise[i] = noise_margin * most;
-            }
+            for (long long i = 0; i < count; ++i) m.change[i] -= m.kept[i];
+            for (long long i = 0; i < m.unknowns; ++i) noise[i] = 0;
+            finite = sample_noise(m.unknowns, m.method.stages, [&](int k) { return m.change + k * m.lanes; }, noise);
+            for (long long i = 0; i < m.unknowns; ++i) noise[i] *= noise_margin;
         }
         copy(m.kept, count, m.change);
         return finite;
@@ -111,11 +101,6 @@ private:
     static double index_power(const RadauState& m, long long i, double h) noexcept {
         if (!m.model.higher_index) return 1;
         return small_power(std::fmin(std::fabs(h), 1.0), m.model.index[static_cast<std::size_t>(i)] - 1);
-    }
-
-    // A sign for each unknown and stage that shows no pattern: the top bit of a multiplicative hash.
-    static bool sign_is_positive(long long i, int k) noexcept {
-        return (static_cast<std::uint64_t>(i * most_stages + k + 1) * 0x9E3779B97F4A7C15ULL) >> 63;
     }
 };
 
