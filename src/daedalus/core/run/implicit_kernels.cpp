@@ -15,7 +15,7 @@ Kernels implicit_kernels(Method method) noexcept;
 
 namespace {
 
-template <class M, class State, class Description>
+template <ImplicitMethod M, class State, class Description>
 Kernels implicit() noexcept {
     Kernels found;
     found.advance = advance<M>;

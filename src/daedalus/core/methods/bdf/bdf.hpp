@@ -15,7 +15,7 @@
 #include "methods/bdf/bdf_newton.hpp"
 #include "methods/bdf/bdf_state.hpp"
 #include "methods/implicit/blame.hpp"
-#include "methods/implicit/first_step.hpp"
+#include "methods/implicit/implicit_method.hpp"
 #include "methods/step_control.hpp"
 #include "state/dense_output.hpp"
 
@@ -88,7 +88,7 @@ struct Bdf {
     }
 
 private:
-    static constexpr double most_widening = 1e5;  // of a tolerance, by sixteen last digits
+    static constexpr double most_rounding = 1e5;  // that a tolerance is widened by, of sixteen last digits
 
     static BdfResponse response_of(const BdfState& m) noexcept {
         return {m.factored_alpha, m.step.alpha, m.step.alpha * m.step.h};
@@ -148,7 +148,7 @@ private:
         const long long worst = s.culprit.component;
         // The weights have the rounding errors in them.
         const double part = m.rounding[worst] * m.weights[worst];
-        return part > most_widening * (1 - part);
+        return part > most_rounding * (1 - part);
     }
 
     static Status divide_end(Integration& s, BdfState& m) noexcept {
@@ -276,6 +276,7 @@ private:
         return Status::not_finite;
     }
 };
+static_assert(ImplicitMethod<Bdf>);
 
 }  // namespace DAEDALUS_ISA
 

@@ -31,7 +31,7 @@ struct BdfNewton {
         } else {
             const double way = std::fabs(s.t_new - m.factored_time);
             if (std::fabs(m.step.alpha - m.last_alpha) > 1e-6 * std::fabs(m.last_alpha))
-                m.contraction = 100, m.measured_way = way;
+                m.contraction = unknown_contraction, m.measured_way = way;
             else if (m.model.higher_index)
                 age(m, way);
         }
@@ -64,6 +64,9 @@ struct BdfNewton {
 
 private:
     static constexpr int most_iterations = 4;
+    // theta / (1 - theta) before any is seen, with a factor for another alpha and with a new one; a rate above this does not
+    // converge (DASSL: Brenan, Campbell, Petzold, section 5.2.2). A first correction this small needs no second one.
+    static constexpr double unknown_contraction = 100, new_contraction = 20, slowest_rate = 0.9, at_once = 1e-4;
     static constexpr int suspicious = 2;              // failures in a row
     static constexpr double nearest_ratio = 2.0 / 3;  // of alpha to the one in the factor, or one over it
 
@@ -115,7 +118,7 @@ private:
     static bool factor(Integration& s, BdfState& m) noexcept {
         m.fresh = true, m.slow = false;
         m.old_steps = 0;
-        m.contraction = 20;
+        m.contraction = new_contraction;
         m.factored = jacobian_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new);
         if (!m.factored) {
             note_failure(s, 0, m.solver.values(), m.model.matrix.nonzeros());
@@ -166,10 +169,10 @@ private:
             if (!std::isfinite(size)) return NewtonOutcome::not_finite;
             if (round == 0) {
                 first = size;
-                if (size <= 1e-4 * m.tolerance) return NewtonOutcome::converged;
+                if (size <= at_once * m.tolerance) return NewtonOutcome::converged;
             } else {
                 const double rate = round == 1 ? size / first : std::pow(size / first, 1.0 / round);
-                if (rate > 0.9)
+                if (rate > slowest_rate)
                     return m.rounded && size <= m.tolerance ? NewtonOutcome::converged : NewtonOutcome::diverged;
                 m.contraction = rate / (1 - rate);
             }

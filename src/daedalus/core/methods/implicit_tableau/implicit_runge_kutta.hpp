@@ -10,7 +10,7 @@
 // components add to it (M. E. Hosea, L. F. Shampine, Appl. Numer. Math. 20 (1996)).
 #pragma once
 
-#include "methods/implicit/first_step.hpp"
+#include "methods/implicit/implicit_method.hpp"
 #include "methods/implicit/mass_product.hpp"
 #include "methods/implicit_tableau/stage_inside.hpp"
 #include "methods/step_control.hpp"
@@ -260,6 +260,7 @@ private:
         return Status::not_finite;
     }
 };
+static_assert(ImplicitMethod<ImplicitRungeKutta>);
 
 }  // namespace DAEDALUS_ISA
 

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "methods/implicit/implicit_state.hpp"
+#include "methods/implicit/implicit_method.hpp"
 #include "methods/lobatto/lobatto_stages.hpp"
 #include "methods/lobatto/lobatto_step.hpp"
 #include "model/caller.hpp"
@@ -168,6 +168,7 @@ private:
         return settle_velocities(s, m, s.t_new, s.x_new, m.momentum);
     }
 };
+static_assert(ImplicitMethod<Lobatto>);
 
 }  // namespace DAEDALUS_ISA
 

@@ -1,55 +1,21 @@
-// What a run by Radau IIA keeps from one step to the next.
+// What a run by Radau IIA keeps from one step to the next beside its increments: factors of the complex parts.
 #pragma once
 
 #include <memory>
 
-#include "methods/implicit/implicit_state.hpp"
+#include "methods/implicit/increment_state.hpp"
 #include "methods/radau/collocation_coefficients.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-struct RadauState : ImplicitState {
+struct RadauState : IncrementState {
     const CollocationCoefficients& method;
     std::unique_ptr<BlockSolver<Complex>> pairs[most_pairs];
-    const long long lanes;  // of a vector of unknowns
-    double* z;         // (stages, lanes): increments of the stages
-    double* before;    // (stages, lanes): those of the last step, for starting values
-    double* change;    // (stages, lanes): Newton's correction, before that residuals
-    double* turned;    // (stages, lanes): in the coordinates of the transformation
-    double* kept;      // (stages, lanes): the correction that a damped one is part of
-    double* stage;     // one state (x, z)
-    double* rate;      // one derivative x'
-    double* error;     // the estimate
-    double* begin;     // the state that the last step began at
-    double* largest;   // the largest sizes met at fixed step, which Newton's accuracy refers to
-    double* noise;     // what rounding leaves of corrections, times the power of h that errors count by
-    double* defect;    // by how much equations without x' are violated at the beginning, where that is kept
-
-    bool jacobian_known = false, jacobian_fresh = false, factored = false;
-    int failures = 0;  // of Newton's method in a row
-    int refusals = 0;  // of steps from one time, because of their error
-    bool keeps_defect = false, noise_known = false;
-    long long noisiest = -1;  // the unknown whose rounding errors are far above its tolerance, where Newton's method fails
-    double factored_step = 0;
-    double rate_of_newton = 1, contraction = 1;  // theta of the last solve, and theta / (1 - theta)
-    int iterations = 0;
-    // The last step: whether there is one, whether it is still in z, its beginning and its length.
-    bool step_known = false, step_in_z = false;
-    double step_time = 0, step_length = 0;
-    // Of the last accepted step, for the predictive controller.
-    bool first = true, after_failure = false;
-    double accepted_step = 0, accepted_error = 1;
-    double usual_step = 0;  // the length of the last accepted step, or of the first one tried
-    double rtol = 0, atol_factor = 1, newton_tolerance = 0;
-    double rounding = 0;  // corrections below this that stop shrinking are rounding errors
-    int most_iterations = 7;
 
     RadauState(const ImplicitModel& m, const ImplicitCalls& calls, const CollocationCoefficients& t)
-        : ImplicitState(m, calls, (5 * t.stages + 7) * padded(m.unknowns)), method(t), lanes(padded(m.unknowns)) {
-        for (double** rows : {&z, &before, &change, &turned, &kept}) *rows = memory.carve(t.stages * lanes);
-        for (double** row : {&stage, &rate, &error, &begin, &largest, &noise, &defect}) *row = memory.carve(lanes);
+        : IncrementState(m, calls, t, t.stages), method(t) {
         for (int k = 0; k < t.pairs; ++k) pairs[k] = std::make_unique<BlockSolver<Complex>>(m.matrix, m, 1);
     }
 };

@@ -17,9 +17,7 @@
 
 #include "methods/implicit/blame.hpp"
 #include "methods/implicit/column_newton.hpp"
-#include "methods/implicit/first_step.hpp"
-#include "methods/implicit/implicit_state.hpp"
-#include "methods/implicit/look_inside.hpp"
+#include "methods/implicit/implicit_method.hpp"
 #include "methods/implicit/refined_solve.hpp"
 #include "methods/implicit/weighted_rows.hpp"
 #include "methods/rosenbrock/rosenbrock_coefficients.hpp"
@@ -331,6 +329,7 @@ private:
         s.h = h / quotient;
     }
 };
+static_assert(ImplicitMethod<Rosenbrock>);
 
 }  // namespace DAEDALUS_ISA
 

@@ -5,14 +5,15 @@
 #include <cmath>
 
 #include "methods/implicit/rounding_noise.hpp"
-#include "methods/radau/radau_corrections.hpp"
+#include "methods/implicit/stage_equations.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Corrections of this size, in units of the tolerance, may be left where rounding errors are as large.
-inline constexpr double most_noise = 0.3;
+// Corrections of this size, in units of the tolerance, may be left where rounding errors are as large; those that began
+// above it have to have fallen to the second part of that.
+inline constexpr double most_noise = 0.3, fallen_part = 1e-4;
 // How much larger than a sample rounding errors may be.
 inline constexpr double noise_margin = 8;
 // A tolerance is not widened by more: what rounding leaves then is not the answer that was asked for.
@@ -22,15 +23,17 @@ inline constexpr double noise_decay = 0.99;
 // Last digits of the largest state that are noise at first sight, before a sample is taken.
 inline constexpr double coarse_digits = 64;
 
-struct RadauRounding : RadauCorrections {
+// M is a method of increments, see implicit_method.hpp, and State what it keeps.
+template <class M, class State>
+struct StageNoise {
     // Whether corrections that do not shrink are rounding errors: of the largest state, in the smallest tolerance.
-    static bool is_noise(const Integration& s, const RadauState& m, double first, double size) noexcept {
-        if (size > most_noise || (first > most_noise && size > 1e-4 * first)) return false;
+    static bool is_noise(const Integration& s, const IncrementState& m, double first, double size) noexcept {
+        if (size > most_noise || (first > most_noise && size > fallen_part * first)) return false;
         return size <= coarse_noise(s, m, m.states);
     }
 
     // Of the largest of the first unknowns, in the smallest tolerance of them.
-    static double coarse_noise(const Integration& s, const RadauState& m, long long count) noexcept {
+    static double coarse_noise(const Integration& s, const IncrementState& m, long long count) noexcept {
         double largest = 0, weight = 0;
         for (long long i = 0; i < count; ++i) {
             largest = std::fmax(largest, std::fabs(s.x[i]));
@@ -41,7 +44,7 @@ struct RadauRounding : RadauCorrections {
 
     // Whether the corrections in `change`, which stopped shrinking at this size, are no more than a sample of the noise
     // at the stages; the weights allow for it then. `noisiest` is the unknown that has too much of it.
-    static bool rounding_explains(Integration& s, RadauState& m, double h, double size) noexcept {
+    static bool rounding_explains(Integration& s, State& m, double h, double size) noexcept {
         if (s.fixed_step > 0 || size > coarse_noise(s, m, m.unknowns)) return false;
         if (!sample(s, m, h, m.error)) return false;
         double sum = 0, worst = 0;
@@ -63,18 +66,18 @@ struct RadauRounding : RadauCorrections {
 
     // noise <- a sample for each unknown, with its margin, by what residuals at stages moved by a spacing change the
     // correction in `change`; that is kept. Every stage is a sample. False where they are not finite.
-    static bool sample(Integration& s, RadauState& m, double h, double* noise) noexcept {
-        const long long count = m.method.stages * m.lanes;
+    static bool sample(Integration& s, State& m, double h, double* noise) noexcept {
+        const long long count = m.stages * m.lanes;
         copy(m.change, count, m.kept);
-        bool finite = residuals(s, m, h, [&](int k, double& t, double* stage) {
+        bool finite = stage_residuals(s, m, h, [&](int k, double& t, double* stage) {
             t *= 1 + last_digit;
-            move_by_digits(stage, m.unknowns, last_digit, k, m.method.stages, stage);
+            move_by_digits(stage, m.unknowns, last_digit, k, m.stages, stage);
         });
         if (finite) {
-            correct(s, m);
+            M::correct(s, m);
             for (long long i = 0; i < count; ++i) m.change[i] -= m.kept[i];
             for (long long i = 0; i < m.unknowns; ++i) noise[i] = 0;
-            finite = sample_noise(m.unknowns, m.method.stages, [&](int k) { return m.change + k * m.lanes; }, noise);
+            finite = sample_noise(m.unknowns, m.stages, [&](int k) { return m.change + k * m.lanes; }, noise);
             for (long long i = 0; i < m.unknowns; ++i) noise[i] *= noise_margin;
         }
         copy(m.kept, count, m.change);
@@ -82,23 +85,23 @@ struct RadauRounding : RadauCorrections {
     }
 
     // Tolerances are widened by the noise that was met last.
-    static void widen(RadauState& m, double h) noexcept {
+    static void widen(IncrementState& m, double h) noexcept {
         m.noise_known = true;
         for (long long i = 0; i < m.unknowns; ++i) m.weights[i] /= 1 + m.noise[i] / index_power(m, i, h) * m.weights[i];
     }
 
-    static void widen_if_noisy(RadauState& m, double h) noexcept {
+    static void widen_if_noisy(IncrementState& m, double h) noexcept {
         if (m.noise_known) widen(m, h);
     }
 
-    static void let_noise_decay(RadauState& m) noexcept {
+    static void let_noise_decay(IncrementState& m) noexcept {
         if (!m.noise_known) return;
         for (long long i = 0; i < m.unknowns; ++i) m.noise[i] *= noise_decay;
     }
 
 private:
     // Errors of a variable of index k count h^(k-1) times, and rounding errors of what it follows from are as much larger.
-    static double index_power(const RadauState& m, long long i, double h) noexcept {
+    static double index_power(const IncrementState& m, long long i, double h) noexcept {
         if (!m.model.higher_index) return 1;
         return small_power(std::fmin(std::fabs(h), 1.0), m.model.index[static_cast<std::size_t>(i)] - 1);
     }

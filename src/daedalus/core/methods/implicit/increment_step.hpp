@@ -1,0 +1,270 @@
+// One step of a method of stage increments: when the Jacobian is new, when a step is too long, and how long the next is.
+//
+// Control of the Jacobian and of the step as in E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, section
+// IV.8, and E. Hairer, G. Wanner, J. Comput. Appl. Math. 111 (1999). What a method supplies is in implicit_method.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "methods/implicit/blame.hpp"
+#include "methods/implicit/column_newton.hpp"
+#include "methods/implicit/first_step.hpp"
+#include "methods/implicit/increment_end.hpp"
+#include "methods/implicit/look_inside.hpp"
+#include "methods/implicit/simplified_newton.hpp"
+#include "methods/step_control.hpp"
+
+namespace daedalus {
+
+inline namespace DAEDALUS_ISA {
+
+// After so many refused steps in a row what is left of the constraints stays for a step.
+inline constexpr int many_refusals = 3;
+// Steps that differ by rounding only share their factors.
+inline constexpr double same_length = 1e-12;
+// The step grows at most eight times and shrinks at most five times; a growth by less than a fifth is not worth new factors
+// (Hairer's radau5).
+inline constexpr double most_growth_of_step = 8, most_shrinkage_of_step = 5, worth_new_factors = 1.2;
+// A first step that is refused was a guess.
+inline constexpr double cut_of_first = 0.1;
+// A Jacobian is kept while Newton's method converges that fast with it (radau5: 1e-3); at fixed step, solved to rounding, more
+// corrections are cheaper than it.
+inline constexpr double fast_enough = 1e-3, fast_enough_if_fixed = 1e-2;
+// Errors below do not count as smaller: the controller's memory of a step without any would be infinite.
+inline constexpr double least_estimate = 1e-10, least_remembered = 1e-2;
+
+template <class M, class State>
+struct IncrementStep : StageNewton<M, State> {
+    static constexpr bool is_explicit = false;
+    static constexpr bool dense_on_demand = true;
+    static State& of(Integration& s) { return static_cast<State&>(implicit_of(s)); }
+
+    static double first_step(Integration& s) noexcept {
+        State& m = of(s);
+        set_weights(s, m, s.x, m.rtol, m.atol_factor, 1);
+        return first_step_length(s, m, halfway, 1, nullptr);
+    }
+
+    // One attempt from t to t_new; going: look at s.accepted. On rejection s.h is the next length to try.
+    static Status attempt(Integration& s) noexcept {
+        State& m = of(s);
+        const double h = s.t_new - s.t, length = std::fabs(h);
+        s.accepted = false;
+        if (m.restarted) forget(m);
+        if (!ready(s, m, h)) return s.abort_called ? Status::aborted : shorter(s, m, 0.5, Status::singular);
+        set_weights(s, m, s.x, m.rtol, m.atol_factor, length);
+        M::widen_if_noisy(m, h);
+        start_stages(s, m);
+        if (m.refusals >= many_refusals && m.model.deepest > 2 && !m.keeps_defect)
+            m.keeps_defect = residual_at(s, m, s.t, s.x + m.unknowns, s.x, m.defect);
+        double cut = 0.5;
+        NewtonOutcome outcome = M::solve_stages(s, m, h, cut);
+        if (outcome == NewtonOutcome::diverged) {
+            note_failure_of_newton(m);
+            if (takes_care(s, m, ++m.failures) && m.jacobian_fresh && !s.abort_called)
+                outcome = M::solve_carefully(s, m, h);
+        }
+        if (s.abort_called) return Status::aborted;
+        if (outcome == NewtonOutcome::not_finite) return shorter(s, m, cut_if_not_finite, Status::not_finite);
+        if (outcome == NewtonOutcome::diverged) {
+            ++m.newton_failures;
+            return shorter(s, m, cut, Status::newton_failed);
+        }
+        double error = estimate(s, m, h);
+        if (error < 1) error = std::fmax(error, error_inside(s, m, h));
+        if (s.abort_called) return Status::aborted;
+        return error < 1 ? accept(s, m, h, error) : reject(s, m, h, error);
+    }
+
+    // The step to t_new whatever its error: at fixed step, and where an event cuts a step short.
+    static void take(Integration& s) noexcept {
+        State& m = of(s);
+        const double h = s.t_new - s.t;
+        if (m.restarted) forget(m);
+        s.taken = false;
+        // A component that crosses zero keeps the rounding errors of its size before.
+        for (long long i = 0; i < m.unknowns; ++i) m.largest[i] = std::fmax(m.largest[i], std::fabs(s.x[i]));
+        set_weights(s, m, s.fixed_step > 0 ? m.largest : s.x, m.rtol, m.atol_factor, std::fabs(h));
+        for (int round = 0; round < 2 && !s.taken && !s.abort_called; ++round) {
+            if (round == 1) m.jacobian_known = false;
+            if (!ready(s, m, h)) break;
+            start_stages(s, m);
+            double cut = 0;
+            s.taken = M::solve_stages(s, m, h, cut) == NewtonOutcome::converged;
+            if (!s.taken && round == 1 && !s.abort_called)
+                s.taken = M::solve_carefully(s, m, h) == NewtonOutcome::converged;
+            if (!s.taken) ++m.newton_failures;
+        }
+        m.jacobian_known = count_old_step(m) < oldest_jacobian && m.jacobian_known &&
+                           m.rate_of_newton <= fast_enough_if_fixed;
+        if (!s.taken) s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
+        write_end(s, m, h);
+        keep_step(s, m, h);
+    }
+
+private:
+    static void forget(State& m) noexcept {
+        m.jacobian_known = m.factored = m.step_known = m.step_in_z = false;
+        m.first = true, m.contraction = 1, m.restarted = m.noise_known = false;
+        m.refusals = 0, m.keeps_defect = false;
+    }
+
+    // Jacobian and factors for this step; false where a matrix is singular.
+    static bool ready(Integration& s, State& m, double h) noexcept {
+        if (!m.jacobian_known) {
+            if (!jacobian_at(s, m, s.t, s.x + m.unknowns, s.x)) return false;
+            m.jacobian_known = m.jacobian_fresh = true;
+            m.factored = false;
+        }
+        if (m.factored && std::fabs(m.factored_step - h) <= same_length * std::fabs(h)) return true;
+        return M::factor(m, h);
+    }
+
+    // The filtered estimate; once more filtered where it is too large at a first or repeated step, so that stiff components
+    // do not count.
+    static double estimate(Integration& s, State& m, double h) noexcept {
+        if (!M::raw_estimate(s, m, h, false)) return std::numeric_limits<double>::infinity();
+        filter(s, m);
+        const double at_end = ends_run(s, m) ? error_at_end<M>(s, m, h) : 0;
+        double error = std::fmax(weighted_norm(m, m.error), least_estimate);
+        if (error >= 1 && (m.first || m.after_failure) && M::raw_estimate(s, m, h, true)) {
+            filter(s, m);
+            error = std::fmax(weighted_norm(m, m.error), least_estimate);
+        }
+        m.refused_ends += error < 1 && at_end >= 1;
+        return std::fmax(error, at_end);
+    }
+
+    // What is left of a constraint at t_n is no error of this step, and 1/h^2 would magnify it.
+    static void filter(Integration& s, State& m) noexcept {
+        for (const long long place : m.model.constraints) m.error[place] = 0;
+        M::filter(s, m, m.error);
+    }
+
+    // The middle of the step, corrected with the factor at hand.
+    struct MiddleOfIncrements {
+        Integration& s;
+        State& m;
+        double h;
+        void write_middle() noexcept { M::write_middle(s, m, h); }
+        bool correct_middle(double* off) noexcept {
+            if (!residual_at(s, m, s.t + 0.5 * h, m.rate, m.stage, off)) return false;
+            M::solve_one(s, m, off);
+            return true;
+        }
+        bool correct_end(double* off) noexcept {
+            write_end(s, m, h);
+            if (!residual_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new, off)) return false;
+            M::solve_one(s, m, off);
+            return true;
+        }
+    };
+
+    static double error_inside(Integration& s, State& m, double h) noexcept {
+        if (m.first && !m.after_failure) m.usual_step = std::fabs(h);
+        if (m.model.constraints.empty() || !worth_a_look(s, m, h, m.usual_step)) return 0;
+        return error_inside_of(m, MiddleOfIncrements{s, m, h}, m.turned, m.error);
+    }
+
+    static void write_end(Integration& s, State& m, double h) noexcept {
+        const double* last = m.z + (m.stages - 1) * m.lanes;
+        for (long long i = 0; i < m.unknowns; ++i) s.x_new[i] = s.x[i] + last[i];
+        slope_of(m, m.stage_numbers.inverse[m.stages - 1], h, m.rate);
+        copy(m.rate, m.states, s.x_new + m.unknowns);
+    }
+
+    static void keep_step(const Integration& s, State& m, double h) noexcept {
+        copy(s.x, m.unknowns, m.begin);
+        m.step_known = m.step_in_z = true;
+        m.step_time = s.t, m.step_length = h;
+    }
+
+    // By how much the next step is shorter than this one; many iterations count against it.
+    static double quotient_of(const State& m, double error) noexcept {
+        const double nit = m.most_iterations;
+        const double factor = std::fmin(safety, safety * (1 + 2 * nit) / (m.iterations + 2 * nit));
+        return within_limits(std::pow(error, 1.0 / M::estimate_order(m)) / factor);
+    }
+    static double within_limits(double quotient) noexcept {
+        return std::clamp(quotient, 1.0 / most_growth_of_step, most_shrinkage_of_step);
+    }
+
+    static Status reject(Integration& s, State& m, double h, double error) noexcept {
+        ++s.rejected, ++m.refusals;
+        m.jacobian_fresh = m.jacobian_fresh && m.jacobian_known;
+        s.h = std::isfinite(error) ? (m.first ? cut_of_first * h : h / quotient_of(m, error)) : cut_if_not_finite * h;
+        m.after_failure = true;
+        if (m.noise_known && m.noisiest < 0) m.noisiest = worst_component(m, m.error);
+        if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
+        s.culprit = {m.noisiest >= 0 ? m.noisiest : worst_component(m, m.error), Culprit::What::nothing};
+        return m.noisiest >= 0 ? Status::rounding : Status::step_too_small;
+    }
+
+    // Gustafsson's predictive controller; factors are kept while the step would grow by little.
+    static Status accept(Integration& s, State& m, double h, double error) noexcept {
+        s.accepted = true;
+        write_end(s, m, h);
+        keep_step(s, m, h);
+        double quotient = quotient_of(m, error);
+        if (!m.first) {
+            const double exponent = 1.0 / M::estimate_order(m);
+            const double ratio = std::fabs(m.accepted_step / h) * std::pow(error * error / m.accepted_error, exponent);
+            quotient = std::fmax(quotient, within_limits(ratio / safety));
+        }
+        m.accepted_step = h, m.usual_step = std::fabs(h);
+        m.accepted_error = std::fmax(least_remembered, error);
+        double wish = h / quotient;
+        if (m.after_failure && std::fabs(wish) > std::fabs(h)) wish = h;
+        m.first = m.after_failure = false;
+        m.jacobian_fresh = false;
+        m.failures = m.refusals = 0, m.noisiest = -1;
+        M::let_noise_decay(m);
+        note_step(m);
+        m.keeps_defect = false;
+        m.jacobian_known = count_old_step(m) < oldest_jacobian && m.rate_of_newton <= fast_enough;
+        const double growth = wish / h;
+        if (m.jacobian_known && growth >= 1 && growth <= worth_new_factors) wish = h;
+        s.h = wish;
+        return Status::going;
+    }
+
+    // After a step without success: a shorter one, with a new Jacobian unless it is new already.
+    static Status shorter(Integration& s, State& m, double factor, Status why) noexcept {
+        ++s.rejected;
+        s.h = factor * (s.t_new - s.t);
+        m.after_failure = true;
+        if (!m.jacobian_fresh) m.jacobian_known = false;
+        if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
+        s.culprit = {worst_component(m, m.change), Culprit::What::nothing};
+        if (m.noisiest >= 0) {
+            s.culprit.component = m.noisiest;
+            return Status::rounding;
+        }
+        if (why == Status::not_finite) name_equation(s, m);
+        if (why == Status::singular) name_undetermined(s, m);
+        return why;
+    }
+
+    // The unknown that the equations do not determine, where that is simple to see.
+    static void name_undetermined(Integration& s, State& m) noexcept {
+        fill_matrix(m, 1 / (s.t_new - s.t), m.solver.values());
+        bool finite = true;
+        const long long found = unknown_of_singular(m, finite);
+        if (found >= 0) s.culprit.component = found;
+    }
+
+    // The first equation whose residual is not finite, where Newton's method met one.
+    static void name_equation(Integration& s, const State& m) noexcept {
+        for (int k = 0; k < m.stages; ++k) {
+            if (!first_not_finite(m.change + k * m.lanes, m.unknowns, s.culprit.component)) continue;
+            s.culprit.what = Culprit::What::derivative;
+            return;
+        }
+    }
+};
+
+}  // namespace DAEDALUS_ISA
+
+}  // namespace daedalus
