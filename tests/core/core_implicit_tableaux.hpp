@@ -50,12 +50,15 @@ void implicit_tableaux() {
         implicit_tableau({0.25, 0.25 - r, 0.25 + r, 0.25}, {0.5, 0.5}, {0.5 - r, 0.5 + r}, {0.4, 0.6}, 4);
     const ImplicitTableau trbdf2 = implicit_tableau({0, 0, 0, d, d, 0, w, w, d}, {w, w, d}, {0, 2 * d, 1},
                                                 {(1 - w) / 3, (3 * w + 1) / 3, d / 3}, 2);
+    // Alexander's pair of two stages has one diagonal entry: one matrix serves both, and many steps.
+    const ImplicitTableau sdirk2 = implicit_tableau({d, 0, 1 - d, d}, {1 - d, d}, {d, 1}, {0.4, 0.6}, 2);
+    CHECK(sdirk2.one_matrix_a_step && !gauss.one_matrix_a_step && !trbdf2.one_matrix_a_step);
     CHECK(gauss.groups.size() == 1 && trbdf2.groups.size() == 3 && trbdf2.groups[0].known);
     CHECK(!gauss.ends_in_last_stage && trbdf2.ends_in_last_stage);
-    for (const ImplicitTableau* tableau : {&gauss, &trbdf2})
+    for (const ImplicitTableau* tableau : {&gauss, &trbdf2, &sdirk2})
         for (const double step : {0.01, 0.0}) {
             Request request;
-            request.implicit = &oscillating.model, request.method = Method::implicit_tableau;
+            request.implicit = &oscillating.model, request.method = tableau == &sdirk2 ? Method::sdirk : Method::implicit_tableau;
             request.implicit_method = tableau, request.implicit_degree = tableau->degree();
             request.x0 = start, request.t1 = 3, request.fixed_step = step, request.rtol = 1e-6, request.atol = small;
             const Record record = run(request);

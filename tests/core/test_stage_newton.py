@@ -48,7 +48,7 @@ def stage_equations(F, T, h, x0):
 
 @pytest.mark.parametrize(
     "method",
-    ["gauss3", "radau5", "sdirk3", "trbdf2", "lobatto_iiia3", "lobatto_iiic3", "rk4", MIXED, KNOT],
+    ["gauss3", "radau5", "sdirk3", "sdirk4", "trbdf2", "lobatto_iiia3", "lobatto_iiic3", "rk4", MIXED, KNOT],
     ids=lambda T: getattr(T, "name", T),
 )
 def test_one_step_solves_the_equations_of_its_definition(method):

@@ -100,7 +100,7 @@ void choose_implicit_method(nb::handle method, Plan& plan) {
     if (nb::isinstance<ImplicitTableau>(method)) {
         const ImplicitTableau& tableau = nb::cast<const ImplicitTableau&>(method);
         if (tableau.error.empty() && request.fixed_step <= 0) refuse("a tableau without b_hat needs a step");
-        request.method = Method::implicit_tableau;
+        request.method = tableau.one_matrix_a_step ? Method::sdirk : Method::implicit_tableau;
         request.implicit_method = &tableau, request.implicit_degree = tableau.degree();
         return;
     }

@@ -1,6 +1,7 @@
 // The steppers of the implicit methods, compiled once for each instruction set (DAEDALUS_ISA).
 #include "methods/bdf/bdf.hpp"
 #include "methods/implicit_tableau/implicit_runge_kutta.hpp"
+#include "methods/implicit_tableau/sdirk.hpp"
 #include "methods/lobatto/lobatto.hpp"
 #include "methods/radau/radau.hpp"
 #include "methods/rosenbrock/rosenbrock.hpp"
@@ -40,6 +41,7 @@ Kernels implicit_kernels(Method method) noexcept {
         case Method::rosenbrock: return implicit<Rosenbrock, RosenbrockState, RosenbrockCoefficients>();
         case Method::bdf: return implicit<Bdf, BdfState, BdfSettings>();
         case Method::implicit_tableau: return implicit<ImplicitRungeKutta, StepState, ImplicitTableau>();
+        case Method::sdirk: return implicit<Sdirk, SdirkState, ImplicitTableau>();
         case Method::lobatto: return implicit<Lobatto, LobattoState, LobattoStep>();
         default: return {};
     }

@@ -11,7 +11,7 @@ struct ImplicitWork {
     long long factor_size = 0;  // nonzeros of L and U in the last real factor of a single stage
 };
 
-enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf, implicit_tableau, lobatto };
+enum class Method { tsit5, dopri5, dop853, bs3, general, radau, rosenbrock, bdf, implicit_tableau, lobatto, sdirk };
 
 // What one instruction set offers for one method.
 struct Kernels {

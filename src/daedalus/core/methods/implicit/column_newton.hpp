@@ -57,20 +57,21 @@ inline void subtract_below(Integration& s, ImplicitState& m, long long g, double
         });
 }
 
-// The columns, where the part of the model itself is solved.
-inline void solve_columns(Integration& s, ImplicitState& m, BlockSolver<double>& solver, double a, double* b) noexcept {
+// The columns, where the part of the model itself is solved. x' changes by factor * other beside a times the change of x.
+inline void solve_columns(Integration& s, ImplicitState& m, BlockSolver<double>& solver, double a, double* b,
+                          const double* other = nullptr, double factor = 0) noexcept {
     for (long long g = 1; g < m.group_count; ++g) {
-        direct(m, g - 1, b, a, nullptr, 0);
+        direct(m, g - 1, b, a, other, factor);
         subtract_below(s, m, g - 1, m.point_time, m.point_rate, m.point, b);
         solver.solve_group(g, b);
     }
 }
 
 // With a F_x' + F_w, linearised where the last Jacobians are from; in place, complex right-hand sides as two vectors.
-inline void solve_step_matrix(Integration& s, ImplicitState& m, BlockSolver<double>& solver, double a,
-                              double* b) noexcept {
+inline void solve_step_matrix(Integration& s, ImplicitState& m, BlockSolver<double>& solver, double a, double* b,
+                              const double* other = nullptr, double factor = 0) noexcept {
     solver.solve_own(b);
-    solve_columns(s, m, solver, a, b);
+    solve_columns(s, m, solver, a, b, other, factor);
 }
 inline void solve_step_matrix(Integration& s, ImplicitState& m, BlockSolver<Complex>& solver, Complex a, double* real,
                               double* imaginary) noexcept {

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <vector>
 
+#include "methods/implicit/stage_coefficients.hpp"
+
 namespace daedalus {
 
 struct StageGroup {
@@ -34,6 +36,7 @@ struct ImplicitTableau {
     std::vector<double> last_slope;      // weights of the stages in x' at the end of the polynomial of x
     double gamma = 0;                    // the estimate is filtered by (F_x' + h gamma F_x | F_z)^-1
     bool last_matrix_filters = false;    // that matrix is the one of the last stage
+    bool one_matrix_a_step = false;      // a pair whose stages follow one another with one diagonal entry, to the end
 
     int degree() const { return std::max({1, x_degree, z_degree}); }
     double entry(int i, int j) const { return a[static_cast<std::size_t>(i * stages + j)]; }
@@ -99,6 +102,11 @@ inline void complete(ImplicitTableau& tableau) {
     tableau.last_matrix_filters = tableau.groups.back().count == 1 && !tableau.groups.back().known;
     double trace = 0;
     for (int i = 0; i < s; ++i) trace += tableau.entry(i, i);
+    tableau.one_matrix_a_step = !tableau.error.empty() && tableau.ends_in_last_stage && s <= most_stages &&
+                                tableau.x_degree <= s && tableau.z_degree <= s;
+    for (int i = 0; i < s && tableau.one_matrix_a_step; ++i)
+        for (int j = i; j < s; ++j)
+            tableau.one_matrix_a_step &= tableau.entry(i, j) == (i == j ? tableau.entry(last, last) : 0);
     tableau.gamma = tableau.last_matrix_filters ? tableau.entry(last, last) : std::fabs(trace) / s;
 }
 
