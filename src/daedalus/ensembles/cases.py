@@ -41,6 +41,12 @@ class Axis:
         """Whether the values are in memory of this machine."""
         return isinstance(self.given, np.ndarray) or "values" in self.__dict__
 
+    @cached_property
+    def all_finite(self) -> bool:
+        """Whether values of this machine are nothing but numbers; a sum that is one has no other terms."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(self.values.sum()) or np.isfinite(self.values).all())
+
     def value(self, k: int) -> np.ndarray:
         """Value k, alone where the others are on a GPU."""
         if isinstance(self.given, np.ndarray) or "values" in self.__dict__:
@@ -130,7 +136,7 @@ class Cases:
         """Which cases of a block have nothing but numbers; values on a GPU are not looked at."""
         found = np.ones(len(block), dtype=bool)
         for k, axis in enumerate(self.axes):
-            if axis.is_here:
+            if axis.is_here and not axis.all_finite:
                 values = axis.values[self.places_of(block, k)]
                 found &= np.isfinite(values).reshape(len(block), -1).all(axis=1)
         return found
