@@ -10,9 +10,15 @@ import pytest
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+LONG = ("a_million_magnetic_pendulums",)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def marked(script):
+    marks = [pytest.mark.long] if script.stem in LONG else []
+    return pytest.param(script, id=script.stem, marks=marks)
+
+
+@pytest.mark.parametrize("script", [marked(script) for script in SCRIPTS])
 def test_gallery_scripts_run(script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = runpy.run_path(str(script))

@@ -55,6 +55,9 @@ def test_derivatives_equal_sensitivities_case_by_case(options):
         is_close(en.d("q", "length").values[k, -1], np.ravel(sens.d("q", "length")))
         is_close(en.d("q", "u").values[k, -1], np.ravel(sens.d("q", "u")))
         is_close(en.d("q", "q").values[k, -1], sens.M)
+        # The Fisher information of the parameters in measurements at both times.
+        fisher = (en.d("q", "length").values[k] ** 2).sum()
+        is_close(fisher, sens.fisher("q", times=[0.7, 1.5]).sel(p="length", p_2="length"))
 
 
 def test_the_gradient_of_a_mean_comes_with_it():

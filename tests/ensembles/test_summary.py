@@ -115,6 +115,8 @@ def test_data_frames_and_vectors_are_cases():
     assert en["x"].dims == ("case", "time", "x_index")
     again = dd.sweep(decay(), 1.0, over=frame.to_xarray(), save_at="end")
     assert np.array_equal(en["x"], again["x"])
+    columns = {"k": frame["k"], "u": frame.to_xarray()["u"]}
+    assert np.array_equal(dd.sweep(decay(), 1.0, over=columns, combine="zip", save_at="end")["x"], en["x"])
     starts = np.array([[1.0, 2.0], [3.0, 4.0]])
     vectors = dd.sweep(decay(), 1.0, over={"x": starts}, combine="zip", inputs={"u": 0.0}, save_at=[0.0])
     assert np.array_equal(vectors["x"].values[:, 0], starts)

@@ -1,0 +1,54 @@
+"""Sweeps drawn: percentile bands with the numbers of NumPy, lines for few cases, statistics as they are."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import daedalus as dd
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def swept(**options):
+    m = dd.Model("decay")
+    x, k = m.state("x", start=1.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), -k * x)
+    return dd.sweep(m, 1.0, save_at=[0.0, 0.5, 1.0], **{"over": {"k": np.linspace(0.5, 2.0, 60)}, **options})
+
+
+def edges(band):
+    """The lower and the upper edge of a band at the times."""
+    corners = band.get_paths()[0].vertices
+    return [[corners[corners[:, 0] == t, 1].min(), corners[corners[:, 0] == t, 1].max()] for t in (0.0, 0.5, 1.0)]
+
+
+def test_many_cases_are_bands_of_percentiles():
+    en = swept()
+    ax = en.plot("x").axes[0]
+    outer, inner = (edges(band) for band in ax.collections)
+    np.testing.assert_allclose(outer, np.percentile(en["x"].values, [5, 95], axis=0).T)
+    np.testing.assert_allclose(inner, np.percentile(en["x"].values, [25, 75], axis=0).T)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(en["x"].values, axis=0))
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["5 to 95 %", "25 to 75 %", "median of 60 cases"]
+    assert len(en.plot("x", bands=False).axes[0].lines) == 60
+
+
+def test_failed_cases_are_left_out_of_bands_and_counted_in_the_title():
+    rates = np.linspace(0.5, 2.0, 60)
+    rates[[3, 7]] = np.nan
+    ax = swept(over={"k": rates}).plot("x").axes[0]
+    assert ax.get_title() == "decay: 2 of 60 cases failed"
+    assert np.isfinite(edges(ax.collections[0])).all()
+
+
+def test_statistics_are_drawn_as_they_are():
+    en = swept(summary=("mean", 0.05, 0.95))
+    ax = en.plot("x").axes[0]
+    assert [line.get_label() for line in ax.lines] == ["mean", "0.05", "0.95"]
+    np.testing.assert_allclose(edges(ax.collections[0]), en["x"].values[1:].T)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), en["x"].values[0])
