@@ -270,3 +270,81 @@ def test_a_time_limit_brings_back_the_best_iterate():
     plan = catalogue.load("cart_pendulum").problem.solve(time_limit=1e-3)
     assert plan.status == "the time limit was reached"
     assert plan["angle"].shape == (61,)
+
+
+def test_phases_explain_themselves_together():
+    def half(**ends: float) -> dd.OptimalControl:
+        m = dd.Model("cart")
+        x, v, u = m.state("x", start=0.0, unit="m"), m.state("v", start=0.0), m.input("u")
+        m.equation([m.der(x), m.der(v)], [v, u])
+        ocp = dd.OptimalControl(m, duration=0.5, intervals=10)
+        ocp.bound(u, -3.0, 3.0)
+        ocp.minimise(running=u**2)
+        if ends:
+            ocp.finish(ends)
+        return ocp
+
+    one, two = half(), half(x=1.0, v=0.0)
+    one.start()
+    plan = dd.phases(one, two).solve()
+    assert not plan.success
+    told = "These cannot hold together with the start and the durations of 0.5 s and 0.5 s:\n"
+    # Full push for half a second and full brake for another lead 0.75 m far, as in one piece.
+    told += "  x (phase 2) >= 1 m at 1 s: 0.25 m short"
+    assert str(plan.explain()) == told
+    assert str(plan.phases[0].explain()) == told
+    # Within reach: what holds it, when, and in which phase.
+    two.finish({"x": 0.74, "v": 0.0})
+    plan = dd.phases(one, two).solve()
+    assert plan.success
+    tight = plan.explain().tight
+    assert {(part.name, part.side) for part in tight} == {("u (phase 1)", "upper"), ("u (phase 2)", "lower")}
+    assert all(0.0 <= part.begin <= 0.5 if "1" in part.name else 0.5 <= part.begin <= 1.0 for part in tight)
+    assert max(run.largest for run in plan.replay()) < 1e-6
+    assert plan.mesh_error.shape == (20,)
+
+
+def test_defects_are_what_the_search_left_over(tmp_path):
+    ocp = catalogue.load("cart_pendulum").problem
+    rough, fine = ocp.solve(most_iterations=1), ocp.solve()
+    assert set(fine.defects) == set(fine.system.labels["x"])
+    assert max(np.abs(part).max() for part in fine.defects.values()) < 1e-8
+    assert max(np.abs(part).max() for part in rough.defects.values()) > 1e-4
+    # At Radau's points: the slope of the polynomial, times the interval, less that of the model.
+    layout, name = rough.transcription.layout, "position"
+    at = rough.interpolant.instants(layout.mesh.point_interval, np.tile(layout.mesh.schemes[0].tau, layout.intervals))
+    k, width = rough.system.labels["x"].index(name), rough.duration * layout.widths[0]
+    slope = rough.interpolant.slopes(layout.mesh.point_interval, np.tile(layout.mesh.schemes[0].tau, layout.intervals))
+    own = width * (slope[:, k] - rough.interpolant.functions.rates(*at)[:, k])
+    assert rough.defects[name] == pytest.approx(own, abs=1e-9)
+    fine.save(tmp_path / "plan.nc")
+    assert dd.load(tmp_path / "plan.nc").defects[name] == pytest.approx(fine.defects[name], abs=0)
+
+
+def test_plans_saved_with_one_degree_for_all_intervals_are_read(tmp_path, monkeypatch):
+    from daedalus.optimisation.result import saved_plan
+
+    described = saved_plan._described
+
+    def as_it_was(plan):
+        record, arrays = described(plan)
+        degree = record.pop("degrees")[0]
+        for name in ("layout/points", "layout/unknowns"):
+            arrays[name] = arrays[name].reshape(-1, degree, arrays[name].shape[-1])
+        del arrays["defects"]
+        return {**record, "degree": degree}, arrays
+
+    plan = catalogue.load("pendulum_3d").problem.solve()
+    monkeypatch.setattr(saved_plan, "_described", as_it_was)
+    plan.save(tmp_path / "plan.nc")
+    again = dd.load(tmp_path / "plan.nc")
+    assert again["position"] == pytest.approx(plan["position"], abs=1e-14)
+    assert again.at(0.37)["cable"] == pytest.approx(plan.at(0.37)["cable"])
+    assert again.mesh_error == pytest.approx(plan.mesh_error)
+    with pytest.raises(dd.InputError) as error:
+        assert again.defects
+    assert str(error.value) == (
+        "The file holds no defects of this plan.\n"
+        "  Because it was written by a version that did not keep them.\n"
+        "  Try: plan.mesh_error, or solve the problem again"
+    )

@@ -17,7 +17,9 @@ from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.optimal_control import OptimalControl
 from daedalus.optimisation.program.draft import Draft
 from daedalus.optimisation.program.program import assembled
+from daedalus.optimisation.result.explanation import Explanation, explained
 from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.result.replayed import Replay
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.solve import mesh_shares, reference_ends
@@ -33,10 +35,12 @@ class PhasedPlan:
     """What `dd.phases(...).solve()` returns: one plan a phase, whose costs and durations add up.
 
     phases: the plans; success, status, iterations: of the search; objective: the sum of all costs; duration: of all.
+    notes: what was done on the way, of all phases.
     """
 
-    def __init__(self, phases: list[Plan]) -> None:
-        self.phases = tuple(phases)
+    def __init__(self, phases: list[Plan], begin: np.ndarray) -> None:
+        self.phases, self._begin = tuple(phases), begin
+        self.notes = tuple(dict.fromkeys(note for plan in phases for note in plan.notes))
         self.outcome = phases[0].outcome
         self.success, self.status = phases[0].success, phases[0].status
         self.objective, self.iterations = self.outcome.objective, self.outcome.iterations
@@ -58,6 +62,19 @@ class PhasedPlan:
     def __getitem__(self, name: str) -> np.ndarray:
         """A name that all phases have, over `time`."""
         return np.concatenate([plan[name] for plan in self.phases])
+
+    @property
+    def mesh_error(self) -> np.ndarray:
+        """Per interval of all phases, how far the plan is from a motion of the models."""
+        return np.concatenate([plan.mesh_error for plan in self.phases])
+
+    def explain(self) -> Explanation:
+        """What cannot hold together in all phases, or which bounds hold the plan; times count from the first start."""
+        return explained([plan.transcription for plan in self.phases], self.outcome, self._begin)
+
+    def replay(self, **options: Any) -> tuple[Replay, ...]:
+        """Every phase run from where it begins in the plan; `options` go to `dd.simulate`."""
+        return tuple(plan.replay(**options) for plan in self.phases)
 
     def __str__(self) -> str:
         head = f"Plan of {counted(len(self.phases), 'phase')}: {self.status} ({counted(self.iterations, 'iteration')})"
@@ -98,11 +115,14 @@ class Phases:
         for part in made:
             begin += initial_guess(part.stage, part.layout, part.ends, part.kept, program.shape[0])
         outcome = searched(program, begin, settings, "phases")
-        plans = []
-        for problem, part in zip(self.problems, made):
-            transcription = Transcription(part.stage, part.layout, program, draft, part.notes)
-            plans.append(Plan(problem.model, transcription, outcome, program.parameters, begin, _alone))
-        return PhasedPlan(plans)
+        all_phases = [Transcription(part.stage, part.layout, program, draft, part.notes) for part in made]
+        return PhasedPlan(
+            [
+                Plan(problem.model, own, outcome, program.parameters, begin, _alone, all_phases)
+                for problem, own in zip(self.problems, all_phases)
+            ],
+            begin,
+        )
 
     def _written(self, description: Description, settings: SolveSettings, draft: Draft) -> ProblemDraft:
         kept = kept_quantities(description)

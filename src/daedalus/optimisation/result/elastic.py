@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,21 +35,25 @@ class ElasticPoint:
     duration: float
 
 
-def least_relaxation(transcription: Transcription, begin: np.ndarray, time_limit: float | None = None) -> ElasticPoint:
-    """Solve the problem whose cost is what conditions and bounds give way."""
-    draft, relaxed = _relaxed_draft(transcription)
+def least_relaxation(
+    transcriptions: Sequence[Transcription], begin: np.ndarray, time_limit: float | None = None
+) -> list[ElasticPoint]:
+    """Solve the problem whose cost is what conditions and bounds give way; one point for each of several phases."""
+    draft, relaxed = _relaxed_draft(transcriptions)
     program = assembled(draft)
     guess = np.concatenate([begin, np.full(program.shape[0] - len(begin), 1e-2)])
     outcome = solve_with_ipopt(program, guess, tolerance=1e-7, most_iterations=500, time_limit=time_limit)
-    layout = transcription.layout
-    length = layout.length[0]
-    duration = outcome.w[length] if length >= 0 else program.parameters[-1 - length]
-    parts = [(part, outcome.w[part.slack]) for part in relaxed]
-    return ElasticPoint(outcome.success, parts, float(duration))
+    points = []
+    for transcription, own in zip(transcriptions, relaxed):
+        length = transcription.layout.length[0]
+        duration = outcome.w[length] if length >= 0 else program.parameters[-1 - length]
+        points.append(ElasticPoint(outcome.success, [(part, outcome.w[part.slack]) for part in own], float(duration)))
+    return points
 
 
-def _relaxed_draft(transcription: Transcription) -> tuple[Draft, list[Relaxed]]:
-    source, layout, stage = transcription.draft, transcription.layout, transcription.stage
+def _relaxed_draft(transcriptions: Sequence[Transcription]) -> tuple[Draft, list[list[Relaxed]]]:
+    """The draft that all phases share, without its cost, and what gives way in each of them."""
+    source = transcriptions[0].draft
     draft = replace(
         source,
         lower=[joined(source.lower)], upper=[joined(source.upper)], guess=list(source.guess), scale=list(source.scale),
@@ -57,6 +62,11 @@ def _relaxed_draft(transcription: Transcription) -> tuple[Draft, list[Relaxed]]:
         blocks=[_without_cost(block) for block in source.blocks],
         linear=[_rows_only(part) for part in source.linear],
     )  # fmt: skip
+    return draft, [_relaxed_parts(draft, source, transcription) for transcription in transcriptions]
+
+
+def _relaxed_parts(draft: Draft, source: Draft, transcription: Transcription) -> list[Relaxed]:
+    layout, stage = transcription.layout, transcription.stage
     low, high = joined(source.row_lower), joined(source.row_upper)
     relaxed = []
     for group in layout.groups:
@@ -78,7 +88,7 @@ def _relaxed_draft(transcription: Transcription) -> tuple[Draft, list[Relaxed]]:
             part = _free_bounds(draft, quantity.labels[k], variables[:, k], shares, quantity.nominal[k])
             if part is not None:
                 relaxed.append(part)
-    return draft, relaxed
+    return relaxed
 
 
 def _without_cost(block: PlacedBlock) -> PlacedBlock:

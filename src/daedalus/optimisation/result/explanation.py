@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from daedalus.initialisation.wording import number
+from daedalus.initialisation.wording import joined, number
 from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system.system import System
 from daedalus.optimisation.result.elastic import Relaxed, least_relaxation
@@ -66,19 +66,28 @@ class Explanation:
     __repr__ = __str__
 
 
-def explained(transcription: Transcription, outcome: ProgramOutcome, begin: np.ndarray) -> Explanation:
-    """The explanation of how a search ended."""
+def explained(transcriptions: Sequence[Transcription], outcome: ProgramOutcome, begin: np.ndarray) -> Explanation:
+    """The explanation of how a search ended, of one problem or of phases that were solved together."""
     if outcome.success:
-        return _tightness(transcription, outcome)
-    point = least_relaxation(transcription, begin)
-    conflicts = [
-        conflict for part, slack in point.parts for conflict in _missed(transcription, part, slack, point.duration)
+        durations = _durations(transcriptions, outcome)
+        tight = _by_phase([_tightness(made, outcome) for made in transcriptions], durations, transcriptions)
+        # Those that are told as equally dear stand in the order of time.
+        tight.sort(key=lambda c: (-float(number(c.price, 3)), c.begin))
+        headline = "Solved; these bounds and conditions hold it:" if tight else "Solved; no bound or condition presses."
+        return Explanation(True, headline, tight=tuple(tight[:12]))
+    points = least_relaxation(transcriptions, begin)
+    missed = [
+        [conflict for part, slack in point.parts for conflict in _missed(made, part, slack, point.duration)]
+        for made, point in zip(transcriptions, points)
     ]
-    length = f"the duration of {number(point.duration, 4)} s"
+    durations = [point.duration for point in points]
+    conflicts = _by_phase(missed, durations, transcriptions)
+    told = joined([f"{number(duration, 4)} s" for duration in durations])
+    length = f"the duration{'s' if len(durations) > 1 else ''} of {told}"
     if conflicts:
         headline = f"These cannot hold together with the start and {length}:"
         return Explanation(False, headline, tuple(_largest(conflicts)))
-    if point.found:
+    if points[0].found:
         return Explanation(
             False, f"All conditions can hold together with {length}, but the search failed: {outcome.ending.value}. "
             "Try: a better guess, ocp.guess(trajectory=...), or bounds on what runs away.",
@@ -86,13 +95,39 @@ def explained(transcription: Transcription, outcome: ProgramOutcome, begin: np.n
     return Explanation(False, f"No relaxation was found either: {outcome.ending.value}. Try: a better guess.")
 
 
+def _durations(transcriptions: Sequence[Transcription], outcome: ProgramOutcome) -> list[float]:
+    found = []
+    for made in transcriptions:
+        length = made.layout.length[0]
+        found.append(float(outcome.w[length] if length >= 0 else made.program.parameters[-1 - length]))
+    return found
+
+
+def _by_phase(
+    parts: list[list[Shortfall]], durations: list[float], transcriptions: Sequence[Transcription]
+) -> list[Shortfall]:
+    """All in one list; of several phases with the number of each, and times that count from the first."""
+    if len(parts) == 1:
+        return parts[0]
+    since = np.concatenate([[0.0], _begin(transcriptions[0]) + np.cumsum(durations)])
+    return [
+        replace(
+            part,
+            name=f"{part.name} (phase {k + 1})",
+            begin=float(part.begin + since[k]),
+            end=float(part.end + since[k]),
+        )
+        for k, own in enumerate(parts)
+        for part in own
+    ]
+
+
 def _largest(conflicts: list[Shortfall], most: int = 8) -> list[Shortfall]:
     return sorted(conflicts, key=lambda c: -c.short / max(1.0, abs(c.bound)))[:most]
 
 
 def _missed(transcription: Transcription, part: Relaxed, slack: np.ndarray, duration: float) -> Iterable[Shortfall]:
-    begin = transcription.description.begin
-    times = begin + duration * part.shares
+    times = _begin(transcription) + duration * part.shares
     for column, side, bounds in ((0, "lower", part.lower), (1, "upper", part.upper)):
         short = slack[:, column] - np.minimum(slack[:, 0], slack[:, 1])
         size = np.maximum(1.0, np.abs(np.where(np.isfinite(bounds), bounds, 0.0)))
@@ -104,17 +139,21 @@ def _missed(transcription: Transcription, part: Relaxed, slack: np.ndarray, dura
             )  # fmt: skip
 
 
+def _begin(transcription: Transcription) -> float:
+    """When a problem begins; a phase that follows another counts from its own start."""
+    return 0.0 if transcription.description.linked else transcription.description.begin
+
+
 def _stretches(use: np.ndarray) -> list[np.ndarray]:
     """Runs of neighbours that are true."""
     marked = np.flatnonzero(use)
     return [run for run in np.split(marked, np.flatnonzero(np.diff(marked) > 1) + 1) if len(run)]
 
 
-def _tightness(transcription: Transcription, outcome: ProgramOutcome) -> Explanation:
-    """Bounds and conditions that press, the dearest first."""
+def _tightness(transcription: Transcription, outcome: ProgramOutcome) -> list[Shortfall]:
+    """Bounds and conditions that press."""
     layout, stage, program = transcription.layout, transcription.stage, transcription.program
-    length = layout.length[0]
-    duration = float(outcome.w[length] if length >= 0 else program.parameters[-1 - length])
+    (duration,) = _durations([transcription], outcome)
     parts: list[tuple[str, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
     for group in layout.groups:
         if group.kind in ("condition", "rate"):
@@ -131,7 +170,7 @@ def _tightness(transcription: Transcription, outcome: ProgramOutcome) -> Explana
     highest = max((float(np.abs(price).max(initial=0.0)) for _, _, price, _, _ in parts), default=0.0)
     tight = []
     for name, shares, price, low, high in parts:
-        times = transcription.description.begin + duration * shares
+        times = _begin(transcription) + duration * shares
         for side, pressing, bounds in (("upper", price, high), ("lower", -price, low)):
             use = (pressing > PRESSES * highest) & (pressing > 1e-8) & (low < high) & np.isfinite(bounds)
             for stretch in _stretches(use):
@@ -142,10 +181,7 @@ def _tightness(transcription: Transcription, outcome: ProgramOutcome) -> Explana
                         float(pressing[stretch].sum()), unit_of(transcription.description.system, name),
                     )
                 )  # fmt: skip
-    # Those that are told as equally dear stand in the order of time.
-    tight.sort(key=lambda c: (-float(number(c.price, 3)), c.begin))
-    headline = "Solved; these bounds and conditions hold it:" if tight else "Solved; no bound or condition presses."
-    return Explanation(True, headline, tight=tuple(tight[:12]))
+    return tight
 
 
 def unit_of(system: System, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -23,11 +24,28 @@ from daedalus.optimisation.transcription.problem_stage import stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
 
 ENTRIES = (
-    "kind", "system", "begin", "duration", "points", "degrees", "linear", "integrals", "groups", "given", "notes",
-    "solver", "ending", "iterations", "objective", "seconds",
+    "kind", "system", "begin", "duration", "points", "degree", "degrees", "linear", "integrals", "groups", "given",
+    "notes", "solver", "ending", "iterations", "objective", "seconds",
 )  # fmt: skip
 
 Arrays = dict[str, np.ndarray]
+
+
+class _PlanOfFile(Plan):
+    """A plan whose problem is not known any more."""
+
+    kept_defects: np.ndarray | None = None
+
+    @cached_property
+    def defects(self) -> dict[str, np.ndarray]:
+        """As they were saved."""
+        if self.kept_defects is None:
+            raise InputError(
+                "The file holds no defects of this plan.",
+                because="it was written by a version that did not keep them.",
+                remedy="plan.mesh_error, or solve the problem again",
+            )
+        return dict(zip(self.system.labels["x"], self.kept_defects))
 
 
 def plan_of(record: PlainRecord, arrays: Arrays) -> Plan:
@@ -48,7 +66,8 @@ def plan_of(record: PlainRecord, arrays: Arrays) -> Plan:
         record.number("seconds"),
     )
     transcription = Transcription(stage, layout, _program(arrays), None, record.texts("notes"))  # type: ignore[arg-type]
-    plan = Plan(system, transcription, outcome, arrays["values"], outcome.w, _not_again)
+    plan = _PlanOfFile(system, transcription, outcome, arrays["values"], outcome.w, _not_again)
+    plan.kept_defects = arrays.get("defects")
     plan.interpolant.vectors(layout.shares[:1])
     return plan
 
@@ -77,7 +96,13 @@ def _description(record: PlainRecord, arrays: Arrays, system: System) -> Descrip
 
 def _layout(record: PlainRecord, arrays: Arrays) -> ProgramLayout:
     parts: dict[str, Any] = {name: arrays[f"layout/{name}"].astype(int) for name in OF_LAYOUT[1:]}
-    degrees = record.integers("degrees", below=101)
+    if "degree" in record:
+        # Before every interval had a degree of its own: points stood in a table (intervals, degree, states).
+        degrees = np.full(len(arrays["layout/shares"]) - 1, record.integer("degree", 1, 101))
+        for name in ("points", "unknowns"):
+            parts[name] = parts[name].reshape(-1, parts[name].shape[-1])
+    else:
+        degrees = record.integers("degrees", below=101)
     layout = ProgramLayout(
         mesh_of(arrays["layout/shares"], record.word("points", ("radau", "legendre")), degrees), **parts
     )

@@ -15,6 +15,7 @@ from daedalus.model.names import counted
 from daedalus.model.signals import Signal
 from daedalus.model.system.system import System
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.result.defects import defects_of
 from daedalus.optimisation.result.explanation import Explanation, explained
 from daedalus.optimisation.result.interpolant import Interpolant
 from daedalus.optimisation.result.moment import Moment
@@ -52,8 +53,10 @@ class Plan:
         parameters: np.ndarray,
         begin: np.ndarray,
         again: Callable[..., Transcription],
+        beside: Sequence[Transcription] = (),
     ) -> None:
         self._begin, self._again = begin, again
+        self._beside = beside  # all phases that were solved together
         self.model, self.transcription, self.outcome = model, transcription, outcome
         self._values = parameters
         self.success, self.objective = outcome.success, outcome.objective
@@ -150,6 +153,24 @@ class Plan:
         """Per interval, how far the plan is from a motion of the model, as a share of the size of its states."""
         return self.interpolant.mesh_error()
 
+    @cached_property
+    def defects(self) -> dict[str, np.ndarray]:
+        """By state, how far its equations are from being met at every point, in its unit: what the search left over.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.Model("cart")
+        >>> x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+        >>> m.equation([m.der(x), m.der(v)], [v, u])
+        >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=20)
+        >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0}); ocp.minimise(running=u**2)
+        >>> plan = ocp.solve()
+        >>> plan.defects["x"].shape, bool(abs(plan.defects["x"]).max() < 1e-8)
+        ((60,), True)
+        """
+        return defects_of(self.transcription, self.outcome.w)
+
     @property
     def _mesh(self) -> float:
         return float(self.mesh_error.max(initial=0.0))
@@ -210,7 +231,8 @@ class Plan:
         These cannot hold together with the start and the duration of 1 s:
           x >= 1 at 1 s: 0.25 short
         """
-        return explained(self.transcription, self.outcome, self._begin)
+        alone = self.success or not self._beside
+        return explained([self.transcription] if alone else self._beside, self.outcome, self._begin)
 
     def sensitivity(self, name: str) -> PlanSensitivity:
         """How the cost and the plan change with a parameter, per unit of it.

@@ -54,6 +54,7 @@ def _described(plan: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     arrays["program/lower"] = _filled(made.program.lower, len(plan.interpolant.w), -np.inf)
     arrays["program/upper"] = _filled(made.program.upper, len(plan.interpolant.w), np.inf)
     arrays["values"] = np.asarray(plan._values)
+    arrays["defects"] = np.stack(list(plan.defects.values())) if plan.defects else np.zeros((0, 0))
     for k, group in enumerate(layout.groups):
         arrays[f"group_{k}/rows"], arrays[f"group_{k}/shares"] = group.rows.astype(float), group.shares
     given = []
