@@ -216,7 +216,9 @@ class Case:
         passed, n = self.passed + 1, len(self.x0)
         guess = None if self.has_formulas else row
         end = self.foreseen.until(passed)
-        return replace(self, t0=t, t1=end, x0=np.array(row[:n]), guess=guess, passed=passed)
+        behind = replace(self, t0=t, t1=end, x0=np.array(row[:n]), guess=guess, passed=passed)
+        behind.__dict__["row0"] = row  # is known
+        return behind
 
     def with_foresight(self, tolerances: Mapping[str, Any] | None = None) -> Case | None:
         """The same with what happens when in it; None where it is stiff. tolerances: of the run that tells."""

@@ -19,6 +19,7 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
+from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, in_any_order, same
 from daedalus.differentiation.instants.contact_jumps import (
@@ -58,7 +59,7 @@ class InstantMaps:
         assert held is not None
         self.system, self.own, self.formulas = system, held.instants, formulas
         self.assigned = reset_rule(self.own).assigned
-        self._made: dict[tuple[str, tuple[int, ...]], ca.Function | ImplicitSlopes] = {}
+        self._made: dict[tuple[str, tuple[int, ...]], Compiled | ImplicitSlopes] = {}
         still = set(held.positions.tolist())
         self.moves_states = [restarts(self.own) and not set(targets) <= still for targets in self.assigned]
 
@@ -71,15 +72,16 @@ class InstantMaps:
         function, u, p = self._made[key], case.u_at(t), case.p
         if isinstance(function, ImplicitSlopes):
             return function.at(t, row, u, p)[:2]
-        value, slopes = function(t, row[: len(case.x0)], u, p)
-        return value.full().ravel(), slopes.full()
+        value, slopes = function.core(np.array([t]), row[: len(case.x0)], u, p)
+        return value, slopes.reshape(-1, len(value)).T
 
-    def _function(self, expression: ca.SX, case: Case) -> ca.Function | ImplicitSlopes:
+    def _function(self, expression: ca.SX, case: Case) -> Compiled | ImplicitSlopes:
         if not self.formulas:
             return ImplicitSlopes(self.system, expression)
         arguments = [self.system.symbol(letter) for letter in ("t", "x", "u", "p")]
         flat = ca.densify(case.form.applied(self.system, expression))
-        return ca.Function("instant", arguments, [flat, ca.densify(ca.jacobian(flat, ca.vertcat(*arguments)))])
+        slopes = ca.densify(ca.jacobian(flat, ca.vertcat(*arguments)))
+        return compile_function(ca.Function("instant", arguments, [flat, slopes]))
 
     def _expression(self, what: str, actors: tuple[int, ...]) -> ca.SX:
         if what == "guards":

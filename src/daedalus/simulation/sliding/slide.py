@@ -14,6 +14,7 @@ from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
+from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.records_of_methods import choice_of
@@ -23,7 +24,13 @@ from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.pieces import Next, Piece
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.run.settings import Settings, settings_of
-from daedalus.simulation.sliding.sliding_system import MOST_SURFACES, Sliding, resting_system, sliding_system
+from daedalus.simulation.sliding.sliding_system import (
+    MOST_SURFACES,
+    Sliding,
+    resting_system,
+    sliding_system,
+    vanishes,
+)
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of, solved
 from daedalus.simulation.sliding.surface import Surface, algebraic_rows
 
@@ -35,8 +42,8 @@ BEYOND, BESIDE, JUMPS = 1e-7, 1e-6, 1e-3
 NEARER, STEEP = 1e-4, 10.0
 # Pieces of fewer steps than this lead nowhere.
 FEWEST_STEPS = 3
-# Where a run has rested on a surface it goes on this far beside it.
-LEAVES = 1e-11
+# Where a run has been on a surface it goes on this far beside it. So many events end a stay on one.
+LEAVES, LEAVING = 1e-12, 3
 
 
 def slide_along(road: Road, first: Piece, done: Trajectory) -> Next:
@@ -80,17 +87,42 @@ def leave_surface(road: Road, first: Piece, done: Trajectory) -> Next:
     if done.system.events[events[-1][0]].purpose is not EventPurpose.LEAVES_SURFACE:
         return None
     t, x = float(done.end.time), np.array(done._source.end)[done._plant.row_parts["x"]]
-    if sliding.rests:
-        x = _beside(done, sliding, t, x)
-    return _piece(road, done, sliding.outside, t, x, None)
+    face, which = divmod(events[-1][0] - len(done.system.events) + LEAVING * sliding.depth, LEAVING)
+    if face == sliding.depth - 1:
+        return _piece(road, done, sliding.outside, t, _beside(done, sliding, which, t, x), None)
+    # It stays on the surface that it came to last, and leaves the one below it.
+    below = sliding.outside.part(Sliding)
+    assert below is not None
+    kept = once(below.outside, sliding_system, _condition_outside(sliding, below))
+    return _piece(road, done, kept, t, _beside(done, below, which, t, x), None)
 
 
-def _beside(done: Trajectory, sliding: Sliding, t: float, x: np.ndarray) -> np.ndarray:
-    """A state just beside the surface that a run rested on, to the side it leaves to: slopes are infinite on it."""
+def _condition_outside(sliding: Sliding, below: Sliding) -> int:
+    """The number that the condition of a surface has among those outside the surface below it."""
+    guard, outside = once(sliding.outside, Surface, sliding.which).guard, below.outside
+    found = switches_of(outside)
+    assert found is not None
+    same = [k for k, text in enumerate(found.conditions) if text == sliding.condition]
+    return next((k for k in same if vanishes(outside, once(outside, Surface, k).guard - guard)), same[0])
+
+
+def _beside(done: Trajectory, sliding: Sliding, which: int, t: float, x: np.ndarray) -> np.ndarray:
+    """A state just beside the surface, to the side that a run leaves to: on it rounding decides or slopes are infinite.
+
+    which: of the events that end a stay on a surface.
+    """
     surface = once(sliding.outside, Surface, sliding.which)
     u, p = done._drive.at_time(t), done._parameters
-    rate = surface.rate(t, slopes_of(done.system).at(t, x, u, p), x, u, p)
-    return surface.moved(np.sign(rate) * LEAVES, t, x, u, p)
+    if sliding.rests:
+        side = float(np.sign(surface.rate(t, slopes_of(done.system).at(t, x, u, p), x, u, p)))
+    else:
+        side = (-1.0, 1.0, 0.0)[which]
+    if not side:
+        return x
+    near = _known(sliding.outside, done) if surface.of_unknowns else None
+    if not sliding.rests:
+        x = surface.nearest(t, x, u, p, near)
+    return surface.moved(side * LEAVES, t, x, u, p, near)
 
 
 def _moves_by_table(done: Trajectory, surface: Surface) -> bool:
