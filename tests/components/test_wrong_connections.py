@@ -268,7 +268,39 @@ def a_default_that_is_no_number():
     dd.Model("valve").signal_input("opening", default="open")
 
 
+def a_speed_source_held_by_a_ground():
+    m = dd.Model("m")
+    a, b = m.add(R.SpeedSource("a", speed=1.0)), m.add(R.Ground("b"))
+    m.connect(a.shaft, b.shaft)
+    m.freeze()
+
+
+def an_amplifier_that_shorts_a_source():
+    m = dd.Model("m")
+    amplifier, source = m.add(E.OpAmp("amplifier")), m.add(E.VoltageSource("source", voltage=1.0))
+    r, ground = m.add(E.Resistor("r", resistance=1.0)), m.add(E.Ground("ground"))
+    m.connect(amplifier.plus, source.plus, r.plus)
+    m.connect(source.minus, ground.pin, amplifier.minus, r.minus)
+    m.freeze()
+
+
 TEXTS = [
+    (
+        a_speed_source_held_by_a_ground,
+        'The parts a, b determine the same quantity.\n'
+        '  1 unknown, 1 equation are left after joining\n'
+        '  undetermined: a.shaft.torque\n'
+        '  determined twice among: a, b\n'
+        '  Because two parts fix what joined ports share, or two fix what balances.\n'
+        '  Try: one source or ground less, or a spring, damper, resistance or inertia between them'
+    ),
+    (
+        an_amplifier_that_shorts_a_source,
+        'Ideal sources are in conflict: source, amplifier.\n'
+        '  joined so, the parts ask for - source.voltage = 0\n'
+        '  Because each of them fixes the same quantity, whatever the others do.\n'
+        '  Try: a resistance, spring or other part between them, or one source less'
+    ),
     (
         a_model_in_itself,
         "The model 'm' cannot be a part of itself.\n"

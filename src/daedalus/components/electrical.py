@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, ClassVar
 
 import casadi as ca
@@ -133,6 +134,14 @@ class Diode(_Electrical):
             self.values["thermal_voltage"] = THERMAL_VOLTAGE
         if not exponential and self.values["off_conductance"] is None:
             self.values["off_conductance"] = 1e-9
+        leaks = [self.values[word] for word in ("off_conductance", "conductance")]
+        if not exponential and all(isinstance(leak, numbers.Real) and leak == 0 for leak in leaks):
+            raise ModelError(
+                f"Diode {self.name!r} is quite open below its threshold.",
+                f"off_conductance={leaks[0]}, conductance={leaks[1]}",
+                because="an inductor in series would have no voltage then: the index would change with the diode.",
+                remedy="off_conductance=1e-9",
+            )
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
@@ -203,14 +212,14 @@ class Mosfet(_Electrical):
 
     With u = v_gs − threshold and λ the channel-length modulation: 0 for u ≤ 0, gain/2 · u² (1 + λ v_ds) in saturation,
     gain (u − v_ds/2) v_ds (1 + λ v_ds) below it. `gain` is KP · W / L. Ports gate, drain, source; no current at the
-    gate.
+    gate. `conductance` lies between drain and source, so that the transistor is never quite open.
     """
 
     keywords = {
         "threshold": Keyword("V", 1.0),
         "gain": Keyword("A/V^2", 2e-5, "positive"),
         "modulation": Keyword("1/V", 0.0, "not negative", nominal=0.01),
-        "conductance": _LEAK,
+        "conductance": Keyword("S", 1e-9, "not negative", nominal=1e-9),
         "polarity": Keyword(default="n", option="a word", words=("n", "p")),
     }
 

@@ -19,6 +19,7 @@ __all__ = [
 
 _DENSITY = Keyword("kg/m^3", 870.0, "positive")
 _HEAT = Keyword(default=False, option="a switch")
+_LEAK = Keyword(default=1e-6, needs="between 0 and 1", option="a number")  # a millionth is less than one can close
 _BULK = Keyword("Pa", 1.4e9, "positive")
 
 
@@ -98,14 +99,16 @@ class Restriction(_Hydraulic):
 class Valve(_Hydraulic):
     """A turbulent valve: flow = discharge · opening · area √(2 Δp / density), in both directions.
 
-    The signal input `opening` is 1 where nothing is joined to it, and counts between 0 and 1. Below a drop of 1 Pa the
-    root gives way to a straight line.
+    The signal input `opening` is 1 where nothing is joined to it, and counts between `leak` and 1: never quite closed,
+    a valve leaves a line in front of it a pressure, and the index stays. Below a drop of 1 Pa the root gives way to a
+    straight line.
     """
 
     keywords = {
         "discharge": Keyword(default=0.61, needs="positive"),
         "area": Keyword("m^2", needs="positive"),
         "density": _DENSITY,
+        "leak": _LEAK,
         "heat": _HEAT,
     }
 
@@ -113,7 +116,8 @@ class Valve(_Hydraulic):
     def _write(m: Any, q: Any) -> None:
         opening = m.signal_input("opening", default=1.0)
         drop, _, flow = two_pole(m, "hydraulic")
-        m.equation(flow, opening * turbulent_flow(drop, q.discharge, q.area, q.density), name="law")
+        share = ca.fmin(ca.fmax(opening, q.leak), 1)
+        m.equation(flow, share * turbulent_flow(drop, q.discharge, q.area, q.density), name="law")
         losses(m, drop * flow, q.heat)
 
 
@@ -177,17 +181,21 @@ class Pump(_Hydraulic):
 
 
 class ReliefValve(_Hydraulic):
-    """Opens above a pressure drop: flow = conductance · (pressure_drop − pressure) there, zero below."""
+    """Opens above a pressure drop: flow = conductance · (pressure_drop − pressure) there, and none below.
+
+    Through a share `leak` of its conductance it lets something pass at any drop, so that it is never quite closed.
+    """
 
     keywords = {
         "pressure": Keyword("Pa", needs="positive"),
         "conductance": Keyword("m^3/(s*Pa)", 1e-8, "positive"),
+        "leak": _LEAK,
     }
 
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         drop, _, flow = two_pole(m, "hydraulic")
-        m.equation(flow, q.conductance * ca.fmax(drop - q.pressure, 0), name="law")
+        m.equation(flow, q.conductance * (ca.fmax(drop - q.pressure, 0) + q.leak * drop), name="law")
         m.lost(drop * flow)
 
 

@@ -11,6 +11,7 @@ from daedalus import _core
 from daedalus.errors import ModelError, SingularModelError
 from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.flattening import Flattening
+from daedalus.model.assembly.signed_terms import sums_of
 from daedalus.model.assembly.unknowns import KNOWN, MOVING
 from daedalus.model.expressions import concatenate
 from daedalus.model.names import counted, listed
@@ -61,14 +62,29 @@ def check_sums(work: Flattening) -> None:
             parts = [part_of(book, name) for name in names]
             own = work.rows[work.of_sum[number]]
             where = part_of(book, own.equation) if own.equation in book._equations else ""
+            between = _holding_together(work, parts[0]) if len(row) == 1 else []
+            both = list(dict.fromkeys([*parts, *([where] if where else []), *between]))
             raise SingularModelError(
-                f"Ideal sources are in conflict: {listed(dict.fromkeys([*parts, *([where] if where else [])]))}.",
+                f"Ideal sources are in conflict: {listed(both)}.",
                 f"joined so, the parts ask for {_sum_text(names, list(row.values()))}",
                 because="each of them fixes the same quantity, whatever the others do."
-                if len(row) > 1
+                if len(both) > 1
                 else "the source is joined to itself, so that what it fixes is zero.",
                 remedy="a resistance, spring or other part between them, or one source less",
             )
+
+
+def _holding_together(work: Flattening, part: str) -> list[str]:
+    """The parts that make equal what two ports of a part share: an ideal amplifier, a sensor of current."""
+    book = work.book
+    node_of = {book._assembly.ports[side.port].shared: k for k, sides in enumerate(work.sets) for side in sides}
+    own = {node_of[port.shared] for port in book._assembly.ports.values() if part_of(book, port.name) == part}
+    found = []
+    for name, rows in sums_of(book).items():
+        nodes = [{node_of.get(variable, -1) for variable, _ in terms} for terms in rows if terms and len(terms) == 2]
+        if any(len(pair) == 2 and pair <= own for pair in nodes):
+            found.append(part_of(book, name))
+    return found
 
 
 def _sum_text(names: list[str], factors: list[int]) -> str:
@@ -171,6 +187,8 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
     if idle:
         twice += [part_of(book, name) for name in (*loose, *idle)]
     parts = [name for name in dict.fromkeys(twice) if name in book._assembly.parts]
+    if len(parts) == 1:
+        parts += _joined_sources(work, parts[0])
     facts = [f"{counted(size, 'unknown')}, {counted(residual.numel(), 'equation')} are left after joining"]
     if loose:
         facts.append(f"undetermined: {listed(loose)}")
@@ -186,6 +204,14 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
         remedy="one source or ground less, or a spring, damper, resistance or inertia between them" if parts
         else "m.equation(...), m.connect(...), or a part that determines it",
     )  # fmt: skip
+
+
+def _joined_sources(work: Flattening, part: str) -> list[str]:
+    """Sources and grounds at the ports of a part."""
+    book = work.book
+    nodes = [[part_of(book, side.port) for side in sides] for sides in work.sets]
+    near = dict.fromkeys(name for parts in nodes if part in parts for name in parts if name != part)
+    return [name for name in near if name in book._assembly.parts and book._assembly.parts[name].ideal]
 
 
 def _rank(flat: PartDoor, residual: ca.SX, unknowns: list[Variable]) -> tuple[int, list[int], list[int]]:

@@ -25,6 +25,8 @@ from daedalus.simulation.run.road import Road
 
 # How far behind the instant the equations are read, as a share of the rest of the run and of the time itself.
 BEHIND = 1e-12
+# Where the branch that a condition leads to has no solution nearby, or leads back at once.
+ENDS = (Ending.INCONSISTENT, Ending.CHATTERING)
 # Unknowns that move by less than this share of their size have not jumped.
 MOVED = 1e-6
 # Full steps of Newton's method, more than pieces that the laws of a node have.
@@ -34,12 +36,14 @@ FULL_STEPS = 50
 def with_unknowns_solved_anew(road: Road, first: Piece, done: Trajectory) -> Piece | None:
     """The rest of a run that stopped where conditions change at once; None for other ends."""
     run, system = done._source, done.system
-    if done.status is not Ending.INCONSISTENT or not hasattr(run, "turns") or not road.request.locate_switches:
+    if done.status not in ENDS or not hasattr(run, "turns") or not road.request.locate_switches:
         return None
     switches = switches_of(system) if system.sizes["z"] else None
     if switches is None or not switches.count:
         return None
     t, row = float(run.stop_time), np.array(run.end)
+    if done.status is Ending.CHATTERING and float(done.time[0]) == t:
+        return None  # it began here, and nothing was won
     found = _solved_anew(done, t, row, road.request.t1)
     if found is None:
         return None
