@@ -76,6 +76,12 @@ def test_includes_stay_inside_their_folder(tmp_path):
     assert "r1.resistance" in m.variables
     with pytest.raises(dd.ModelError, match="includes a file that is not there"):
         dd.components.from_spice("t\n.include ../secret.cir\n", folder=tmp_path / "in")
+    (tmp_path / "in" / "round.cir").write_text(".include round.cir\n", encoding="utf-8")
+    with pytest.raises(dd.ModelError, match="includes files that include each other"):
+        dd.components.from_spice("t\n.include round.cir\n", folder=tmp_path / "in")
+    (tmp_path / "in" / "link.cir").symlink_to(tmp_path / "secret.cir")
+    with pytest.raises(dd.ModelError, match="includes a file that is not there"):
+        dd.components.from_spice("t\n.include link.cir\n", folder=tmp_path / "in")
     with pytest.raises(dd.ModelError, match="no folder is given"):
         dd.components.from_spice("t\n.include part.cir\n")
 
@@ -89,12 +95,47 @@ def test_includes_stay_inside_their_folder(tmp_path):
         ("D1 a 0 none", "Line 3 of the netlist uses the model 'none'.\n  D1 a 0 none"),
         ("X1 a 0 none", "Line 3 of the netlist uses the subcircuit 'none'.\n  X1 a 0 none"),
         (".model d1 D(BV=5)", "Line 3 of the netlist asks for bv=5, which is not modelled.\n  .model d1 D(BV=5)"),
+        ("R2 a 0", "Line 3 of the netlist has an element that is not complete.\n  R2 a 0"),
+        ("R2 a 0 1k tc1=1", "Line 3 of the netlist says 'tc1=1' of 'r2'.\n  R2 a 0 1k tc1=1"),
+        ("R2 a 0 1k 2k", "Line 3 of the netlist says '2k' of 'r2'.\n  R2 a 0 1k 2k"),
+        ("G1 a 0 value={v(a)*2}", "Line 3 of the netlist has an element that is not complete."),
+        ("K1 L1 L2 0.5", "Line 3 of the netlist couples coils that are not there.\n  K1 L1 L2 0.5"),
+        (".tran", "Line 3 of the netlist has a card that is not complete.\n  .tran"),
+        (".tran 1 1m", "Line 3 of the netlist has times that cannot be.\n  .tran 1 1m"),
+        (".temp 50", "Line 3 of the netlist asks for another temperature.\n  .temp 50"),
+        (".global vcc", "Line 3 of the netlist has a card that is not read.\n  .global vcc"),
+        (".subckt s a b\nR3 a b 1", "Line 3 of the netlist begins a .subckt that does not end.\n  .subckt s a b"),
+        (".subckt s a b\n.subckt t a b\n.ends", "Line 4 of the netlist begins a .subckt inside another."),
+        ("I1 0 a PWL(0 0 1m 1 1m 2)", "Line 3 of the netlist has a PWL whose times do not increase."),
+        ("I1 0 a PWL(0 0 1m)", "Line 3 of the netlist has 3 numbers in PWL."),
+        ("I1 0 a SIN(0 1 1k 0 0 0 0)", "Line 3 of the netlist has 7 numbers in SIN."),
+        ("I1 0 a 1 2", "Line 3 of the netlist says '2' of 'i1'."),
+        (".ic v(a)=1", "Line 3 of the netlist gives V(a) a start.\n  .ic v(a)=1"),
+        (".ic v(none)=1", "Line 3 of the netlist gives V(none) a start."),
+        (
+            ".param a={b}",
+            "Line 3 of the netlist has a formula that cannot be read: b.\n  .param a={b}\n  Because formulas",
+        ),
+        (
+            ".param a={1/0}",
+            "Line 3 of the netlist has a formula that cannot be read: 1/0.\n  .param a={1/0}\n  Because it",
+        ),
+        (".param a={9**9**9}", "Line 3 of the netlist has a formula that cannot be read: 9**9**9."),
+        (".param a={open('x')}", "Line 3 of the netlist has a formula that cannot be read: open('x')."),
     ],
 )
 def test_what_is_not_understood_is_refused_with_its_line(card, text):
     with pytest.raises(dd.ModelError) as caught:
         dd.components.from_spice(f"title\nR1 a 0 1k\n{card}\n")
     assert str(caught.value).startswith(text)
+
+
+def test_numbers_that_sources_leave_out_are_those_of_tran():
+    """SPICE's defaults: one turn of SIN until the end, constants and a delay of one step of EXP."""
+    text = "t\nV1 a 0 SIN(0 1)\nR1 a 0 1\nV2 b 0 EXP(0 1)\nR2 b 0 1\n.tran 1u 4m\n.end\n"
+    tr = dd.simulate(dd.components.from_spice(text), 4e-3, save_at=[0.0, 0.5e-6, 1e-3, 3e-3])
+    assert tr["v_a"][2:] == pytest.approx([1.0, -1.0])
+    assert tr["v_b"][1] == pytest.approx(1 - np.exp(-0.5))
 
 
 def test_subcircuits_have_parameters_with_defaults():

@@ -18,14 +18,21 @@ import casadi as ca
 from daedalus.components import electrical
 from daedalus.components.spice.netlist_text import Card, number, read_cards
 from daedalus.components.spice.steady_start import steady_start
-from daedalus.components.spice.waveforms import exponential, piecewise, pulse, sine
+from daedalus.components.spice.waveforms import wave_of
 from daedalus.errors import ModelError
 from daedalus.model.expressions import described
 from daedalus.model.model import Model
 from daedalus.model.names import suggest_name
 
 THERMAL_VOLTAGE = 1.380649e-23 * 300.15 / 1.602176634e-19
-_IGNORED = {".tran", ".op", ".print", ".plot", ".save", ".probe", ".ac", ".dc", ".global", ".width", ".temp"}
+_IGNORED = {".op", ".print", ".plot", ".save", ".probe", ".ac", ".dc", ".width"}
+TEMPERATURE = 27.0  # °C
+# How many words an element has at least and at most, and which `name=value` it knows; None for any.
+_WORDS: dict[str, tuple[int, int | None, tuple[str, ...] | None]] = {
+    "r": (4, 4, ()), "c": (4, 4, ("ic",)), "l": (4, 4, ("ic",)), "k": (4, 4, ()), "v": (3, None, ()),
+    "i": (3, None, ()), "d": (4, 4, ()), "q": (5, 5, ()), "m": (6, 6, ("w", "l")), "e": (6, 6, ()), "g": (6, 6, ()),
+    "f": (5, 5, ()), "h": (5, 5, ()), "x": (2, None, None),
+}  # fmt: skip
 _GROUND = {"0", "gnd"}
 # What a .model may say of a device; a value other than the given one is not modelled and refused.
 _KNOWN_MODEL = {
@@ -90,21 +97,27 @@ class _Netlist:
         self.top, self.blocks = _Block(), dict[str, _Block]()
         self.models: dict[str, tuple[str, dict[str, float]]] = {}
         self.parameters: dict[str, float] = {}
-        self.gmin, self.step, self.starts_given = 1e-12, 1e-9, False
-        self.given: dict[str, float] = {}  # .ic
-        block = self.top
+        self.gmin, self.step, self.stop, self.starts_given = 1e-12, 1e-9, 1.0, False
+        self.given: dict[str, tuple[float, Card]] = {}  # .ic
+        block, opened = self.top, None
         for card in cards:
             word = card.words[0]
             if word == ".subckt":
+                card.needs(2, ".subckt name node node")
+                if opened is not None:
+                    raise card.refuse("begins a .subckt inside another", f"line {opened.line} has no .ends.", ".ends")
+                opened = card
                 nodes = tuple(word for word in card.words[2:] if "=" not in word and word != "params:")
                 block = _Block(nodes, partial(values_of, card))
                 self.blocks[card.words[1]] = block
             elif word == ".ends":
-                block = self.top
+                block, opened = self.top, None
             elif word.startswith("."):
                 self._setting(card)
             else:
                 block.cards.append(card)
+        if opened is not None:
+            raise opened.refuse("begins a .subckt that does not end", "no .ends follows.", ".ends")
 
     def _setting(self, card: Card) -> None:
         word = card.words[0]
@@ -120,16 +133,25 @@ class _Netlist:
                 if "=" not in entry:
                     raise card.refuse("has an .ic that cannot be read", "it is V(node)=value.", ".ic V(out)=1")
                 name, value = entry.split("=", 1)
-                self.given[name] = number(value, card, self.parameters)
+                self.given[name] = number(value, card, self.parameters), card
         elif word in (".options", ".option"):
             self.gmin = next((number(v, card, self.parameters) for n, v in pairs if n == "gmin"), self.gmin)
+        elif word == ".temp":
+            if [number(w, card, self.parameters) for w in card.words[1:]] != [TEMPERATURE]:
+                raise card.refuse("asks for another temperature", f"parts are at {TEMPERATURE:g} °C.", "without it")
         elif word == ".tran":
-            self.step = number(card.words[1], card, self.parameters)
+            card.needs(3, ".tran 1u 1m")
+            self.step, self.stop = (number(w, card, self.parameters) for w in card.words[1:3])
+            if not 0 < self.step <= self.stop:
+                raise card.refuse(
+                    "has times that cannot be", "the step is above zero, the end behind it.", ".tran 1u 1m"
+                )
             self.starts_given = "uic" in card.words
         elif word not in _IGNORED:
             raise card.refuse("has a card that is not read", f"{word} means nothing here.", "without it")
 
     def _model(self, card: Card, pairs: list[list[str]]) -> None:
+        card.needs(3, ".model name D(is=1e-14)")
         kind = card.words[2]
         if kind not in _KNOWN_MODEL:
             raise card.refuse("has a model of an unknown kind", f"there are {', '.join(_KNOWN_MODEL)}.", "D, NPN, NMOS")
@@ -164,9 +186,14 @@ class _Netlist:
         """Write the operating point, or what the netlist gives, into the states."""
         system = m._flat().freeze()
         starts = dict.fromkeys(system.labels["x"], 0.0) if self.starts_given else steady_start(system)
-        for name, value in m_given(m, self.given).items():
-            if name in starts:
-                starts[name] = value
+        for node, (value, card) in self.given.items():
+            name = _state_of(m, node)
+            if name not in starts:
+                raise card.refuse(
+                    f"gives V({node}) a start", "it is no node with a capacitor to ground, and follows from others.",
+                    "IC= of the element whose state it is",
+                )  # fmt: skip
+            starts[name] = value
         for name, value in starts.items():
             if name in m._variables and m._variables[name].start[0] is None:
                 m._variables[name] = replace(m._variables[name], start=(value,))
@@ -181,16 +208,11 @@ def values_of(card: Card, known: dict[str, float]) -> dict[str, float]:
     return found
 
 
-def m_given(m: Model, given: dict[str, float]) -> dict[str, float]:
-    """Voltages of capacitors between nodes that .ic gives."""
-    found = {}
-    shared = {f"v_{_word(node)}": value for node, value in given.items()}
+def _state_of(m: Model, node: str) -> str:
+    """The state that the voltage of a node is; empty where it is none."""
     flat = m._flat()
-    for name, value in shared.items():
-        known = flat._outputs.get(name)
-        if known is not None and known.is_symbolic():
-            found[flat._known[int(known.element_hash())][0]] = value
-    return found
+    known = flat._outputs.get(f"v_{_word(node)}")
+    return flat._known[int(known.element_hash())][0] if known is not None and known.is_symbolic() else ""
 
 
 def _word(node: str) -> str:
@@ -212,13 +234,21 @@ class _Circuit:
         """One element."""
         name = card.words[0]
         reader = getattr(self, f"_read_{name[0]}", None)
-        if reader is not None and len(card.words) < 3:
-            because = f"{name!r} needs a name, its nodes or coils, and what it is."
-            raise card.refuse("has an element that is not complete", because, "R1 in out 1k")
         if reader is None:
             raise card.refuse(
                 "has an element that is not read", f"{name!r} is of no known kind.", "R C L K V I D Q M E F G H X"
             )
+        least, most, options = _WORDS[name[0]]
+        plain = [word for word in card.words if "=" not in word]
+        if len(plain) < least:
+            because = f"{name!r} needs a name, its nodes or coils, and what it is."
+            raise card.refuse("has an element that is not complete", because, "R1 in out 1k")
+        further = [
+            word for word in card.words if "=" in word and options is not None and word.split("=")[0] not in options
+        ]
+        further += plain[most:] if most is not None else []
+        if further:
+            raise card.refuse(f"says {further[0]!r} of {name!r}", "that is not modelled.", "without it")
         reader(card, suggest_name(name))
 
     def join(self, top: bool) -> None:
@@ -268,6 +298,12 @@ class _Circuit:
             self.m._variables[state] = replace(self.m._variables[state], start=(value,))
 
     def _read_k(self, card: Card, name: str) -> None:
+        missing = [coil for coil in card.words[1:3] if coil not in self.coils]
+        if missing or card.words[1] == card.words[2]:
+            raise card.refuse(
+                "couples coils that are not there", f"{(missing or card.words[1:2])[0]!r} is no other inductor here.",
+                "K1 L1 L2 0.9",
+            )  # fmt: skip
         one, two = (self.coils[coil] for coil in card.words[1:3])
         part = electrical.Transformer(
             name, primary_inductance=self._value(one.words[3], one),
@@ -286,14 +322,7 @@ class _Circuit:
 
     def _wave(self, card: Card) -> ca.SX | float:
         words = [w for w in card.words[3:] if w != "dc"]
-        kinds = {"sin": sine, "pwl": piecewise, "exp": exponential}
-        for k, word in enumerate(words):
-            values = [self._value(w, card) for w in words[k + 1 :]] if word in (*kinds, "pulse") else []
-            if word == "pulse":
-                return pulse(self.m.time, values, self.netlist.step)
-            if word in kinds:
-                return kinds[word](self.m.time, values)
-        return self._value(words[0], card) if words else 0.0
+        return wave_of(card, words, partial(self._value, card=card), self.m.time, self.netlist.step, self.netlist.stop)
 
     def _read_e(self, card: Card, name: str) -> None:
         self._add(electrical.VoltageSource(name, voltage=self._sensed(card, name)), name, self._two(card))

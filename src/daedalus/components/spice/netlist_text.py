@@ -20,6 +20,7 @@ _OPERATIONS: dict[type, Any] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.Pow: operator.pow, ast.USub: operator.neg, ast.UAdd: operator.pos,
 }  # fmt: skip
+DEEPEST = 8  # so many files inside each other are read
 _FUNCTIONS = {name: getattr(math, name) for name in ("sqrt", "exp", "log", "log10", "sin", "cos", "tan")}
 
 
@@ -34,6 +35,13 @@ class Card:
     def refuse(self, what: str, because: str, remedy: str) -> ModelError:
         """The error for this card."""
         return ModelError(f"Line {self.line} of the netlist {what}.", self.text.strip(), because=because, remedy=remedy)
+
+    def needs(self, count: int, example: str) -> None:
+        """Refuse the card where it has fewer words."""
+        if len(self.words) < count:
+            raise self.refuse(
+                "has a card that is not complete", f"{self.words[0]} needs more words than these.", example
+            )
 
 
 def read_cards(text: str, folder: Path | None) -> tuple[str, list[Card]]:
@@ -85,18 +93,23 @@ def _pairs(parts: list[str]) -> list[str]:
 
 
 def _included(card: Card, folder: Path | None, depth: int) -> list[Card]:
-    name = card.text.split(None, 1)[1].strip().strip("\"'")
-    if folder is None or depth > 8:
+    if folder is None:
         raise card.refuse(
             "includes a file, and no folder is given", "files are read from one folder only, which you name.",
             "from_spice(text, folder=...)",
         )  # fmt: skip
+    if depth > DEEPEST:
+        raise card.refuse(
+            "includes files that include each other", f"more than {DEEPEST} lie inside each other.", "each file once"
+        )
+    card.needs(2, ".include file.cir")
+    name = card.text.split(None, 1)[1].strip().strip("\"'")
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()) or not path.is_file():
         raise card.refuse(
             "includes a file that is not there", f"only files inside {folder.name!r} are read.", "a file in the folder"
         )
-    return _cards(path.read_text(encoding="utf-8"), folder, 1, depth + 1)
+    return _cards(path.read_text(encoding="utf-8", errors="replace"), folder, 1, depth + 1)
 
 
 def number(word: str, card: Card, parameters: Mapping[str, float]) -> float:
@@ -121,12 +134,11 @@ def formula(text: str, card: Card, parameters: Mapping[str, float]) -> float:
     )  # fmt: skip
     try:
         return float(_value(ast.parse(plain.strip(), mode="eval").body, parameters))
-    except (SyntaxError, KeyError, TypeError, ZeroDivisionError, ValueError) as error:
-        raise card.refuse(
-            f"has a formula that cannot be read: {text}",
-            f"{type(error).__name__}: {error}.",
-            "numbers, + - * / **, .param",
-        ) from None
+    except (ArithmeticError, TypeError, ValueError):
+        because = "it has no real value."
+    except (SyntaxError, KeyError, RecursionError):
+        because = f"formulas are of numbers, names of .param, + - * / ** and {', '.join(_FUNCTIONS)}."
+    raise card.refuse(f"has a formula that cannot be read: {text}", because, "numbers, + - * / **, .param")
 
 
 def _value(node: ast.expr, parameters: Mapping[str, float]) -> float:

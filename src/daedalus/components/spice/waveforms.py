@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 import casadi as ca
 
+from daedalus.components.spice.netlist_text import Card
+
 Wave = ca.SX | float
+NUMBERS = {"sin": (2, 6), "pulse": (2, 7), "pwl": (2, None), "exp": (2, 6)}  # how many each takes, at least and at most
 
 
-def sine(t: ca.SX, v: list[float]) -> Wave:
-    """SIN(offset amplitude frequency delay damping phase)."""
+def wave_of(
+    card: Card, words: list[str], number: Callable[[str], float], t: ca.SX, step: float, stop: float
+) -> Wave:  # fmt: skip
+    """What a source gives over time; `step` and `stop` are those of .tran, which stand for numbers left out."""
+    kind = next((word for word in words if word in NUMBERS), None)
+    if kind is None:
+        plain = words[: words.index("ac")] if "ac" in words else words
+        if len(plain) > 1:
+            raise card.refuse(f"says {plain[1]!r} of {card.words[0]!r}", "that is not modelled.", "SIN PULSE PWL EXP")
+        return number(plain[0]) if plain else 0.0
+    values = [number(word) for word in words[words.index(kind) + 1 :]]
+    least, most = NUMBERS[kind]
+    if not least <= len(values) <= (most or len(values)) or (kind == "pwl" and len(values) % 2):
+        raise card.refuse(f"has {len(values)} numbers in {kind.upper()}", "it takes others.", f"{kind.upper()}(0 1)")
+    if kind == "pwl":
+        if any(later <= earlier for earlier, later in itertools.pairwise(values[::2])):
+            raise card.refuse("has a PWL whose times do not increase", "each time has one value.", "PWL(0 0 1m 1)")
+        return piecewise(t, values)
+    if kind == "sin":
+        return sine(t, values, stop)
+    return pulse(t, values, step) if kind == "pulse" else exponential(t, values, step)
+
+
+def sine(t: ca.SX, v: list[float], stop: float) -> Wave:
+    """SIN(offset amplitude frequency delay damping phase); without a frequency one turn until the end of .tran."""
+    v = [*v[:2], 1.0 / stop] if len(v) < 3 else v
     offset, amplitude, frequency, delay, damping, phase = (*v, *[0.0] * (6 - len(v)))
     late = t - delay
     swing = amplitude * ca.sin(2 * ca.pi * frequency * late + phase * ca.pi / 180)
@@ -42,9 +72,10 @@ def piecewise(t: ca.SX, v: list[float]) -> Wave:
     return ca.if_else(t < times[0], values[0], found) if times[0] > 0 else found
 
 
-def exponential(t: ca.SX, v: list[float]) -> Wave:
-    """EXP(low high rise-delay rise-constant fall-delay fall-constant)."""
+def exponential(t: ca.SX, v: list[float], step: float) -> Wave:
+    """EXP(low high rise-delay rise-constant fall-delay fall-constant); constants left out are one step of .tran."""
     low, high, begin, rise, end, fall = (*v, *[0.0] * (6 - len(v)))
+    rise, fall, end = rise or step, fall or step, end if len(v) > 4 else begin + step
     up = (high - low) * (1 - ca.exp(-(t - begin) / rise))
     down = (low - high) * (1 - ca.exp(-(t - end) / fall))
     return low + ca.if_else(t < begin, 0, up) + ca.if_else(t < end, 0, down)
