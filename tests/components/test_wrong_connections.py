@@ -284,7 +284,25 @@ def an_amplifier_that_shorts_a_source():
     m.freeze()
 
 
+def an_equation_beside_the_parts():
+    m = dd.Model("m")
+    a, b = m.add(R.Inertia("a", inertia=1.0)), m.add(R.Damper("b", damping=1.0))
+    ground = m.add(R.Ground("ground"))
+    m.connect(a.shaft, b.shaft_a)
+    m.connect(b.shaft_b, ground.shaft)
+    m.equation(a.speed, 1.0, name="wish")
+    m.freeze()
+
+
 TEXTS = [
+    (
+        an_equation_beside_the_parts,
+        "The model's own wish and its parts determine the same quantity: b.\n"
+        '  1 unknown, 2 equations are left after joining\n'
+        '  determined twice among: b\n'
+        '  Because an equation beside the parts gives what follows from them already.\n'
+        "  Try: without that equation, or with an unknown of the model's own in it"
+    ),
     (
         a_speed_source_held_by_a_ground,
         'The parts a, b determine the same quantity.\n'

@@ -187,13 +187,21 @@ def check_structure(work: Flattening, flat: PartDoor) -> None:
     if idle:
         twice += [part_of(book, name) for name in (*loose, *idle)]
     parts = [name for name in dict.fromkeys(twice) if name in book._assembly.parts]
-    if len(parts) == 1:
+    own = [name for name in dict.fromkeys(twice) if name in book._equations]
+    if len(parts) == 1 and not own:
         parts += _joined_sources(work, parts[0])
     facts = [f"{counted(size, 'unknown')}, {counted(residual.numel(), 'equation')} are left after joining"]
     if loose:
         facts.append(f"undetermined: {listed(loose)}")
     if parts:
         facts.append(f"determined twice among: {listed(dict.fromkeys(parts))}")
+    if parts and own:
+        raise SingularModelError(
+            f"The model's own {listed(own)} and its parts determine the same quantity: {listed(parts)}.",
+            facts,
+            because="an equation beside the parts gives what follows from them already.",
+            remedy="without that equation, or with an unknown of the model's own in it",
+        )
     fixed = [name for name in parts if book._assembly.parts[name].ideal]
     raise SingularModelError(
         f"The parts {listed(dict.fromkeys(fixed or parts))} determine the same quantity." if parts
