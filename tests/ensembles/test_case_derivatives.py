@@ -7,6 +7,11 @@ import pytest
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.compilation.lanes.machine import lane_width
+from daedalus.differentiation.case import given_states
+from daedalus.differentiation.directions import read_directions
+from daedalus.differentiation.variational.tangent_start import StartMoves
+from daedalus.simulation.plant.plants import plant_of
+from daedalus.simulation.plant.solvable import solvable
 
 
 def pendulum():
@@ -158,3 +163,19 @@ def test_what_has_no_derivative_is_told():
         dd.sweep(pendulum(), 1.0, over={"length": [1.0]}, inputs={"u": 0.0}).d("q", "length")
     with pytest.raises(dd.InputError, match="There is no derivative by rod"):
         dd.sweep(pendulum_on_a_rod(), 1.0, over={"length": [1.0]}, wrt=["rod"])
+
+
+@pytest.mark.parametrize(
+    "model", [pendulum_on_a_rod(), catalogue.load("delta_robot").model], ids=["rod", "delta robot"]
+)
+def test_starts_of_many_cases_move_as_each_alone(model):
+    system = solvable(model)
+    moves = StartMoves(model, system, plant_of(system).form, given_states(system, None))
+    directions = read_directions(system, ("start", "parameters"), 0)
+    generator = np.random.default_rng(1)
+    x, p = (np.nan_to_num(system.start[letter], nan=-0.8) for letter in ("x", "p"))
+    x, p = (row * (1 + 0.05 * generator.normal(size=(4, len(row)))) for row in (x + 0.1, p))
+    u = np.ones((4, system.sizes["u"]))
+    found = moves.many(0.5, x, u, p, directions)
+    for k in range(4):
+        np.testing.assert_allclose(found[k], moves.at((0.5, x[k], u[k], p[k]), directions).S, rtol=1e-9, atol=1e-12)

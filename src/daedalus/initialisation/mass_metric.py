@@ -28,12 +28,12 @@ LARGEST = 400
 
 @dataclass(frozen=True, eq=False)
 class MassMetric:
-    """Blocks of unknowns, as places in the jet, with the symmetric matrix that measures their change."""
+    """Blocks of unknowns, as places in the jet, with the symmetric matrix that measures their change; stacks, too."""
 
     blocks: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
     def spread(self, columns: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """S with ‖S⁻¹ Δ‖ the length of a change of these unknowns: (n,) sizes, or (n, n) where mass counts."""
+        """S with ‖S⁻¹ Δ‖ the length of a change of these unknowns: (n,) sizes, or (..., n, n) where mass counts."""
         where = {int(c): k for k, c in enumerate(columns)}
         spread: np.ndarray | None = None
         for own, matrix in self.blocks:
@@ -41,11 +41,17 @@ class MassMetric:
             if not present:
                 continue
             places = [where[int(own[k])] for k in present]
-            part = matrix[np.ix_(present, present)]
+            part = matrix[..., np.array(present)[:, None], present]
             # In the mean a mass counts as much as the sizes do, so that other unknowns keep their weight.
-            part = part / np.mean(np.diag(part) * sizes[places] ** 2)
-            spread = np.diag(sizes) if spread is None else spread
-            spread[np.ix_(places, places)] = np.linalg.inv(np.linalg.cholesky(part)).T
+            diagonal = np.diagonal(part, axis1=-2, axis2=-1)
+            part = part / np.mean(diagonal * sizes[places] ** 2, axis=-1)[..., None, None]
+            spread = (
+                np.broadcast_to(np.diag(sizes), (*part.shape[:-2], len(sizes), len(sizes))).copy()
+                if spread is None
+                else spread
+            )
+            root = np.linalg.inv(np.linalg.cholesky(part))
+            spread[..., np.array(places)[:, None], places] = np.swapaxes(root, -1, -2)
         return sizes if spread is None else spread
 
 
@@ -67,9 +73,14 @@ def mass_blocks(
     blocks = []
     for positions, matrix in found or []:
         matrix = (matrix + matrix.T) / 2
-        if np.all(np.isfinite(matrix)) and np.linalg.eigvalsh(matrix)[0] > 1e-10 * np.abs(matrix).max():
+        if np.all(np.isfinite(matrix)) and is_mass(matrix).all():
             blocks.append((positions, matrix))
     return blocks
+
+
+def is_mass(matrix: np.ndarray) -> np.ndarray:
+    """Which of a stack of symmetric matrices are positive definite beside their largest entry."""
+    return np.asarray(np.linalg.eigvalsh(matrix)[..., 0] > 1e-10 * np.abs(matrix).max(axis=(-2, -1)))
 
 
 def _of_motion(
@@ -89,10 +100,16 @@ def _of_motion(
     mass, rates = motion.M(*arguments).full(), motion.N(*arguments).full()
     if not (np.all(np.isfinite(mass)) and np.all(np.isfinite(rates))):
         return None
+    return [(q, of_positions(mass, rates)), (v, mass)]
+
+
+def of_positions(mass: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """The norm that positions take over from velocities, with q' = N v; of stacks too."""
     back = np.linalg.pinv(rates)
     # Directions in which no velocity moves a position, the length of a quaternion, count like the others.
-    beside = np.eye(len(q)) - rates @ back
-    return [(q, back.T @ mass @ back + np.mean(np.diag(mass)) * beside), (v, mass)]
+    beside = np.eye(rates.shape[-2]) - rates @ back
+    usual = np.mean(np.diagonal(mass, axis1=-2, axis2=-1), axis=-1)[..., None, None]
+    return np.asarray(np.swapaxes(back, -1, -2) @ mass @ back + usual * beside)
 
 
 def _by_label(wanted: System, system: System, letter: str, values: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ import numpy as np
 
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
-from daedalus.initialisation.mass_metric import MassMetric, mass_blocks
+from daedalus.initialisation.mass_metric import MassMetric, is_mass, mass_blocks, of_positions
 from daedalus.initialisation.written_states import written_states
 from daedalus.model.expressions import concatenate
 from daedalus.model.mechanics.mechanics_part import motion_or_none
@@ -82,22 +82,47 @@ class StartMoves:
         B, metric = self._right_inverse(slopes[:, :n], point)
         projector = np.eye(n) - B @ slopes[:, :n]
         held = self._moving_guesses(slopes[:, :n])
-        V = np.zeros((slopes.shape[1], m))
-        first_inputs = slice(d.columns("u").start, d.columns("u").start + len(d.u))
-        V[n + np.array(d.u, dtype=int), np.arange(first_inputs.start, first_inputs.stop)] = 1.0
-        parameters = d.columns("p")
-        V[n + len(point[2]) + np.array(d.p, dtype=int), np.arange(parameters.start, parameters.stop)] = 1.0
-        right = slopes @ V
-        V[:n] = -held @ right
-        lost = np.abs(right + slopes[:, :n] @ V[:n]).max(axis=0) > INVERSE * np.abs(right).max(axis=0, initial=0.0)
-        V[:n, lost] = -B @ right[:, lost]
-        V[:n, d.columns("x")] = projector[:, list(d.x)]
+        V = _varied(slopes, B, held, d, len(point[2]))
         if _is_inverse(slopes[:, :n], held):
             B = held
         W = np.zeros((n, len(pairs[0])))
         if order == 2:
             W = -B @ np.array([(V.T @ bend @ V)[pairs] for bend in bends]).reshape(len(bends), -1)
         return TangentStart(V[:n].copy(), W, projector, B, metric)
+
+    def many(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, directions: Directions) -> np.ndarray:
+        """S of many starts at one time, (starts, n, m); x, u and p have a row for each."""
+        n = x.shape[1]
+        slopes = of_all(self._derivatives(1), np.full((len(x), 1), t), x, u, p)
+        metric = self._metrics(np.full((len(x), 1), t), x, u, p)
+        if metric is None:
+            return np.stack([self.at((t, *own), directions).S for own in zip(x, u, p)])
+        J = slopes[:, :, :n]
+        B = _staged(self.system, J, self._in_order, metric)
+        found = _varied(slopes, B, self._moving_guesses(J), directions, u.shape[1])[:, :n]
+        left, most = (np.abs(part).max(axis=(1, 2), initial=0.0) for part in (J - J @ B @ J, J))
+        for k in np.flatnonzero(~(left <= INVERSE * most)).tolist():
+            found[k] = self.at((t, x[k], u[k], p[k]), directions).S
+        return found
+
+    def _metrics(self, t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> MassMetric | None:
+        """The norm at many starts; None where they have to be looked at one by one."""
+        motion, system = self._motion, self.system
+        if motion is None:
+            return MassMetric()
+        if any(motion.system.labels[letter] != system.labels[letter] for letter in "up"):
+            return None
+        labels = system.labels["x"]
+        q, v, other = (
+            np.array([labels.index(name) for name in own], dtype=int)
+            for own in (motion.positions, motion.velocities, motion.other_labels)
+        )
+        arguments = (t, x[:, q], x[:, v], u, p, x[:, other])
+        mass, rates = of_all(motion.M, *arguments), of_all(motion.N, *arguments)
+        if not (np.isfinite(mass).all() and np.isfinite(rates).all()):
+            return None
+        blocks = [(places, (m + m.swapaxes(1, 2)) / 2) for places, m in ((q, of_positions(mass, rates)), (v, mass))]
+        return MassMetric(tuple(blocks)) if all(is_mass(matrix).all() for _, matrix in blocks) else None
 
     @cached_property
     def _kept(self) -> ca.SX:
@@ -144,11 +169,36 @@ class StartMoves:
     def _moving_guesses(self, J: np.ndarray) -> np.ndarray:
         """A right inverse that moves only states that were not given, as far as these are enough."""
         open_ = np.flatnonzero(~self._given)
-        B = np.zeros(J.T.shape)
+        B = np.zeros((*J.shape[:-2], J.shape[-1], J.shape[-2]))
         if len(open_):
             spread = np.diag(self.system.nominal["x"][open_])
-            B[open_] = _least_inverse(J[:, open_], spread, written_states(self.system)[open_])
+            B[..., open_, :] = _least_inverse(J[..., open_], spread, written_states(self.system)[open_])
         return B
+
+
+def _varied(slopes: np.ndarray, B: np.ndarray, held: np.ndarray, d: Directions, inputs: int) -> np.ndarray:
+    """∂(x, u, p)/∂θ at a start, or at a stack of them, from ∂c/∂(x, u, p) and right inverses of ∂c/∂x.
+
+    held: moves only what was not given.
+    """
+    n = B.shape[-2]
+    J, V = slopes[..., :n], np.zeros((*slopes.shape[:-2], slopes.shape[-1], d.count))
+    first = d.columns("u").start
+    V[..., n + np.array(d.u, dtype=int), np.arange(first, first + len(d.u))] = 1.0
+    parameters = d.columns("p")
+    V[..., n + inputs + np.array(d.p, dtype=int), np.arange(parameters.start, parameters.stop)] = 1.0
+    right = slopes @ V
+    moved = -held @ right
+    lost = np.abs(right + J @ moved).max(axis=-2) > INVERSE * np.abs(right).max(axis=-2, initial=0.0)
+    V[..., :n, :] = np.where(lost[..., None, :], -B @ right, moved)
+    V[..., :n, d.columns("x")] = (np.eye(n) - B @ J)[..., list(d.x)]
+    return V
+
+
+def of_all(function: ca.Function, *columns: np.ndarray) -> np.ndarray:
+    """The first output of a function at many points, (points, rows, columns); a row of every argument for each."""
+    found = function.call([ca.DM(np.ascontiguousarray(part.T)) for part in columns])[0].full()
+    return found.reshape(len(found), len(columns[0]), -1).transpose(1, 0, 2)
 
 
 def _is_inverse(J: np.ndarray, B: np.ndarray) -> bool:
@@ -186,15 +236,16 @@ def _staged(
     system: System, J: np.ndarray, stages: list[tuple[np.ndarray, np.ndarray]], metric: MassMetric
 ) -> np.ndarray:
     sizes, written = system.nominal["x"], written_states(system)
-    B = np.zeros((J.shape[1], J.shape[0]))
+    *stack, count, n = J.shape
+    B = np.zeros((*stack, n, count))
     for rows, columns in stages:
         if not len(rows) or not len(columns):
             continue
         spread = metric.spread(columns, sizes[columns])
         spread = np.diag(spread) if spread.ndim == 1 else spread
-        own = _least_inverse(J[np.ix_(rows, columns)], spread, written[columns])
-        wanted = np.eye(len(J))[rows] - J[rows] @ B
-        B[columns] += own @ wanted
+        own = _least_inverse(J[..., rows[:, None], columns], spread, written[columns])
+        wanted = np.eye(count)[rows] - J[..., rows, :] @ B
+        B[..., columns, :] += own @ wanted
     return B
 
 
@@ -202,11 +253,13 @@ def _least_inverse(J: np.ndarray, spread: np.ndarray, counts: np.ndarray) -> np.
     """A right inverse with the smallest change of the columns that count; the others follow from them."""
     if counts.all() or not counts.any():
         return spread @ np.linalg.pinv(J @ spread, rcond=RANK)
-    other = spread[np.ix_(~counts, ~counts)]
-    follow = other @ np.linalg.pinv(J[:, ~counts] @ other, rcond=RANK)
-    rest = np.eye(len(J)) - J[:, ~counts] @ follow  # what only the columns that count can do
-    own = spread[np.ix_(counts, counts)]
-    first = own @ np.linalg.pinv(rest @ J[:, counts] @ own, rcond=RANK) @ rest
-    found = np.zeros(J.T.shape)
-    found[counts], found[~counts] = first, follow @ (np.eye(len(J)) - J[:, counts] @ first)
+    (yes,), (no,) = np.nonzero(counts), np.nonzero(~counts)
+    *stack, count, n = J.shape
+    other = spread[..., no[:, None], no]
+    follow = other @ np.linalg.pinv(J[..., no] @ other, rcond=RANK)
+    rest = np.eye(count) - J[..., no] @ follow  # what only the columns that count can do
+    own = spread[..., yes[:, None], yes]
+    first = own @ np.linalg.pinv(rest @ J[..., yes] @ own, rcond=RANK) @ rest
+    found = np.zeros((*stack, n, count))
+    found[..., yes, :], found[..., no, :] = first, follow @ (np.eye(count) - J[..., yes] @ first)
     return found

@@ -38,11 +38,7 @@ class TangentStarts:
     def joined(self, rows: np.ndarray) -> np.ndarray:
         """Rows (start, inputs, parameters) with S behind the start, one column or more."""
         n, columns = self.states, rows.reshape(len(rows), -1)
-        if self.alike:
-            first = np.repeat(self._first(columns[:, 0])[:, None], columns.shape[1], axis=1)
-        else:
-            first = np.stack([self._first(own) for own in columns.T], axis=1)
-        return np.concatenate([columns[:n], first, columns[n:]]).reshape(-1, *rows.shape[1:])
+        return np.concatenate([columns[:n], self._first(columns), columns[n:]]).reshape(-1, *rows.shape[1:])
 
     @cached_property
     def _moves(self) -> StartMoves:
@@ -50,13 +46,21 @@ class TangentStarts:
         return StartMoves(self.road.request.model, self.model.system, self.model.form, given)
 
     def _first(self, own: np.ndarray) -> np.ndarray:
-        """S of one start, column by column; no number where the start is none."""
-        n, nu = self.states, self.model.system.sizes["u"]
-        x, u, p = (part.copy() for part in np.split(own, [n, n + nu]))
-        if not np.isfinite(own).all():
-            return np.full(n * len(self.model.columns), np.nan)
+        """S of some starts, column by column; no number where a start is none."""
+        n, count = self.states, own.shape[1]
+        found = np.full((n * len(self.model.columns), count), np.nan)
+        good = np.flatnonzero(np.isfinite(own).all(axis=0))
+        if self.alike:  # the same numbers wherever a run begins
+            good = np.arange(count)
+        x, u, p = (part[:, good].T.copy() for part in np.split(own, [n, n + self.model.system.sizes["u"]]))
         t0 = self.road.request.t0
         for table, slots in self.road.drive.tables:
-            u[list(slots)] = table.flat(np.array([t0]))[0]
-        start = self._moves.at((t0, x, u, p), self.model.directions)
-        return start.S[:, self.model.places].T.ravel()
+            u[:, list(slots)] = table.flat(np.array([t0]))
+        if self.alike:
+            S = self._moves.at((t0, x[0], u[0], p[0]), self.model.directions).S[None]
+        elif len(good):
+            S = self._moves.many(t0, x, u, p, self.model.directions)
+        else:
+            return found
+        found[:, good] = S[:, :, self.model.places].transpose(2, 1, 0).reshape(len(found), -1)
+        return found
