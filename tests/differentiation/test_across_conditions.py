@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from tests.support.records_of import records_of
+from tests.support.relays import relays
 
 import daedalus as dd
 from daedalus.simulation.result.records_on_the_way import SlidesAlong
@@ -218,6 +219,16 @@ def test_random_relays_agree_with_differences(seed):
     assert np.ravel(sens.d("x", "k")).tolist() == pytest.approx(
         ((ends[0] - ends[1]) / 2e-5).tolist(), rel=1e-6, abs=1e-8
     )
+
+
+@pytest.mark.parametrize("seed", [5, 17, 66])
+def test_surfaces_are_left_for_good(seed):
+    m = relays(seed)
+    sens = dd.sensitivities(m, 2.0, wrt="parameters")
+    k = m.parameters["k"].start[0]
+    ends = [dd.simulate(m, 2.0, parameters={"k": k + h}, **TIGHT).end["x"] for h in (1e-5, -1e-5)]
+    wanted = (ends[0] - ends[1]) / 2e-5
+    assert np.ravel(sens.d("x", "k")).tolist() == pytest.approx(wanted.tolist(), rel=1e-4, abs=1e-5)
 
 
 def test_what_is_not_determined_along_a_condition_is_refused():

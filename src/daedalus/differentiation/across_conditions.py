@@ -38,7 +38,7 @@ from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import EquationsJump
 from daedalus.simulation.result.records_on_the_way import SlidesAlong
-from daedalus.simulation.sliding.slide import BEYOND
+from daedalus.simulation.sliding.slide import BEYOND, LEAVES
 
 # Gradients whose directions differ by less are those of one surface.
 PARALLEL = 1e-9
@@ -140,8 +140,23 @@ def behind_condition(case: Case, event: int, t: float, row: np.ndarray) -> NextP
     far = (number - len(fixed.ends)) % 2
     modes = across_faces(fixed.values, (face,)) if far else fixed.values
     left = tuple(other for other in fixed.faces if other != face)
-    following = _settled(case, fixed.conditions, modes, left, t, whole)
+    following = _beside(_settled(case, fixed.conditions, modes, left, t, whole), face[0], modes[face[0]])
     return NextPart(following, np.eye(n, n + case.system.sizes["u"] + len(case.p)), None)
+
+
+def _beside(case: Case, condition: int, mode: int) -> Case:
+    """The case from just beside the surface of a condition, on the side of a mode: on it rounding decides about it."""
+    if condition not in _fixed(case).ends:
+        return case
+    t, n, row, nominal = case.t0, len(case.x0), case.row0, case.system.nominal["x"]
+    value = _fixed(case).conditions.values(_point(case, t, row), _fixed(case).values)[condition]
+    slope = guard_slopes(case, _event_of(case, condition), t, row)[1 : 1 + n] * nominal
+    steep = float(slope @ slope)
+    if not steep:
+        return case
+    wanted = (2 * mode - 1) * LEAVES * float(np.abs(slope).max())
+    x = row[:n] + nominal * slope * ((wanted - value) / steep)
+    return case.going_on(case.system, t, x, None if case.has_formulas else np.concatenate([x, row[n:]]))
 
 
 def _turned(case: Case, fixed: FixedModes, which: int, t: float, row: np.ndarray) -> NextPart:

@@ -1,8 +1,7 @@
 """Runs that leave one of the surfaces they slide along, against smooth laws that come ever closer to the jump."""
 
-import casadi as ca
-import numpy as np
 import pytest
+from tests.support.relays import relays
 
 import daedalus as dd
 
@@ -13,31 +12,9 @@ def few_calls(monkeypatch):
     monkeypatch.setenv("DAEDALUS_COMPILER", "interpreter")
 
 
-def relays(seed: int, width: float) -> dd.Model:
-    """Relays on surfaces that move and bend; with a width each is smooth."""
-    draw = np.random.default_rng(seed)
-    n, count = int(draw.integers(2, 5)), int(draw.integers(1, 4))
-    A = 0.6 * draw.standard_normal((n, n)) - 0.3 * np.eye(n)
-    m = dd.Model("relays")
-    x = m.state("x", n, start=0.7 * draw.standard_normal(n))
-    k, w = float(draw.uniform(0.8, 2)), float(draw.uniform(1, 4))
-    rhs = ca.mtimes(ca.DM(A), x) + ca.DM(draw.standard_normal(n)) * 0.5 * ca.sin(w * m.time)
-    rhs += 0.3 * ca.DM(draw.standard_normal(n))
-    for r in range(count):
-        b, c = draw.standard_normal(n), draw.standard_normal(n)
-        b = b * np.sign(b @ c) if draw.uniform() < 0.8 else b
-        g = ca.dot(ca.DM(c), x) - 0.2 * k * ca.sin(m.time + r)
-        g += 0.1 * draw.uniform() * ca.sumsqr(x) * float(draw.uniform() < 0.4)
-        on = 0.5 + 0.5 * ca.tanh(g / width) if width else ca.if_else(g > 0, 1.0, 0.0)
-        above, below = (1.0 + 0.2 * x[0], -0.7) if draw.integers(3) == 2 else (1.0, -1.0)
-        rhs = rhs - k * ca.DM(b) * (below + (above - below) * on)
-    m.equation(m.der(x), rhs)
-    return m
-
-
 @pytest.mark.parametrize("seed", [4, 5, 17, 18, 35])
 def test_the_surface_that_ends_is_the_one_that_is_left(seed: int) -> None:
-    run = dd.simulate(relays(seed, 0.0), 2.0, rtol=1e-9, time_limit=20.0)
+    run = dd.simulate(relays(seed), 2.0, rtol=1e-9, time_limit=20.0)
     assert run.success, run.stop_reason
     smooth = dd.simulate(relays(seed, 1e-5), 2.0, method="radau5", rtol=1e-8)
     assert run.end["x"].tolist() == pytest.approx(smooth.end["x"].tolist(), abs=1e-3)
