@@ -114,30 +114,31 @@ class ProblemDraft:
     # -- variables ---------------------------------------------------------------------------------------------
 
     def _make_layout(self, mesh: Mesh) -> ProgramLayout:
-        """Variables for everything, in the order of time."""
+        """Variables for everything, in the order of time: a node, then inputs, points and next node of intervals."""
         stage, draft = self.stage, self.draft
-        n, count, shared = mesh.intervals, mesh.firsts[-1], mesh.ends_on_node and not self.stagewise
-        length, parameters = self._globals(n)
         x, z, u = stage.states, stage.unknowns, stage.inputs
-
-        def variables(shape: tuple[int, ...], q: object) -> np.ndarray:
-            return draft.add_variables(shape, lower=q.lower, upper=q.upper, scale=q.nominal)  # type: ignore[attr-defined]
-
-        nodes = np.zeros((n + 1, x.size), dtype=int)
-        points = np.zeros((count, x.size), dtype=int)
-        unknowns = np.zeros((count, z.size), dtype=int)
-        inputs = np.zeros((n, u.size), dtype=int)
-        nodes[0] = variables((x.size,), x)
-        for k in range(n):
-            inputs[k] = variables((u.size,), u)
-            begin, end = mesh.firsts[k], mesh.firsts[k + 1]
-            own = end - 1 if shared else end
-            points[begin:own] = variables((own - begin, x.size), x)
-            unknowns[begin:end] = variables((end - begin, z.size), z)
-            nodes[k + 1] = variables((x.size,), x)
-            if shared:
-                points[own] = nodes[k + 1]
-        return ProgramLayout(mesh, nodes, points, unknowns, inputs, length, parameters)
+        length, parameters = self._globals(mesh.intervals)
+        shared = mesh.ends_on_node and not self.stagewise
+        own = mesh.degrees - shared  # points that are no node
+        ends = x.size + np.cumsum(u.size + own * x.size + mesh.degrees * z.size + x.size)
+        begins = np.concatenate([[x.size], ends[:-1]])
+        nodes = np.concatenate([[0], ends - x.size])[:, None] + np.arange(x.size)
+        inputs = begins[:, None] + np.arange(u.size)
+        interval = mesh.point_interval
+        place = np.arange(mesh.firsts[-1]) - mesh.firsts[interval]
+        points = (begins[interval] + u.size + place * x.size)[:, None] + np.arange(x.size)
+        unknowns = begins[interval] + u.size + own[interval] * x.size + place * z.size
+        unknowns = unknowns[:, None] + np.arange(z.size)
+        if shared:
+            points[mesh.firsts[1:] - 1] = nodes[1:]
+        of_all = np.zeros((3, ends[-1] if len(ends) else x.size))
+        for table, q in ((nodes, x), (inputs, u), (points, x), (unknowns, z)):
+            for values, kind in zip(of_all, (q.lower, q.upper, q.nominal)):
+                values[table] = kind
+        first = draft.add_variables((of_all.shape[1],), lower=of_all[0], upper=of_all[1], scale=of_all[2])[0]
+        return ProgramLayout(
+            mesh, nodes + first, points + first, unknowns + first, inputs + first, length, parameters
+        )  # fmt: skip
 
     def _globals(self, intervals: int) -> tuple[np.ndarray, np.ndarray]:
         """The duration and the parameters: variables where they are unknown, else parameters of the program."""

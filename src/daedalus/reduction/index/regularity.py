@@ -7,6 +7,7 @@ it is singular at the start alone, that is said.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -25,6 +26,9 @@ from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System
 from daedalus.reduction.index.differentiate import DifferentiatedInputError
 from daedalus.reduction.index.offsets import Unknown, jet_of, unknown_label
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 # Scaled blocks whose smallest singular value is below this share of the largest are singular.
 SINGULAR = 1e-10
@@ -61,12 +65,11 @@ class SystemJacobian:
 
     def singular_blocks(self, values: np.ndarray) -> set[int]:
         """The blocks that are singular at these values; where the values mean nothing, none."""
-        from scipy.sparse import csc_matrix
-
-        entries = np.array(self._function(values).nonzeros(), dtype=float)
+        found_entries = self._function(values)
+        entries = np.array(found_entries.nonzeros(), dtype=float)
         if not np.all(np.isfinite(entries)):
             return set()
-        matrix = csc_matrix((entries, self._pattern.row(), self._pattern.colind()), shape=self._pattern.shape).tocsr()
+        matrix = found_entries.full() if max(self._pattern.shape) <= DENSE else self._sparse(entries)
         single = [b for b, block in enumerate(self.blocks) if len(block.equations) == 1]
         rows = np.array([self.blocks[b].equations[0] for b in single], dtype=int)
         columns = np.array([self.blocks[b].unknowns[0] for b in single], dtype=int)
@@ -78,9 +81,17 @@ class SystemJacobian:
                 found.add(b)
         return found
 
+    def _sparse(self, entries: np.ndarray) -> csr_matrix:
+        """The matrix of a large model; SciPy's sparse matrices are imported where one is met."""
+        from scipy.sparse import csc_matrix
 
-def singular_matrix(block: object) -> bool:
-    """Whether a sparse matrix, rows and columns scaled, is singular."""
+        return csc_matrix((entries, self._pattern.row(), self._pattern.colind()), shape=self._pattern.shape).tocsr()
+
+
+def singular_matrix(block: csr_matrix | np.ndarray) -> bool:
+    """Whether a matrix, rows and columns scaled, is singular."""
+    if block.shape[0] <= DENSE:
+        return _singular_dense(block if isinstance(block, np.ndarray) else block.toarray())
     from scipy.sparse import csc_matrix, diags
 
     matrix = csc_matrix(block)
@@ -89,9 +100,6 @@ def singular_matrix(block: object) -> bool:
         if np.any(largest == 0):
             return True
         matrix = diags(1 / largest) @ matrix if axis == 1 else matrix @ diags(1 / largest)
-    if matrix.shape[0] <= DENSE:
-        values = np.linalg.svd(matrix.toarray(), compute_uv=False)
-        return bool(values[-1] < SINGULAR * values[0])
     from scipy.sparse.linalg import splu
 
     try:
@@ -99,6 +107,16 @@ def singular_matrix(block: object) -> bool:
     except RuntimeError:  # exactly singular
         return True
     return bool(pivots.min() < SINGULAR * pivots.max())
+
+
+def _singular_dense(matrix: np.ndarray) -> bool:
+    for axis in (1, 0):
+        largest = np.abs(matrix).max(axis=axis, keepdims=True)
+        if np.any(largest == 0):
+            return True
+        matrix = matrix / largest
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return bool(values[-1] < SINGULAR * values[0])
 
 
 def always_singular(book: Model, jacobian: SystemJacobian) -> list[Block]:
