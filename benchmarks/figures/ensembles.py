@@ -7,7 +7,7 @@ from benchmarks.session import Session
 
 # Cases, and how many times faster than prepared runs in a loop; lanes of 2 gain less than those of 8.
 PARTS = {
-    "rk4": ("quadrotors, RK4, a step", 2000, 2.0),
+    "rk4": ("quadrotors, RK4, a step", 10_000, 2.0),
     "tsit5": ("quadrotors, tsit5 at rtol 1e-6, 1 s", 10_000, 2.0),
     "pendulum": ("3D pendulums, index 3, 10 s", 2000, 2.0),
     "reaction": ("Akzo Nobel, index 1, rodas5p at rtol 1e-6", 2000, 2.0),

@@ -29,9 +29,7 @@ class Ensemble:
     Example
     -------
     >>> import daedalus as dd
-    >>> m = dd.Model("decay")
-    >>> x = m.state("x", start=1.0); k = m.parameter("k", 1.0)
-    >>> m.equation(m.der(x), -k * x)
+    >>> m = dd.Model("decay"); x = m.state("x", start=1.0); k = m.parameter("k", 1.0); m.equation(m.der(x), -k * x)
     >>> en = dd.sweep(m, 1.0, over={"k": [1.0, 2.0]}, save_at=[0.0, 1.0])
     >>> en["x"].sel(k=2.0).values.round(4).tolist()
     [1.0, 0.1353]
@@ -71,9 +69,7 @@ class Ensemble:
         Example
         -------
         >>> import daedalus as dd
-        >>> m = dd.Model("decay")
-        >>> x = m.state("x", start=1.0); k = m.parameter("k", 1.0)
-        >>> m.equation(m.der(x), -k * x)
+        >>> m = dd.Model("decay"); x = m.state("x", start=1.0); k = m.parameter("k", 1.0); m.equation(m.der(x), -k * x)
         >>> en = dd.sweep(m, 1.0, over={"k": [1.0, 2.0]}, save_at="end", wrt=["k"], rtol=1e-9)
         >>> en.d("x", "k").values.round(6).ravel().tolist()     # -t exp(-k t)
         [-0.367879, -0.135335]
@@ -112,9 +108,7 @@ class Ensemble:
         Example
         -------
         >>> import daedalus as dd
-        >>> m = dd.Model("decay")
-        >>> x = m.state("x", start=1.0); k = m.parameter("k", 1.0)
-        >>> m.equation(m.der(x), -k * x)
+        >>> m = dd.Model("decay"); x = m.state("x", start=1.0); k = m.parameter("k", 1.0); m.equation(m.der(x), -k * x)
         >>> dd.sweep(m, 1.0, over={"k": [1.0, 2.0]}).notes
         ('2 cases one by one: fewer than a kernel for many is worth',)
         """
@@ -158,9 +152,7 @@ class Ensemble:
         Example
         -------
         >>> import daedalus as dd, tempfile, os
-        >>> m = dd.Model("decay")
-        >>> x = m.state("x", start=1.0); k = m.parameter("k", 1.0)
-        >>> m.equation(m.der(x), -k * x)
+        >>> m = dd.Model("decay"); x = m.state("x", start=1.0); k = m.parameter("k", 1.0); m.equation(m.der(x), -k * x)
         >>> file = os.path.join(tempfile.mkdtemp(), "sweep.nc")
         >>> dd.sweep(m, 1.0, over={"k": [1.0, 2.0]}).save(file)
         >>> dd.load(file)
@@ -179,9 +171,7 @@ class Ensemble:
         Example
         -------
         >>> import daedalus as dd
-        >>> m = dd.Model("decay")
-        >>> x = m.state("x", start=1.0); k = m.parameter("k", 1.0)
-        >>> m.equation(m.der(x), -k * x)
+        >>> m = dd.Model("decay"); x = m.state("x", start=1.0); k = m.parameter("k", 1.0); m.equation(m.der(x), -k * x)
         >>> figure = dd.sweep(m, 1.0, over={"k": [1.0, 2.0]}).plot("x")
         """
         from daedalus.display.ensemble_plot import plot_ensemble
