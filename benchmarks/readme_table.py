@@ -51,7 +51,7 @@ def line(title: str, rows: Sequence[Row], machine: Mapping[str, object]) -> str:
         title,
         beside,
         between([row.ratio or 0.0 for row in races], "×"),
-        between([100 * (row.ratio or 0.0) for row in limits], " %"),
+        between([100 * (row.ratio or 0.0) / (row.target or 1.0) for row in limits], " %"),
         f"{sum(found is True for found in judged)} of {len(judged)}",
         measured,
     )

@@ -29,16 +29,19 @@ def model_of(problem: Problem) -> Any:
 
 
 def prepare(problem: Problem, method: str, rtol: float, atol: float) -> Solve:
-    """A start that has to be made consistent is so once, as the peers get theirs."""
-    import daedalus as dd
-
     if method == MECHANICS:
         return prepare_mechanics(problem, rtol, atol)
-    m = model_of(problem)
+    return solver_of(model_of(problem), problem, method, rtol, atol)
+
+
+def solver_of(m: Any, problem: Problem, method: str, rtol: float, atol: float, **limits: Any) -> Solve:
+    """Runs of a model; a start that has to be made consistent is so once, as the peers get theirs."""
+    import daedalus as dd
+
     name = method.removeprefix(PREPARED)
     inputs = {"u": np.array(problem.inputs)} if problem.inputs else {}
     end = np.array([problem.end])
-    settings: dict[str, Any] = {"inputs": inputs, "method": name, "rtol": rtol, "atol": atol, "save_at": end}
+    settings: dict[str, Any] = {"inputs": inputs, "method": name, "rtol": rtol, "atol": atol, "save_at": end, **limits}
     if problem.mass is not None:
         settings["start"] = dd.initialise(m, inputs=inputs)
     if method != name:

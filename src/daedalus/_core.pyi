@@ -495,7 +495,7 @@ class Plan:
         restart: Function | None = None,
         switches: int = 0,
         keep_steps: bool = True,
-        watch_stiffness: bool = False,
+        watch_stiffness: float = 0.0,
         kinked: bool = False,
         memory_limit: int | None = None,
         sides: Sequence[int] = ...,

@@ -228,7 +228,8 @@ class PreparedRun:
         begun = read_piece(piece, run, request.t1, request.save_at is not None, codes)
         found = stiffness_at_start(road, piece, begun)
         if found is not None:
-            return travel_from(*begun_anew(road, piece, found))
+            anew = begun_anew(road, piece, found)
+            return travel_from(anew.road, anew.first)
         whole = go_on(begun, partial(next_piece, road, piece), request.t1, request.save_at)
         return judged(whole, request, piece)
 

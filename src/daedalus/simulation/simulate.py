@@ -13,6 +13,7 @@ from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
+from daedalus.simulation.run.beginnings import Beginning, keep_beginning, known_beginning
 from daedalus.simulation.run.dead_centres import over_dead_centres
 from daedalus.simulation.run.judge import judged, raise_stopped
 from daedalus.simulation.run.next_piece import next_piece
@@ -31,7 +32,7 @@ from daedalus.simulation.run.request import (
     read_values,
 )
 from daedalus.simulation.run.road import Road, find_road
-from daedalus.simulation.run.stiff_start import begun_anew, known_stiffness, stiffness_at_start
+from daedalus.simulation.run.stiff_start import begun_anew, stiffness_at_start
 from daedalus.simulation.start.start_at_rest import start_at_rest
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def simulate(
         differentiates needs derivatives: a number, an expression, or a function that can be read as a formula.
     parameters: values by name over those of the model.
     method: a name of `dd.methods()`, a `dd.Tableau`, or a linear multistep method `dd.bdf(3)` at fixed step, whose
-        first values come from an adaptive method at rtol = 1e-12. "auto" chooses by the tolerance, takes an implicit
+        first values come from an adaptive method at rtol = 1e-12. "auto" is explicit, of order 8, takes an implicit
         method where the model is stiff from its start on, and goes on with one from where it turns stiff;
         where constraints are kept it holds a tenth of the tolerance.
     rtol, atol: the local error of each component is kept below atol + rtol |x|; a single atol counts in nominal values,
@@ -133,15 +134,19 @@ def _by_past_values(request: Request, method: Any, progress: Any) -> Trajectory:
 
 def travel(road: Road, progress: Any = None, cancel: Any = None) -> Trajectory:
     """The run of a road from the start of its request: a consistent row, piece after piece, the end judged."""
-    request = road.request
-    first = begin(road, request.t0, request.start)
-    found = known_stiffness(road, first)
+    request, known = road.request, known_beginning(road)
+    if known is not None and known.tried:
+        return travel_from(known.road, known.first, progress, cancel)
+    first = begin(road, request.t0, request.start) if known is None else known.first
+    begun = run_piece(first, request.t1, request.save_at, progress, cancel)
+    found = stiffness_at_start(road, first, begun)
     if found is None:
-        begun = run_piece(first, request.t1, request.save_at, progress, cancel)
-        found = stiffness_at_start(road, first, begun)
-        if found is None:
-            return _travelled(road, first, begun, progress, cancel)
-    return travel_from(*begun_anew(road, first, found), progress, cancel)
+        if known is None:
+            keep_beginning(road, Beginning(road, first))
+        return _travelled(road, first, begun, progress, cancel)
+    anew = begun_anew(road, first, found)
+    keep_beginning(road, anew)
+    return travel_from(anew.road, anew.first, progress, cancel)
 
 
 def travel_from(road: Road, first: Piece, progress: Any = None, cancel: Any = None) -> Trajectory:

@@ -360,21 +360,22 @@ inline bool plan_step(Integration& s) noexcept {
 
 // Whether stability and not accuracy limits the step: h |lambda| from two slopes at the end of the step stays beyond the
 // edge of the stability region (Shampine; Hairer, Wanner, Solving Ordinary Differential Equations II, section IV.2), and
-// more steps of this length are to come than an implicit method would need.
+// more steps of this length are to come than an implicit method would cost. Where fewer are, nothing is looked at.
 //
 // At tight tolerances a step settles below the edge: at rtol = 1e-8 Robertson's reaction and HIRES run at 0.8 to 1 of it.
 // Where the end is far beyond reach, damping in each of many steps with a third of it is enough: at 1e-10 Robertson's
 // reaction has that. An oscillation that matters keeps steps to 0.15 of the edge at 1e-6, but not at loose tolerances.
 inline constexpr int stiff_enough = 15, easy_enough = 6;
-inline constexpr double many_steps = 300;
 inline constexpr double tight = 1e-6, near_edge = 0.8, far_from_edge = 0.3, damped = -0.7, endless = 1e5;
 
 template <class M>
 inline bool is_stiff(Integration& s) noexcept {
     if constexpr (requires { M::stability_edge; }) {
+        const double to_come = std::fabs((s.t1 - s.t_new) / (s.t_new - s.t));
+        if (!(to_come > s.watch_stiffness)) return false;
         ensure_end_slope<M>(s);
         const Stiffness found = M::stiffness(s);
-        const double to_come = std::fabs((s.t1 - s.t_new) / (s.t_new - s.t)), share = found.size / M::stability_edge;
+        const double share = found.size / M::stability_edge;
         const bool is_tight = s.rtol <= tight;
         if (share > (is_tight ? near_edge : 1)) {
             s.easy_steps = 0;
@@ -384,8 +385,7 @@ inline bool is_stiff(Integration& s) noexcept {
         }
         const bool held = is_tight && share > far_from_edge && found.cosine < damped;
         s.damped_steps = held ? s.damped_steps + 1 : 0;
-        return (s.stiff_steps >= stiff_enough && to_come > many_steps) ||
-               (s.damped_steps >= stiff_enough && to_come > endless);
+        return s.stiff_steps >= stiff_enough || (s.damped_steps >= stiff_enough && to_come > endless);
     } else {
         return false;
     }
@@ -408,7 +408,7 @@ inline Status attempt_adaptive(Integration& s) noexcept {
     // A step shortened by a stop says nothing against the length that was planned.
     const double wish = taken * growth_after_acceptance<M>(s, error);
     s.h = reaches_end && std::fabs(wish) < std::fabs(s.h) ? s.h : wish;
-    if (s.watch_stiffness && is_stiff<M>(s)) return Status::stiff;
+    if (s.watch_stiffness > 0 && is_stiff<M>(s)) return Status::stiff;
     return complete<M>(s);
 }
 

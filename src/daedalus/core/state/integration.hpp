@@ -197,7 +197,7 @@ struct Integration {
     long long grid_index = 0, grid_count = 0;
     double log_error_before = 0;
     bool after_rejection = false, abort_called = false;
-    bool watch_stiffness = false;
+    double watch_stiffness = 0;  // as in a Request
     bool kinked = false;  // the equations have kinks or jumps, or may have
     int stiff_steps = 0, easy_steps = 0, damped_steps = 0;
     bool accepted = false, taken = true;  // how an implicit attempt ended

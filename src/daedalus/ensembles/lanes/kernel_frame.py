@@ -21,7 +21,7 @@ ARGUMENTS = (
     *(f"i64 {name}" for name in ("%n", "%first", "%last", "%time_count", "%stop_count")),
 )
 # The first numbers of `settings`; absolute tolerances follow.
-SETTINGS = ("t0", "direction", "rtol", "step", "first_step", "max_step", "limit")
+SETTINGS = ("t0", "direction", "rtol", "step", "first_step", "max_step", "limit", "watch_stiffness")
 # What `ends` says of a case: how it ended, and the steps it took and rejected.
 FINISHED, LEFT, STIFF = 1.0, 2.0, 3.0
 ENDS = ("status", "steps", "rejected")

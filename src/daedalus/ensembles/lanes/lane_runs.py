@@ -272,6 +272,7 @@ def _settings_of(road: Road) -> np.ndarray:
         "first_step": call.get("first_step", 0.0),
         "max_step": call.get("max_step", np.inf),
         "limit": limits,
+        "watch_stiffness": call.get("watch_stiffness", 0.0),
     }
     return np.array([*(float(named[name]) for name in SETTINGS), *np.asarray(call["atol"], dtype=float)])
 

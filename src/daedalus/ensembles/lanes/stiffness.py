@@ -11,7 +11,7 @@ from daedalus.ensembles.lanes.combinations import combined
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
 from daedalus.ensembles.lanes.kernel_frame import STIFF, KernelFrame
 
-STIFF_ENOUGH, EASY_ENOUGH, MANY_STEPS, ENDLESS = 15.0, 6.0, 300.0, 1e5
+STIFF_ENOUGH, EASY_ENOUGH, ENDLESS = 15.0, 6.0, 1e5
 TIGHT, NEAR_EDGE, FAR_FROM_EDGE, DAMPED = 1e-6, 0.8, 0.3, -0.7
 
 
@@ -34,10 +34,12 @@ class StiffnessWatch:
     ) -> Word:
         """The lanes that may go on, after a good step whose slope at the end is the last of `slopes`."""
         frame, w = self.frame, self.frame.w
+        to_come = self._to_come(t_new, h)
+        looked_at = w.both(good, w.compare("ogt", to_come, frame.settings["watch_stiffness"]))
         share, cosine = self._share(h, x, x_new, slopes)
         tight = w.compare("ole", frame.settings["rtol"], w.num(TIGHT))
-        beyond = w.both(good, w.compare("ogt", share, w.choose(tight, w.num(NEAR_EDGE), w.num(1.0))))
-        is_easy = w.both(w.both(good, w.unless(beyond)), w.compare("ogt", self.stiff.now, w.num(0.0)))
+        beyond = w.both(looked_at, w.compare("ogt", share, w.choose(tight, w.num(NEAR_EDGE), w.num(1.0))))
+        is_easy = w.both(w.both(looked_at, w.unless(beyond)), w.compare("ogt", self.stiff.now, w.num(0.0)))
         self.easy.set_where(beyond, w.num(0.0))
         self.stiff.set_where(beyond, w.add(self.stiff.now, w.num(1.0)))
         self.easy.set_where(is_easy, w.add(self.easy.now, w.num(1.0)))
@@ -46,20 +48,22 @@ class StiffnessWatch:
             cell.set_where(calm, w.num(0.0))
         held = w.both(w.compare("ogt", share, w.num(FAR_FROM_EDGE)), w.compare("olt", cosine, w.num(DAMPED)))
         counted = w.choose(w.both(tight, held), w.add(self.damped.now, w.num(1.0)), w.num(0.0))
-        self.damped.set_where(good, counted)
-        return w.both(good, w.unless(self._leaves(good, t_new, h)))
+        self.damped.set_where(looked_at, counted)
+        return w.both(good, w.unless(self._leaves(looked_at, to_come)))
 
-    def _leaves(self, good: Word, t_new: Word, h: Word) -> Word:
-        """Lanes with many more steps to come than an implicit method would need are left to the core."""
-        frame, w = self.frame, self.frame.w
-        # Up to the last stop, whatever lies between.
+    def _to_come(self, t_new: Word, h: Word) -> Word:
+        """Steps of this length up to the last stop, whatever lies between."""
+        w = self.frame.w
         last = w.spread(w.line("add i64 %stop_count, -1"), "i64")
-        to_come = w.abs(w.div(w.sub(w.gather("%stops", last), t_new), h))
-        many = w.compare("ogt", to_come, w.num(MANY_STEPS))
-        stiff = w.both(w.compare("oge", self.stiff.now, w.num(STIFF_ENOUGH)), many)
+        return w.abs(w.div(w.sub(w.gather("%stops", last), t_new), h))
+
+    def _leaves(self, looked_at: Word, to_come: Word) -> Word:
+        """Lanes whose steps stability limits are left to the core."""
+        frame, w = self.frame, self.frame.w
+        stiff = w.compare("oge", self.stiff.now, w.num(STIFF_ENOUGH))
         endless = w.compare("ogt", to_come, w.num(ENDLESS))
         damped = w.both(w.compare("oge", self.damped.now, w.num(STIFF_ENOUGH)), endless)
-        leaves = w.both(good, w.either(stiff, damped))
+        leaves = w.both(looked_at, w.either(stiff, damped))
         frame.leave_where(leaves, STIFF)
         return leaves
 

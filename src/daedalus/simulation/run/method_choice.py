@@ -19,6 +19,8 @@ from daedalus.simulation.result.records_of_methods import ImplicitChosen, Stiffn
 MANY, LOOSE = 500, 1e-5
 # Below this rtol "auto" takes an implicit method of higher order.
 TIGHT = 1e-6
+# Explicit steps that a run by an implicit method costs at that tolerance: it takes 30 to 300, each for two or three.
+COST = 300.0
 TINY = float(np.finfo(float).eps)
 
 
@@ -42,6 +44,15 @@ def implicit_choice(
     if rtol >= LOOSE and index == 1 and unknowns < MANY and not _is_tiny(atol) and not varying_mass(system):
         name = "rodas5p"
     return name, ImplicitChosen(name, because)
+
+
+def implicit_cost(rtol: float) -> float:
+    """How many explicit steps a run by an implicit method costs.
+
+    A method of order k takes steps in proportion to rtol^(-1/k), where k is 5 at loose tolerances and 9 at tight ones.
+    What stability allows an explicit method does not depend on rtol: at a loose one an implicit method pays earlier.
+    """
+    return float(COST * (TIGHT / rtol) ** (1 / (5 if rtol >= TIGHT else 9)))
 
 
 def _is_tiny(atol: object) -> bool:

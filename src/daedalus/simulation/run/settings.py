@@ -12,7 +12,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.errors import InputError
-from daedalus.integrators.methods import LOOSE_EXPLICIT, METHODS, choose_method, is_implicit, takes_momenta
+from daedalus.integrators.methods import METHODS, choose_method, is_implicit, takes_momenta
 from daedalus.model.plain_numbers import plain_array, plain_number
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -34,6 +34,7 @@ from daedalus.simulation.result.records_of_methods import (
     ToleranceTightened,
 )
 from daedalus.simulation.run.fitting_method import caveats, check_fits
+from daedalus.simulation.run.method_choice import implicit_cost
 from daedalus.simulation.run.request import checked_numbers
 from daedalus.simulation.singular.independence import independence_of
 from daedalus.simulation.start.restart import Restart, restarts
@@ -165,11 +166,11 @@ def _checked(
     core_plant, switches, notes = switched_plant(plant) if locate and not takes_momenta(method) else (plant, None, ())
     if system.has_invariants and core_plant.projection is not None:
         call["projection"] = core_plant.projection.core
-        if method == "auto" and FLOOR < rtol <= LOOSE_EXPLICIT:
+        if method == "auto" and rtol > FLOOR:
             call["rtol"], call["atol"] = CONSTRAINED * rtol, CONSTRAINED * tolerance
             notes = (*notes, ToleranceTightened())
     if method == "auto" and not system.delayed:
-        call["watch_stiffness"] = True
+        call["watch_stiffness"] = implicit_cost(rtol)
     if system.events or (switches is not None and switches.count) or system.discrete_count:
         call.update(event_call(plant, core_plant, 0 if switches is None else switches.count))
     restart = Restart(plant, rtol) if restarts(system) else None
