@@ -60,7 +60,8 @@ struct DampedRestart {
     double taken = 0;  // the part of the correction that y has
 
     void move_to(double part) noexcept {
-        move_restart(m, y, part - taken, change);
+        if (taken != 0) move_restart(m, y, -taken, change);
+        if (part != 0) move_restart(m, y, part, change);
         taken = part;
     }
     double size_behind() noexcept {

@@ -89,7 +89,8 @@ private:
         double correction() noexcept { return correct(m.correction); }
         void keep() noexcept { taken = 0; }
         void move_to(double part) noexcept {
-            move_end(part - taken, m.correction);
+            if (taken != 0) move_end(-taken, m.correction);
+            if (part != 0) move_end(part, m.correction);
             taken = part;
         }
         double size_behind() noexcept { return correct(m.spare); }

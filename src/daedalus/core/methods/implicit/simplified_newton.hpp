@@ -125,7 +125,8 @@ private:
             taken = 0;
         }
         void move_to(double part) noexcept {
-            move_stages(m, taken - part, m.kept);
+            if (taken != 0) move_stages(m, taken, m.kept);
+            if (part != 0) move_stages(m, -part, m.kept);
             taken = part;
         }
         double size_behind() noexcept { return correction(); }
