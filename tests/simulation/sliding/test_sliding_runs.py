@@ -233,3 +233,18 @@ def test_an_unknown_that_jumps_on_the_surface_ends_the_run_with_its_name():
     tr = dd.simulate(relay_behind_a_law(jumps=0.1), 3.0)
     assert (tr.status, tr.stop.obstacle) == ("chattering", Obstacle.SLIDING)
     assert tr.stop.condition in ("z > 0", "z < 0")
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_two_surfaces_of_unknowns_without_a_formula(method):
+    """x' = 0.4 - 1.3 sign(z) and y' = -1.5 sign(w), where z + sin(z)/3 = x and w + sin(w)/5 = y + 0.3 x."""
+    m = dd.Model("two laws")
+    x, y = m.state("x", start=0.3), m.state("y", start=0.5)
+    z, w = m.algebraic("z", start=0.3), m.algebraic("w", start=0.5)
+    m.equation(z + ca.sin(z) / 3, x)
+    m.equation(w + 0.2 * ca.sin(w), y + 0.3 * x)
+    m.equation(m.der(x), 0.4 - 1.3 * ca.sign(z))
+    m.equation(m.der(y), -1.5 * ca.sign(w))
+    tr = by(m, 2.0, method)
+    assert len(records_of(tr, SlidesAlong)) == 2
+    assert np.allclose([tr.end["x"], tr.end["y"]], 0.0, atol=1e-9)

@@ -59,11 +59,22 @@ def slopes_of(system: System) -> SolvedSlopes:
 
 
 def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """matrix⁻¹ right with equilibrated rows; Undetermined where the matrix is singular."""
-    scale = np.max(np.abs(matrix), axis=1, initial=0.0)
-    if not np.all(np.isfinite(matrix)) or not np.all(scale > 0):
+    """matrix⁻¹ right with equilibrated rows and columns; Undetermined where the matrix is singular."""
+    from scipy.linalg import lapack
+
+    if not len(matrix):
+        return np.asarray(right, dtype=float)
+    sizes = np.abs(matrix)
+    rows = sizes.max(axis=1)
+    if not 0 < rows.min() <= rows.max() < np.inf:  # also where one is nan
         raise Undetermined
-    scaled = matrix / scale[:, None]
-    if len(scaled) and np.linalg.cond(scaled / np.maximum(np.max(np.abs(scaled), axis=0), 1e-300)) > SINGULAR:
+    columns = (sizes / rows[:, None]).max(axis=0)
+    if not columns.min() > 0:
         raise Undetermined
-    return np.asarray(np.linalg.solve(scaled, (right.T / scale).T))
+    scaled = matrix / rows[:, None] / columns
+    size = lapack.dlange("1", scaled)
+    factors, pivots, failed = lapack.dgetrf(scaled)
+    if failed or not lapack.dgecon(factors, size)[0] >= 1 / SINGULAR:
+        raise Undetermined
+    found = lapack.dgetrs(factors, pivots, (right.T / rows).T)[0]
+    return np.asarray((found.T / columns).T.reshape(right.shape))

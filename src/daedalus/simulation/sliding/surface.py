@@ -38,7 +38,7 @@ def slopes_in_states(system: System, guard: ca.SX) -> tuple[ca.SX, ca.SX]:
     slope, own = ca.jacobian(guard, x), ca.jacobian(guard, t)
     if not ca.depends_on(guard, z):
         return slope, own
-    law = system.residual[algebraic_rows(system)]
+    law, z = system.residual[algebraic_rows(system)], z[settled_unknowns(system)]
     moved = ca.solve(ca.jacobian(law, z), -ca.densify(ca.horzcat(ca.jacobian(law, x), ca.jacobian(law, t))))
     along = ca.mtimes(ca.jacobian(guard, z), moved)
     return slope + along[:, : x.numel()], own + along[:, x.numel() :]
@@ -48,6 +48,15 @@ def algebraic_rows(system: System) -> list[int]:
     """Which equations contain no derivative."""
     pattern = ca.jacobian_sparsity(system.residual, system.symbol("xdot"))
     return sorted(set(range(pattern.size1())) - set(pattern.row()))
+
+
+def settled_unknowns(system: System) -> list[int]:
+    """Which of z follow from x by the equations without derivatives; none where these leave some open."""
+    rows = algebraic_rows(system)
+    pattern = ca.jacobian_sparsity(system.residual[rows], system.symbol("z"))
+    columns = sorted({int(k) for k in pattern.get_triplet()[1]})
+    settled = 0 < len(rows) == len(columns) <= MOST_UNKNOWNS and ca.sprank(pattern) == len(rows)
+    return columns if settled else []
 
 
 class SurfaceSide(NamedTuple):
@@ -86,14 +95,14 @@ class Surface:
 
     def _keeps_unknowns(self) -> bool:
         """Whether z follows from x by equations without derivatives that do not change on the surface."""
-        rows, twin = algebraic_rows(self.system), self._switches.system
-        if not 0 < len(rows) == self.system.sizes["z"] <= MOST_UNKNOWNS:
+        known = settled_unknowns(self.system)
+        others = [k for k in range(self.system.sizes["z"]) if k not in known]
+        if not known or ca.depends_on(self.guard, self.system.symbol("z")[others]):
             return False
+        twin = self._switches.system
         modes = elements(twin.symbol("p"))[-self._switches.count :]
-        law = twin.residual[rows]
-        if ca.depends_on(law, ca.vertcat(*(modes[k] for k in self._ratios))):
-            return False
-        return bool(ca.sprank(ca.jacobian(law, twin.symbol("z")).sparsity()) == len(rows))
+        law = twin.residual[algebraic_rows(self.system)]
+        return not ca.depends_on(law, ca.vertcat(*(modes[k] for k in self._ratios)))
 
     def _in_states(self, guards: list[ca.SX]) -> list[ca.SX]:
         """Guards with formulas in the place of z and x', where there are such and no condition comes in with them."""
