@@ -102,6 +102,25 @@ def test_two_balls_come_to_rest_on_each_other() -> None:
         assert abs(tr["ball"][-1] - G) < 1e-6
 
 
+@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "rodas5p"])
+def test_no_ball_of_a_pile_falls_through_what_it_lies_on(method: str) -> None:
+    """Flights end that are lower than the rounding of the gap: one ball taps the other while both come to rest."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        masses, bounce, high = rng.uniform(0.3, 3.0, 2), rng.uniform(0.1, 0.6, 2), rng.uniform(0.2, 0.8, 2)
+        m = dd.Model("pile")
+        h = m.coordinate("h", 2, start=[high[0], high.sum() + 0.2], rate=[0.0, 0.0])
+        m.kinetic_energy(0.5 * ca.dot(masses, m.rate(h) ** 2))
+        m.potential_energy(G * ca.dot(masses, h))
+        m.unilateral("floor", h[0], bounce[0])
+        m.unilateral("ball", h[1] - h[0] - 0.2, bounce[1])
+        tr = dd.simulate(m, 5.0, method=method, rtol=1e-8)
+        assert tr.success, (seed, tr.stop_reason)
+        assert np.allclose(tr["h"][-1], [0.0, 0.2], atol=1e-7), seed
+        assert [tr["floor"][-1], tr["ball"][-1]] == pytest.approx([G * masses.sum(), G * masses[1]]), seed
+        assert min(tr["floor.gap"].min(), tr["ball.gap"].min()) > -1e-7
+
+
 def cable(start: list[float], rate: list[float]) -> dd.Model:
     m = dd.Model("mass on a cable")
     q = m.coordinate("q", 2, start=start, rate=rate)

@@ -190,3 +190,17 @@ def test_a_touch_without_a_change_of_sign_is_told_and_fires_nothing(method):
     (told,) = records_of(tr, Touched)
     assert told.event == "touches"
     assert told.time == pytest.approx(np.pi, abs=1e-3)
+
+
+@pytest.mark.parametrize("method", ["rk4", "euler", "gauss2", "radau5", "implicit_euler", "sdirk3", "lobatto_iiic3"])
+@pytest.mark.parametrize("power", [2, 3])
+@pytest.mark.parametrize("place", [0.5, 0.25 + 0.125 / 3, 0.375])
+def test_a_touch_at_the_very_end_of_a_step_is_one_and_a_crossing_is_no_touch(method, power, place):
+    """Steps of 1/8 end, or are looked at inside, just where the guard is zero."""
+    m = dd.Model("touch")
+    x = m.state("x", start=0.0)
+    m.equation(m.der(x), 1.0)
+    m.event("meets", (x - place) ** power)
+    tr = dd.simulate(m, 1.0, method=method, step=0.125)
+    assert [event.time for event in tr.events] == pytest.approx([] if power == 2 else [place], abs=1e-5)
+    assert len(records_of(tr, Touched)) == (power == 2)

@@ -75,8 +75,12 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     const double whole = s.t_new - s.t, begin = s.t, latest = s.t_new, theta = root.theta;
     const double reach = std::fmax(1e-3 * theta, 4 * spacing(begin) / std::fabs(whole));
     const double low = std::fmax(theta - reach, 0.0), high = std::fmin(theta + reach, 1.0);
-    const double rise = guard_on_step<M>(s, guard, high) - guard_on_step<M>(s, guard, low);
-    const double rate = s.guards.rate = rise / ((high - low) * whole);
+    guard_on_step<M>(s, guard, low);
+    copy(s.guards.now, s.guards.count, s.guards.rates);
+    guard_on_step<M>(s, guard, high);
+    for (long long i = 0; i < s.guards.count; ++i)
+        s.guards.rates[i] = (s.guards.now[i] - s.guards.rates[i]) / ((high - low) * whole);
+    const double rate = s.guards.rates[guard];
 
     // Over a few spacings of time rounding errors of x become errors of z whose index is above 1: what happens so soon
     // happens now, and what happens so shortly before a stop happens there.

@@ -28,6 +28,10 @@ inline constexpr int most_splits = 7;
 inline constexpr double wake_ratio = 4, shortest_look = 1e-20;
 // Steps of successive parabolic interpolation towards a dip that may reach zero between two samples.
 inline constexpr int dip_looks = 6;
+// Contacts come to rest before their flights are as short as this part of the span.
+inline constexpr double shortest_flight = 1e-9;
+// So far behind a sample that is zero, in parts of the step, a guard is looked at that may be turning back there.
+inline constexpr double touch_look = 1e-3;
 // A switch has left zero where it is this part of the value it is next looked at with.
 inline constexpr double leaving_level = 1e-12;
 // The rate behind a reset is taken over this part of the step; below this part of the rate before it, the guard stands.
@@ -97,6 +101,16 @@ inline bool against_mode(const Guards& guards, long long guard, double value) {
     return is_switch(guards, guard) && value != 0 && (value > 0) != (mode_of(guards, guard) != 0);
 }
 
+inline bool is_contact(const Guards& guards, long long guard) {
+    return guards.has_contacts && !is_switch(guards, guard) && guards.is_contact[guard] != 0;
+}
+
+// Whether a guard that rested on zero must not be on this side of it: a switch against its mode, and a contact, whose
+// guard is negative where the law of its mode does not hold.
+inline bool is_wrong_side(const Guards& guards, long long guard, double value) {
+    return against_mode(guards, guard, value) || (is_contact(guards, guard) && value < 0);
+}
+
 // Rounding of a guard, in units of its largest value in a stretch.
 inline constexpr double touch_level = 8 * std::numeric_limits<double>::epsilon();
 
@@ -131,7 +145,7 @@ inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint 
     add_root(guards, {guard, theta, rising});
 }
 
-// A switch that rested on zero leaves it to the side its mode does not stand for: it turns where it leaves.
+// A guard that rested on zero leaves it to a side where it must not be: it fires where it leaves.
 template <class M>
 inline void locate_leaving(Integration& s, long long guard, double from, GuardPoint right) noexcept {
     Guards& guards = s.guards;
@@ -140,7 +154,9 @@ inline void locate_leaving(Integration& s, long long guard, double from, GuardPo
     const double tolerance = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
     const double theta = find_zero([&](double place) { return sign * guard_on_step<M>(s, guard, place) - level; }, from,
                                    -level, right.theta, sign * right.value - level, tolerance);
-    add_root(guards, {guard, theta, right.value > 0});
+    Root root{guard, theta, right.value > 0};
+    root.contrary = is_wrong_side(guards, guard, right.value);
+    add_root(guards, root);
 }
 
 // A dip to zero, or below it by rounding, is a touch: the guard does not change its sign.
@@ -149,6 +165,14 @@ inline bool only_touches(const Guards& guards, long long guard, double value) no
     double largest = 0;
     for (int j = 0; j < guard_samples; ++j) largest = std::fmax(largest, std::fabs(guards.samples[j * guards.count + guard]));
     return std::fabs(value) <= touch_level * largest;
+}
+
+// Whether a guard that is zero at a sample, to rounding, is on its way back to the side it came from.
+template <class M>
+inline bool turns_back(Integration& s, long long guard, double before, GuardPoint found) noexcept {
+    if (!only_touches(s.guards, guard, found.value)) return false;
+    const double beyond = guard_on_step<M>(s, guard, found.theta + touch_look);
+    return beyond * before > 0 && !only_touches(s.guards, guard, beyond);
 }
 
 // Three samples of one sign whose parabola turns between them, away from where they come: see whether it crosses zero.
@@ -208,9 +232,15 @@ inline bool sent_back(Integration& s, long long guard) noexcept {
     return rate * (heading > 0 ? 1 : -1) <= stopped_rate * std::fabs(heading);
 }
 
+// Whether a step is too long for the flight of a contact that it begins with: its gap widens at first, and is not seen to.
+inline bool skips_flight(Integration& s, long long guard) noexcept {
+    if (!is_contact(s.guards, guard) || std::fabs(s.t_new - s.t) <= shortest_flight * std::fabs(s.t1 - s.t0)) return false;
+    return rate_on_line(s, guard, slope_look * (s.t_new - s.t)) > 0;
+}
+
 // A guard has left zero after its reset sent it back. Behind zero: it came to rest.
 inline void leave(Guards& guards, long long guard, GuardPoint found) noexcept {
-    if (guards.heading[guard] * found.value > 0 && guards.fallen < 0)
+    if (guards.heading[guard] * found.value > 0 && guards.fallen < 0 && !is_contact(guards, guard))
         guards.fallen = guard, guards.fallen_theta = found.theta;
     guards.heading[guard] = 0;
 }
@@ -254,8 +284,10 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
     if (start.value == 0 && stretch.begin == 0) {
         start = wake<M>(s, guard, stretch.at(1.0 / guard_samples));
         if (start.value != 0 && guards.heading[guard] != 0) leave(guards, guard, start);
-        if (against_mode(guards, guard, start.value) || leaves_start(guards, guard, start.value))
-            add_root(guards, {guard, 0, start.value > 0});
+        Root root{guard, 0, start.value > 0};
+        root.contrary = is_wrong_side(guards, guard, start.value);
+        guards.overflow |= root.contrary && skips_flight(s, guard);
+        if (root.contrary || leaves_start(guards, guard, start.value)) add_root(guards, root);
     }
     GuardPoint left = start;
     for (int j = 1; j <= guard_samples; ++j) {
@@ -267,7 +299,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         }
         if (left.value == 0) {
             if (std::fabs(right.value) > guards.floor[guard]) {
-                if (against_mode(guards, guard, right.value) || leaves_start(guards, guard, right.value))
+                if (is_wrong_side(guards, guard, right.value) || leaves_start(guards, guard, right.value))
                     locate_leaving<M>(s, guard, left.theta, right);
                 if (guards.heading[guard] != 0) leave(guards, guard, right);
                 left = right;
@@ -277,6 +309,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
             continue;
         }
         if (crosses(left.value, right.value)) {
+            if (turns_back<M>(s, guard, left.value, right)) continue;
             locate<M>(s, guard, left, right);
             guards.floor[guard] = 0;
         }

@@ -21,15 +21,15 @@
 #include "events/guards.hpp"
 #include "events/led_back.hpp"
 #include "events/modes.hpp"
+#include "events/resting.hpp"
 #include "methods/step_control.hpp"
+#include "model/input_jumps.hpp"
 #include "state/integration.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// An error of z at the end of a step is below this part of what a guard on it changes by in the step.
-inline constexpr double solved_share = 1e-3;
 // Chattering: intervals below this part of the span that shrank this often in a row (bouncing that comes to rest), or
 // this many events in a row without leaving such an interval (switching to and fro).
 inline constexpr double crowd_interval = 1e-9;
@@ -60,6 +60,11 @@ inline bool cuts(const Guards& guards, long long guard, long long number) {
     return guards.actions[guard] == 1 || guards.has_resets || number >= guards.occurrences[guard];
 }
 
+// At a jump no guard has a rate.
+inline void forget_rates(Guards& guards) noexcept {
+    for (long long guard = 0; guard < guards.count; ++guard) guards.rates[guard] = 0;
+}
+
 inline void forget_headings(Guards& guards) noexcept {
     for (long long guard = 0; guard < guards.count; ++guard) guards.heading[guard] = 0;
     guards.headings_judged = false;
@@ -67,7 +72,7 @@ inline void forget_headings(Guards& guards) noexcept {
 
 // The rate of a flight that is lost in rounding may be zero, its side is not.
 inline void note_heading(Guards& guards, const Root& root) noexcept {
-    const double rate = std::fmax(std::fabs(guards.rate), std::numeric_limits<double>::min());
+    const double rate = std::fmax(std::fabs(guards.rates[root.guard]), std::numeric_limits<double>::min());
     guards.heading[root.guard] = root.rising ? rate : -rate;
 }
 
@@ -90,37 +95,6 @@ inline bool chatters(Integration& s, const Happened& all) noexcept {
     if (all.settled) guards.shrinking = 0;
     guards.last_time = s.t;
     return guards.crowded >= (all.turned ? most_turns : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
-}
-
-// Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
-// its turn (the voltage of a diode becomes a current), and the way back onto the constraints behind a reset may move a
-// guard: within the error of the step it rests where it is. So does a guard on z that its reset left at zero where z was
-// solved for again: the end of a step has an error in z of its own, which a fixed step tells nothing of.
-inline void rest_fired(Integration& s) noexcept {
-    Guards& guards = s.guards;
-    guards_at(s, s.t, s.x, guards.now);
-    for (long long r = guards.early_count; r < guards.root_count; ++r) {
-        const long long guard = guards.roots[r].guard;
-        double level = std::fabs(guards.before[guard]) + std::fabs(guards.rate) * spacing(s.t);
-        const double now = std::fabs(guards.now[guard]);
-        const bool moved = is_switch(guards, guard) || guards.heading[guard] != 0;
-        const double way = std::fabs(guards.rate * s.last_step);
-        const bool stayed = s.implicit && std::fabs(guards.written[guard]) <= 4 * level;
-        if ((stayed && now <= solved_share * way) || (moved && now <= s.rtol * way)) level = std::fmax(level, now);
-        guards.reference[guard] = 0;
-        guards.floor[guard] = 4 * level;
-    }
-}
-
-// Guard values after a restart at (t, x) become references; guards that fired, or still rest, and stand at zero rest.
-inline void refresh_references(Integration& s) noexcept {
-    Guards& guards = s.guards;
-    rest_fired(s);
-    for (long long i = 0; i < guards.count; ++i) {
-        const bool rests = guards.reference[i] == 0 && std::fabs(guards.now[i]) <= guards.floor[i];
-        guards.reference[i] = rests || std::isnan(guards.now[i]) ? 0 : guards.now[i];
-        if (!rests) guards.floor[i] = 0;
-    }
 }
 
 // Whether an event of this round may have reset something.
@@ -330,7 +304,7 @@ inline Status one_round(Integration& s, Happened& all) noexcept {
     if (turned && s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     rest_fired(s);
     if (const Status status = settle_modes(s); status != Status::going) return status;
-    return turned && led_back(s) ? Status::chattering : Status::going;
+    return turned && (returns_often(s) || led_back(s)) ? Status::chattering : Status::going;
 }
 
 // Guards that have passed zero, or reached it, across a jump from where they were trusted to be.
@@ -352,7 +326,7 @@ inline bool find_jumped(Integration& s) noexcept {
     copy(guards.now, guards.count, guards.before);
     // They rest where they are at zero exactly.
     for (long long k = 0; k < found; ++k) guards.before[guards.roots[k].guard] = 0;
-    guards.rate = 0;
+    forget_rates(guards);
     return found > 0;
 }
 
@@ -438,6 +412,26 @@ inline bool gather_due(Integration& s) noexcept {
     return any && (guards.root_count > 0 || clocks.due_count > 0);
 }
 
+// Guards that inputs have carried across zero by their jumps at a stop become roots, and references follow. Those of
+// inputs that go on smoothly stay: a crossing that falls together with the stop is found in the step behind it.
+inline void find_carried(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    Inputs& inputs = s.inputs;
+    if (inputs.any_slope) write_slopes(inputs, s.t);
+    if (put_back(inputs)) {
+        const bool any_slope = inputs.any_slope;
+        inputs.any_slope = false;  // u stays as it is to be judged with
+        guards_at(s, s.t, s.x, guards.now);
+        inputs.any_slope = any_slope;
+        copy(guards.trusted, guards.count, guards.before);
+        find_jumped(s);
+        for (long long guard = 0; guard < guards.count; ++guard)
+            if (guards.reference[guard] != 0 || std::fabs(guards.now[guard]) > guards.floor[guard])
+                guards.reference[guard] = guards.now[guard];
+    }
+    copy(inputs.before, inputs.slots, inputs.u);
+}
+
 // At a stop of the run: guards that an input has carried across zero fire, with all that is due.
 inline Status happen_at_stop(Integration& s, bool inputs_jump, Happened& all) noexcept {
     Guards& guards = s.guards;
@@ -445,18 +439,12 @@ inline Status happen_at_stop(Integration& s, bool inputs_jump, Happened& all) no
     if (guards.count > 0) {
         copy(guards.reference, guards.count, guards.trusted);
         guards_at(s, s.t, s.x, guards.now);
-        if (s.abort_called) return Status::aborted;
         forget_headings(guards);
-        if (inputs_jump) {
-            copy(guards.trusted, guards.count, guards.before);
-            find_jumped(s);
-            for (long long guard = 0; guard < guards.count; ++guard)
-                if (guards.reference[guard] != 0 || std::fabs(guards.now[guard]) > guards.floor[guard])
-                    guards.reference[guard] = guards.now[guard];
-        }
+        if (inputs_jump) find_carried(s);
+        if (s.abort_called) return Status::aborted;
         copy(guards.now, guards.count, guards.before);
         for (long long r = 0; r < guards.root_count; ++r) guards.before[guards.roots[r].guard] = 0;
-        guards.rate = 0;
+        forget_rates(guards);
     }
     const bool due = gather_due(s);
     return due || guards.root_count > 0 ? instant(s, all) : Status::going;

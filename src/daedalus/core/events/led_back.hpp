@@ -1,8 +1,10 @@
-// Whether a run slides: a switch that has just turned is led back to zero by the equations that hold behind it.
+// Whether a run slides: a switch that has just turned is led back to zero by the equations that hold behind it, as their
+// rates tell, or as it was seen to come back again and again.
 #pragma once
 
 #include <cmath>
 
+#include "events/consistent_restart.hpp"
 #include "events/modes.hpp"
 #include "methods/step_control.hpp"
 #include "state/integration.hpp"
@@ -13,22 +15,61 @@ inline namespace DAEDALUS_ISA {
 
 // Rates below this part of the one before are none; and over which part of the last step they are taken.
 inline constexpr double led_back_share = 1e-9, led_back_look = 1e-3;
+// A switch is away from zero at this many times the floor that it had where it last crossed it.
+inline constexpr double away_from_zero = 16;
 
-// The rate of a guard at (t, x) along the slopes of the modes that hold now.
-inline double rate_behind(Integration& s, long long guard) noexcept {
+// z at a time and place beside the present one, in its row.
+inline bool solve_beside(Integration& s, double t, double* row) noexcept {
+    if (implicit_of(s).settle) return false;
+    const double here = s.t;
+    s.t = t;
+    const bool solved = solve_restart(s, row, false);
+    s.t = here;
+    return solved;
+}
+
+// The rate of a guard at (t, x) along the slopes of the modes that hold now, with z as they follow from x; NaN where they
+// are not found.
+inline double rate_behind(Integration& s, long long guard, bool of_unknowns) noexcept {
     const double* slope = s.implicit ? s.x + implicit_of(s).unknowns : s.k;
     const long long count = s.implicit ? implicit_of(s).states : s.n;
     const double reach = s.direction * std::fmax(led_back_look * std::fabs(s.last_step), shortest_chord * spacing(s.t));
     const auto value_at = [&](double away) {
         copy(s.x, s.lanes, s.stage);
         for (long long i = 0; i < count; ++i) s.stage[i] += away * slope[i];
+        if (of_unknowns && s.implicit && !solve_beside(s, s.t + away, s.stage)) return std::numeric_limits<double>::quiet_NaN();
         guards_at(s, s.t + away, s.stage, s.guards.now);
         return s.guards.now[guard];
     };
     return (value_at(reach) - value_at(-reach)) / (2 * std::fabs(reach));
 }
 
-// The switches of this round that are led back. Only guards of x, t, u are judged: those of z may jump where they turn.
+// Whether a switch of this round has come back to zero again and again without being away from it.
+inline bool returns_often(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    bool often = false;
+    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+        const Root& root = guards.roots[r];
+        if (!is_switch(guards, root.guard)) continue;
+        long long& count = guards.returns[root.guard];
+        if (root.contrary)
+            ++count;
+        else if (std::fabs(guards.rates[root.guard] * s.last_step) > away_from_zero * guards.met[root.guard])
+            count = 0;
+        if (count < most_turns) continue;
+        guards.last_turned = root.guard - (guards.count - guards.switches);
+        often = true;
+    }
+    return often;
+}
+
+// Behind a step: switches that are away from zero have not come back to it.
+inline void forget_returns(Guards& guards) noexcept {
+    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
+        if (std::fabs(guards.reference[guard]) > away_from_zero * guards.met[guard]) guards.returns[guard] = 0;
+}
+
+// The switches of this round that are led back. Those of z that jump where they turn cannot be judged by rates.
 inline bool led_back(Integration& s) noexcept {
     Guards& guards = s.guards;
     if (!guards.may_slide || (s.implicit && implicit_of(s).model.higher_index)) return false;
@@ -40,8 +81,8 @@ inline bool led_back(Integration& s) noexcept {
         if (!guards.may_slide[which]) continue;
         if (!known) slope_at(s, s.t, s.x, s.k);
         known = true;
-        const double rate = rate_behind(s, root.guard) * (root.rising ? 1 : -1);
-        if (rate < -led_back_share * std::fabs(guards.rate)) {
+        const double rate = rate_behind(s, root.guard, guards.may_slide[which] == 2) * (root.rising ? 1 : -1);
+        if (rate < -led_back_share * std::fabs(guards.rates[root.guard])) {
             guards.last_turned = which;
             return true;
         }

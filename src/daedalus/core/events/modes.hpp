@@ -16,7 +16,8 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Switching to and fro: this many turns of modes at one time, or without leaving a tiny interval.
+// Switching to and fro: this many turns of modes at one time, or without leaving a tiny interval, or of one switch that
+// comes back to zero without ever being away from it.
 inline constexpr long long most_turns = 50;
 inline void turn(Guards& guards, long long guard, bool on) noexcept {
     mode_of(guards, guard) = on ? 1 : 0;

@@ -32,6 +32,7 @@ struct DelayedSignals {
     int degree = 0, sampled = 0;           // of the pieces, and of those that are made of samples in a step
     std::vector<double> parts, to_powers;  // where a step is sampled, and what makes coefficients of the samples
     std::vector<double> samples;
+    double growth = 1;  // of rounding errors, from samples to a value on the piece
     const double *step_begin = nullptr, *step_end = nullptr;
     double closest = 0;  // times that differ by less are one
     // Where integration stops, of the run; and jumps on their way, with how often they went through a delay.
@@ -74,6 +75,7 @@ inline void prepare_samples(DelayedSignals& d, int degree) {
     d.to_powers.resize(size * size);
     for (std::size_t i = 0; i < size; ++i)
         for (std::size_t j = 0; j < size; ++j) d.to_powers[i * size + j] = static_cast<double>(matrix[i * 2 * size + size + j]);
+    for (const double entry : d.to_powers) d.growth += std::fabs(entry);
     d.samples.resize(size * d.delays.size());
 }
 
@@ -90,13 +92,36 @@ inline void take_pieces(DelayedSignals& d, const std::vector<double>& starts, co
 
 inline namespace DAEDALUS_ISA {
 
-// The piece for a time that is looked back to from t: of two that meet there the one that the present step lies behind.
-inline long long piece_behind(const DelayedSignals& d, double time, double t) noexcept {
+// The piece for a time that is looked back to; of two that meet there the later one.
+inline long long piece_from(const DelayedSignals& d, double time) noexcept {
     const auto later = std::upper_bound(d.starts.begin(), d.starts.end(), time + d.closest);
-    long long piece = std::max<long long>(0, later - d.starts.begin() - 1);
-    const bool meets = piece > 0 && std::fabs(d.starts[static_cast<std::size_t>(piece)] - time) <= d.closest;
+    return std::max<long long>(0, later - d.starts.begin() - 1);
+}
+
+// Whether a piece begins at this time, behind another one.
+inline bool meets_piece(const DelayedSignals& d, long long piece, double time) noexcept {
+    return piece > 0 && std::fabs(d.starts[static_cast<std::size_t>(piece)] - time) <= d.closest;
+}
+
+// The same for a time that is looked back to from t: of two that meet there the one that the present step lies behind.
+inline long long piece_behind(const DelayedSignals& d, double time, double t) noexcept {
+    const long long piece = piece_from(d, time);
     const bool at_end = std::fabs(*d.step_end - t) < std::fabs(t - *d.step_begin);
-    return meets && at_end ? piece - 1 : piece;
+    return meets_piece(d, piece, time) && at_end ? piece - 1 : piece;
+}
+
+// The coefficients of a signal on a piece, each count() behind the one before.
+inline const double* piece_of(const DelayedSignals& d, long long signal, long long piece) noexcept {
+    return d.coefficients.data() + piece * (d.degree + 1) * d.count() + signal;
+}
+
+inline double signal_on(const DelayedSignals& d, long long signal, long long piece, double time) noexcept {
+    const double begin = d.starts[static_cast<std::size_t>(piece)], length = d.ends[static_cast<std::size_t>(piece)] - begin;
+    const double theta = length == 0 ? 0 : (time - begin) / length;
+    const double* c = piece_of(d, signal, piece);
+    double sum = c[d.degree * d.count()];
+    for (int j = d.degree - 1; j >= 0; --j) sum = sum * theta + c[j * d.count()];
+    return sum;
 }
 
 // Writes what the signals were into u.
@@ -104,13 +129,7 @@ DAEDALUS_COLD void write_delayed(const DelayedSignals& d, double* u, double t) n
     const long long count = d.count();
     for (long long k = 0; k < count; ++k) {
         const double time = t - d.delays[static_cast<std::size_t>(k)];
-        const auto piece = static_cast<std::size_t>(piece_behind(d, time, t));
-        const double begin = d.starts[piece], length = d.ends[piece] - begin;
-        const double theta = length == 0 ? 0 : (time - begin) / length;
-        const double* c = d.coefficients.data() + piece * static_cast<std::size_t>((d.degree + 1) * count) + k;
-        double sum = c[d.degree * count];
-        for (int j = d.degree - 1; j >= 0; --j) sum = sum * theta + c[j * count];
-        u[d.slots[static_cast<std::size_t>(k)]] = sum;
+        u[d.slots[static_cast<std::size_t>(k)]] = signal_on(d, k, piece_behind(d, time, t), time);
     }
 }
 

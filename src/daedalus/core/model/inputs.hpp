@@ -42,6 +42,8 @@ struct ActiveTable {
 struct Inputs {
     double* u = nullptr;
     double* rates = nullptr;  // u' in the present segment, for models that ask for it
+    double *before = nullptr, *rounding = nullptr;  // u just before a stop, and how exactly it is known there
+    long long slots = 0;
     ActiveTable* tables = nullptr;
     long long count = 0;
     DelayedSignals* delayed = nullptr;

@@ -137,6 +137,7 @@ inline Status start(Integration& s) noexcept {
 
 // Inputs may jump at a breakpoint, and z and x' with them: the row of this time keeps the later values.
 inline Status pass_breakpoint(Integration& s, double begin) noexcept {
+    if (s.guards.count > 0) keep_before(s.inputs, begin);
     enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
     restart(s);
     if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
@@ -264,7 +265,10 @@ inline Status complete(Integration& s) noexcept {
             ensure_dense<M>(s);
             record_early_events<M>(s, begin, whole, cut);
         }
-        if (!cut) copy(s.guards.next, s.guards.count, s.guards.reference);
+        if (!cut) {
+            copy(s.guards.next, s.guards.count, s.guards.reference);
+            forget_returns(s.guards);
+        }
     }
     if constexpr (requires { M::renew_begin(s); })
         if (implicit_of(s).stale_time == s.t && s.t_new != s.t) {

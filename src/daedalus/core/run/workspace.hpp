@@ -90,8 +90,8 @@ public:
         const long long guards = request.guards ? static_cast<long long>(request.directions.size()) : 0;
         const long long lanes = padded(n);
         const long long width = n + request.discretes, events = guards - request.switches;
-        const long long total = lanes * (4 + rows + degree + 1) + 2 * padded(static_cast<long long>(request.u.size())) +
-                                guards * (8 + guard_samples) + (events + request.clocks) * width + 2 * padded(width) +
+        const long long total = lanes * (4 + rows + degree + 1) + 4 * padded(static_cast<long long>(request.u.size())) +
+                                guards * (10 + guard_samples) + (events + request.clocks) * width + 2 * padded(width) +
                                 (request.linear ? lanes : 0);
         allocate(total);
 
@@ -116,6 +116,8 @@ public:
 
         s.inputs.u = carve(padded(static_cast<long long>(request.u.size())));
         s.inputs.rates = carve(padded(static_cast<long long>(request.u.size())));
+        s.inputs.slots = static_cast<long long>(request.u.size());
+        s.inputs.before = carve(padded(s.inputs.slots)), s.inputs.rounding = carve(padded(s.inputs.slots));
         std::copy(request.u.begin(), request.u.end(), s.inputs.u);
         for (const Table* table : request.tables) tables_.push_back(activate(*table));
         s.inputs.tables = tables_.data(), s.inputs.count = static_cast<long long>(tables_.size());
@@ -310,6 +312,7 @@ private:
         guards.actions = request.actions.data();
         guards.occurrences = request.occurrences.data();
         guards.reference = carve(count), guards.floor = carve(count), guards.next = carve(count);
+        guards.met = carve(count), guards.rates = carve(count);
         guards.now = carve(count), guards.before = carve(count), guards.written = carve(count);
         guards.heading = carve(count), guards.trusted = carve(count);
         guards.samples = carve(guard_samples * count);
@@ -320,8 +323,8 @@ private:
         guards.from_start = request.from_start;
         guards.sides = request.sides.data(), guards.at_start = request.at_start.data();
         for (const long long side : request.sides) guards.any_sides |= side != 0;
-        seen_.resize(static_cast<std::size_t>(count));
-        guards.seen = seen_.data();
+        seen_.resize(static_cast<std::size_t>(2 * count));
+        guards.seen = seen_.data(), guards.returns = guards.seen + count;
         // A guard crosses at most twice between neighbouring samples that are looked at.
         guards.root_capacity = std::max(2LL * guard_samples * count, fewest_roots);
         roots_.resize(static_cast<std::size_t>(guards.root_capacity));

@@ -52,6 +52,7 @@ struct Root {
     double theta = 0;
     bool rising = false;
     bool acts = false, moving = false;  // interrupts the step; the slopes of x tell where its guard is going
+    bool contrary = false;  // a switch or contact that rested on zero leaves it to the side where it must not be
 };
 
 // Python code of a clock: what it reads is computed first, its answers go to the targets.
@@ -99,6 +100,7 @@ struct Guards {
     long long* seen = nullptr;
     double* reference = nullptr;  // the last value with a trusted sign; 0 while the guard rests on zero
     double* floor = nullptr;      // a resting guard wakes above this value
+    double* met = nullptr;        // of a switch or contact: its floor where it last crossed zero
     double* next = nullptr;       // the reference after this step
     double* now = nullptr;        // one evaluation
     double* before = nullptr;     // values just before a reset
@@ -119,7 +121,7 @@ struct Guards {
     bool from_start = false;       // a guard that is zero at the start and moves fires
     unsigned char* fresh = nullptr;      // such guards
     unsigned char* scheduled = nullptr;  // guards whose zeros are on the agenda
-    bool overflow = false;         // more zeros in a step than there is room for
+    bool overflow = false;         // more happens in a step than can be told from it
     double* written = nullptr;    // of those that fired, behind their resets, before z and x' were solved for again
     double* heading = nullptr;    // rate with which a guard met its reset; 0 once it has left zero or another event came
     bool headings_judged = true;  // those left belong to guards that the reset sent back
@@ -128,12 +130,14 @@ struct Guards {
     double* slope = nullptr;      // x' where guards or resets need a solve
     Root* roots = nullptr;        // located in this step, in order of time
     long long root_count = 0, root_capacity = 0, early_count = 0;
-    double rate = 0;              // of the guard that cut the step, just before
+    double* rates = nullptr;      // of all guards where the step was cut, just before
     // The last guards are switches of the equations: each has a mode among the parameters, 1 above zero and 0 elsewhere.
     long long switches = 0;
     double* modes = nullptr;
-    const unsigned char* may_slide = nullptr;  // of each switch whether its guard is one of x, t and u alone
+    // Of each switch whether its guard is one of x, t and u alone (1), or also of z that follow from those (2).
+    const unsigned char* may_slide = nullptr;
     long long turns = 0, last_turned = -1;  // located switches, and which was the last
+    long long* returns = nullptr;  // of each switch, how often it was led back to zero since it was last away from it
     // When combinations of modes were last tried, since no step led away.
     double trial_time = std::numeric_limits<double>::quiet_NaN();
     // The pace of cutting events, to tell chattering.

@@ -37,6 +37,7 @@ from daedalus.simulation.run.fitting_method import caveats, check_fits
 from daedalus.simulation.run.method_choice import implicit_cost
 from daedalus.simulation.run.request import checked_numbers
 from daedalus.simulation.singular.independence import independence_of
+from daedalus.simulation.sliding.surface import Surface, settled_unknowns
 from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.agenda import levels_of, order_of
 from daedalus.simulation.switching.condition_times import condition_times
@@ -292,18 +293,30 @@ def event_call(plant: Plant, core_plant: Plant, switches: int) -> dict[str, Any]
         call["discretes"] = system.discrete_count
         call["is_read"] = _read_discretes(system)
     if switches:
-        call |= {"switches": switches, "may_slide": _may_slide(core_plant, switches)}
+        call |= {"switches": switches, "may_slide": _may_slide(plant, core_plant, switches)}
     return call
 
 
-def _may_slide(plant: Plant, switches: int) -> list[int]:
-    """Of each switch whether its guard is one of states, time and inputs alone, also through formulas for z and x'."""
-    twin = plant.system
-    unsure = ca.vertcat(twin.symbol("xdot"), twin.symbol("z"), twin.symbol("p")[twin.sizes["p"] - switches :])
+def _may_slide(plant: Plant, core_plant: Plant, switches: int) -> list[int]:
+    """Of each switch 1 where its guard is one of states, time and inputs alone, also through formulas for z and x'.
+
+    2 where it is one of unknowns that follow from these on both sides of its surface alike, 0 elsewhere.
+    """
+    twin = core_plant.system
+    modes = twin.symbol("p")[twin.sizes["p"] - switches :]
     guards = twin.guards[twin.guards.numel() - switches :]
-    if isinstance(plant, ExplicitPlant):
-        guards = plant.form.applied(twin, guards)
-    return [int(not ca.depends_on(guards[k], unsure)) for k in range(switches)]
+    if isinstance(core_plant, ExplicitPlant):
+        guards = core_plant.form.applied(twin, guards)
+    found = [
+        int(not ca.depends_on(guards[k], ca.vertcat(twin.symbol("xdot"), twin.symbol("z"), modes)))
+        for k in range(switches)
+    ]
+    if settled_unknowns(plant.system):
+        for k in range(switches):
+            of_unknowns = not found[k] and not ca.depends_on(guards[k], ca.vertcat(twin.symbol("xdot"), modes))
+            if of_unknowns and once(plant.system, Surface, k).is_of_states:
+                found[k] = 2
+    return found
 
 
 def assignments(plant: Plant) -> np.ndarray:

@@ -84,7 +84,7 @@ def _rows_at(run: Any, times: np.ndarray) -> np.ndarray:
 def _dips(t: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
     """Steps at which a guard is nearest to zero, where a parabola through their neighbours leads there."""
     a, b, c = (values[k : len(values) - 2 + k] for k in range(3))
-    low = (a * b > 0) & (b * c > 0) & (np.abs(b) <= np.abs(a)) & (np.abs(b) <= np.abs(c)) & (np.diff(t)[:-1] != 0)
+    low = (a * c > 0) & (a * b >= 0) & (np.abs(b) <= np.abs(a)) & (np.abs(b) <= np.abs(c)) & (np.diff(t)[:-1] != 0)
     found = []
     for k in np.flatnonzero(low & (np.diff(t)[1:] != 0)):
         bend = np.polyfit(t[k : k + 3] - t[k + 1], np.abs(values[k : k + 3]), 2)
