@@ -202,6 +202,28 @@ def test_soft_conditions_give_way_at_their_price():
         assert end == pytest.approx(1.0 + 0.05 if weight == 0.1 else reached, abs=1e-4)
 
 
+@pytest.mark.parametrize("options", [{}, {"method": "shooting", "step_method": "radau5"}])
+def test_index_two_as_it_is_written(options):
+    # v = 2 w is kept by a force that no equation gives: v' = 0.8 force, and the double integrator's 12 is 12 / 0.64.
+    m = dd.Model("tied speeds")
+    x, v, w = (m.state(name, start=0.0) for name in ("x", "v", "w"))
+    push, force = m.algebraic("push"), m.input("force")
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), force - push)
+    m.equation(m.der(w), 2 * push)
+    m.equation(v, 2 * w, name="tie")
+    assert dd.analyse(m).index == 2
+    ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+    ocp.start()
+    ocp.finish({"x": 1.0, "v": 0.0, "w": 0.0})
+    ocp.input("force", kind="linear")
+    ocp.minimise(running=force**2)
+    plan = ocp.solve(**options)
+    assert plan.objective == pytest.approx(18.75, rel=1e-8)
+    assert "of 3 end values 2 are independent: the rest is kept by tie" in plan.notes
+    np.testing.assert_allclose(plan["push"], 0.2 * plan["force"], atol=1e-7)
+
+
 def test_index_three_as_it_is_written():
     m = dd.Model("crane")
     p = m.coordinate("p", 2, start=[0.6, -0.8], rate=[0.0, 0.0])
