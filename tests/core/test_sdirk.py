@@ -6,6 +6,7 @@ import pytest
 from implicit_models import implicit_model, integrate
 
 import daedalus as dd
+from daedalus import catalogue
 from daedalus.integrators.tableaux.core_tableau import core_tableau
 
 PAIR = dd.tableau("sdirk4")
@@ -39,3 +40,13 @@ def test_a_linear_model_keeps_its_matrices():
     assert (run.steps, run.rejected, run.jacobians, run.factorisations, run.newton) == (27, 0, 3, 8, 52)
     # Five stages a correction, and a look inside every step.
     assert run.rhs_calls == 5 * run.newton + run.steps
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6])
+def test_fast_transients_behind_switches_are_followed(rtol):
+    k = catalogue.load("buck_converter")
+    shared = {"start": k.start, "inputs": k.inputs}
+    exact = dd.simulate(k.model, k.span, method="radau9", rtol=1e-10, **shared).end
+    found = dd.simulate(k.model, k.span, method="sdirk4", rtol=rtol, **shared).end
+    for name in ("snubber.voltage", "choke.current", "smooth.voltage"):
+        np.testing.assert_allclose(found[name], exact[name], atol=rtol, rtol=rtol)

@@ -94,12 +94,11 @@ struct Sdirk : IncrementStep<Sdirk, SdirkState> {
         }
     }
 
-    // M / (h gamma) times the difference of the two solutions, which is left in `stage`.
+    // M / (h gamma) times the difference of the two solutions, which is left in `stage`. It is filtered once: stages of order
+    // 1 follow a fast transient badly, and an estimate that is filtered twice lets long steps over it behind a switch.
     static bool raw_estimate(Integration&, SdirkState& m, double h, bool again) noexcept {
-        if (again)
-            copy(m.error, m.unknowns, m.stage);
-        else
-            add_rows(m.lanes, nullptr, m.estimate, m.stages, m.z, m.stage);
+        if (again) return false;
+        add_rows(m.lanes, nullptr, m.estimate, m.stages, m.z, m.stage);
         multiply_mass(m, m.factor_of(h), m.stage, m.error);
         return true;
     }
