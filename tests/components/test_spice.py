@@ -36,6 +36,15 @@ def test_uic_starts_from_what_is_given():
     assert tr["v_far"][-1] == pytest.approx(3 * np.exp(-1), rel=1e-5)
 
 
+def test_a_node_with_ic_is_held_while_the_operating_point_is_sought():
+    text = "held\nV1 in 0 10\nR1 in a 1k\nC1 a 0 1u\nR2 a b 1k\nC2 b 0 1u\nR3 b 0 2k\n.ic V(a)=1\n.tran 1u 10m\n"
+    tr = dd.simulate(dd.components.from_spice(text), 0.1)
+    assert tr["v_a"][0] == pytest.approx(1.0, rel=1e-12)
+    assert tr["v_b"][0] == pytest.approx(2 / 3, rel=1e-9)
+    # Nothing holds it afterwards.
+    assert (tr["v_a"][-1], tr["v_b"][-1]) == (pytest.approx(7.5, rel=1e-5), pytest.approx(5.0, rel=1e-5))
+
+
 def test_sources_and_controlled_sources():
     text = """sources
 V1 a 0 PWL(0 0 1 2 2 2)

@@ -185,15 +185,16 @@ class _Netlist:
     def set_start(self, m: Model) -> None:
         """Write the operating point, or what the netlist gives, into the states."""
         system = m._flat().freeze()
-        starts = dict.fromkeys(system.labels["x"], 0.0) if self.starts_given else steady_start(system)
+        held: dict[str, float] = {}
         for node, (value, card) in self.given.items():
             name = _state_of(m, node)
-            if name not in starts:
+            if name not in system.labels["x"]:
                 raise card.refuse(
                     f"gives V({node}) a start", "it is no node with a capacitor to ground, and follows from others.",
                     "IC= of the element whose state it is",
                 )  # fmt: skip
-            starts[name] = value
+            held[name] = value
+        starts = {**dict.fromkeys(system.labels["x"], 0.0), **held} if self.starts_given else steady_start(system, held)
         for name, value in starts.items():
             if name in m._variables and m._variables[name].start[0] is None:
                 m._variables[name] = replace(m._variables[name], start=(value,))
