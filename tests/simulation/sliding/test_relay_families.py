@@ -39,7 +39,8 @@ def relay(kind: str, seed: int) -> Relay:
         return z + bend * ca.sin(z) + cube * z**3
 
     place = float(law(level)) if kind == "level" else level
-    x = m.state("x", start=place + away)
+    # Where z jumps by 0.4 no z belongs to an x nearer than half of that.
+    x = m.state("x", start=place + away + (float(np.copysign(0.2, away)) if kind == "jumping" else 0.0))
     z = x - level
     if kind != "state":
         z = m.algebraic("z", start=away)
