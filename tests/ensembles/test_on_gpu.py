@@ -33,7 +33,10 @@ def both(model, span, over, **options):
     return there, here
 
 
-@pytest.mark.parametrize("options", [{"method": "tsit5"}, {"method": "dop853"}, {"method": "rk4", "step": 0.01}, {}])
+@pytest.mark.parametrize(
+    "options",
+    [{"method": "tsit5"}, {"method": "dop853"}, {"method": "rk4", "step": 0.01}, {}, {"strict": True}],
+)
 def test_a_gpu_gives_the_bits_of_lanes(options):
     over = {"length": np.linspace(0.5, 2.0, 5000), "angle": np.linspace(-3.0, 3.0, 5000)}
     there, here = both(pendulum(), 3.0, over, combine="zip", save_at=[0.0, 1.1, 3.0], **options)

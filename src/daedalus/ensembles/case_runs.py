@@ -53,8 +53,11 @@ class PlainRun(NamedTuple):
 class CaseRuns:
     """All that the runs of a sweep share; called with the number of a case it gives its run, or why there is none."""
 
-    def __init__(self, road: Road, request: Request, cases: Cases, cancel: Any, plain: bool) -> None:
-        self.road, self.cases, self.cancel = road, cases, cancel
+    def __init__(
+        self, road: Road, request: Request, cases: Cases, cancel: Any, plain: bool, strict: bool = False
+    ) -> None:
+        # strict: kernels do every operation as it is written.
+        self.road, self.cases, self.cancel, self.strict = road, cases, cancel, strict
         self._request, settings = request, road.settings
         self._plain = plain and independence_of(settings.plant) is None
         self._tables = road.drive.core_tables() if road.drive.tables else None

@@ -45,6 +45,7 @@ def sweep(
     progress: bool | None = None,
     wrt: Sequence[str] | None = None,
     keep: str = "here",
+    strict: bool = False,
     **options: Any,
 ) -> Ensemble:
     """Run a model for many values: one compiled model, all cores, one labelled result.
@@ -74,6 +75,10 @@ def sweep(
     keep: "there" leaves results where cases were run: on a GPU `en.device("x")` is read by CuPy, JAX and PyTorch
         without a copy, taken by the next sweep as values, and brought here when `en.data` is first looked at; on a
         cluster `en.data` is backed by arrays of Dask, whose cases are run when somebody asks (`en["x"].compute()`).
+    strict: True does every operation of the model's formulas on lanes and on a GPU as it is written, rounded on its
+        own: divisions are not turned into products with an inverse, powers not into products, and products not fused
+        with the sum that they feed. Few cases take lanes then too. Results differ from the default by roundings, and
+        take longer where a model divides a lot; what runs one by one is as in `simulate`.
     options: everything `simulate` takes; `save_at` defaults to 201 equal steps of the span, and `save_at="end"` keeps
         the last row only (an event may end a run early: `en["end_time"]`).
 
@@ -106,8 +111,11 @@ def sweep(
     times = options.pop("save_at", None)
     end_only = isinstance(times, str) and times == "end"
     times = [t1] if end_only else np.linspace(t0, t1, DEFAULT_SAMPLES) if times is None else times
+    if not isinstance(strict, (bool, np.bool_)):
+        raise InputError("strict= is neither True nor False.", f"got {strict!r}", remedy="strict=True")
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt or ())
-    plan = SweepPlan(as_system(model), (t0, t1), values, times, options, outputs, end_only, on_stop == "return", names)
+    kept = (outputs, end_only, on_stop == "return", names, bool(strict))
+    plan = SweepPlan(as_system(model), (t0, t1), values, times, options, *kept)
     cases, statistics = read_cases(plan.system, over, combine), read_summary(summary) if summary else None
     opened = plan.opened(cases)
     way = _way(plan, opened, cases, on)

@@ -43,6 +43,7 @@ class SweepPlan:
     end_only: bool = False
     keep_stopped: bool = True
     wrt: Sequence[str] = ()
+    strict: bool = False  # kernels do every operation as it is written
 
     def request(self) -> Request:
         """The request without the values of a case."""
@@ -55,7 +56,7 @@ class SweepPlan:
         check_step(road.request)
         columns = columns_of(road, self.outputs, cases.names)
         reader = Reader(road, columns, self.wrt, self.end_only, self.keep_stopped)
-        runs = CaseRuns(road, request, cases, cancel, plain=reader.reads_plain_runs)
+        runs = CaseRuns(road, request, cases, cancel, plain=reader.reads_plain_runs, strict=self.strict)
         assert road.request.save_at is not None
         return OpenSweep(road, reader, runs, cancel, road.request.save_at)
 
@@ -64,7 +65,7 @@ class SweepPlan:
         drawn = {name: value for name, value in (inputs or {}).items() if isinstance(value, ca.SX)}
         plain = {name: value for name, value in (inputs or {}).items() if name not in drawn}
         expressions = packed(self.system, list(drawn.values()))
-        rest = (self.save_at, dict(self.options), self.outputs, self.end_only, self.keep_stopped, self.wrt)
+        rest = (self.save_at, dict(self.options), self.outputs, self.end_only, self.keep_stopped, self.wrt, self.strict)
         return _plan_again, (self.system, self.span, start, plain, parameters, list(drawn), expressions, rest)
 
 

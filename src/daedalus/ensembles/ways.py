@@ -164,6 +164,8 @@ def _has_derivatives(run: PlainRun | Trajectory | str) -> bool:
 
 def find_way(runs: CaseRuns, reader: Reader, on: object) -> WayOfCases:
     """The way of a sweep: on lanes where they can be taken, and where that pays or was asked for."""
+    if on == "auto" and runs.strict and runs.cases.count < VERY_MANY:
+        on = "cpu"
     if on == "auto" and runs.cases.count < FEW:
         return OneByOne(runs, reader, TOO_FEW)
     lanes = lane_runs(runs)

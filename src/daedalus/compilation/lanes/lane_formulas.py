@@ -167,11 +167,11 @@ def written_formulas(
 ) -> list[list[Word]]:
     """The words of all outputs for words of the arguments; products that feed one sum are fused with it.
 
-    Divisors are inverted, each once, but in a module that is strict: a GPU divides at twice the cost of an inverse.
-    `fixed` are the words of `part`.
+    Divisors are inverted, each once: a GPU divides at twice the cost of an inverse. In a module that is strict every
+    operation is done as it is written, and rounded on its own. `fixed` are the words of `part`.
     """
     needed = needed_rows(rows)
-    fused = _fused_products(rows, use_counts(rows, needed), needed, part.rows)
+    fused = {} if w.module.strict else _fused_products(rows, use_counts(rows, needed), needed, part.rows)
     swallowed = set(fused.values())
     values: dict[int, Word] = dict(zip(part.values, fixed))
     inverses: dict[int, Word] = dict(zip(part.inverses, fixed[len(part.values) :]))

@@ -33,8 +33,8 @@ def hexadecimal(value: float) -> str:
 class LaneModule:
     """The functions of a kernel over lanes of one width, each written once and when it is first called.
 
-    strict: every division and power of a model is one; else divisors are inverted, and small constant powers are
-    products.
+    strict: every operation of a model is done as it is written and rounded on its own; else divisors are inverted,
+    small constant powers are products, and products that feed one sum are fused with it.
 
     Example
     -------

@@ -27,7 +27,7 @@ class LaneModel:
     independence: Instructions | None = None  # (t, x, u, p) -> log |det| of the constraints
     judged: int | None = None  # how many states count in the error of a step; all where it is not given
     written_out: int | None = None  # how many states are saved; all where it is not given
-    strict: bool = False  # divisions stay divisions, and powers powers
+    strict: bool = False  # every operation as it is written: no inverse, no fused product
 
     @property
     def saved(self) -> int:

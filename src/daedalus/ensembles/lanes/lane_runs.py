@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import casadi as ca
@@ -172,14 +172,14 @@ class LaneRuns:
 class StiffCases:
     """Cases that stability holds back in an explicit kernel: run again on lanes, by a Rosenbrock method."""
 
-    def __init__(self, road: Road) -> None:
-        self._road = road
+    def __init__(self, road: Road, strict: bool) -> None:
+        self._road, self._strict = road, strict
         self.count = 0
 
     @functools.cached_property
     def _model(self) -> ImplicitLaneModel | None:
         found = stiff_model(self._road)
-        return None if isinstance(found, str) else found
+        return None if isinstance(found, str) else replace(found, strict=self._strict)
 
     def run(self, own: CaseNumbers | LaterNumbers, x: np.ndarray, ends: np.ndarray) -> None:
         """Write the runs of stiff cases over what an explicit kernel left of them."""
@@ -229,7 +229,7 @@ def _implicit_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
     if isinstance(model, str):
         return NoLanes(model)
     shared = np.concatenate([np.nan_to_num(vectors["x"], nan=0.0), vectors["u"], vectors["p"]])
-    return _on_lanes(road, model, None, method, shared, placed)
+    return _on_lanes(road, replace(model, strict=runs.strict), None, method, shared, placed)
 
 
 def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
@@ -245,7 +245,7 @@ def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
         vectors, starts = runs.first_vectors(), ConsistentStarts(runs)
     if vectors is None:
         return NoLanes("each case takes a road of its own")
-    model = _lane_model(road)
+    model = _lane_model(road, runs.strict)
     if isinstance(model, NoLanes):
         return model
     settings, request = road.settings, road.request
@@ -253,7 +253,7 @@ def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
     method = settings.method if isinstance(road.method, str) else road.method
     numbers = explicit_numbers(method, adaptive)
     shared = np.concatenate([vectors[letter] for letter in ("x", "u", "p")])
-    stiff = StiffCases(road) if settings.call.get("watch_stiffness") and starts is None else None
+    stiff = StiffCases(road, runs.strict) if settings.call.get("watch_stiffness") and starts is None else None
     return _on_lanes(road, model, numbers, settings.method, shared, runs.cases, starts, stiff)
 
 
@@ -295,14 +295,16 @@ def _why_not(road: Road) -> str | None:
     return None
 
 
-def _lane_model(road: Road) -> LaneModel | NoLanes:
+def _lane_model(road: Road, strict: bool) -> LaneModel | NoLanes:
     found = once(road.system, _formulas)
     if isinstance(found, NoLanes):
         return found
     slopes, kept, independence = found
     sizes = road.system.sizes
     assert slopes is not None
-    return LaneModel(sizes["x"], sizes["u"], sizes["p"], slopes, kept, tabled_inputs(road.drive), independence)
+    return LaneModel(
+        sizes["x"], sizes["u"], sizes["p"], slopes, kept, tabled_inputs(road.drive), independence, strict=strict
+    )
 
 
 def _correction(plant: ExplicitPlant) -> ca.Function:
