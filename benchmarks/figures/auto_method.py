@@ -1,13 +1,15 @@
-"""What leaving the choice of the method to Daedalus costs: "auto" beside the fastest of our methods at equal error."""
+"""What leaving the choice of the method to Daedalus costs: "auto" beside the fastest of our methods at equal error.
 
-from collections import defaultdict
-from collections.abc import Iterator
+Alone: `python -m benchmarks --only auto_method`.
+"""
+
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import sqrt
+from typing import Any
 
 from benchmarks import problems
 from benchmarks.figure import Figure, Row
-from benchmarks.precision import Curve, Point
 from benchmarks.session import Session
 
 METHODS = ("tsit5", "dop853", "radau5", "radau9", "bdf", "rodas4", "rodas5p")
@@ -18,14 +20,11 @@ SLOWER = 1.3
 def evaluate(session: Session) -> Iterator[Row]:
     for problem in problems.names():
         options = {"problem": problem, "methods": ("auto", *METHODS), "seconds": session.settings.seconds}
-        options["tolerances"] = between(session.settings.tolerances)
+        options |= {"tolerances": between(session.settings.tolerances), "errors": ERRORS}
         found = session.probe("methods_in_turn", options)
-        points = defaultdict(list)
-        for record in found.records:
-            points[record.pop("method")].append(Point(**record))
-        curves = {name: Curve(problem, "daedalus", name, tuple(points[name])) for name in points}
         for error in ERRORS:
-            yield row(f"{problem}, error {error:.0e}", curves, error, found.failure)
+            records = [record for record in found.records if record["error"] == error]
+            yield row(f"{problem}, error {error:.0e}", records, found.failure)
 
 
 def between(tolerances: tuple[float, ...]) -> list[float]:
@@ -34,13 +33,13 @@ def between(tolerances: tuple[float, ...]) -> list[float]:
     return sorted((*tolerances, *means), reverse=True)
 
 
-def row(title: str, curves: dict[str, Curve], error: float, failure: str | None) -> Row:
-    """The time of "auto" within an error beside that of the fastest method."""
-    times = {name: curve.time_within(error).seconds for name, curve in curves.items()}
-    reached = {name: seconds for name, seconds in times.items() if seconds is not None and name != "auto"}
-    best = min(reached, key=reached.__getitem__, default=None)
-    note = failure or ("" if times.get("auto") else "auto does not reach the error")
-    return Row(title, best or "no method", times.get("auto"), reached.get(best or ""), SLOWER, "at most", note)
+def row(title: str, records: Iterable[dict[str, Any]], failure: str | None) -> Row:
+    """The time of "auto" for an error beside that of the fastest method."""
+    times = {record["method"]: record["seconds"] for record in records if "seconds" in record}
+    ours = times.pop("auto", None)
+    best = min(times, key=times.__getitem__, default=None)
+    note = failure or ("" if ours else "auto does not reach the error")
+    return Row(title, best or "no method", ours, times.get(best or ""), SLOWER, "at most", note)
 
 
 FIGURE = Figure("auto_method", '"auto" beside the fastest of our methods', evaluate)

@@ -1,52 +1,97 @@
-"""Times and achieved errors of our methods on one problem, called in turn in one process.
+"""Times of our methods at equal error on one problem, called in turn in one process.
 
 A slow phase of the machine meets every method alike, so that their ratios are exact where the times are not.
 """
 
-from collections.abc import Iterator
-from time import perf_counter, process_time
+from collections.abc import Callable, Iterator
+from time import process_time
 from typing import Any
 
 from benchmarks import problems
+from benchmarks.equal_error import Run, tolerance_for
+from benchmarks.problem import Problem
 from benchmarks.timing import LONG, SHORTEST
 from benchmarks.tool import Solve
-from benchmarks.tools.daedalus_tool import model_of, settle, solver_of
+from benchmarks.tools.daedalus_tool import driven_start, model_of, settle, solver_of
 from benchmarks.worker import one_line
 
-# Wall seconds after which a run is given up: an explicit method on a stiff model takes hours.
-PATIENCE = 1.0
+# Steps after which a run is given up, and CPU seconds after which a tighter one is not begun: an explicit method on a
+# stiff model takes hours. Neither depends on what else the machine does.
+MOST_STEPS, PATIENCE = 100_000, 0.2
+# Tighter tolerances are left out once a method is this much finer than the smallest error looked for.
+FINER = 100.0
+# A method that takes this many times as long as the fastest one in its first calls is no contender, and not timed on.
+FAR = 2.0
+
+Timed = dict[tuple[str, float], float]
 
 
 def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One record a method and tolerance: error and CPU seconds, or why there are none.
+    """One record a method and error: the tolerance that leads to it and CPU seconds, or why there are none.
 
-    Options: problem, methods, tolerances, seconds (of CPU that each point is timed for).
+    Options: problem, methods, tolerances, errors, seconds (of CPU that each contender is timed for).
     """
     problem = problems.load(options["problem"])
-    found, solvers = {}, {}
-    loosest, tightest = problem.tolerances
+    # Tighter than what is asked of every tool, where an error is not reached otherwise: pendulum and car axis.
+    tolerances = [rtol for rtol in options["tolerances"] if rtol <= 1.01 * problem.tolerances[0]]
+    model = model_of(problem)  # which keeps what was settled for all that are timed
+    driven = driven_start(model, problem)
+
+    def prepared(method: str, rtol: float, **limits: Any) -> Solve:
+        return solver_of(model, problem, method, rtol, problem.atol_factor * rtol, **driven, **limits)
+
+    solvers, at = {}, {}
     for method in options["methods"]:
-        model = model_of(problem)  # which keeps what was settled for some dozens of tolerances
-        for rtol in options["tolerances"]:
-            if not 0.99 * tightest <= rtol <= 1.01 * loosest:
-                continue
-            given, begin = (model, problem, method, rtol, problem.atol_factor * rtol), perf_counter()
-            try:
-                error = problem.error(solver_of(*given, time_limit=PATIENCE)())
-            except Exception as failure:
-                yield {"method": method, "rtol": rtol, "failure": one_line(failure)}
-                if perf_counter() - begin > PATIENCE:
-                    break  # a tighter one takes longer
-                continue
-            if error < float("inf"):
-                found[method, rtol], solvers[method, rtol] = error, solver_of(*given)
+        runs, failure = errors_of(problem, method, prepared, tolerances, min(options["errors"]) / FINER)
+        for error in options["errors"]:
+            rtol = tolerance_for(runs, error)
+            if rtol is None:
+                best = f"best error {min(found for _, found in runs):.1e}" if runs else failure
+                yield {"method": method, "error": error, "failure": best}
+            else:
+                at[method, error], solvers[method, error] = rtol, prepared(method, rtol)
     settle()
-    times = times_in_turn(solvers, options["seconds"])
-    for (method, rtol), error in found.items():
-        yield {"method": method, "rtol": rtol, "error": error, "seconds": times[method, rtol]}
+    first = {key: min(once(solve, 1) for _ in range(3)) for key, solve in solvers.items()}
+    chosen = contenders(first)
+    best = {**first, **times_in_turn({key: solvers[key] for key in chosen}, options["seconds"])}
+    for (method, error), rtol in at.items():
+        seconds, contends = best[method, error], (method, error) in chosen
+        yield {"method": method, "error": error, "rtol": rtol, "seconds": seconds, "contends": contends}
 
 
-def times_in_turn(solvers: dict[tuple[str, float], Solve], seconds: float) -> dict[tuple[str, float], float]:
+def errors_of(
+    problem: Problem, method: str, prepared: Callable[..., Solve], tolerances: list[float], enough: float
+) -> tuple[list[Run], str]:
+    """What tolerances lead to, and why the last one that failed did."""
+    from daedalus import InputError
+
+    runs, reason = [], ""
+    for rtol in tolerances:
+        begin = process_time()
+        try:
+            error = problem.error(prepared(method, rtol, max_steps=MOST_STEPS)())
+        except InputError as refusal:
+            return [], one_line(refusal)
+        except Exception as failure:
+            error, reason = float("inf"), one_line(failure)
+        if error < float("inf"):
+            runs.append((rtol, error))
+        elif process_time() - begin > PATIENCE:
+            break  # a tighter one takes longer
+        if error < enough:
+            break
+    return runs, reason
+
+
+def contenders(first: Timed) -> set[tuple[str, float]]:
+    """Which of the methods are near the fastest one at their error; "auto" always is one."""
+    fastest: dict[float, float] = {}
+    for (_, error), took in first.items():
+        fastest[error] = min(took, fastest.get(error, took))
+    return {key for key, took in first.items() if key[0] == "auto" or took <= FAR * fastest[key[1]]}
+
+
+def times_in_turn(solvers: dict[tuple[str, float], Solve], seconds: float) -> Timed:
     """The best CPU time of each call over rounds in which each has its turn, until each was timed for `seconds`."""
     best = {key: min(once(solve, 1), once(solve, 1)) for key, solve in solvers.items()}
     spent, turns = dict.fromkeys(solvers, 0.0), {key: took > LONG for key, took in best.items()}

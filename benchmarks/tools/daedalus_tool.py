@@ -34,16 +34,21 @@ def prepare(problem: Problem, method: str, rtol: float, atol: float) -> Solve:
     return solver_of(model_of(problem), problem, method, rtol, atol)
 
 
-def solver_of(m: Any, problem: Problem, method: str, rtol: float, atol: float, **limits: Any) -> Solve:
-    """Runs of a model; a start that has to be made consistent is so once, as the peers get theirs."""
+def driven_start(m: Any, problem: Problem) -> dict[str, Any]:
+    """The inputs of a run and, of a DAE, its start, made consistent once as the peers get theirs."""
     import daedalus as dd
 
-    name = method.removeprefix(PREPARED)
     inputs = {"u": np.array(problem.inputs)} if problem.inputs else {}
-    end = np.array([problem.end])
-    settings: dict[str, Any] = {"inputs": inputs, "method": name, "rtol": rtol, "atol": atol, "save_at": end, **limits}
-    if problem.mass is not None:
-        settings["start"] = dd.initialise(m, inputs=inputs)
+    return {"inputs": inputs} if problem.mass is None else {"inputs": inputs, "start": dd.initialise(m, inputs=inputs)}
+
+
+def solver_of(m: Any, problem: Problem, method: str, rtol: float, atol: float, **settings: Any) -> Solve:
+    """Runs of a model; `settings` may hold limits, and inputs and start where several methods share them."""
+    import daedalus as dd
+
+    name, end = method.removeprefix(PREPARED), np.array([problem.end])
+    driven = {} if "inputs" in settings else driven_start(m, problem)
+    settings = {**driven, "method": name, "rtol": rtol, "atol": atol, "save_at": end, **settings}
     if method != name:
         run = dd.prepare(m, problem.end, **settings)
         if problem.mass is not None:

@@ -1,28 +1,19 @@
 """The figure of "auto": methods timed in turn in one process, and rows that compare at equal error."""
 
-import math
-
 from benchmarks.figures import auto_method
 from benchmarks.measurements import methods_in_turn
-from benchmarks.precision import Curve, Point
 
 
-def curve(method, *runs):
-    return Curve("made up", "daedalus", method, tuple(Point(*run) for run in runs))
+def record(method, seconds):
+    return {"method": method, "error": 1e-6, "rtol": 1e-6, "seconds": seconds, "contends": True}
 
 
-def test_a_row_compares_auto_with_the_fastest_method_within_the_error():
-    curves = {
-        "auto": curve("auto", (1e-3, 1e-4, 2e-3), (1e-6, 1e-8, 8e-3)),
-        "quick": curve("quick", (1e-3, 1e-3, 1e-3), (1e-6, 1e-5, 4e-3)),
-        "fine": curve("fine", (1e-3, 1e-6, 5e-3)),
-    }
-    found = auto_method.row("made up", curves, 1e-6, None)
-    # Halfway between the runs of "auto" in log error: the geometric mean of their times.
-    assert (found.peer_name, found.peer, math.isclose(found.ours, 4e-3)) == ("fine", 5e-3, True)
-    assert found.reached
-    assert auto_method.row("made up", curves, 1e-4, None).peer_name == "quick"
-    nothing = auto_method.row("made up", curves, 1e-12, None)
+def test_a_row_compares_auto_with_the_fastest_method_at_the_error():
+    failed = {"method": "coarse", "error": 1e-6, "failure": "best error 1e-4"}
+    found = auto_method.row("made up", [record("auto", 4e-3), record("slow", 5e-3), record("fast", 2e-3), failed], None)
+    assert (found.peer_name, found.peer, found.ours, found.ratio) == ("fast", 2e-3, 4e-3, 2.0)
+    assert not found.reached
+    nothing = auto_method.row("made up", [failed], None)
     assert (nothing.peer_name, nothing.ratio, nothing.note) == ("no method", None, "auto does not reach the error")
 
 
@@ -30,14 +21,20 @@ def test_tolerances_stand_between_those_of_a_session():
     assert auto_method.between((1e-2, 1e-4)) == [1e-2, 1e-3, 1e-4]
 
 
-def test_methods_are_timed_in_turn_and_what_fails_has_a_reason():
-    options = {"problem": "lotka_volterra", "methods": ["auto", "dop853", "no_such"], "tolerances": [1e-3, 1e-6]}
-    records = list(methods_in_turn.measure({**options, "seconds": 1e-3}))
-    failed = [record for record in records if "failure" in record]
-    assert [record["rtol"] for record in failed] == [1e-3, 1e-6]
-    errors = {(record["method"], record["rtol"]): record["error"] for record in records if "error" in record}
-    assert errors["auto", 1e-6] == errors["dop853", 1e-6] < 1e-5
-    assert all(record["seconds"] > 0 for record in records if "error" in record)
+def test_methods_are_timed_at_equal_errors_and_what_fails_has_a_reason():
+    options = {"problem": "lotka_volterra", "methods": ["auto", "dop853", "no_such"], "errors": [1e-3, 1e-5]}
+    found = list(methods_in_turn.measure({**options, "tolerances": [1e-2, 1e-4, 1e-6], "seconds": 1e-3}))
+    failed = [(one["method"], one["error"]) for one in found if "failure" in one]
+    assert failed == [("no_such", 1e-3), ("no_such", 1e-5)]
+    tolerances = {(one["method"], one["error"]): one["rtol"] for one in found if "rtol" in one}
+    # The same method either way: the same tolerance leads to the same error.
+    assert tolerances["auto", 1e-5] == tolerances["dop853", 1e-5] < tolerances["auto", 1e-3]
+    assert all(one["seconds"] > 0 for one in found if "rtol" in one)
+
+
+def test_what_is_far_from_the_fastest_is_no_contender():
+    first = {("auto", 1e-4): 9.0, ("a", 1e-4): 1.0, ("b", 1e-4): 1.9, ("c", 1e-4): 2.1, ("c", 1e-6): 7.0}
+    assert methods_in_turn.contenders(first) == set(first) - {("c", 1e-4)}
 
 
 def test_each_call_has_its_turn_until_all_were_timed_long_enough():
