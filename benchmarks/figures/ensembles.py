@@ -1,4 +1,4 @@
-"""Sweeps on lanes of one core: quadrotors at fixed step and adaptive, pendulums, a reaction, and a small sweep."""
+"""Sweeps on lanes of one core: quadrotors by two methods, pendulums, a reaction, thermostats, and a small sweep."""
 
 from collections.abc import Iterator
 
@@ -11,6 +11,7 @@ PARTS = {
     "tsit5": ("quadrotors, tsit5 at rtol 1e-6, 1 s", 10_000, 2.0),
     "pendulum": ("3D pendulums, index 3, 10 s", 2000, 2.0),
     "reaction": ("Akzo Nobel, index 1, rodas5p at rtol 1e-6", 2000, 2.0),
+    "thermostat": ("thermostats, 36 events in 24 h", 10_000, 2.0),
 }
 SMALL = 3e-3
 

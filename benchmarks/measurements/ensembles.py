@@ -1,4 +1,4 @@
-"""Sweeps of quadrotors, pendulums, reactions and few cases: CPU seconds of later calls, and of prepared runs."""
+"""Sweeps of quadrotors, pendulums, reactions, thermostats, few cases: CPU seconds of later calls, of prepared runs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +9,10 @@ from benchmarks.timing import best_cpu_time
 
 
 def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One record; option part: "rk4", "tsit5", "pendulum", "reaction" or "few"; seconds, count: cases."""
-    parts = {"rk4": rk4, "tsit5": tsit5, "pendulum": pendulum, "reaction": reaction, "few": few}
+    """One record; option part: "rk4", "tsit5", "pendulum", "reaction", "thermostat" or "few"; seconds, count: cases."""
+    parts = {
+        "rk4": rk4, "tsit5": tsit5, "pendulum": pendulum, "reaction": reaction, "thermostat": thermostat, "few": few,
+    }  # fmt: skip
     yield parts[options["part"]](options)
 
 
@@ -78,6 +80,28 @@ def reaction(options: dict[str, Any]) -> dict[str, Any]:
 
     many()
     run = dd.prepare(k.model, 180.0, save_at=[180.0], **way)
+    alone = best_cpu_time(lambda: run(), options["seconds"])
+    return {"ours": best_cpu_time(many, options["seconds"]) / count, "prepared": alone}
+
+
+def thermostat(options: dict[str, Any]) -> dict[str, Any]:
+    """A room and its wall over a day with a heater that events switch, 36 times at the usual loss, by both."""
+    import daedalus as dd
+
+    m = dd.Model("thermostat")
+    room, wall, k = m.state("room", start=18.0), m.state("wall", start=16.0), m.parameter("k", 0.3)
+    on = m.discrete("on", start=1.0)
+    m.equation(m.der(room), -k * (room - 5) - 0.5 * (room - wall) + 9.0 * on)
+    m.equation(m.der(wall), 0.2 * (room - wall) - 0.05 * (wall - 5))
+    m.event("hot", room - 21, direction=1, reset={"on": 0.0})
+    m.event("cold", room - 19, direction=-1, reset={"on": 1.0})
+    losses, count = np.linspace(0.2, 0.5, options["count"]), options["count"]
+
+    def many() -> Any:
+        return dd.sweep(m, 24.0, over={"k": losses}, save_at="end", workers=1, on="cpu")
+
+    many()
+    run = dd.prepare(m, 24.0, save_at=[24.0])
     alone = best_cpu_time(lambda: run(), options["seconds"])
     return {"ours": best_cpu_time(many, options["seconds"]) / count, "prepared": alone}
 

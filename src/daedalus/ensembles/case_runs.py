@@ -112,11 +112,14 @@ class CaseRuns:
         self.cases = placed
         return {"x": x, "u": road.drive.constants, "p": parameter_values(road.system, road.request.parameters)}
 
-    def first_vectors(self) -> dict[str, np.ndarray] | None:
-        """The vectors of a case, where the model constrains its start; None where a case may leave the road."""
+    def first_vectors(self, with_agenda: bool = False) -> dict[str, np.ndarray] | None:
+        """The vectors of a case, where the model constrains its start; None where a case may leave the road.
+
+        with_agenda: what is assigned on the way is no reason to.
+        """
         road = self.road
-        placed = self.cases.placed_in(road.system)
-        if placed is None or road.settings.plant.is_implicit or road.drive.callbacks or has_agenda(road.system):
+        placed, agenda = self.cases.placed_in(road.system), has_agenda(road.system) and not with_agenda
+        if placed is None or road.settings.plant.is_implicit or road.drive.callbacks or agenda:
             return None
         own = self._road_with(of_values(self._request, placed, placed.typical))
         try:

@@ -13,7 +13,7 @@ from daedalus.ensembles.case_runs import PlainRun
 from daedalus.ensembles.collected import CaseResults
 from daedalus.ensembles.columns import Column
 from daedalus.ensembles.derivatives.case_derivatives import CaseDerivatives, DerivedRun, read_names, shaped
-from daedalus.ensembles.lanes.lane_runs import LaneBlock
+from daedalus.ensembles.lanes.lane_runs import LaneBlock, StoppedCases
 from daedalus.simulation.result.ending import Ending, time_text
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
@@ -56,7 +56,8 @@ class Reader:
         self, block: LaneBlock, others: Mapping[int, PlainRun | Trajectory | str], derived: Derived = NONE_DERIVED
     ) -> CaseResults:
         """What is kept of a block of lanes; `others` are the runs of cases that were left to the scalar core."""
-        states, inputs, own = block.x.shape[1], self._plant.system.sizes["u"], self._plant.row_width
+        discretes, inputs, own = self._plant.system.discrete_count, self._plant.system.sizes["u"], self._plant.row_width
+        states = block.x.shape[1] - discretes
         # What a kernel wrote is read, and handed on, where it lies.
         x = block.x[:, :own].transpose(2, 0, 1)
         given = None if self._keeps_states else block.own.all(states)
@@ -64,14 +65,29 @@ class Reader:
         plain = {k: run for k, run in others.items() if isinstance(run, PlainRun)}
         for k, run in plain.items():
             x[k] = run.x
-        rows = [self._own_copy(row, own) for row in self._of_plain_runs(x, u, p)]
+        held = block.x[:, states:].transpose(2, 0, 1) if discretes else None
+        rows = [self._own_copy(row, own) for row in self._of_plain_runs(x, u, p, held)]
         rows += self._derived_rows(block, u, p)
         ended = block.finished
         found = CaseResults(rows, ended.copy(), ended.copy(), {}, np.where(ended, self._t1, np.nan), len(others))
         self._reached_end(found, list(plain))
+        if block.stopped is not None:
+            self._write_stopped(found, block.stopped)
         self._write(found, {k: run for k, run in others.items() if k not in plain})
         self._write_derivatives(found, derived)
         return found
+
+    def _write_stopped(self, found: CaseResults, stopped: StoppedCases) -> None:
+        """Cases that an event ended: they have no values behind it, but that of their end where it alone is kept."""
+        times, (sentence, *_) = self._times, Ending.EVENT.sentence
+        backwards = len(times) > 1 and times[-1] < times[0]
+        for k, time, event in zip(stopped.cases.tolist(), stopped.times.tolist(), stopped.events):
+            reached = int(np.count_nonzero(times >= time if backwards else times <= time))
+            reached = max(reached, 1) if self._end_only else reached
+            for rows in found.rows:
+                rows[k, reached:] = np.nan
+            found.complete[k], found.ends[k] = reached == len(times), time
+            found.reasons[k] = sentence.format(event=event, t=time_text(time))
 
     def _derived_rows(self, block: LaneBlock, u: np.ndarray | None, p: np.ndarray | None) -> list[np.ndarray]:
         """The derivatives of a block of lanes; NaN of cases that were left to the scalar core."""
@@ -147,8 +163,13 @@ class Reader:
         """Whether nothing but states is kept."""
         return all(column.name in self._plant.columns for column in self._own)
 
-    def _of_plain_runs(self, x: np.ndarray, u: np.ndarray | None, p: np.ndarray | None) -> list[np.ndarray]:
-        """The values of many runs, one array (runs, times, ...) a column; x (runs, times, n), u and p (runs, ...)."""
+    def _of_plain_runs(
+        self, x: np.ndarray, u: np.ndarray | None, p: np.ndarray | None, held: np.ndarray | None = None
+    ) -> list[np.ndarray]:
+        """The values of many runs, one array (runs, times, ...) a column; x (runs, times, n), u and p (runs, ...).
+
+        held: discrete variables, (runs, times, ...).
+        """
         states = self._plant.columns
         rows = None
         found = []
@@ -160,14 +181,16 @@ class Reader:
             if rows is None:
                 assert u is not None
                 assert p is not None
-                rows = self._side_by_side(x, u, p)
+                rows = self._side_by_side(x, u, p, held)
             found.append(rows[column.name].reshape(len(x), len(self._times), *column.shape))
         return found
 
-    def _side_by_side(self, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> _SideBySide:
+    def _side_by_side(self, x: np.ndarray, u: np.ndarray, p: np.ndarray, held: np.ndarray | None) -> _SideBySide:
         """The rows of many runs below each other."""
         count, times, inputs = len(x), self._times, self._inputs_of(u)
         given = np.repeat(p, len(times), axis=0)
+        if held is not None:
+            given[:, given.shape[1] - held.shape[2] :] = held.reshape(len(given), -1)
         flat = np.ascontiguousarray(x).reshape(count * len(times), -1)
         return _SideBySide(self._plant, self._drive, given, np.tile(times, count), flat, inputs)
 
@@ -182,9 +205,11 @@ class Reader:
     @property
     def reads_plain_runs(self) -> bool:
         """Whether all columns are states, or follow from them by plain formulas, and nothing happens at known times."""
-        system = self._plant.system
-        if has_agenda(system):
-            return False
+        return self.reads_rows and not has_agenda(self._plant.system)
+
+    @cached_property
+    def reads_rows(self) -> bool:
+        """Whether all columns are states, or follow from them by plain formulas."""
         if self._keeps_states:
             return True
         # Rows of implicit methods have all derivatives.
@@ -202,3 +227,6 @@ class _SideBySide(Samples):
     @cached_property
     def _inputs(self) -> np.ndarray:
         return self._given
+
+    def _vector(self, letter: str) -> np.ndarray:
+        return self._parameters if letter == "p" else super()._vector(letter)

@@ -63,7 +63,8 @@ def sweep(
     on: "auto" runs many cases on lanes, several at once by the processor's vector instructions, where the model and
         the method allow it, and few ones one by one; "cpu" takes lanes for few ones too. "gpu" runs the
         same kernels on an NVIDIA GPU (nothing but its driver is needed), which "auto" takes from 100 000 cases on;
-        what no kernel can do, such as events, runs on the processor, and the notes say so. A client of Dask
+        events are located on lanes of the processor, and what no kernel can do, such as clocks and contacts, runs one
+        by one; the notes say so. A client of Dask
         (`pip install daedalus[cluster]`) runs them on its workers: the model is sent once, and a block of cases that
         goes down with its worker is run again. `en.notes` says what was done.
     workers: threads; default one a core. Results do not depend on it.

@@ -18,6 +18,8 @@ def with_derivatives(lanes: LaneRuns, runs: CaseRuns, names: tuple[str, ...]) ->
     """The same cases with derivatives by elements of some names, or why there are none."""
     if lanes.numbers is None:
         return NoLanes("derivatives on lanes are those of explicit methods")
+    if lanes.model.events is not None:
+        return NoLanes("derivatives through events are taken by the scalar core")
     found = derived_model(runs.road.system, names)
     if found is None:
         return NoLanes("derivatives are taken by what the equations on lanes do not have")

@@ -18,16 +18,18 @@ class DenseRows(SavedInside):
 
     def __init__(
         self, frame: KernelFrame, numbers: ExplicitNumbers, t: Word, t_new: Word, x: list[Word], x_new: list[Word],
-        slopes: list[list[Word]],
+        slopes: list[list[Word]], often: bool = False,
     ) -> None:  # fmt: skip
+        # often: it is made in every step, so that what it calls is put in.
         super().__init__(frame, t, t_new)
+        self._rare = not often
         self.numbers, self.x, self.x_new, self.slopes = numbers, x, x_new, slopes
 
     def _coefficients(self) -> Polynomials:
         frame, numbers = self.frame, self.numbers
         slopes = list(self.slopes)
         if len(slopes) == numbers.inner:
-            slopes.append(frame.slope(self.t_new, self.x_new, rare=True))
+            slopes.append(frame.slope(self.t_new, self.x_new, rare=self._rare))
         found = [self._cubic(i, slopes) for i in range(len(self.x))]
         if numbers.dense:
             return self._with_own(found, slopes)
@@ -48,7 +50,7 @@ class DenseRows(SavedInside):
         frame, w, numbers = self.frame, self.frame.w, self.numbers
         for row in range(numbers.inner + 1, len(numbers.a)):
             stage = combined(w, self.x, self.h, numbers.a[row], slopes)
-            slopes.append(frame.slope(w.fma(w.num(numbers.c[row]), self.h, self.t), stage, rare=True))
+            slopes.append(frame.slope(w.fma(w.num(numbers.c[row]), self.h, self.t), stage, rare=self._rare))
         found = []
         for i, (c0, c1, c2, c3) in enumerate(cubic):
             parts = [w.mul(self.h, weighted(w, row, [k[i] for k in slopes])) for row in numbers.dense]
@@ -70,7 +72,7 @@ class DenseRows(SavedInside):
         at_nodes = []
         for node in raised.nodes:
             point = [horner(w, c, w.num(node)) for c in before]
-            at_nodes.append(frame.slope(w.fma(w.num(node), self.h, self.t), point, rare=True))
+            at_nodes.append(frame.slope(w.fma(w.num(node), self.h, self.t), point, rare=self._rare))
         found = []
         for i in range(len(self.x)):
             change = w.sub(self.x_new[i], self.x[i])

@@ -9,6 +9,7 @@ from daedalus.compilation.lanes.words import Cell, Word
 from daedalus.ensembles.lanes.branch_watch import BranchWatch
 from daedalus.ensembles.lanes.combinations import advanced, combined, weighted
 from daedalus.ensembles.lanes.dense_rows import DenseRows
+from daedalus.ensembles.lanes.events.step_events import StepEvents
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
 from daedalus.ensembles.lanes.fixed_grid import FixedGrid
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
@@ -47,8 +48,11 @@ class _ExplicitStep:
         self.grid = None if numbers.error else FixedGrid(frame)
         self.watch = StiffnessWatch(frame, numbers) if watch and numbers.stability_edge and numbers.error else None
         self.branches = BranchWatch(frame) if frame.model.independence is not None else None
+        self.events = None if frame.model.events is None else StepEvents(frame, frame.model.events)
         # The slope at the end of a step is kept where the step needs it anyway and nothing moves the end.
-        self.needs_end = bool(numbers.error) and (numbers.error_needs_end or self.watch is not None)
+        self.needs_end = bool(numbers.error) and (
+            numbers.error_needs_end or self.watch is not None or self.events is not None
+        )
         self.carries = self.needs_end and frame.model.kept is None
         self.k0: list[Cell] = [frame.w.cell() for _ in frame.x] if self.carries else []
         for cell in self.k0:
@@ -73,6 +77,8 @@ class _ExplicitStep:
                 self.watch.forget(fresh)
             if self.branches is not None:
                 self.branches.begin(fresh)
+            if self.events is not None:
+                self.events.begin(fresh)
 
     def take(self) -> None:
         """A step, judged; then all that follows from it."""
@@ -84,6 +90,8 @@ class _ExplicitStep:
         else:
             assert self.grid is not None
             t_new = self.grid.plan()
+        if self.events is not None:
+            t_new = self.events.planned(t_new)
         h = w.sub(t_new, t)
         slopes = [[cell.now for cell in self.k0] or frame.slope(t, x)]
         # The end grows with the stages: a slope that no later stage reads need not be kept.
@@ -96,17 +104,26 @@ class _ExplicitStep:
         if self.needs_end:
             slopes.append(frame.slope(t_new, x_new))
         good = frame.running()
+        arrived = ""
+        rows = DenseRows(frame, numbers, t, t_new, x, x_new, slopes, often=self.events is not None)
         if self.control is not None:
-            good = self.control.judge(self._error(h, x, x_new, slopes), h, good, reaches)
+            error = self._error(h, x, x_new, slopes)
+            if self.events is not None:
+                good, arrived = self.events.apart(good, t, t_new, x_new, error)
+            good = self.control.judge(error, h, good, reaches)
         if self.watch is not None:
             good = self.watch.look(good, t_new, h, x, x_new, slopes)
-        DenseRows(frame, numbers, t, t_new, x, x_new, slopes).save_inside(good)
+        if self.events is not None:
+            good = w.either(self.events.look(good, rows, x, x_new, slopes[0]), arrived)
+        rows.save_inside(good)
         if self.branches is not None:
             self.branches.look(good, t, h, x, slopes[0], x_new)
-        self._complete(good, t_new, x_new, slopes)
+        self._complete(good, arrived, h, t_new, x_new, slopes)
 
-    def _complete(self, good: Word, t_new: Word, x_new: list[Word], slopes: list[list[Word]]) -> None:
-        """Lanes of a good step move to its end, save there, and pass what lies there."""
+    def _complete(
+        self, good: Word, arrived: Word, h: Word, t_new: Word, x_new: list[Word], slopes: list[list[Word]]
+    ) -> None:
+        """Lanes of a good step move to its end, where events may have arrived, save there, and pass what lies there."""
         frame, w = self.frame, self.frame.w
         x_new = frame.moved(t_new, x_new)
         if self.grid is None:
@@ -116,6 +133,11 @@ class _ExplicitStep:
             for cell, word in zip((*frame.x, frame.t), (*x_new, t_new)):
                 cell.set(word)
             self.grid.advance()
+        if self.events is not None:
+            with w.when(w.any(arrived)):
+                self.events.fire(arrived, h)
+                self._restart(w.both(arrived, frame.running()))
+            good = w.both(good, frame.running())
         frame.save_now(good)
         passed = w.both(good, w.compare("oeq", t_new, frame.end.now))
         with w.when(w.any(passed)):

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from daedalus.compilation.lanes.words import MOST_COPIED, LaneModule, LaneText, Word
+from daedalus.compilation.lanes.words import MOST_COPIED, Cell, LaneModule, LaneText, Word
 from daedalus.compilation.llvm_code import ENTRY
 from daedalus.ensembles.lanes.lane_model import LaneModel
 
@@ -23,8 +23,10 @@ ARGUMENTS = (
 # The first numbers of `settings`; absolute tolerances follow.
 SETTINGS = ("t0", "direction", "rtol", "step", "first_step", "max_step", "limit", "watch_stiffness")
 # What `ends` says of a case: how it ended, and the steps it took and rejected.
-FINISHED, LEFT, STIFF = 1.0, 2.0, 3.0
+FINISHED, LEFT, STIFF, EVENT = 1.0, 2.0, 3.0, 4.0
 ENDS = ("status", "steps", "rejected")
+# And of a case that an event may end, when it ended and by which event.
+ENDS_WITH_EVENTS = (*ENDS, "time", "event")
 MOST_COPIED_ON_GPU = 20_000
 # Gauss–Newton's corrections converge quadratically: after one whose length, in nominal values, has a square below half
 # the spacing of numbers at 1, what is left is lost in rounding.
@@ -56,6 +58,8 @@ class KernelFrame:
         self.steps, self.rejected, self.status = (w.cell() for _ in range(3))
         self.case, self.interval, self.saved = (w.cell(w.whole) for _ in range(3))
         self.ended, self.active, self.fresh = (w.cell(w.truth) for _ in range(3))
+        self._event = w.cell()
+        self._event.set(w.num(0.0))
         self._next = w.cell("i64")
 
     def _setting(self, k: int) -> Word:
@@ -114,6 +118,29 @@ class KernelFrame:
     def independence(self, t: Word, x: list[Word]) -> Word:
         """log |det| of the constraints."""
         return self.model.determinant(self.w, t, x, self.inputs(t), self.parameters())
+
+    @property
+    def discretes(self) -> list[Cell]:
+        """The discrete variables: the last of the parameters."""
+        return self.constants[len(self.constants) - self.model.discretes :]
+
+    def guards(self, t: Word, x: list[Word], rare: bool = False) -> list[Word]:
+        """The guards of the events."""
+        return self.model.guards(self.w, t, x, self.inputs(t), self.parameters(), rare)
+
+    def resets(self, t: Word, x: list[Word]) -> list[Word]:
+        """States and discrete variables behind each event, below each other."""
+        return self.model.resets(self.w, t, x, self.inputs(t), self.parameters())
+
+    def end_at_event(self, mask: Word, number: Word) -> None:
+        """Cases of a mask end at an event; the row that they end with is saved behind those before it."""
+        w = self.w
+        with w.when(w.any(mask)):
+            self._event.set_where(mask, number)
+            self.save_now(mask)
+            room = w.whole_compare("slt", self.saved.now, w.spread("%time_count", "i64"))
+            self.save(w.both(mask, room), self.now())
+            self.leave_where(mask, EVENT)
 
     def finite(self, words: list[Word]) -> Word:
         """Where all of some words are finite."""
@@ -177,7 +204,8 @@ class KernelFrame:
         done = w.both(self.ended.now, self.active.now)
         with w.when(w.any(done)):
             place = w.choose_whole(done, self.case.now, self.trash)
-            for k, cell in enumerate((self.status, self.steps, self.rejected)):
+            told = [self.status, self.steps, self.rejected]
+            for k, cell in enumerate(told if self.model.events is None else [*told, self.t, self._event]):
                 w.scatter("%ends", w.integer("add", place, w.integer("mul", w.whole_num(k), self.n)), cell.now)
 
     def _take_cases(self) -> None:
@@ -280,7 +308,8 @@ class KernelFrame:
         w = self.w
         first = w.integer("mul", self.saved.now, w.whole_num(self.model.saved))
         column = w.choose_whole(mask, self.case.now, self.trash)
-        for k, word in enumerate(row[: self.model.saved]):
+        discretes = [cell.now for cell in self.discretes]
+        for k, word in enumerate([*row[: self.model.saved - len(discretes)], *discretes]):
             offset = w.integer("mul", w.integer("add", first, w.whole_num(k)), self.n)
             w.scatter("%out", w.integer("add", column, w.choose_whole(mask, offset, w.whole_num(0))), word)
         self.saved.set_where(mask, w.integer("add", self.saved.now, w.whole_num(1)))

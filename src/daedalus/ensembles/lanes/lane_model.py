@@ -11,6 +11,7 @@ import casadi as ca
 
 from daedalus.compilation.lanes.lane_formulas import FixedPart, fixed_part, written_fixed, written_formulas
 from daedalus.compilation.lanes.words import LaneText, Word
+from daedalus.ensembles.lanes.events.lane_events import LaneEvents
 from daedalus.model.system.instruction_list import Instructions
 
 
@@ -27,12 +28,18 @@ class LaneModel:
     independence: Instructions | None = None  # (t, x, u, p) -> log |det| of the constraints
     judged: int | None = None  # how many states count in the error of a step; all where it is not given
     written_out: int | None = None  # how many states are saved; all where it is not given
+    events: LaneEvents | None = None
     strict: bool = False  # every operation as it is written: no inverse, no fused product
 
     @property
     def saved(self) -> int:
-        """How many states are saved."""
-        return self.states if self.written_out is None else self.written_out
+        """How many states are saved, and discrete variables behind them."""
+        return (self.states if self.written_out is None else self.written_out) + self.discretes
+
+    @property
+    def discretes(self) -> int:
+        """How many of the parameters are discrete variables, the last ones: events assign them."""
+        return 0 if self.events is None else self.events.discretes
 
     @property
     def own(self) -> int:
@@ -44,12 +51,15 @@ class LaneModel:
         """What distinguishes the text of a kernel by its model."""
         lists = (self.slopes, self.kept, self.independence)
         digests = tuple(None if rows is None else rows.digest() for rows in lists)
-        return self.states, self.inputs, self.parameters, self.tabled, self.judged, self.strict, *digests
+        events = None if self.events is None else self.events.key
+        return self.states, self.inputs, self.parameters, self.tabled, self.judged, self.strict, events, *digests
 
     @property
     def lists(self) -> dict[str, tuple[Instructions, int]]:
         """The formulas by the names of their functions, each with the number of its argument p."""
         found = {"model.slope": self.slopes, "model.kept": self.kept, "model.independence": self.independence}
+        if self.events is not None:
+            found |= {"model.guards": self.events.guards, "model.resets": self.events.resets}
         return {name: (rows, 3) for name, rows in found.items() if rows is not None}
 
     @cached_property
@@ -58,7 +68,8 @@ class LaneModel:
 
         def stays(number: int) -> Callable[[int, int], bool]:
             # The inputs stand before the parameters.
-            return lambda k, place: k == number or (k == number - 1 and place not in self.tabled)
+            still = self.parameters - self.discretes
+            return lambda k, place: (k == number and place < still) or (k == number - 1 and place not in self.tabled)
 
         return {name: fixed_part(rows, stays(number), self.strict) for name, (rows, number) in self.lists.items()}
 
@@ -108,6 +119,14 @@ class LaneModel:
         """x after one correction towards what the model keeps, and the square of its length."""
         moved, (length,) = self.written(w, "model.kept", [[t], x, u, p], rare)
         return moved, length
+
+    def guards(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
+        """The guards of the events."""
+        return self.written(w, "model.guards", [[t], x, u, p], rare)[0]
+
+    def resets(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> list[Word]:
+        """States and discrete variables behind each event, below each other."""
+        return self.written(w, "model.resets", [[t], x, u, p], True)[0]
 
     def determinant(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> Word:
         """log |det| of the constraints."""

@@ -18,10 +18,11 @@ from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.derivatives.tangent_starts import TangentStarts
 from daedalus.ensembles.lanes.case_numbers import CaseNumbers, LaterNumbers, case_numbers, whole_numbers
 from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
+from daedalus.ensembles.lanes.events.lane_events import lane_events, why_no_lane_events
 from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, explicit_numbers
 from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel
-from daedalus.ensembles.lanes.kernel_frame import ENDS, FINISHED, SETTINGS, STIFF
+from daedalus.ensembles.lanes.kernel_frame import ENDS, ENDS_WITH_EVENTS, EVENT, FINISHED, SETTINGS, STIFF
 from daedalus.ensembles.lanes.kernels import Kernel, kernel_of
 from daedalus.ensembles.lanes.lane_model import LaneModel
 from daedalus.ensembles.lanes.rosenbrock_kernel import rosenbrock_kernel
@@ -64,6 +65,15 @@ class LaneBlock(NamedTuple):
     finished: np.ndarray  # (cases,) bool: the others are left to the scalar core
     steps: np.ndarray
     rejected: np.ndarray
+    stopped: StoppedCases | None = None  # those of them that an event ended
+
+
+class StoppedCases(NamedTuple):
+    """Cases of a block that an event ended: where in the block, when, and by which one."""
+
+    cases: np.ndarray
+    times: np.ndarray
+    events: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +151,7 @@ class LaneRuns:
         count = own.cases
         # Nothing is read where nothing was written: cases that end early are left to the core whole.
         x = np.empty((len(self.times), self.model.saved, count + 1))
-        ends = np.empty((len(ENDS), count + 1))
+        ends = np.empty((len(ENDS if self.model.events is None else ENDS_WITH_EVENTS), count + 1))
         arrays = [own.values, own.rows, x, ends, self.times, self.stops, self.segments, self.settings]
         self.kernel()(arrays, count + 1, 0, count, len(self.times), len(self.stops))
         return x, ends
@@ -152,10 +162,16 @@ class LaneRuns:
         """What a kernel left behind of a block of cases."""
         if self.stiff is not None:
             self.stiff.run(own, x, ends)
-        finished = ends[0, : own.cases] == FINISHED
+        status, steps, rejected = ends[:3, : own.cases]
+        finished, stopped = status == FINISHED, None
+        if self.model.events is not None and np.any(status == EVENT):
+            cases = np.flatnonzero(status == EVENT)
+            names = [self.model.events.names[int(k)] for k in ends[4, cases]]
+            stopped = StoppedCases(cases, ends[3, cases], names)
+            finished |= status == EVENT
         if nowhere is not None:
             finished &= ~nowhere
-        return LaneBlock(x[:, :, : own.cases], own, finished, *ends[1:, : own.cases])
+        return LaneBlock(x[:, :, : own.cases], own, finished, steps, rejected, stopped)
 
     def numbers_of(self, block: range) -> tuple[CaseNumbers, np.ndarray | None]:
         """Start, inputs and parameters of some cases, and which of them have no start."""
@@ -241,19 +257,24 @@ def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
     if road.settings.plant.is_implicit:
         return _implicit_runs(runs)
     vectors, starts = runs.vectors, None
-    if vectors is None:
+    if vectors is None and road.system.discrete_count:
+        vectors = runs.first_vectors(with_agenda=True)
+    elif vectors is None:
         vectors, starts = runs.first_vectors(), ConsistentStarts(runs)
     if vectors is None:
         return NoLanes("each case takes a road of its own")
     model = _lane_model(road, runs.strict)
     if isinstance(model, NoLanes):
         return model
+    if any(v.name in {axis.name for axis in runs.cases.axes} for v in road.system.of_kind("discrete")):
+        return NoLanes("starts of discrete variables are swept")
     settings, request = road.settings, road.request
     adaptive = request.step is None
     method = settings.method if isinstance(road.method, str) else road.method
     numbers = explicit_numbers(method, adaptive)
     shared = np.concatenate([vectors[letter] for letter in ("x", "u", "p")])
-    stiff = StiffCases(road, runs.strict) if settings.call.get("watch_stiffness") and starts is None else None
+    replaced = settings.call.get("watch_stiffness") and starts is None and model.events is None
+    stiff = StiffCases(road, runs.strict) if replaced else None
     return _on_lanes(road, model, numbers, settings.method, shared, runs.cases, starts, stiff)
 
 
@@ -285,7 +306,9 @@ def _why_not(road: Road) -> str | None:
     if not settings.plant.is_implicit and not isinstance(settings.plant, ExplicitPlant):
         return "a linear system is solved at each evaluation"
     if system.events or system.discrete_count:
-        return "the model has events"
+        reason = why_no_lane_events(road)
+        if reason is not None:
+            return reason
     if settings.switches is not None or settings.stops is not None:
         return "the model has switches"
     if settings.time_limit is not None:
@@ -300,11 +323,14 @@ def _lane_model(road: Road, strict: bool) -> LaneModel | NoLanes:
     if isinstance(found, NoLanes):
         return found
     slopes, kept, independence = found
-    sizes = road.system.sizes
+    sizes, events = road.system.sizes, lane_events(road.system) if road.system.events else None
     assert slopes is not None
+    if isinstance(events, str):
+        return NoLanes(events)
     return LaneModel(
-        sizes["x"], sizes["u"], sizes["p"], slopes, kept, tabled_inputs(road.drive), independence, strict=strict
-    )
+        sizes["x"], sizes["u"], sizes["p"], slopes, kept, tabled_inputs(road.drive), independence, events=events,
+        strict=strict,
+    )  # fmt: skip
 
 
 def _correction(plant: ExplicitPlant) -> ca.Function:

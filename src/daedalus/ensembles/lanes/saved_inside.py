@@ -17,6 +17,13 @@ class SavedInside(ABC):
     def __init__(self, frame: KernelFrame, t: Word, t_new: Word) -> None:
         self.frame, self.t, self.t_new = frame, t, t_new
         self.h = frame.w.sub(t_new, t)
+        self._known: Polynomials | None = None
+
+    def known(self) -> Polynomials:
+        """The polynomials, written here and kept."""
+        if self._known is None:
+            self._known = self._coefficients()
+        return self._known
 
     @abstractmethod
     def _coefficients(self) -> Polynomials:
@@ -35,7 +42,7 @@ class SavedInside(ABC):
             return w.any(due.now)
 
         with w.when(is_due()):
-            written = self._coefficients()
+            written = self._known or self._coefficients()
             coefficients = [[w.cell() for _ in words] for words in written]
             for cells, words in zip(coefficients, written):
                 for cell, word in zip(cells, words):

@@ -1,0 +1,62 @@
+"""What every lane remembers of the events of its case."""
+
+from __future__ import annotations
+
+from daedalus.compilation.lanes.words import Cell, Word
+from daedalus.ensembles.lanes.events.lane_events import LaneEvents
+from daedalus.ensembles.lanes.events.step_guards import guards_at
+from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+
+
+class EventCells:
+    """Of every guard its last value with a trusted sign, and of a step that is cut where and for which guard.
+
+    A guard that fired rests on zero: its reference is 0 until it is above its floor. Its heading is the rate with which
+    it came, where its reset may send it back; one that is zero at the start is fresh.
+    """
+
+    def __init__(self, frame: KernelFrame, events: LaneEvents) -> None:
+        self.frame, self.events, w = frame, events, frame.w
+        self.reference, self.floor, self.heading = ([w.cell() for _ in events.names] for _ in range(3))
+        self.fresh = [w.cell(w.truth) for _ in events.names]
+        self.cutting = w.cell(w.truth)
+        # The guard of a cut by its number, its rate, the side that it goes to, and its largest size in the whole step.
+        self.guard, self.rate, self.side, self.largest = (w.cell() for _ in range(4))
+        # Where the cut step ends, where the whole one did, the best end up to now with the guard there, and its number.
+        self.end, self.latest, self.best_end, self.best_value, self.tries = (w.cell() for _ in range(5))
+        self.last_time = w.cell()
+        for cell in self._reals():
+            cell.set(w.num(0.0))
+        for cell in (self.cutting, *self.fresh):
+            cell.set(frame.no_lane())
+
+    def _reals(self) -> list[Cell]:
+        own = [self.guard, self.rate, self.side, self.largest, self.end, self.latest]
+        own += [self.best_end, self.best_value, self.tries, self.last_time]
+        return [*self.reference, *self.floor, *self.heading, *own]
+
+    def begin(self, mask: Word) -> None:
+        """Lanes of a mask begin a case."""
+        frame, w = self.frame, self.frame.w
+        values = guards_at(frame, self.events, frame.t.now, frame.now(), rare=True)
+        for k, value in enumerate(values):
+            self.reference[k].set_where(mask, value)
+            for cell in (self.floor[k], self.heading[k]):
+                cell.set_where(mask, w.num(0.0))
+            zero = w.both(mask, w.compare("oeq", value, w.num(0.0)))
+            self.fresh[k].set(w.either(w.both(self.fresh[k].now, w.unless(mask)), zero))
+        frame.leave_where(w.both(mask, w.unless(frame.finite(values))))
+        self.cutting.set(w.both(self.cutting.now, w.unless(mask)))
+        never = w.mul(frame.settings["direction"], w.num(float("-inf")))
+        self.last_time.set_where(mask, never)
+
+    def is_guard(self, k: int) -> Word:
+        """Lanes whose step is cut for a guard."""
+        return self.frame.w.compare("oeq", self.guard.now, self.frame.w.num(float(k)))
+
+    def of_guard(self, words: list[Word]) -> Word:
+        """Of words of all guards the one for whose guard a lane cuts its step."""
+        w, found = self.frame.w, words[0]
+        for k, word in enumerate(words[1:], 1):
+            found = w.choose(self.is_guard(k), word, found)
+        return found
