@@ -5,7 +5,6 @@ import numpy as np
 from tests.support.slider_cranks import slider_crank
 
 import daedalus as dd
-from daedalus import catalogue
 from daedalus.compilation.lanes.machine import lane_width
 from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
 
@@ -63,15 +62,6 @@ def test_starts_are_looked_at_once_where_nothing_swept_enters_their_constraints(
     np.testing.assert_allclose(heavy["rod"].values[4], tr["rod"], rtol=1e-5)
     dd.sweep(pendulum(), 1.0, over={"mass": masses, "length": [1.0]}, on="cpu", save_at=times)
     assert len(looked) == 1
-
-
-def test_delta_robots():
-    k = catalogue.load("delta_robot")
-    masses, options = np.linspace(0.9, 1.1, 5), {"start": k.start, "inputs": k.inputs, "save_at": [0.25, 0.5]}
-    en = dd.sweep(k.model, 0.5, over={"mass": masses}, on="cpu", **options)
-    assert en.notes == note(5)
-    tr = dd.simulate(k.model, 0.5, parameters={"mass": masses[3]}, **options)
-    np.testing.assert_allclose(en["position"].values[3], tr["position"], atol=1e-6)
 
 
 def test_what_passes_a_dead_centre_is_left_to_the_core():
