@@ -86,6 +86,27 @@ def test_strict_and_fast_are_different_code():
     assert changes(before) == {"compiled": 2}
 
 
+def test_quick_code_is_other_code_with_the_same_values(tmp_path, monkeypatch, forget):
+    monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path))
+    f, at = quadrotor(), (np.random.default_rng(0).normal(size=13), np.array([2.0, 2.1, 1.9, 2.05]))
+    careful, quick = compile_function(f), compile_function(f, quick=True)
+    assert (careful.tier, quick.tier) == ("llvm O2", "llvm O0")
+    assert np.all(same_bits(careful(*at)[0], quick(*at)[0]))
+    forget()
+    before = counts()
+    assert np.all(same_bits(compile_function(f, quick=True)(*at)[0], quick(*at)[0]))
+    assert changes(before) == {"loaded_from_disk": 1}
+
+
+def test_quick_code_of_a_longer_function_is_there_at_once():
+    f = long_function(4000)
+    assert translate.AT_ONCE < f.n_instructions() <= translate.AT_ONCE_QUICK
+    quick = compile_function(f, quick=True)
+    assert (quick.tier, quick.core.kind) == ("llvm O0", "machine code")
+    for found, expected in zip(quick(start()), f(start())):
+        assert np.allclose(found, expected.nonzeros(), rtol=1e-9, atol=1e-9)
+
+
 def test_code_lives_as_long_as_the_core_function(forget):
     core = compile_function(simple(2.0)).core
     forget()

@@ -5,6 +5,7 @@ import pytest
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.catalogue.mechanics.delta_robot import nacelle
 from daedalus.optimisation.program.optimality import optimality_error
 from daedalus.optimisation.transcription.chain_positions import chain_positions
 
@@ -38,6 +39,24 @@ def test_a_start_beside_the_last_takes_a_few_steps(system, state, by):
     cold = catalogue.load(system).problem
     cold.start(moved(first.start, name, by))
     agree(again, cold.solve(), [name, *again.inputs])
+
+
+def test_the_delta_robot_from_other_poses_takes_a_few_steps():
+    def pose(angles: np.ndarray) -> dict[str, np.ndarray]:
+        return {"position": nacelle(angles), "angle": angles, "position_dot": np.zeros(3), "angle_dot": np.zeros(3)}
+
+    pick = np.array([0.3, 0.5, 0.4])
+    problem, cold = (catalogue.load("delta_robot").problem for _ in range(2))
+    problem.solve()
+    for step in (0.01, 0.03, 0.06):
+        elsewhere = pose(pick + np.array([step, 0.0, -step]))
+        problem.start(elsewhere)
+        again = problem.solve()
+        assert (again.success, again.solver) == (True, "newton")
+        assert again.iterations <= 5
+    cold.start(elsewhere)
+    # A torque that is just at its limit is that near to it only with a small barrier.
+    agree(again, cold.solve(tolerance=1e-10), ["angle", "torque"])
 
 
 def cart(duration: object, intervals: int = 20) -> tuple[dd.Model, dd.OptimalControl]:

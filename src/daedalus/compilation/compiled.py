@@ -77,7 +77,7 @@ class Compiled:
     """A CasADi function behind a C address, made by `compile_function`.
 
     core: the _core.Function, for the integrators; it gets a new address when a long function has been compiled.
-    strict: whether the code is bit-identical to CasADi's interpreter.
+    strict: whether the code is bit-identical to CasADi's interpreter. quick: whether it was compiled without effort.
 
     Pickling keeps the formulas of the function, and is refused where they are more than arithmetic; the process that
     unpickles it compiles it, or finds it in the disk cache.
@@ -95,8 +95,8 @@ class Compiled:
     'machine code'
     """
 
-    def __init__(self, function: ca.Function, strict: bool, translation: Translation) -> None:
-        self.function, self.strict = function, strict
+    def __init__(self, function: ca.Function, strict: bool, translation: Translation, quick: bool = False) -> None:
+        self.function, self.strict, self.quick = function, strict, quick
         self._translation = translation
         size_in, size_out = sizes(function)
         self.core = CoreFunction(
@@ -111,7 +111,7 @@ class Compiled:
 
     @property
     def tier(self) -> str:
-        """Where the code comes from: "llvm O2", "llvm O1", "disk cache", "C compiler" or "interpreter"."""
+        """Where the code comes from: "llvm O2", "llvm O1", "llvm O0", "disk cache", "C compiler" or "interpreter"."""
         return self._outcome.tier
 
     @property

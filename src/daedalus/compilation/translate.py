@@ -20,11 +20,30 @@ logger = logging.getLogger(__name__)
 
 # Up to this many instructions a function is compiled at once, as one piece (about 45 µs an instruction).
 AT_ONCE = 3000
+# Without effort an instruction takes a third of that.
+AT_ONCE_QUICK = 9000
 # Longer ones are cut: up to here the time per instruction hardly grows with the length of a piece, and longer pieces
 # pass fewer values through memory; a piece takes about 0.1 s, which is as long as the end of a process has to wait.
 CHUNK = 2000
 # To be raised whenever the generated code changes, so that older entries of the disk cache are not used.
 CODE_VERSION = 2
+
+
+class CodeWish(NamedTuple):
+    """How a function is to be translated: with CasADi's bits or not, without effort or not, and by whom.
+
+    quick: LLVM hardly looks for registers. A third of the time to compile, calls take up to half as long again: for
+    functions that are called some thousand times, not millions.
+    """
+
+    strict: bool
+    quick: bool
+    choice: str
+
+    @property
+    def at_once(self) -> int:
+        """Up to how many instructions a function is compiled at once."""
+        return AT_ONCE_QUICK if self.quick else AT_ONCE
 
 
 class TranslationOutcome(NamedTuple):
@@ -72,7 +91,7 @@ def _nothing() -> None:
 
 
 def translate(
-    f: ca.Function, rows: Instructions, strict: bool, choice: str, check: Callable[[], None] = _nothing
+    f: ca.Function, rows: Instructions, wish: CodeWish, check: Callable[[], None] = _nothing
 ) -> TranslationOutcome:
     """Go down the chain until something works; the interpreter always does.
 
@@ -80,12 +99,12 @@ def translate(
     """
     started = time.perf_counter()
     reasons: list[str] = []
-    outcome = None
+    outcome, strict, choice = None, wish.strict, wish.choice
     try:
         if strict and not strict_within_reach():
             raise UnknownOperationError("CasADi's mathematical library is out of reach on this system")
         if choice in ("auto", "llvm"):
-            outcome = _with_llvm(rows, strict, reasons, check)
+            outcome = _with_llvm(rows, wish, reasons, check)
         if outcome is None and choice in ("auto", "c"):
             outcome = _with_c_compiler(f, rows, strict, reasons)
     except UnknownOperationError as unknown:
@@ -98,10 +117,11 @@ def translate(
 
 
 def _with_llvm(
-    rows: Instructions, strict: bool, reasons: list[str], check: Callable[[], None]
+    rows: Instructions, wish: CodeWish, reasons: list[str], check: Callable[[], None]
 ) -> TranslationOutcome | None:
     """Machine code by llvmlite, from the disk cache if it is there; None, with a reason, where that fails."""
-    level = 2 if len(rows) <= AT_ONCE else 1
+    strict, whole = wish.strict, len(rows) <= wish.at_once
+    level = 0 if wish.quick else 2 if whole else 1
     try:
         host = machine_code.host()
     except (ImportError, OSError) as error:
@@ -117,7 +137,7 @@ def _with_llvm(
                 return TranslationOutcome("disk cache", code=code)
             except RuntimeError as error:
                 logger.debug("an entry of the code cache could not be linked: %s", error)
-        chunk = AT_ONCE if len(rows) <= AT_ONCE else CHUNK
+        chunk = wish.at_once if whole else CHUNK
         style = Style(strict, host.has_fused_multiply_add, chunk, chunks_per_module=1)
         objects = []
         for text in modules(rows, style):

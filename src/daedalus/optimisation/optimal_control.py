@@ -153,11 +153,10 @@ class OptimalControl:
         Example
         -------
         >>> import daedalus as dd
-        >>> m = dd.Model("cart")
-        >>> x, v, u = m.state("x", start=1.0), m.state("v", start=0.0), m.input("u")
-        >>> m.equation([m.der(x), m.der(v)], [v, u])
+        >>> m = dd.catalogue.load("double_integrator").model
         >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
-        >>> ocp.bound(u, -1.0, 1.0); ocp.minimise(running=x**2 + v**2 + u**2)
+        >>> ocp.bound("force", -1.0, 1.0)
+        >>> ocp.minimise(running=m["position"] ** 2 + m["velocity"] ** 2 + m["force"] ** 2)
         >>> regulator = ocp.terminal("lqr")
         >>> regulator.gain.round(2), round(regulator.level, 3)
         (array([[0.92, 1.64]]), 0.647)

@@ -183,14 +183,12 @@ def phases(*problems: OptimalControl, link: Mapping[str, str | None] | None = No
     Example
     -------
     >>> import daedalus as dd
-    >>> m = dd.Model("cart")
-    >>> x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
-    >>> m.equation([m.der(x), m.der(v)], [v, u])
+    >>> m = dd.catalogue.load("double_integrator").model
     >>> one, two = (dd.OptimalControl(m, duration=0.5, intervals=10) for _ in range(2))
-    >>> one.start(); two.finish(x=1.0, v=0.0)
-    >>> for part in (one, two): part.minimise(running=u**2)
+    >>> one.start(); two.finish(position=1.0, velocity=0.0)
+    >>> for part in (one, two): part.minimise(running=m["force"] ** 2)
     >>> plan = dd.phases(one, two).solve()
-    >>> round(plan.objective, 3), plan["x"].shape
+    >>> round(plan.objective, 3), plan["position"].shape
     (12.03, (22,))
     """
     if len(problems) < 2:

@@ -99,10 +99,12 @@ class Draft:
     def add_block(self, results: ca.SX, bindings: Sequence[Binding], rows: np.ndarray, weights: object = 1.0) -> None:
         """Add weight · r(v) to rows (places, results), at every place of the bindings."""
         arguments, sources = bound_arguments(results, bindings, len(rows))
+        moving = np.flatnonzero((sources >= 0).any(axis=0))
         curvature = None
         if self.gauss_newton:
-            curvature = gauss_newton_curvature(results, arguments, (rows[0] == OBJECTIVE).tolist())
-        compiled = mapped_functions(results, arguments, curvature)
+            by = arguments[moving.tolist()]
+            curvature = gauss_newton_curvature(results, by, (rows[0] == OBJECTIVE).tolist())
+        compiled = mapped_functions(results, arguments, moving, curvature)
         self.add_functions(compiled, sources, rows, weights)
 
     def add_functions(self, functions: MappedFunctions, sources: np.ndarray, rows: np.ndarray, weights: object) -> None:

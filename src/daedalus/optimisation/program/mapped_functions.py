@@ -67,27 +67,37 @@ class MappedFunctions:
         return np.where(self.first_column < size, places, -1).astype(np.int32)
 
 
-def mapped_functions(results: ca.SX, arguments: ca.SX, curvature: tuple[ca.SX, ca.SX] | None = None) -> MappedFunctions:
-    """Compile r(v) and its derivatives.
+def mapped_functions(
+    results: ca.SX, arguments: ca.SX, moving: np.ndarray, curvature: tuple[ca.SX, ca.SX] | None = None
+) -> MappedFunctions:
+    """Compile r(v) and its derivatives by the arguments at the places `moving`: those that a solver changes.
 
     curvature: multipliers μ and a symmetric matrix of (v, μ) in the place of ∇²(μᵀr), for approximations of it.
     """
-    jacobian = ca.jacobian(results, arguments)
+    results = ca.cse(results)
+    by = arguments[moving.tolist()]
+    jacobian = ca.jacobian(results, by)
     if curvature is None:
         multipliers = ca.SX.sym("mu", results.numel())
-        hessian = ca.hessian(ca.dot(multipliers, results), arguments)[0]
+        hessian = ca.hessian(ca.dot(multipliers, results), by)[0]
     else:
         multipliers, hessian = curvature
     lower = ca.tril(hessian)
     first_row, first_column = (np.array(part, dtype=np.int32) for part in jacobian.sparsity().get_triplet())
     second_row, second_column = (np.array(part, dtype=np.int32) for part in lower.sparsity().get_triplet())
     second = ca.Function("second", [arguments, multipliers], [lower]) if lower.nnz() else None
+    place = moving.astype(np.int32)
     return MappedFunctions(
-        compile_function(ca.Function("value", [arguments], [results])),
-        compile_function(ca.Function("first", [arguments], [jacobian])),
-        None if second is None else compile_function(second),
+        _code(ca.Function("value", [arguments], [results])),
+        _code(ca.Function("first", [arguments], [jacobian])),
+        None if second is None else _code(second),
         first_row,
-        first_column,
-        second_row,
-        second_column,
+        place[first_column],
+        place[second_row],
+        place[second_column],
     )
+
+
+def _code(function: ca.Function) -> CallableFunction:
+    """A search calls its functions some hundred times at some hundred places: less than it takes to compile well."""
+    return compile_function(function, quick=True)

@@ -159,15 +159,11 @@ class Plan:
 
         Example
         -------
-        >>> import daedalus as dd
-        >>> m = dd.Model("cart")
-        >>> x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
-        >>> m.equation([m.der(x), m.der(v)], [v, u])
-        >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=20)
-        >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0}); ocp.minimise(running=u**2)
-        >>> plan = ocp.solve()
-        >>> plan.defects["x"].shape, bool(abs(plan.defects["x"]).max() < 1e-8)
-        ((60,), True)
+        >>> from daedalus import catalogue
+        >>> plan = catalogue.load("double_integrator").problem.solve()
+        >>> left = plan.defects["position"]  # three points on each of 60 intervals
+        >>> left.shape, bool(abs(left).max() < 1e-8)
+        ((180,), True)
         """
         return defects_of(self.transcription, self.outcome.w)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import casadi as ca
 import numpy as np
 
@@ -11,10 +9,13 @@ from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.wording import number, values_in_words
 from daedalus.model.expressions import elements
 from daedalus.optimisation.description.description import Description
+from daedalus.optimisation.transcription.along_rows import AlongRows
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 
 ITERATIONS = 50
 TOLERANCE = 1e-10
+# A share of the squares of slopes: their rounding errors are a ten-thousandth of it.
+REPEATED = 1e-12
 
 
 def consistent_states(
@@ -53,36 +54,50 @@ def projected(description: Description, kept: KeptQuantities, rows: np.ndarray, 
     """Rows of states (K, n) moved onto what the model holds at zero; rows that do not get there stay where they are."""
     if not kept.held.numel() or not len(rows):
         return rows
-    both = _along_rows(description, kept.held)
+    both = _Held(description, kept.held)
     size = np.maximum(description.system.nominal["x"], 1e-12)
     found, moving = rows.copy(), np.arange(len(rows))
     for _ in range(iterations):
         left, slopes = both(found[moving])
         off = np.abs(left).max(axis=1) > TOLERANCE  # what is not finite stays where it is
-        moving, left, slopes = moving[off], left[off], slopes[off]
+        moving, left, slopes = moving[off], left[off], slopes[off] * size
         if not len(moving):
             break
-        steps = np.linalg.pinv(slopes * size, rcond=1e-10) @ -left[..., None]
-        found[moving] += steps[..., 0] * size
+        found[moving] += shortest_steps(slopes, -left) * size
     left, _ = both(found)
     there = np.isfinite(found).all(axis=1) & (np.abs(left).max(axis=1) < 1e-3)
     return np.where(there[:, None], found, rows)
 
 
-def _along_rows(description: Description, held: ca.SX) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+def shortest_steps(slopes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The shortest s with slopes · s = wanted, for many matrices (K, c, n) at once; rows may repeat each other.
+
+    s = Aᵀ (A Aᵀ + ε I)⁻¹ b, where ε is small beside A and large beside its rounding errors.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> shortest_steps(np.array([[[1.0, 1.0], [2.0, 2.0]]]), np.array([[2.0, 4.0]])).round(9).tolist()
+    [[1.0, 1.0]]
+    """
+    across = slopes.transpose(0, 2, 1)
+    products = slopes @ across
+    size = np.trace(products, axis1=1, axis2=2)[:, None, None] + np.finfo(float).tiny
+    weights = np.linalg.solve(products + REPEATED * size * np.eye(products.shape[1]), wanted[..., None])
+    return np.asarray((across @ weights)[..., 0])
+
+
+class _Held:
     """(rows of states) -> what is held there, (K, c), and its slopes, (K, c, n)."""
-    system = description.system
-    x = system.symbol("x")
-    slopes = ca.densify(ca.jacobian(held, x))
-    function = ca.Function("along", [x, system.symbol("t"), system.symbol("p")], [held, ca.vec(slopes)])
 
-    def evaluated(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        t = np.full((1, len(rows)), description.begin)
-        p = np.tile(np.asarray(description.parameters).reshape(-1, 1), (1, len(rows)))
-        value, flat = (np.asarray(part.full()).T for part in function(rows.T, t, p))
+    def __init__(self, description: Description, held: ca.SX) -> None:
+        x, t, p = (description.system.symbol(letter) for letter in ("x", "t", "p"))
+        self._both = AlongRows([x, t, p], [held, ca.jacobian(held, x)])
+        self._rest = np.concatenate([[description.begin], np.ravel(description.parameters)])
+
+    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, flat = self._both(rows, np.tile(self._rest, (len(rows), 1)))
         return value, flat.reshape(len(rows), rows.shape[1], value.shape[1]).transpose(0, 2, 1)
-
-    return evaluated
 
 
 def _functions(description: Description, held: ca.SX) -> tuple:  # type: ignore[type-arg]

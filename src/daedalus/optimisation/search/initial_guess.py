@@ -71,6 +71,7 @@ class _GuessedMotion:
                 self.length = float(np.clip(span, duration.lower, duration.upper))
         else:
             self.length = float(duration)
+        self._known: dict[float, np.ndarray] = {}  # states of the model by shares
         # Inputs that are linear between nodes: shares, and their values there.
         self.linear = np.array([0.0]), np.zeros((1, len(stage.linear)))
 
@@ -78,14 +79,22 @@ class _GuessedMotion:
         """States of the stage, (shares, states)."""
         stage = self.stage
         found = np.zeros((len(shares), stage.states.size))
-        system = self.description.system
-        between = smooth_path(system, self.ends.start, self.ends.end, self.length, shares)
         n = stage.model_states
-        found[:, :n] = projected(self.description, self.kept, between)
+        found[:, :n] = self._between(shares)
         for k, values in enumerate(self.linear[1].T, start=n):
             found[:, k] = np.interp(shares, self.linear[0], values)
         self._overwrite(found, stage.states.labels, shares)
         return found
+
+    def _between(self, shares: np.ndarray) -> np.ndarray:
+        """States of the model between the ends and on the constraints; what was asked for before is not made again."""
+        missing = [share for share in dict.fromkeys(shares.tolist()) if share not in self._known]
+        if missing:
+            start, end = self.ends.start, self.ends.end
+            path = smooth_path(self.description.system, start, end, self.length, np.array(missing))
+            self._known.update(zip(missing, projected(self.description, self.kept, path)))
+        rows = [self._known[share] for share in shares.tolist()]
+        return np.array(rows).reshape(len(rows), self.stage.model_states)
 
     def fitted(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inputs and unknowns of the intervals that keep the guessed motion going as well as they can.
@@ -102,9 +111,9 @@ class _GuessedMotion:
         _middle_of_bounds(moving, *limits)
         self.linear = middle, moving
         step = 1e-3
-        ahead, behind = self.states(middle + step), self.states(middle - step)
+        ahead, behind, there = np.split(self.states(np.concatenate([middle + step, middle - step, middle])), 3)
         wanted = (ahead - behind)[:, :n] / (2 * step * self.length)
-        found = self.functions.inverse_dynamics(wanted, self.states(middle), z, u, *self._rest(middle))
+        found = self.functions.inverse_dynamics(wanted, there, z, u, *self._rest(middle))
         if all(np.isfinite(part).all() for part in found):
             x, z, u = found
             self.linear = middle, np.clip(x[:, own], *limits)

@@ -8,9 +8,15 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import concatenate, elements
+from daedalus.optimisation.transcription.along_rows import AlongRows
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 
 NEWTON_STEPS = 8
+# Inputs and unknowns that do the same, such as a force along a cable and the tension in it, share what they do evenly:
+# this part of the squares is large beside rounding errors, and what it takes from the rest the next step gives back.
+UNSETTLED = 1e-8
+# Steps of this share of the unknowns change nothing but the last digits.
+ROUNDING = 1e-13
 
 
 class StageFunctions:
@@ -27,28 +33,27 @@ class StageFunctions:
         ]  # fmt: skip
 
     @cached_property
-    def _rates(self) -> ca.Function:
-        return ca.Function("rates", self._arguments, [self.stage.rates])
+    def _rates(self) -> AlongRows:
+        return AlongRows(self._arguments, [self.stage.rates])
 
     @cached_property
-    def _equations(self) -> ca.Function:
+    def _equations(self) -> AlongRows:
         g = self.stage.equations
-        jacobian = ca.densify(ca.jacobian(g, self.stage.unknowns.symbols))
-        return ca.Function("equations", self._arguments, [g, ca.vec(jacobian)])
+        return AlongRows(self._arguments, [g, ca.jacobian(g, self.stage.unknowns.symbols)])
 
     @cached_property
-    def _inverse(self) -> ca.Function:
+    def _inverse(self) -> AlongRows:
         """Rates of the model and equations, with their derivatives by inputs, held and linear, and unknowns."""
         stage, n = self.stage, self.stage.model_states
         together = concatenate([*elements(stage.rates)[:n], stage.equations])
         held = elements(stage.inputs.symbols)[: len(stage.constant)]
         linear = elements(stage.states.symbols)[n : n + len(stage.linear)]
         chosen = concatenate([*held, *linear, stage.unknowns.symbols])
-        return ca.Function("inverse", self._arguments, [together, ca.vec(ca.densify(ca.jacobian(together, chosen)))])
+        return AlongRows(self._arguments, [together, ca.jacobian(together, chosen)])
 
     def rates(self, *instants: np.ndarray) -> np.ndarray:
         """f at instants."""
-        return np.asarray(self._rates(*(part.T for part in instants)).full().T)
+        return self._rates(*instants)[0]
 
     def solved_unknowns(self, *instants: np.ndarray) -> np.ndarray:
         """The unknowns for which g = 0, from the given ones by Newton's method; rows that fail stay as they are."""
@@ -58,13 +63,16 @@ class StageFunctions:
             return z
         found = z.copy()
         for _ in range(NEWTON_STEPS):
-            g, jacobian = (part.full().T for part in self._equations(x.T, found.T, *(part.T for part in rest)))
-            if not np.isfinite(g).all() or np.abs(g).max() < 1e-12:
+            g, jacobian = self._equations(x, found, *rest)
+            if not np.isfinite(g).all() or np.abs(g).max(initial=0.0) < 1e-12:
                 break
             matrices = jacobian.reshape(len(g), size, g.shape[1]).transpose(0, 2, 1)
             try:
-                found = found - np.linalg.solve(matrices, g[..., None])[..., 0]
+                step = np.linalg.solve(matrices, g[..., None])[..., 0]
             except np.linalg.LinAlgError:
+                break
+            found = found - step
+            if np.abs(step).max() <= ROUNDING * np.abs(found).max():
                 break
         good = np.isfinite(found).all(axis=1)
         return np.where(good[:, None], found, z)
@@ -81,12 +89,13 @@ class StageFunctions:
         scale = np.concatenate([stage.inputs.nominal, stage.unknowns.nominal])
         target = np.concatenate([wanted, np.zeros((len(wanted), stage.equations.numel()))], axis=1)
         for _ in range(4):
-            value, jacobian = (p.full().T for p in self._inverse(x.T, z.T, u.T, *(part.T for part in rest)))
+            value, jacobian = self._inverse(x, z, u, *rest)
             matrices = jacobian.reshape(len(x), len(scale), len(weight)).transpose(0, 2, 1) * weight[:, None] * scale
             left = (target - value) * weight
             if not (np.isfinite(matrices).all() and np.isfinite(left).all()):
                 break
-            normal = matrices.transpose(0, 2, 1) @ matrices + 1e-9 * np.eye(len(scale))
+            normal = matrices.transpose(0, 2, 1) @ matrices
+            normal += UNSETTLED * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(len(scale))
             step = np.linalg.solve(normal, matrices.transpose(0, 2, 1) @ left[..., None])[..., 0] * scale
             u[:, :held] += step[:, :held]
             x[:, n : n + linear] += step[:, held : held + linear]

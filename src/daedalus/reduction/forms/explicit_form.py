@@ -7,6 +7,7 @@ solve through the tearing variables of the block (`tearing`).
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -235,8 +236,9 @@ def _at_start(system: System, matrix: ca.SX) -> np.ndarray:
 def _always_singular(matrix: ca.SX) -> bool:
     """Whether a matrix is singular at three points drawn at random, hence everywhere but for bad luck."""
     function = ca.Function("matrix", [concatenate(ca.symvar(matrix))], [ca.densify(matrix)])
-    draw = np.random.default_rng(1978)
-    samples = [function(draw.uniform(0.5, 1.5, function.size1_in(0))).full() for _ in range(3)]
+    draw = random.Random(1978)  # NumPy's generators take longer to import than all of this
+    points = [[draw.uniform(0.5, 1.5) for _ in range(function.size1_in(0))] for _ in range(3)]
+    samples = [function(point).full() for point in points]
     return all(np.all(np.isfinite(sample)) and _rank(sample) < len(sample) for sample in samples)
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import elements
-
 
 def solve_orthogonal(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = None) -> ca.SX:
     """The solution of a square system, a column for each right side; `sample` is the matrix at a typical state, for its
@@ -20,25 +18,23 @@ def solve_orthogonal(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = No
     n, sides = matrix.shape[0], right.shape[1]
     rows, columns = power_of_two_scales(sample) if sample is not None else (np.ones(n), np.ones(n))
     scaled = ca.mtimes(ca.mtimes(ca.diag(ca.DM(rows)), ca.densify(matrix)), ca.diag(ca.DM(columns)))
-    work = [elements(scaled[:, k]) for k in range(n)]
-    work += [elements(ca.densify(right[:, k]) * ca.DM(rows)) for k in range(sides)]
-    upper = [[ca.SX(0)] * (n + sides) for _ in range(n)]
+    work = [scaled[:, k] for k in range(n)] + [ca.densify(right[:, k]) * ca.DM(rows) for k in range(sides)]
+    upper = ca.SX.zeros(n, n + sides)
     for k in range(n):
-        length = ca.sqrt(_dot(work[k], work[k]))
-        upper[k][k] = length
-        direction = [entry / length for entry in work[k]]
+        length = ca.norm_2(work[k])
+        upper[k, k] = length
+        direction = work[k] / length
         for j in range(k + 1, n + sides):
-            share = _dot(direction, work[j])
-            upper[k][j] = share
-            if not share.is_zero():
-                work[j] = [w - share * q for w, q in zip(work[j], direction)]
+            share = ca.dot(direction, work[j])
+            upper[k, j] = share
+            work[j] -= share * direction
     found = []
     for side in range(n, n + sides):
-        solution: list[ca.SX] = [ca.SX(0)] * n
+        solution = ca.SX.zeros(n, 1)
         for k in reversed(range(n)):
-            known = sum((upper[k][j] * solution[j] for j in range(k + 1, n)), ca.SX(0))
-            solution[k] = (upper[k][side] - known) / upper[k][k]
-        found.append(ca.vertcat(*solution) * ca.DM(columns))
+            known = ca.mtimes(upper[k, k + 1 : n], solution[k + 1 :, 0])
+            solution[k] = (upper[k, side] - known) / upper[k, k]
+        found.append(solution * ca.DM(columns))
     return ca.horzcat(*found)
 
 
@@ -59,11 +55,3 @@ def power_of_two_scales(sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _largest(values: np.ndarray, axis: int) -> np.ndarray:
     found = values.max(axis=axis)
     return np.where(found > 0, found, 1.0)
-
-
-def _dot(one: list[ca.SX], two: list[ca.SX]) -> ca.SX:
-    total = ca.SX(0)
-    for a, b in zip(one, two):
-        if not (a.is_zero() or b.is_zero()):
-            total += a * b
-    return total
