@@ -196,6 +196,14 @@ class Bdf:
     @property
     def algebraic_in_error_test(self) -> bool: ...
 
+# A run that goes on; of use during the look only.
+class SoFar:
+    @property
+    def time(self) -> float: ...
+    def rows(self, most: int) -> tuple[Array, Array, Array]: ...
+    @property
+    def signals(self) -> tuple[Array, Array, Array]: ...
+
 class Run:
     @property
     def t(self) -> Array: ...
@@ -522,6 +530,7 @@ class Plan:
         cancel: Cancel | None = None,
         agenda: Agenda | None = None,
         delays: Delays | None = None,
+        onlooker: Callable[[SoFar], object] | None = None,
     ) -> Run: ...
 
 # Options as of a Plan and of its run.

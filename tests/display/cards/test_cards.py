@@ -49,6 +49,19 @@ def test_a_failed_run_is_marked():
     assert "<script>" not in text
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_run_that_ends_where_it_begins_has_a_card_without_curves():
+    m = dd.Model("stuck")
+    x, v = m.state("x", start=1.0), m.state("v", start=0.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -x)
+    tr = dd.simulate(m, (0.0, 0.0))
+    assert tr.time[0] == tr.time[-1]
+    tree = well_formed(tr._repr_html_())
+    assert tree.findall(".//svg") == []
+    assert "t = 0 to 0" in "".join(tree.itertext())
+
+
 def test_starts_sensitivities_and_sweeps(robot):
     well_formed(dd.initialise(robot.model, inputs=robot.inputs)._repr_html_())
     sens = dd.sensitivities(robot.model, 0.1, inputs=robot.inputs, wrt=("parameters",))

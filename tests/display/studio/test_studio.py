@@ -52,6 +52,30 @@ def stuck(t, values, memory):
 
 model.every(0.5, call=stuck, reads=["x"], writes=["u"], memory=None)
 """
+# A controller that is slow, and in the end neither answers nor hears.
+DEAF = """
+import pathlib
+import time
+import daedalus as dd
+
+model = dd.Model("deaf")
+x = model.state("x", start=1.0)
+u = model.discrete("u", start=0.0)
+model.equation(model.der(x), -x + u)
+
+def controller(t, values, memory):
+    while t > 2:
+        pathlib.Path("deaf").touch()
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            pass
+    time.sleep(0.02)
+    return (1.0 if values[0] < 0.5 else 0.0,), memory
+
+model.every(0.1, call=controller, reads=["x"], writes=["u"], memory=None)
+span = (0.0, 100.0)
+"""
 
 
 class Studio:
@@ -91,13 +115,17 @@ class Studio:
 
     def ended(self, number, patience=60):
         """A job once it has ended."""
+        return self.until(number, lambda job: job["state"] not in ("waiting", "running"), patience)
+
+    def until(self, number, condition, patience=60):
+        """A job once something is so."""
         end = time.monotonic() + patience
         while time.monotonic() < end:
             job = self.ask(f"jobs/{number}")[1]
-            if job["state"] not in ("waiting", "running"):
+            if condition(job):
                 return job
             time.sleep(0.05)
-        raise TimeoutError(f"never ended: {job}")
+        raise TimeoutError(f"never so: {job}")
 
 
 @pytest.fixture(scope="module")
@@ -230,9 +258,10 @@ def test_runs_are_named_kept_compared_and_forgotten(studio):
 
 def test_a_long_run_is_stopped_and_shows_what_it_has(studio):
     number = studio.ask("run", "POST", {"end": "1e7"})[1]["number"]
-    end = time.monotonic() + 30
-    while not studio.ask(f"jobs/{number}")[1]["share"] > 0 and time.monotonic() < end:
-        time.sleep(0.05)
+    studio.until(number, lambda job: job["seen"] > 0)
+    partial = studio.ask(f"jobs/{number}/data")[1]
+    assert partial["until"] < 1e7
+    assert partial["runs"][0]["shapes"]
     assert studio.ask(f"jobs/{number}/stop", "POST", {})[0] == 200
     job = studio.ended(number)
     assert job["state"] == "stopped"
@@ -240,6 +269,24 @@ def test_a_long_run_is_stopped_and_shows_what_it_has(studio):
     assert "interrupted by the user at t = " in job["told"]["stop_reason"]
     assert studio.ask(f"jobs/{number}/data")[0] == 200
     assert studio.ended(studio.ask("run", "POST", {"end": "1"})[1]["number"])["state"] == "done"
+
+
+def test_what_was_seen_of_a_run_stays_when_its_worker_falls(tmp_path):
+    one = Studio(tmp_path, DEAF)
+    try:
+        number = one.ask("run", "POST", {})[1]["number"]
+        seen = one.until(number, lambda job: job["seen"] > 1)
+        assert (seen["state"], seen["told"]) == ("running", {})
+        one.until(number, lambda job: (tmp_path / "deaf").exists())
+        assert one.ask(f"jobs/{number}/stop", "POST", {})[0] == 200
+        job = one.ended(number)
+        assert (job["state"], job["told"]) == ("stopped", {})
+        code, data = one.ask(f"jobs/{number}/data")
+        assert code == 200
+        assert [panel["label"] for panel in data["panels"]] == ["x"]
+        assert one.ended(one.ask("run", "POST", {"end": "0.4"})[1]["number"])["state"] == "done"
+    finally:
+        one.close()
 
 
 def test_an_endless_model_is_survived(tmp_path):
@@ -332,6 +379,38 @@ def test_wrong_input_shows_its_message_and_goes_away(page):
     page.ask("studio.reset.click()")
     page.ask("studio.go.click()")
     page.wait("studio.error.hidden && studio.shown !== null")
+
+
+def test_curves_and_motion_grow_while_a_run_goes_on_and_stay_after_a_stop(page):
+    page.ask(typed("span.to", "1e7"))
+    page.ask("studio.go.click()")
+    page.wait("studio.viewer && studio.viewer.job === studio.active && studio.viewer.stage")
+    first = page.ask("[daedalus.end, daedalus.now]")
+    assert first[0] == first[1] > 0  # one sees the newest moment
+    page.ask("window.before = daedalus, 0")
+    page.ask("daedalus.stage.azimuth = 1.25")
+    page.wait(f"daedalus.end > {first[0]}")
+    assert page.ask("studio.active !== null && before === daedalus && daedalus.now === daedalus.end")
+    assert page.ask("daedalus.stage.azimuth") == 1.25  # as one has turned it
+    assert "explicit ODE" in page.ask("studio.sentence.textContent")
+    curve = "daedalus.panels.find(p => p.label.startsWith('angle')).series[0].values"
+    assert page.ask(f"{curve}.length === daedalus.times.length && {curve}.every(Number.isFinite)")
+    # The pendulum hangs where its newest angle says.
+    angle, place = page.ask(f"[{curve}.at(-1), daedalus.pose('bob')]")
+    np.testing.assert_allclose(place[:2], 0.5 * np.array([np.sin(angle), -np.cos(angle)]), atol=1e-5)
+    # Whoever looks at an earlier time stays there.
+    page.ask("daedalus.seek(daedalus.begin)")
+    reached = page.ask("daedalus.end")
+    page.wait(f"daedalus.end > {reached}")
+    assert page.ask("daedalus.now") == 0
+    reached = page.ask("daedalus.end")
+    page.ask("studio.halt.click()")
+    page.wait("studio.active === null && studio.shown !== null")
+    assert "interrupted by the user" in page.ask("studio.status.textContent")
+    end, until, times, count = page.ask(f"[daedalus.end, daedalus.until, daedalus.times.length, {curve}.length]")
+    assert end == until >= reached
+    assert times == count > 100
+    assert page.errors() == []
 
 
 def test_stop_and_ten_quick_clicks_in_the_page(page):

@@ -13,15 +13,17 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& text) { throw nb::value_error(text.c_str()); }
 
-// Signals, progress: served with the GIL between chunks of steps.
+// Signals, progress and onlookers: served with the GIL between chunks of steps.
 class PythonWatch final : public Watch {
 public:
-    PythonWatch(nb::handle progress, KeptException& kept) : progress_(progress), kept_(kept) {}
-    Status look(double t) override {
+    PythonWatch(nb::handle progress, nb::handle onlooker, KeptException& kept)
+        : progress_(progress), onlooker_(onlooker), kept_(kept) {}
+    Status look(const SoFar& so_far) override {
         const LockTaken taken;
         try {
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            report(t);
+            report(so_far.t);
+            show(so_far);
             return Status::going;
         } catch (const nb::python_error& error) {
             keep(kept_, error);
@@ -33,7 +35,18 @@ public:
     }
 
 private:
-    nb::handle progress_;
+    // What an onlooker is handed goes blank behind the look, whoever may have kept it.
+    void show(const SoFar& so_far) {
+        if (onlooker_.is_none()) return;
+        nb::object seen = nb::cast(PythonSoFar{&so_far});
+        struct Over {
+            PythonSoFar& seen;
+            ~Over() { seen.now = nullptr; }
+        } over{nb::cast<PythonSoFar&>(seen)};
+        with_lasting_thread([&] { onlooker_(seen); });
+    }
+
+    nb::handle progress_, onlooker_;
     KeptException& kept_;
 };
 
@@ -110,10 +123,10 @@ void add_delays(nb::handle object, PythonRun& run) {
 }
 
 // Runs without the GIL; exceptions of callbacks come out behind the loop.
-void execute(PythonRun& run, nb::handle progress, const Cancel* cancel) {
+void execute(PythonRun& run, nb::handle progress, nb::handle onlooker, const Cancel* cancel) {
     Request& request = run.request;
     KeptException exception;
-    PythonWatch watch(progress, exception);
+    PythonWatch watch(progress, onlooker, exception);
     request.cancel = cancel ? &cancel->flag : nullptr;
     request.keeper = &exception;
     {
@@ -131,7 +144,7 @@ void execute(PythonRun& run, nb::handle progress, const Cancel* cancel) {
 
 PythonRun run_plan(nb::handle_t<Plan> self, double t0, double t1, nb::handle x0, nb::handle u, nb::handle p,
                    nb::handle save_at, nb::handle tables, nb::handle progress, const Cancel* cancel,
-                   nb::handle agenda, nb::handle delays) {
+                   nb::handle agenda, nb::handle delays, nb::handle onlooker) {
     const Plan& plan = *nb::inst_ptr<Plan>(self);
     const Doubles start(x0), inputs(u), parameters(p);
     check_sizes(plan, start, inputs, parameters);
@@ -150,7 +163,7 @@ PythonRun run_plan(nb::handle_t<Plan> self, double t0, double t1, nb::handle x0,
     if (!tables.is_none()) add_tables(tables, run);
     if (!agenda.is_none()) add_agenda(agenda, run);
     if (!delays.is_none()) add_delays(delays, run);
-    execute(run, progress, cancel);
+    execute(run, progress, onlooker, cancel);
     return run;
 }
 
@@ -161,7 +174,7 @@ nb::object integrate(nb::handle model, nb::handle method, double t0, double t1, 
     for (const auto [name, value] : options) {
         const std::string_view text = nb::cast<nb::str>(name).c_str();
         const bool once = text == "save_at" || text == "tables" || text == "progress" || text == "cancel" ||
-                          text == "agenda" || text == "delays";
+                          text == "agenda" || text == "delays" || text == "onlooker";
         (once ? of_run : of_plan)[name] = value;
     }
     const nb::object plan = nb::type<Plan>()(model, method, **of_plan);
@@ -174,7 +187,7 @@ void bind_integrate(nb::module_& module) {
     using namespace nb::literals;
     bind_plan(module).def("run", run_plan, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "save_at"_a = nb::none(),
                           "tables"_a = nb::none(), "progress"_a = nb::none(), "cancel"_a = nb::none(),
-                          "agenda"_a = nb::none(), "delays"_a = nb::none());
+                          "agenda"_a = nb::none(), "delays"_a = nb::none(), "onlooker"_a = nb::none());
     module.def("integrate", integrate, "model"_a, "method"_a, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "options"_a);
     nb::class_<Cancel>(module, "Cancel")
         .def(nb::init<>())

@@ -113,15 +113,7 @@ nb::object run_held(const PythonRun& self) {
 // What delayed signals were, from before the start to the end.
 nb::object run_signals(const PythonRun& self) {
     const Record& record = *self.record;
-    const std::size_t count = record.signal_starts.size(), rows = static_cast<std::size_t>(record.signal_degree) + 1;
-    const std::size_t width = count == 0 ? 0 : record.signal_coefficients.size() / (count * rows);
-    const auto stored = [](const std::vector<double>& from) {
-        Storage<double> out(static_cast<long long>(from.size()));
-        std::copy(from.begin(), from.end(), out.data());
-        return out;
-    };
-    return nb::make_tuple(to_numpy(stored(record.signal_starts), {count}), to_numpy(stored(record.signal_ends), {count}),
-                          to_numpy(stored(record.signal_coefficients), {count, rows, width}));
+    return signals_in_numpy(record.signal_starts, record.signal_ends, record.signal_coefficients, record.signal_degree);
 }
 
 nb::object dense_in_numpy(DenseRecord&& dense, long long n) {

@@ -62,6 +62,15 @@ struct PythonDelays {
     nb::object signals;
 };
 
+// A run that goes on, as whoever looks at it sees it; nothing once the look is over.
+struct PythonSoFar {
+    const SoFar* now = nullptr;
+};
+
+// Delayed signals as (starts, ends, coefficients).
+nb::object signals_in_numpy(const std::vector<double>& starts, const std::vector<double>& ends,
+                            const std::vector<double>& coefficients, int degree);
+
 nb::class_<Plan> bind_plan(nb::module_& module);
 
 }  // namespace daedalus

@@ -10,11 +10,19 @@
 
 namespace daedalus {
 
+// What a run that goes on has recorded up to its time t, for as long as a look takes.
+struct SoFar {
+    double t;
+    const Recorder& recorder;
+    const DelayedSignals* delayed;
+    long long n, held_width;
+};
+
 // Asked now and then between steps whether to go on; called without any lock.
 class Watch {
 public:
     virtual ~Watch() = default;
-    virtual Status look(double t) = 0;  // Status::going, or why to stop
+    virtual Status look(const SoFar& so_far) = 0;  // Status::going, or why to stop
 };
 
 // Dense output: piece m from starts[m] to ends[m], coefficients (count, degree + 1, n).
@@ -103,7 +111,8 @@ private:
             if (now > request_.time_limit) return Status::time_limit;
             if (s.fixed_step == 0 && crawl.see(s.t, s.steps, s.stops[s.stop_count - 1])) return Status::step_too_small;
             if (watch && now - looked > look_seconds) {
-                if (const Status verdict = watch->look(s.t); verdict != Status::going) return verdict;
+                const SoFar so_far{s.t, s.recorder, s.inputs.delayed, record_.n, record_.held_width};
+                if (const Status verdict = watch->look(so_far); verdict != Status::going) return verdict;
                 looked = now;
             }
             const double spent = now - chunk_begin;

@@ -13,7 +13,7 @@ from daedalus.display.motion.film import save_film
 from daedalus.display.motion.page import page
 from daedalus.display.motion.recorded_scene import recorded_scene
 from daedalus.display.motion.scene import Scene
-from daedalus.display.motion.viewer_data import viewer_data, within
+from daedalus.display.motion.viewer_data import event_times, viewer_data, within
 from daedalus.errors import InputError
 from daedalus.simulation.result.trajectory import Trajectory
 
@@ -95,12 +95,14 @@ def animate(
                 remedy='tr.animate("run.html", compare=[other])',
             )
     names = _labels(runs, labels)
-    times = _times(runs, speed, frames)
-    scenes = [recorded_scene(run, within(run, times), label) for run, label in zip(runs, names)]
+    times = frame_times(runs, speed, frames)
+    samples = [run.at(within(run, times)) for run in runs]
+    scenes = [recorded_scene(sample, label) for sample, label in zip(samples, names)]
     scenes = [Scene(s.label, times, s.shapes, s.up, s.flat) for s in scenes]
     wanted = [curves] if isinstance(curves, str) else curves
     heading = title or tr.system.name
-    film = Animation(heading, scenes, viewer_data(heading, scenes, runs, wanted, speed))
+    data = viewer_data(heading, scenes, samples, wanted, speed)
+    film = Animation(heading, scenes, {**data, "events": event_times(tr)})
     if path is not None:
         film.save(path)
     return film
@@ -117,7 +119,7 @@ def _labels(runs: Sequence[Trajectory], labels: Sequence[str] | None) -> list[st
     return [str(label) for label in labels]
 
 
-def _times(runs: Sequence[Trajectory], speed: float, frames: int | None) -> np.ndarray:
+def frame_times(runs: Sequence[Trajectory], speed: float = 1.0, frames: int | None = None) -> np.ndarray:
     """Equally spaced times over the longest run: sixty a second as it is shown, within bounds."""
     begin, end = float(runs[0].time[0]), float(runs[0].time[-1])
     for run in runs[1:]:

@@ -18,26 +18,27 @@ from daedalus.model.names import derivative_name
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.system import System
 from daedalus.reduction.reduction_record import Reduction
-from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.result.samples import Samples
 
 _SIZES = ("size", "radius", "length", "scale", "axis")
 
 
-def recorded_scene(tr: Trajectory, times: np.ndarray, label: str) -> Scene:
-    """What is seen of a run at these times; InputError where there is nothing to be seen."""
-    book = drawn_book(tr.system)
-    shapes = shapes_of(book, tr.system)
+def recorded_scene(samples: Samples, label: str) -> Scene:
+    """What is seen of a run at the times of samples; InputError where there is nothing to be seen."""
+    system, times = samples.system, samples.time
+    book = drawn_book(system)
+    shapes = shapes_of(book, system)
     if not shapes:
         raise InputError(
-            f"Nothing of {tr.system.name!r} can be drawn.",
+            f"Nothing of {system.name!r} can be drawn.",
             "it has no body, no position as a coordinate, and no shape was written",
             because="an animation shows bodies, points and the shapes of m.draw.",
             remedy='m.draw("point", at=[x, y]) before the run, or tr.plot()',
         )
-    moving = moving_shapes(book, tr.system, Columns(tr.system, tr.at(times), times, book))
+    moving = moving_shapes(book, system, Columns(system, samples, times, book))
     if not moving:
         raise InputError(
-            f"Nothing of {tr.system.name!r} can be drawn.",
+            f"Nothing of {system.name!r} can be drawn.",
             "the run does not hold the variables that its shapes depend on",
             remedy="tr.plot()",
         )

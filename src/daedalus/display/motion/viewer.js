@@ -24,18 +24,11 @@ class DaedalusViewer {
   // Buttons, slider and curves are there at once; the motion follows when `three` is, and `whole` says so.
   constructor(root, data, three = Promise.resolve()) {
     this.root = root;
-    this.data = data;
-    this.times = decoded(data.times);
-    this.begin = this.times[0];
-    this.end = this.times[this.times.length - 1];
+    this.read(data);
     this.now = this.begin;
     this.speed = data.speed || 1;
     this.playing = false;
     this.hidden = new Set(data.hidden || []);
-    this.runs = data.runs.map((run) => ({
-      ...run,
-      shapes: run.shapes.map((shape) => ({ ...shape, track: decoded(shape.track) })),
-    }));
     this.panels = (data.panels || []).map((panel) => ({
       ...panel,
       series: panel.series.map((series) => ({ ...series, values: decoded(series.values) })),
@@ -58,6 +51,35 @@ class DaedalusViewer {
       requestAnimationFrame(frame);
     };
     requestAnimationFrame(frame);
+  }
+
+  // Times, which need not be equally far apart, where their axis ends, and the runs with their shapes.
+  read(data) {
+    this.data = data;
+    this.times = decoded(data.times);
+    this.begin = this.times[0];
+    this.end = this.times[this.times.length - 1];
+    this.until = data.until ?? this.end;
+    this.runs = data.runs.map((run) => ({
+      ...run,
+      shapes: run.shapes.map((shape) => ({ ...shape, track: decoded(shape.track) })),
+    }));
+  }
+
+  // More of the same runs; false where shapes or curves are others. Camera and switches stay as they are, and so does the
+  // time, but for that of whoever was at the end.
+  update(data) {
+    if (outline(this.data) !== outline(data)) return false;
+    const last = this.now === this.end && !this.playing;
+    this.read(data);
+    this.panels.forEach((panel, i) => panel.series.forEach((series, j) => {
+      series.values = decoded(data.panels[i].series[j].values);
+    }));
+    this.slider.max = this.times.length - 1;
+    if (this.stage) this.stage.fill();
+    this.curves.draw();
+    this.seek(last ? this.end : this.now);
+    return true;
   }
 
   build() {
@@ -156,9 +178,14 @@ class DaedalusViewer {
   }
 
   position(time) {
-    if (this.times.length < 2) return 0;
-    const share = (time - this.begin) / (this.end - this.begin);
-    return Math.max(0, Math.min(this.times.length - 1, share * (this.times.length - 1)));
+    const times = this.times, sign = this.end < this.begin ? -1 : 1;
+    let left = 0, right = times.length - 1;
+    while (right - left > 1) {
+      const middle = (left + right) >> 1;
+      if (sign * times[middle] <= sign * time) left = middle; else right = middle;
+    }
+    if (times[right] === times[left]) return right;
+    return left + Math.max(0, Math.min(1, (time - times[left]) / (times[right] - times[left])));
   }
 
   seek(time) {
@@ -210,20 +237,40 @@ class DaedalusViewer {
   }
 }
 
+// What a viewer is built for: the shapes and the curves of its runs by name.
+function outline(data) {
+  return JSON.stringify([data.runs.map((run) => [run.label, run.shapes.map((shape) => [shape.name, shape.kind, shape.width])]),
+    (data.panels || []).map((panel) => [panel.label, panel.series.map((series) => series.label)])]);
+}
+
 // -- space -------------------------------------------------------------------------------------------------------
 
 class DaedalusStage {
   constructor(viewer) {
     this.viewer = viewer;
-    const data = viewer.data;
     this.renderer = new THREE.WebGLRenderer({ canvas: viewer.canvas, antialias: true, preserveDrawingBuffer: true });
+    this.camera = new THREE.PerspectiveCamera(35, 1, 1, 1);
+    this.followed = viewer.data.follow || "";
+    this.fill();
+    this.gestures();
+    this.look(viewer.data.flat ? "front" : "free");
+  }
+
+  // Build everything that is seen, in the place of what was.
+  fill() {
+    const data = this.viewer.data, middle = this.centre;
+    if (this.scene) this.scene.traverse((object) => {
+      if (object.geometry) object.geometry.dispose();
+      if (object.material) object.material.dispose();
+    });
     this.scene = new THREE.Scene();
-    this.camera = new THREE.PerspectiveCamera(35, 1, data.radius * 0.01, data.radius * 400);
+    this.camera.near = data.radius * 0.01;
+    this.camera.far = data.radius * 400;
     this.up = new THREE.Vector3(...data.up);
     this.camera.up.copy(this.up);
     this.centre = new THREE.Vector3(...data.centre);
-    this.target = this.centre.clone();
-    this.followed = data.follow || "";
+    // Whoever moved away from the middle stays there.
+    if (!middle || this.target.equals(middle)) this.target = this.centre.clone();
     // Two directions across `up`: where "front" and "side" look from.
     const across = Math.abs(this.up.x) < 0.9 ? new THREE.Vector3(1, 0, 0) : new THREE.Vector3(0, 1, 0);
     this.right = across.sub(this.up.clone().multiplyScalar(across.dot(this.up))).normalize();
@@ -231,10 +278,9 @@ class DaedalusStage {
     this.lights();
     this.ground();
     this.objects = [];
-    viewer.runs.forEach((run, k) => run.shapes.forEach((shape) => this.add(shape, run, k)));
-    this.gestures();
-    this.look(data.flat ? "front" : "free");
+    this.viewer.runs.forEach((run, k) => run.shapes.forEach((shape) => this.add(shape, run, k)));
     this.show();
+    this.resized();
   }
 
   lights() {
@@ -560,7 +606,7 @@ class DaedalusCurves {
         if (e.type !== "pointerdown" && !e.buttons) return;
         const box = canvas.getBoundingClientRect(), share = (e.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
         viewer.pause();
-        viewer.seek(viewer.begin + share * (viewer.end - viewer.begin));
+        viewer.seek(viewer.begin + share * (viewer.until - viewer.begin));
       };
       canvas.addEventListener("pointerdown", move);
       canvas.addEventListener("pointermove", move);
@@ -586,7 +632,8 @@ class DaedalusCurves {
     pen.scale(ratio, ratio);
     const [low, high] = readableRange(series);
     const inks = this.viewer.dark() ? ["#8b97a3", "#2b333b"] : ["#5b6670", "#e3e7eb"];
-    const x = (k, n) => LEFT + (k / Math.max(1, n - 1)) * (width - LEFT - RIGHT);
+    const { begin, until, times } = this.viewer;
+    const across = (t) => LEFT + ((t - begin) / (until - begin || 1)) * (width - LEFT - RIGHT), x = (k) => across(times[k]);
     const y = (v) => TOP + (1 - (v - low) / (high - low)) * (height - TOP - BOTTOM);
     pen.font = "11px system-ui, sans-serif";
     for (const tick of ticksOf(low, high, Math.max(2, Math.round(height / 32)))) {
@@ -595,14 +642,12 @@ class DaedalusCurves {
       pen.fillStyle = inks[0]; pen.textAlign = "right"; pen.textBaseline = "middle";
       pen.fillText(shortNumber(tick), LEFT - 5, y(tick));
     }
-    const { begin, end } = this.viewer;
-    for (const tick of ticksOf(Math.min(begin, end), Math.max(begin, end), Math.max(3, Math.round(width / 110)))) {
-      const at = LEFT + ((tick - begin) / (end - begin)) * (width - LEFT - RIGHT);
+    for (const tick of ticksOf(Math.min(begin, until), Math.max(begin, until), Math.max(3, Math.round(width / 110)))) {
       pen.fillStyle = inks[0]; pen.textAlign = "center"; pen.textBaseline = "top";
-      pen.fillText(shortNumber(tick), at, height - BOTTOM + 4);
+      pen.fillText(shortNumber(tick), across(tick), height - BOTTOM + 4);
     }
     for (const event of this.viewer.data.events || []) {
-      const at = LEFT + ((event - begin) / (end - begin)) * (width - LEFT - RIGHT);
+      const at = across(event);
       pen.strokeStyle = inks[1]; pen.beginPath(); pen.moveTo(at, TOP); pen.lineTo(at, height - BOTTOM); pen.stroke();
     }
     pen.save();
@@ -610,12 +655,12 @@ class DaedalusCurves {
     for (const one of series) {
       if (one.lower) {
         pen.globalAlpha = 0.18; pen.fillStyle = one.paint; pen.beginPath();
-        one.lower.forEach((v, k) => pen.lineTo(x(k, one.lower.length), y(v)));
-        for (let k = one.upper.length - 1; k >= 0; k--) pen.lineTo(x(k, one.upper.length), y(one.upper[k]));
+        one.lower.forEach((v, k) => pen.lineTo(x(k), y(v)));
+        for (let k = one.upper.length - 1; k >= 0; k--) pen.lineTo(x(k), y(one.upper[k]));
         pen.fill(); pen.globalAlpha = 1;
       }
       pen.strokeStyle = one.paint; pen.lineWidth = 1.6; pen.setLineDash(one.dash || []); pen.beginPath();
-      one.values.forEach((v, k) => (Number.isFinite(v) ? pen.lineTo(x(k, one.values.length), y(v)) : null));
+      one.values.forEach((v, k) => (Number.isFinite(v) ? pen.lineTo(x(k), y(v)) : null));
       pen.stroke();
     }
     pen.restore();
@@ -623,7 +668,7 @@ class DaedalusCurves {
   }
 
   cursor() {
-    const { viewer } = this, share = (viewer.now - viewer.begin) / (viewer.end - viewer.begin || 1);
+    const { viewer } = this, share = (viewer.now - viewer.begin) / (viewer.until - viewer.begin || 1);
     for (const { canvas, still } of this.panels) {
       if (!still) continue;
       const pen = canvas.getContext("2d"), ratio = canvas.width / canvas.clientWidth;

@@ -12,10 +12,13 @@ from daedalus.display.motion.page import packed
 from daedalus.display.motion.scene import MovingShape, Scene
 from daedalus.model.names import element_label
 from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 
 # More curves than these are not drawn unasked, nor more of a kind of extra shape.
 MOST_CURVES, MOST_PANELS, MOST_EXTRAS = 9, 4, 4
+# Events that are marked.
+MOST_EVENTS = 200
 # The longest arrow, as a share of the scene's radius.
 LONGEST_ARROW = 0.6
 # What travels this many times its own size is followed.
@@ -26,9 +29,9 @@ GREY = "#8a949e"
 
 
 def viewer_data(
-    title: str, scenes: Sequence[Scene], runs: Sequence[Trajectory], curves: Sequence[str] | None, speed: float
+    title: str, scenes: Sequence[Scene], samples: Sequence[Samples], curves: Sequence[str] | None, speed: float
 ) -> dict[str, Any]:
-    """The scenes and the curves below them, over common times."""
+    """The scenes and the curves below them, over common times; `events` are for whoever knows them."""
     low, high = (np.array(c) for c in zip(*(scene.box() for scene in scenes)))
     low, high = low.min(axis=0), high.max(axis=0)
     radius = max(float(np.linalg.norm(high - low)) / 2, 1e-6)
@@ -52,9 +55,23 @@ def viewer_data(
         "reach": {kind: _reach(scenes, kind, unit) for kind in ("force", "arrow")},
         "hidden": _hidden(first),
         "runs": [_run(scene, COLOURS[k % len(COLOURS)]) for k, scene in enumerate(scenes)],
-        "panels": panels_of(runs, [s.label for s in scenes], first.times, curves),
-        "events": [float(t) for _, t, *_ in runs[0].outcome.events[:200]],
+        "panels": panels_of(samples, [s.label for s in scenes], curves),
+        "events": [],
     }
+
+
+def curves_data(title: str, samples: Sequence[Samples], labels: Sequence[str], times: np.ndarray) -> dict[str, Any]:
+    """The curves alone, of what cannot be drawn in space."""
+    return {
+        "title": title, "times": packed(times), "speed": 1.0, "hidden": [], "events": [],
+        "runs": [{"label": label, "colour": COLOURS[0], "shapes": []} for label in labels],
+        "panels": panels_of(samples, labels, None),
+    }  # fmt: skip
+
+
+def event_times(run: Trajectory) -> list[float]:
+    """When events happened, as many of them as are marked."""
+    return [float(t) for _, t, *_ in run.outcome.events[:MOST_EVENTS]]
 
 
 def _closer(scene: Scene, radius: float) -> tuple[str, float]:
@@ -118,16 +135,13 @@ def _shape(shape: MovingShape, painted: dict[str, str]) -> dict[str, Any]:
     return told
 
 
-def panels_of(
-    runs: Sequence[Trajectory], labels: Sequence[str], times: np.ndarray, curves: Sequence[str] | None
-) -> list[dict[str, Any]]:
+def panels_of(samples: Sequence[Samples], labels: Sequence[str], curves: Sequence[str] | None) -> list[dict[str, Any]]:
     """Curves by unit; several runs share a panel, each drawn in its own colour where there is one element."""
-    names = _default_curves(runs[0]) if curves is None else list(curves)
+    names = _default_curves(samples[0]) if curves is None else list(curves)
     groups: dict[str, list[str]] = {}
     for name in names:
-        unit = unit_of(runs[0].system, name)
+        unit = unit_of(samples[0].system, name)
         groups.setdefault(unit or f"name:{name}", []).append(name)
-    samples = [run.at(within(run, times)) for run in runs]
     panels = []
     for key, group in list(groups.items())[: None if curves is not None else MOST_PANELS]:
         series: list[dict[str, Any]] = []
@@ -146,9 +160,9 @@ def panels_of(
                 for j in range(flat.shape[1]):
                     text = element_label(name, shape, j)
                     series.append({
-                        "label": text if len(runs) == 1 else f"{text}, {label}",
+                        "label": text if len(samples) == 1 else f"{text}, {label}",
                         "values": packed(np.where(np.isfinite(flat[:, j]), flat[:, j], np.nan)),
-                        "colour": COLOURS[(len(series) if len(runs) == 1 else k if alone else j) % len(COLOURS)],
+                        "colour": COLOURS[(len(series) if len(samples) == 1 else k if alone else j) % len(COLOURS)],
                         "dash": [[], [6, 3], [2, 3], [8, 3, 2, 3]][k % 4],
                     })  # fmt: skip
         unit = "" if key.startswith("name:") else f" [{key}]"
@@ -156,15 +170,15 @@ def panels_of(
     return panels
 
 
-def _default_curves(tr: Trajectory) -> list[str]:
+def _default_curves(samples: Samples) -> list[str]:
     """States and multipliers that are few enough to be read, then outputs."""
-    system, known = tr.system, set(tr.keys())
+    system, known = samples.system, set(samples.keys())
     names = [v.name for v in system.variables if v.kind in ("state", "algebraic")]
     found, count = [], 0
-    for name in (*names, *tr._plant.output_slices):
+    for name in (*names, *samples._plant.output_slices):
         if name not in known:
             continue
-        size = int(np.prod(np.asarray(tr[name]).shape[1:], dtype=int))
+        size = int(np.prod(np.asarray(samples[name]).shape[1:], dtype=int))
         if count + size <= MOST_CURVES:
             found.append(name)
             count += size

@@ -43,7 +43,8 @@ class Job:
     """One run (values) or one comparison (of numbers of runs), how far it is and what it gave.
 
     share: of the span, 0 to 1. sentence, verdict: what the analysis says, and its card. told: how the run went. data:
-    what the viewer shows, as JSON. error: its four parts.
+    what the viewer shows, as JSON; while the run goes on what there is of it, changed `seen` times. error: its four
+    parts.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Job:
     verdict: str = ""
     told: dict[str, Any] = field(default_factory=dict)
     data: str = ""
+    seen: int = 0
     error: dict[str, Any] = field(default_factory=dict)
     kept: bool = False
 
@@ -64,7 +66,7 @@ class Job:
         values = None if self.values is None else vars(self.values)
         return {
             "number": self.number, "kind": "comparison" if self.values is None else "run", "label": self.label,
-            "state": self.state.value, "share": self.share, "sentence": self.sentence,
+            "state": self.state.value, "share": self.share, "seen": self.seen, "sentence": self.sentence,
             "verdict": self.verdict, "told": self.told,
             "error": self.error, "kept": self.kept, "runs": list(self.runs),
             "values": values,

@@ -143,7 +143,7 @@ class DaedalusStudio {
     await this.sending.catch(() => null);
     if (ticket !== this.ticket) return;
     this.error.hidden = true;
-    let job;
+    let job, seen = 0;
     try {
       this.sending = begin();
       job = await this.sending;
@@ -157,6 +157,7 @@ class DaedalusStudio {
         this.level.style.width = `${100 * job.share}%`;
         this.status.textContent = job.state === "waiting" ? "waiting …" : `running … ${Math.round(100 * job.share)} %`;
         if (job.verdict) this.tellVerdict(job);
+        if (job.seen > seen) { seen = job.seen; await this.look(job.number, ticket); }
       }
     } catch (error) {
       if (ticket !== this.ticket) return;
@@ -169,7 +170,16 @@ class DaedalusStudio {
     this.idle();
     this.tell(job);
     // What was computed before a stop is shown as well.
-    if (job.told.stop_reason || job.state === "done") await this.show(job.number);
+    if (job.told.stop_reason || job.state === "done" || job.seen) await this.show(job.number);
+  }
+
+  // What a run that goes on has computed so far; one sees its newest moment until one looks elsewhere.
+  async look(number, ticket) {
+    const data = await this.ask(`jobs/${number}/data`);
+    if (ticket !== this.ticket) return;
+    const first = !this.viewer || this.viewer.job !== number;
+    this.view(data, number);
+    if (first) this.viewer.seek(this.viewer.end);
   }
 
   idle() {
@@ -264,7 +274,7 @@ class DaedalusStudio {
       this.compared.clear();
       if (job && job.kind === "run") this.compared.add(number);
       if (withValues && job) { this.fill(job.values); this.error.hidden = true; this.tell(job); }
-      this.view(data);
+      this.view(data, number);
       this.showRuns();
     } catch (error) {
       this.fail(error);
@@ -280,11 +290,13 @@ class DaedalusStudio {
     this.showRuns();
   }
 
-  view(data) {
+  view(data, number) {
+    if (this.viewer && this.viewer.job === number && this.viewer.update(data)) return;
     const home = made("div", { class: "home" }), before = this.viewer;
     this.stage.replaceChildren(home);
     if (before && before.stage) { before.stage.renderer.dispose(); before.stage.renderer.forceContextLoss(); }
     this.viewer = window.daedalus = new DaedalusViewer(home, data, ready);
+    this.viewer.job = number;
   }
 }
 

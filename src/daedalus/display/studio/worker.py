@@ -7,6 +7,7 @@ import signal as signals
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,10 @@ import numpy as np
 from daedalus.analysis.analyse import analyse
 from daedalus.display.cards.model_card import model_card
 from daedalus.display.cards.result_cards import report_card
-from daedalus.display.motion.animation import animate
-from daedalus.display.motion.page import json_text, packed
-from daedalus.display.motion.viewer_data import panels_of, within
+from daedalus.display.motion.page import json_text
 from daedalus.display.studio.job import RunValues, error_parts
 from daedalus.display.studio.model_form import model_form
+from daedalus.display.studio.run_view import LiveView, runs_view
 from daedalus.display.studio.typed_values import typed_group, typed_number
 from daedalus.errors import DaedalusError, InputError
 from daedalus.simulation.result.trajectory import Trajectory
@@ -26,8 +26,6 @@ from daedalus.simulation.simulate import simulate
 
 # Runs that stay in memory, so that they are compared without being made again.
 MOST_RUNS = 8
-# Moments at which curves of a model without geometry are shown.
-MOMENTS = 601
 
 
 def work(load: Callable[[], Any], connection: Any, memory: int) -> None:
@@ -108,24 +106,23 @@ class StudioWorker:
         model = self._source.model
         at = {**_by_name(options["start"]), **(options["parameters"] or {})}
         self._tell("verdict", number, *_verdict(model, at, options["inputs"]))
-
-        def progress(t: float) -> None:
-            share = (t - span[0]) / (span[1] - span[0])
-            self._tell("progress", number, min(1.0, max(0.0, share)))
-
+        live = LiveView(
+            span, f"run {number}", partial(self._tell, "progress", number), partial(self._tell, "seen", number)
+        )
         rtol = typed_number("rtol", values.rtol)
-        tr = simulate(model, span, **options, method=values.method, rtol=rtol, progress=progress)
+        tr = simulate(model, span, **options, method=values.method, rtol=rtol, progress=live)
+        self._tell("computed", number)
         self._keep(number, tr)
         told = {
             "success": bool(tr.success), "stop_reason": tr.stop_reason, "method": tr.method, "steps": tr.work.steps,
             "rejected": tr.work.rejected, "seconds": tr.work.seconds, "notes": list(tr.notes)[:12],
             "drift": {name: float(value) for name, value in list(tr.drift().items())[:12]},
         }  # fmt: skip
-        self._tell("done", number, told, json_text(_shown([tr], [f"run {number}"])))
+        self._tell("done", number, told, json_text(runs_view([tr], [f"run {number}"])))
 
     def _compare(self, number: int, asked: list[tuple[int, RunValues, str]]) -> None:
         runs = [self._runs[n] if n in self._runs else self._made_again(n, values) for n, values, _ in asked]
-        shown = json_text(_shown(runs, [label for *_, label in asked]))
+        shown = json_text(runs_view(runs, [label for *_, label in asked]))
         self._tell("done", number, {"success": True}, shown)
 
     def _made_again(self, number: int, values: RunValues) -> Trajectory:
@@ -183,20 +180,3 @@ def _card(make: Callable[[], str]) -> str:
         return make()
     except DaedalusError as error:
         return _why(error)
-
-
-def _shown(runs: list[Trajectory], labels: list[str]) -> dict[str, Any]:
-    """What the viewer shows: motion and curves, or curves alone where nothing can be drawn."""
-    try:
-        return animate(runs[0], None, 1.0, runs[1:], None, labels, None, None).data
-    except DaedalusError:
-        ends = [(float(run.time[0]), float(run.time[-1])) for run in runs]
-        times = np.linspace(min(min(pair) for pair in ends), max(max(pair) for pair in ends), MOMENTS)
-        if len(runs) == 1 and ends[0][1] < ends[0][0]:
-            times = times[::-1]
-        return {
-            "title": runs[0].system.name, "times": packed(times), "speed": 1.0, "hidden": [],
-            "runs": [{"label": label, "colour": "#0072b2", "shapes": []} for label in labels],
-            "panels": panels_of(runs, labels, within(runs[0], times) if len(runs) == 1 else times, None),
-            "events": [float(t) for _, t, *_ in runs[0].outcome.events[:200]],
-        }  # fmt: skip

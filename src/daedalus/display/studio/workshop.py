@@ -230,6 +230,11 @@ class Workshop:
             return
         if kind == "progress":
             job.share = told[1]
+        elif kind == "seen":
+            job.data, job.seen = told[1], job.seen + 1
+        elif kind == "computed":
+            if self._told_to_stop:  # it obeyed, and draws what it has
+                self._told_to_stop = time.monotonic()
         elif kind == "verdict":
             job.sentence, job.verdict = told[1:]
         else:

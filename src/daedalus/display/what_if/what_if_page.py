@@ -18,6 +18,7 @@ from daedalus.display.motion.viewer_data import panels_of
 from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter_values, system_before
 from daedalus.errors import DaedalusError, InputError
 from daedalus.model.names import split_index
+from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
 
@@ -47,7 +48,7 @@ def what_if(
     system, span = system_before(tr), (times[0], times[-1])
     sens = sensitivities(system, span, order=2, wrt=("parameters",), **options)
     prediction = Prediction(base, sens.at(times), wanted)
-    data = _viewer_data(tr, times, curves)
+    data = _viewer_data(tr, base, curves)
     shown = [series for panel in data["panels"] for series in panel["series"]]
     _add_curve_slopes(shown, prediction)
     if data["runs"]:
@@ -61,13 +62,20 @@ def what_if(
     return file
 
 
-def _viewer_data(tr: Trajectory, times: np.ndarray, curves: Sequence[str] | None) -> dict[str, Any]:
+def _viewer_data(tr: Trajectory, base: Samples, curves: Sequence[str] | None) -> dict[str, Any]:
     """What the viewer shows of the run itself; without shapes where nothing can be drawn."""
     try:
-        data = dict(animate(tr, None, 1.0, (), curves, None, len(times), None).data)
+        data = dict(animate(tr, None, 1.0, (), curves, None, len(base.time), None).data)
     except DaedalusError:
-        data = {"title": tr.system.name, "times": packed(times), "speed": 1.0, "runs": [], "hidden": [], "events": []}
-    data["panels"] = panels_of([tr], [tr.system.name], times, curves)
+        data = {
+            "title": tr.system.name,
+            "times": packed(base.time),
+            "speed": 1.0,
+            "runs": [],
+            "hidden": [],
+            "events": [],
+        }
+    data["panels"] = panels_of([base], [tr.system.name], curves)
     return data
 
 

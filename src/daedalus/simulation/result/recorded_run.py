@@ -12,7 +12,6 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.plain_numbers import plain_array
-from daedalus.model.system.system import System
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
@@ -118,11 +117,6 @@ class RecordedRun(Samples):
         if not isinstance(self._outcome, Outcome):
             self._outcome = self._outcome()
         return self._outcome
-
-    @property
-    def system(self) -> System:
-        """The system that was run."""
-        return self._plant.system
 
     @property
     def success(self) -> bool:

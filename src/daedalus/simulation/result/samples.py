@@ -59,6 +59,11 @@ class Samples:
         """The times, (nt,)."""
         return self._times[0] if self._scalar else self._times
 
+    @property
+    def system(self) -> System:
+        """The system that the values are of."""
+        return self._plant.system
+
     def keys(self) -> list[str]:
         """All names: states, derivatives, algebraic variables, inputs, outputs, parameters."""
         return [*self._plant.system.places, *self._plant.system.aliases, *self._plant.output_slices]

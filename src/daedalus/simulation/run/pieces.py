@@ -35,6 +35,7 @@ from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.result.records_on_the_way import SwitchesLocated
 from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.onlooker import Onlooker
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.small_states import small_states
 from daedalus.simulation.run.stop_reason import refused_contacts, refused_reset, sliding, stop_of
@@ -156,8 +157,12 @@ def run_piece(
         agenda = agenda_of(settings.plant, settings.core_plant, p, (begin, t1), fired, row, drive.at_time(begin))
     known, codes = (None, None) if agenda is None else agenda
     delays = None if drive.delayed is None else drive.delayed.core(settings.core_plant, settings.plant.system)
-    run = plan.run(begin, t1, row, u, core_p, save_at, tables, progress, cancel, known, delays)
-    return read_piece(piece, run, t1, save_at is not None, codes)
+    seen = progress.of_piece(settings.plant, drive, p, begin, t1) if isinstance(progress, Onlooker) else None
+    run = plan.run(begin, t1, row, u, core_p, save_at, tables, progress, cancel, known, delays, seen)
+    done = read_piece(piece, run, t1, save_at is not None, codes)
+    if isinstance(progress, Onlooker):
+        progress.ended(done)
+    return done
 
 
 def read_piece(
