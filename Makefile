@@ -9,7 +9,7 @@ KERNELS := $(filter %kernels.cpp,$(CORE))
 
 .PHONY: setup demo test check soak format docs bench wheel sanitize clean
 
-setup: $(STAMP)
+setup: $(VENV)/.dev $(STAMP)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -19,12 +19,21 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.26" "ninja>=1.11"
 	@touch $@
 
-# A new folder of the package has to be known to the editable installation too.
+# What the package needs is fetched while its core is compiled. A new folder of the package has to be known to the
+# editable installation too.
 $(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(ROOMS) $(VENV)/.tools
+	@$(BIN)/python -c "import tomllib; \
+	  print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > $(VENV)/needs.txt
+	$(BIN)/python -m pip install --quiet --requirement $(VENV)/needs.txt & needs=$$!; \
+	  $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable . && wait $$needs
+	@touch $@
+
+# What tests and checks need beside it.
+$(VENV)/.dev: pyproject.toml | $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[dev]"
 	@touch $@
 
-demo: setup
+demo: $(STAMP)
 	$(BIN)/daedalus demo
 
 # Two workers, one BLAS thread each.

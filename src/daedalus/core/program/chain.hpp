@@ -232,13 +232,6 @@ private:
         for (std::size_t k = 0; k < root(); ++k) find(k, k ? &links_[k - 1] : &links_[root()]);
     }
 
-    static LinkKernels choose() {
-#if defined(DAEDALUS_HAS_AVX2)
-        if (has_avx2()) return avx2::link_kernels();
-#endif
-        return baseline::link_kernels();
-    }
-
     const Program& program_;
     std::vector<int> position_, entries_, row_begin_, place_;
     std::vector<char> known_;
@@ -247,7 +240,7 @@ private:
     std::vector<Link> links_;  // the last one is that of s_0 and g
     std::vector<long long> map_;
     std::vector<double> work_;
-    LinkKernels kernels_ = choose();
+    LinkKernels kernels_ = DAEDALUS_BEST(link_kernels());
 };
 
 }  // namespace daedalus::programs

@@ -1,9 +1,13 @@
 // The module daedalus._core: the seam between Python and the integrator core.
+#include "machine/instruction_set.hpp"
 #include "python/python_function.hpp"
 
 namespace nb = nanobind;
 
 NB_MODULE(_core, module) {
+    if (!daedalus::runs_here())
+        throw nb::import_error("this build of daedalus is for processors with AVX2 and FMA, which this one has not. "
+                               "Build it again here: `make clean setup`, or `pip install` from a wheel.");
     nb::set_leak_warnings(false);  // objects alive when the interpreter ends are no concern of users
     module.doc() = "The integrator core.";
     daedalus::bind_function(module);

@@ -189,11 +189,7 @@ void construct(PythonFlow* self, const nb::dict& lists) {
     }
     const bool projected = owner.functions[0][static_cast<int>(StageFunction::projection)] != nullptr;
     plan.corrections = projected ? read.get<int>("corrections") : 0;
-#ifdef DAEDALUS_HAS_AVX2
-    owner.kernels = has_avx2() ? avx2::flow_kernels() : baseline::flow_kernels();
-#else
-    owner.kernels = baseline::flow_kernels();
-#endif
+    owner.kernels = DAEDALUS_BEST(flow_kernels());
 }
 
 void set_shape(PythonFlow& self, int part, std::vector<std::vector<long long>> in,

@@ -13,13 +13,6 @@ namespace daedalus {
 
 namespace {
 
-LinearKernels choose_linear_kernels(bool complex) {
-#ifdef DAEDALUS_HAS_AVX2
-    if (has_avx2()) return avx2::linear_kernels(complex);
-#endif
-    return baseline::linear_kernels(complex);
-}
-
 void check(const Pattern& pattern) {
     const auto n = static_cast<std::size_t>(std::max(pattern.n, 0LL));
     if (pattern.n < 0 || pattern.colind.size() != n + 1 || pattern.colind[0] != 0 ||
@@ -56,7 +49,7 @@ class PythonLinearSolver {
 public:
     PythonLinearSolver(long long n, std::vector<long long> colind, std::vector<long long> rows, bool complex,
                        const std::string& form)
-        : pattern_{n, std::move(colind), std::move(rows)}, complex_(complex), kernels_(choose_linear_kernels(complex)) {
+        : pattern_{n, std::move(colind), std::move(rows)}, complex_(complex), kernels_(DAEDALUS_BEST(linear_kernels(complex))) {
         check(pattern_);
         solver_ = kernels_.make(pattern_, form_named(form));
         if (!solver_) throw std::bad_alloc();

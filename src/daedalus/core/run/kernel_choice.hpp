@@ -7,18 +7,8 @@
 
 namespace daedalus {
 
-inline Kernels choose_kernels(Method method) {
-#if defined(DAEDALUS_HAS_AVX2)
-    if (has_avx2()) return avx2::kernels(method);
-#endif
-    return baseline::kernels(method);
-}
+inline Kernels choose_kernels(Method method) { return DAEDALUS_BEST(kernels(method)); }
 
-inline LinearModelKernels choose_linear_model_kernels() {
-#if defined(DAEDALUS_HAS_AVX2)
-    if (has_avx2()) return avx2::linear_model_kernels();
-#endif
-    return baseline::linear_model_kernels();
-}
+inline LinearModelKernels choose_linear_model_kernels() { return DAEDALUS_BEST(linear_model_kernels()); }
 
 }  // namespace daedalus
