@@ -103,6 +103,17 @@ def test_written_shapes_take_the_place_of_the_bodys_own():
     np.testing.assert_allclose(shape(scene, "box", "sphere").track[:, :3], expected, atol=1e-9)
 
 
+def test_a_trace_of_what_rests_has_a_point_for_every_time():
+    m = dd.Model("resting")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), 0)
+    m.draw("trace", [x, 0], name="path")
+    m.draw("point", [x, 0], name="tip")
+    scene = scene_of(m)
+    assert len(shape(scene, "path", "trace").track) == len(scene.times)
+    assert len(shape(scene, "tip", "point").track) == 1
+
+
 def test_drawings_survive_copies_parts_and_pickles():
     import pickle
 

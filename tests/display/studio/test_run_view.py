@@ -117,15 +117,22 @@ def test_a_picture_that_fails_ends_no_run(tmp_path, monkeypatch):
     assert 1 in worker._runs
 
 
-def test_long_explicit_runs_are_shown_at_their_steps(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_view, "LONG", 0.0)
+def test_long_explicit_runs_with_many_steps_are_shown_at_these(tmp_path, monkeypatch):
     wire = Wire()
     worker = worker_of(tmp_path, wire)
-    worker.serve(("run", 1, RunValues(end="300")))
-    ((_, _, _, text),) = wire.of("done")
-    data, tr = json.loads(text), worker._runs[1]
+
+    def shown(long, enough):
+        monkeypatch.setattr(run_view, "LONG", long)
+        monkeypatch.setattr(run_view, "ENOUGH", enough)
+        worker.serve(("run", 1, RunValues(end="300")))
+        return json.loads(wire.of("done")[-1][-1])
+
+    data, tr = shown(0.0, 1e-3), worker._runs[1]
     times = numbers(data["times"])
     rows = np.searchsorted(tr.time.astype("<f4").astype(float), times)
     assert (times[0], times[-1]) == (0.0, 300.0)
     np.testing.assert_array_equal(curve(data, "angle"), tr["angle"].astype("<f4")[rows])
-    assert tr._source.__class__.__name__ == "Run"  # nothing was made once more
+    assert type(tr._source).__name__ == "Run"  # nothing was made once more
+    # Short runs, and those with few steps, are shown between them.
+    for long, enough in ((1e9, 1e-3), (0.0, 1e9)):
+        np.testing.assert_allclose(np.diff(numbers(shown(long, enough)["times"])), 300 / 1200, rtol=1e-3)

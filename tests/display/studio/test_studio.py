@@ -393,6 +393,7 @@ def test_curves_and_motion_grow_while_a_run_goes_on_and_stay_after_a_stop(page):
     assert page.ask("studio.active !== null && before === daedalus && daedalus.now === daedalus.end")
     assert page.ask("daedalus.stage.azimuth") == 1.25  # as one has turned it
     assert "explicit ODE" in page.ask("studio.sentence.textContent")
+    assert page.ask("document.querySelector('.run .what').textContent") == "running"
     curve = "daedalus.panels.find(p => p.label.startsWith('angle')).series[0].values"
     assert page.ask(f"{curve}.length === daedalus.times.length && {curve}.every(Number.isFinite)")
     # The pendulum hangs where its newest angle says.
@@ -425,6 +426,21 @@ def test_stop_and_ten_quick_clicks_in_the_page(page):
     page.wait("studio.active === null && studio.status.textContent.includes('reached t = 2')")
     assert page.ask("studio.jobs.size") == 2
     assert page.errors() == []
+
+
+def test_run_and_stop_are_in_reach_in_a_narrow_window(page):
+    page.window(420, 900)
+    try:
+        page.ask("studio.stage.scrollIntoView()")
+        for button in ("go", "halt"):
+            left, top, right, bottom = page.ask(
+                f"(b => [b.left, b.top, b.right, b.bottom])(studio.{button}.getBoundingClientRect())"
+            )
+            assert 0 <= left < right <= 420
+            assert 0 <= top < bottom <= 900
+        assert page.ask("document.documentElement.scrollWidth") == 420
+    finally:
+        page.window(1200, 800)
 
 
 def test_a_closed_tab_harms_nothing(page, studio):

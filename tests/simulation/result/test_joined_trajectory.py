@@ -154,3 +154,15 @@ def test_a_run_that_stops_before_its_first_time_has_empty_values_in_their_shapes
     assert tr.to_dataframe().columns.tolist() == ["x", "y[0]", "y[1]", "product[0]", "product[1]"]
     assert "halt" in tr._repr_html_()
     assert tr.drift() == dd.simulate(m, 0.3, save_at=[]).drift()
+
+
+def test_discrete_variables_of_earlier_pieces_are_what_they_were():
+    m = dd.Model("van der Pol")
+    x, v, ticks = m.state("x", start=2.0), m.state("v", start=0.0), m.discrete("ticks", start=0.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), 1000.0 * (1 - x**2) * v - x)
+    m.every(0.01, {"ticks": ticks + 1})
+    tr = dd.simulate(m, 3.0, rtol=1e-4)
+    assert len(tr.pieces) > 1
+    inside = np.abs(tr.time / 0.01 - np.round(tr.time / 0.01)) > 1e-9
+    np.testing.assert_array_equal(tr["ticks"][inside], np.floor(tr.time[inside] / 0.01) + 1)

@@ -132,7 +132,8 @@ def _moving(shape: WrittenShape, samples: Columns, still: bool = True) -> Moving
         track = at if turned is None else np.hstack([at, turned])
     if shape.kind == "trace" and len(track) == 1:
         return None
-    if still and len(track) > 1 and np.ptp(track, axis=0).max() <= 1e-7 * max(1e-9, np.abs(track).max()):
+    rests = len(track) > 1 and np.ptp(track, axis=0).max() <= 1e-7 * max(1e-9, np.abs(track).max())
+    if still and rests and shape.kind != "trace":  # a trace has a point for every time
         track = track[:1]
     mesh = read_mesh(settings.pop("file")) if shape.kind == "mesh" else None
     return MovingShape(shape.name, shape.kind, np.ascontiguousarray(track, dtype=float), sizes, settings, mesh)

@@ -14,21 +14,23 @@ from daedalus.display.motion.recorded_scene import recorded_scene
 from daedalus.display.motion.scene import Scene
 from daedalus.display.motion.viewer_data import curves_data, event_times, viewer_data, within
 from daedalus.errors import DaedalusError
+from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.some_rows import rows_near
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.onlooker import Onlooker
 
-# An explicit run is made once more for values between its steps; one that took this many seconds is shown at its steps.
-LONG = 1.0
+# An explicit run is made once more for values between its steps. One that took more seconds than this is shown at its
+# steps where it was stopped, or where there are twice as many as frames.
+LONG, ENOUGH = 1.0, 2
 # Of a run that goes on: the most rows and the fewest, and the longest text that is worth sending for a short while.
-MOST_ROWS, FEWEST_ROWS, LONGEST_TEXT = 400, 40, 1 << 20
+MOST_ROWS, FEWEST_ROWS, LONGEST_TEXT = 800, 40, 1 << 20
 
 
 def runs_view(runs: Sequence[Trajectory], labels: Sequence[str]) -> dict[str, Any]:
     """Runs that are over, over each other."""
     times = frame_times(runs)
-    if len(runs) == 1 and _explicit_seconds(runs[0]) > LONG:
+    if len(runs) == 1 and _is_shown_at_steps(runs[0], len(times)):
         samples = [rows_near(runs[0], times)]
         times = samples[0].time
     else:
@@ -36,8 +38,9 @@ def runs_view(runs: Sequence[Trajectory], labels: Sequence[str]) -> dict[str, An
     return {**_view(samples, labels, times), "events": event_times(runs[0])}
 
 
-def _explicit_seconds(run: Trajectory) -> float:
-    return sum(piece.work.seconds for piece in run.pieces if not piece._plant.is_implicit)
+def _is_shown_at_steps(run: Trajectory, frames: int) -> bool:
+    seconds = sum(piece.work.seconds for piece in run.pieces if not piece._plant.is_implicit)
+    return seconds > LONG and (run.status is Ending.INTERRUPTED or len(run.time) > ENOUGH * frames)
 
 
 def _view(samples: Sequence[Samples], labels: Sequence[str], times: np.ndarray, moves: bool = True) -> dict[str, Any]:

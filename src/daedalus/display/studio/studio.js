@@ -152,10 +152,13 @@ class DaedalusStudio {
       this.note(job);
       while (job.state === "waiting" || job.state === "running") {
         await wait(PAUSE);
+        const before = job.state;
         job = await this.ask(`jobs/${job.number}`);
-        if (ticket !== this.ticket) { this.note(job); return; }
+        if (ticket !== this.ticket || job.state !== before) this.note(job);
+        if (ticket !== this.ticket) return;
         this.level.style.width = `${100 * job.share}%`;
-        this.status.textContent = job.state === "waiting" ? "waiting …" : `running … ${Math.round(100 * job.share)} %`;
+        this.status.textContent = job.state === "waiting" ? "waiting …"
+          : job.share < 1 ? `running … ${Math.round(100 * job.share)} %` : "drawing …";
         if (job.verdict) this.tellVerdict(job);
         if (job.seen > seen) { seen = job.seen; await this.look(job.number, ticket); }
       }
@@ -193,7 +196,7 @@ class DaedalusStudio {
     const { told } = job;
     if (told.stop_reason) {
       const [name, drift] = Object.entries(told.drift || {}).reduce((a, b) => (b[1] > a[1] ? b : a), ["", 0]);
-      this.status.textContent = `${told.stop_reason}; ${told.method}, ${told.steps} steps, ${shortNumber(1e3 * told.seconds)} ms`
+      this.status.textContent = `${told.stop_reason}; ${told.method}, ${told.steps} steps, ${duration(told.seconds)}`
         + (name ? `; largest drift ${drift.toExponential(1)} (${name})` : "");
     }
     if (job.error.what) this.fail(job.error);
@@ -298,6 +301,10 @@ class DaedalusStudio {
     this.viewer = window.daedalus = new DaedalusViewer(home, data, ready);
     this.viewer.job = number;
   }
+}
+
+function duration(seconds) {
+  return seconds < 1 ? `${shortNumber(1e3 * seconds)} ms` : `${seconds.toFixed(1)} s`;
 }
 
 function wait(milliseconds) {

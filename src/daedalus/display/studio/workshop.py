@@ -233,6 +233,7 @@ class Workshop:
         elif kind == "seen":
             job.data, job.seen = told[1], job.seen + 1
         elif kind == "computed":
+            job.share = 1.0
             if self._told_to_stop:  # it obeyed, and draws what it has
                 self._told_to_stop = time.monotonic()
         elif kind == "verdict":

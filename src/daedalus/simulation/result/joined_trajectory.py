@@ -185,7 +185,9 @@ def _before(piece: Trajectory, later: Trajectory) -> Samples:
     keep = len(times) - int(np.sum(times == stop))
     if any(t == stop for _, t, *_ in piece.outcome.events[: _own_events(piece)]):
         keep += 1
-    return Samples(piece._plant, piece._drive, piece._parameters, times[:keep], piece._x[:keep])
+    held = piece._discrete_rows()
+    base = (piece._plant, piece._drive, piece._parameters, times[:keep], piece._x[:keep])
+    return Samples(*base, held=None if held is None else held[:keep])
 
 
 def _sum(one: Work, other: Work) -> Work:
