@@ -4,7 +4,8 @@ Every function becomes a library of its own, unloaded when nothing refers to it 
 (making one costs 1 ms, a library of one function 0.2 ms) and goes with the last: it keeps 11 kB of each library that
 was unloaded, and only its own end frees them. No passes run but one that joins comparisons with the
 choices they feed: CasADi has simplified the expressions, repeated ones are merged while the text is written, and LLVM's
-own pipeline made code no faster (measured: 12.1 ns for a quadrotor with it and without) at twice the time.
+own pipeline made code no faster (measured: 12.1 ns for a quadrotor with it and without) at twice the time. Code that is
+made without effort goes without any pass.
 """
 
 from __future__ import annotations
@@ -140,10 +141,11 @@ def object_code(text: str, level: int) -> bytes:
         module = llvm.parse_assembly(text)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
-        passes, builder = _passes(level)
-        for function in module.functions:
-            if not function.is_declaration:
-                passes.run(function, builder)
+        if level:
+            passes, builder = _passes(level)
+            for function in module.functions:
+                if not function.is_declaration:
+                    passes.run(function, builder)
         return bytes(machine.emit_object(module))
 
 

@@ -95,9 +95,12 @@ class StageFunctions:
             if not (np.isfinite(matrices).all() and np.isfinite(left).all()):
                 break
             normal = matrices.transpose(0, 2, 1) @ matrices
-            normal += UNSETTLED * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(len(scale))
+            size = np.trace(normal, axis1=1, axis2=2)[:, None, None]
+            normal += (UNSETTLED * size + np.finfo(float).tiny) * np.eye(len(scale))
             step = np.linalg.solve(normal, matrices.transpose(0, 2, 1) @ left[..., None])[..., 0] * scale
             u[:, :held] += step[:, :held]
             x[:, n : n + linear] += step[:, held : held + linear]
             z += step[:, held + linear :]
+            if np.abs(step).max(initial=0.0) <= UNSETTLED * np.abs(np.concatenate([u, z], axis=1)).max(initial=0.0):
+                break
         return x, z, u
