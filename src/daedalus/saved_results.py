@@ -28,8 +28,18 @@ def _plan_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Any:
     return plan_of(description, arrays)
 
 
+def _phases_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Any:
+    from daedalus.optimisation.result.loaded_plan import phases_of
+
+    return phases_of(description, arrays)
+
+
 # How the record of each kind of result is read; a record without a kind is that of a run.
-READERS: dict[str, Callable[[PlainRecord, dict[str, np.ndarray]], Any]] = {ENSEMBLE: _ensemble_of, "plan": _plan_of}
+READERS: dict[str, Callable[[PlainRecord, dict[str, np.ndarray]], Any]] = {
+    ENSEMBLE: _ensemble_of,
+    "plan": _plan_of,
+    "plan in phases": _phases_of,
+}
 
 
 def load(path: str | Path, trusted: bool = False) -> Any:

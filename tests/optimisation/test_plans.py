@@ -3,10 +3,12 @@
 import casadi as ca
 import numpy as np
 import pytest
+import xarray
 from scipy.integrate import quad
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.optimisation.result.phased_plan import PhasedPlan
 
 
 def cart(limit: float | None = None, duration: object = 1.0, intervals: int = 20, mass: float = 1.0):
@@ -236,24 +238,71 @@ def test_a_problem_from_another_start_keeps_its_program():
     assert ocp.solve().transcription.program.core is not program
 
 
-def test_phases_of_different_models():
+def flight_and_glide(wind: object) -> PhasedPlan:
+    """Pushed up for one second, then gliding to the top: two models, two names of the height, an unknown duration."""
     flight, glide = dd.Model("flight"), dd.Model("glide")
     h, s, push = flight.state("h", start=0.0), flight.state("s", start=0.0), flight.input("push")
-    flight.equation([flight.der(h), flight.der(s)], [s, push - 1.0])
+    flight.equation([flight.der(h), flight.der(s)], [s, push - 1.0 + flight.input("wind")])
     height, speed = glide.state("height"), glide.state("s")
     glide.equation([glide.der(height), glide.der(speed)], [speed, -1.0])
     one = dd.OptimalControl(flight, duration=1.0, intervals=10)
     one.start()
     one.bound(push, 0.0, 3.0)
-    two = dd.OptimalControl(glide, duration=dd.unknown(1.0, 0.1, 10.0), intervals=10)
+    one.given("wind", wind)
+    two = dd.OptimalControl(glide, duration=dd.unknown(1.0, 0.1, 10.0), intervals=8)
     two.minimise(final=-height)
     two.finish({"s": 0.0})
-    plan = dd.phases(one, two, link={"h": "height"}).solve()
+    return dd.phases(one, two, link={"h": "height"}).solve()
+
+
+def test_phases_of_different_models():
+    plan = flight_and_glide(0.0)
     # Two units of acceleration for one of time, then free flight to the top.
     assert plan.success
     assert plan.objective == pytest.approx(-3.0, abs=1e-6)
     assert plan.duration == pytest.approx(3.0, abs=1e-6)
-    assert plan["s"].shape == (22,)
+    assert plan["s"].shape == (20,)
+
+
+def test_a_saved_plan_in_phases_comes_back(tmp_path):
+    plan = flight_and_glide(dd.signal([0.0, 1.0], [0.1, -0.1], kind="linear"))
+    assert plan.success
+    plan.save(tmp_path / "plan.nc")
+    again = dd.load(tmp_path / "plan.nc")
+    for name in ("success", "status", "objective", "duration", "iterations", "notes"):
+        assert getattr(again, name) == getattr(plan, name)
+    assert again.time == pytest.approx(plan.time, abs=0)
+    assert again["s"] == pytest.approx(plan["s"], abs=0)
+    assert again.mesh_error == pytest.approx(plan.mesh_error, abs=1e-12)
+    assert str(again) == str(plan)
+    assert str(again.explain()) == str(plan.explain())
+    for one, two in zip(again.phases, plan.phases):
+        middle = 0.3 * one.time[0] + 0.7 * one.time[-1]
+        assert one.at(middle)["s"] == two.at(middle)["s"]
+        assert list(one.multipliers) == list(two.multipliers)
+    for run, before in zip(again.replay(), plan.replay()):
+        assert run.largest < 1e-6
+        assert run["s"][-1] == pytest.approx(before["s"][-1], abs=1e-9)
+    with xarray.open_dataset(tmp_path / "plan.nc") as table:
+        assert table["phase_1_h"].dims == ("phase_1_time",)
+        assert table["phase_2_height"].values == pytest.approx(plan.phases[1]["height"])
+
+
+def test_a_file_of_phases_that_failed_says_so(tmp_path):
+    m = catalogue.load("double_integrator").model
+    one, two = (dd.OptimalControl(m, duration=0.5, intervals=5) for _ in range(2))
+    one.start()
+    two.finish(position=1.0, velocity=0.0)
+    for part in (one, two):
+        part.bound("force", -1.0, 1.0)
+    plan = dd.phases(one, two).solve()
+    plan.save(tmp_path / "plan.nc")
+    again = dd.load(tmp_path / "plan.nc")
+    assert (again.success, again.status) == (False, plan.status)
+    with pytest.raises(dd.InputError, match="A plan from a file holds no problem"):
+        again.explain()
+    with pytest.raises(dd.InputError, match="A plan from a file holds no problem"):
+        again.phases[1].explain()
 
 
 def test_iterations_are_told_and_may_be_stopped():

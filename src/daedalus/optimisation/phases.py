@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.initialisation.wording import number
-from daedalus.model.names import counted, split_index
+from daedalus.model.names import split_index
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.optimal_control import OptimalControl
 from daedalus.optimisation.program.draft import Draft
 from daedalus.optimisation.program.program import assembled
-from daedalus.optimisation.result.explanation import Explanation, explained
+from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
-from daedalus.optimisation.result.replayed import Replay
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.solve import mesh_shares, reference_ends
@@ -29,59 +27,6 @@ from daedalus.optimisation.transcription.mesh import mesh_of
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 from daedalus.optimisation.transcription.problem_stage import stage_of
 from daedalus.optimisation.transcription.program_layout import RowGroup
-
-
-class PhasedPlan:
-    """What `dd.phases(...).solve()` returns: one plan a phase, whose costs and durations add up.
-
-    phases: the plans; success, status, iterations: of the search; objective: the sum of all costs; duration: of all.
-    notes: what was done on the way, of all phases.
-    """
-
-    def __init__(self, phases: list[Plan], begin: np.ndarray) -> None:
-        self.phases, self._begin = tuple(phases), begin
-        self.notes = tuple(dict.fromkeys(note for plan in phases for note in plan.notes))
-        self.outcome = phases[0].outcome
-        self.success, self.status = phases[0].success, phases[0].status
-        self.objective, self.iterations = self.outcome.objective, self.outcome.iterations
-
-    @property
-    def duration(self) -> float:
-        """How long all phases take together."""
-        return float(sum(plan.duration for plan in self.phases))
-
-    @property
-    def time(self) -> np.ndarray:
-        """The times of all nodes; where phases join, both have one."""
-        begin, parts = 0.0, []
-        for plan in self.phases:
-            parts.append(plan.time - plan.time[0] + begin)
-            begin += plan.duration
-        return np.concatenate(parts) + self.phases[0].time[0]
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        """A name that all phases have, over `time`."""
-        return np.concatenate([plan[name] for plan in self.phases])
-
-    @property
-    def mesh_error(self) -> np.ndarray:
-        """Per interval of all phases, how far the plan is from a motion of the models."""
-        return np.concatenate([plan.mesh_error for plan in self.phases])
-
-    def explain(self) -> Explanation:
-        """What cannot hold together in all phases, or which bounds hold the plan; times count from the first start."""
-        return explained([plan.transcription for plan in self.phases], self.outcome, self._begin)
-
-    def replay(self, **options: Any) -> tuple[Replay, ...]:
-        """Every phase run from where it begins in the plan; `options` go to `dd.simulate`."""
-        return tuple(plan.replay(**options) for plan in self.phases)
-
-    def __str__(self) -> str:
-        head = f"Plan of {counted(len(self.phases), 'phase')}: {self.status} ({counted(self.iterations, 'iteration')})"
-        total = f"  objective {number(self.objective, 8)}, duration {number(self.duration)}"
-        return "\n".join([head, total, *(f"  {plan.system.name}: {number(plan.duration)}" for plan in self.phases)])
-
-    __repr__ = __str__
 
 
 class Phases:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import casadi as ca
 import numpy as np
@@ -15,8 +15,10 @@ from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description, InputKind, StandIn
 from daedalus.optimisation.program.program import Program
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.result.explanation import Explanation
+from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
-from daedalus.optimisation.result.saved_plan import OF_LAYOUT, OF_PROGRAM
+from daedalus.optimisation.result.saved_plan import COMMON, OF_LAYOUT, OF_PROGRAM
 from daedalus.optimisation.stage_form import stage_form
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.mesh import mesh_of
@@ -47,6 +49,18 @@ class _PlanOfFile(Plan):
             )
         return dict(zip(self.system.labels["x"], self.kept_defects))
 
+    def explain(self) -> Explanation:
+        """Which bounds hold a solution; what is wrong with a failure is found with its problem alone."""
+        return super().explain() if self.success else _not_again()
+
+
+class _PhasesOfFile(PhasedPlan):
+    """Phases whose problems are not known any more."""
+
+    def explain(self) -> Explanation:
+        """Which bounds hold a solution."""
+        return super().explain() if self.success else _not_again()
+
 
 def plan_of(record: PlainRecord, arrays: Arrays) -> Plan:
     """The plan that a record describes."""
@@ -70,6 +84,18 @@ def plan_of(record: PlainRecord, arrays: Arrays) -> Plan:
     plan.kept_defects = arrays.get("defects")
     plan.interpolant.vectors(layout.shares[:1])
     return plan
+
+
+def phases_of(record: PlainRecord, arrays: Arrays) -> PhasedPlan:
+    """The plan in phases that a record describes."""
+    record.only(("kind", "phases"))
+    common = {name: values for name, values in arrays.items() if name.startswith(COMMON)}
+    plans = []
+    for k, part in enumerate(record.parts("phases")):
+        prefix = f"phase_{k}/"
+        own = {name[len(prefix) :]: values for name, values in arrays.items() if name.startswith(prefix)}
+        plans.append(plan_of(part, {**common, **own}))
+    return _PhasesOfFile(plans, plans[0].outcome.w)
 
 
 def _description(record: PlainRecord, arrays: Arrays, system: System) -> Description:
@@ -120,7 +146,7 @@ def _program(arrays: Arrays) -> Program:
     return Program(guess=arrays["outcome/w"], core=None, **own, **empty)  # type: ignore[arg-type]
 
 
-def _not_again(*_: object) -> Transcription:
+def _not_again(*_: object) -> NoReturn:
     raise InputError(
         "A plan from a file holds no problem.",
         because="conditions and costs are not saved, only what came of them.",

@@ -181,14 +181,9 @@ class Plan:
 
         Example
         -------
-        >>> import daedalus as dd
-        >>> m = dd.Model("cart")
-        >>> x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
-        >>> m.equation([m.der(x), m.der(v)], [v, u])
-        >>> ocp = dd.OptimalControl(m, duration=1.0, intervals=20)
-        >>> ocp.start(); ocp.finish({"x": 1.0, "v": 0.0}); ocp.minimise(running=u**2)
-        >>> run = ocp.solve().replay()
-        >>> run.largest < 1e-6, round(float(run["x"][-1]), 6)
+        >>> from daedalus import catalogue
+        >>> run = catalogue.load("double_integrator").problem.solve().replay()
+        >>> run.largest < 1e-6, round(float(run["position"][-1]), 6)
         (True, 1.0)
         """
         from daedalus.simulation.simulate import simulate

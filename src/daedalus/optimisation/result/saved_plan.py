@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import xarray
 
 KIND = "plan"
+OF_PHASES = "plan in phases"
+# What phases that were found together have in common, by the beginnings of the names of its arrays.
+COMMON = ("program/", "outcome/", "values")
 # Numbers of variables and values, each an array of the file.
 OF_LAYOUT = ("shares", "nodes", "points", "unknowns", "inputs", "length", "parameters")
 OF_PROGRAM = ("lower", "upper", "scale", "row_lower", "row_upper", "parameters")
@@ -25,6 +28,34 @@ OF_OUTCOME = ("w", "multipliers", "bound_multipliers")
 def save_plan(plan: Any, path: Path) -> None:
     """Write a plan; an existing file is replaced only when the new one is complete."""
     save_sealed(path, "plan", 'plan.save("plan.nc")', lambda: _dataset(plan), lambda: _described(plan))
+
+
+def save_phases(plan: Any, path: Path) -> None:
+    """Write the plans of all phases to one file."""
+    remedy = 'plan.save("plan.nc")'
+    save_sealed(path, "plan", remedy, lambda: _dataset_of_phases(plan), lambda: _described_phases(plan))
+
+
+def _dataset_of_phases(plan: Any) -> xarray.Dataset:
+    """Every phase at its nodes; names, times among them, begin with the number of their phase."""
+    import xarray
+
+    parts = [_dataset(phase) for phase in plan.phases]
+    named = [part.rename({name: f"phase_{k}_{name}" for name in (*part.variables, *part.sizes)})
+             for k, part in enumerate(parts, start=1)]  # fmt: skip
+    whole = xarray.merge(named, combine_attrs="drop")
+    return whole.assign_attrs(title=", ".join(part.attrs["title"] for part in parts), objective=plan.objective,
+                              status=plan.status)  # fmt: skip
+
+
+def _described_phases(plan: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    records: list[dict[str, Any]] = []
+    arrays: dict[str, np.ndarray] = {}
+    for k, phase in enumerate(plan.phases):
+        record, own = _described(phase)
+        records.append(record)
+        arrays |= {name if name.startswith(COMMON) else f"phase_{k}/{name}": values for name, values in own.items()}
+    return {"kind": OF_PHASES, "phases": records}, arrays
 
 
 def _dataset(plan: Any) -> xarray.Dataset:

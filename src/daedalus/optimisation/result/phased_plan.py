@@ -1,0 +1,85 @@
+"""Plans of several phases that were found together, as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daedalus.initialisation.wording import number
+from daedalus.model.names import counted
+from daedalus.optimisation.result.explanation import Explanation, explained
+from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.result.replayed import Replay
+from daedalus.optimisation.result.saved_plan import save_phases
+
+
+class PhasedPlan:
+    """What `dd.phases(...).solve()` returns: one plan a phase, whose costs and durations add up.
+
+    phases: the plans; success, status, iterations: of the search; objective: the sum of all costs; duration: of all.
+    notes: what was done on the way, of all phases.
+
+    Example
+    -------
+    >>> import daedalus as dd, os, tempfile
+    >>> m = dd.catalogue.load("double_integrator").model
+    >>> out, back = (dd.OptimalControl(m, duration=1.0, intervals=10) for _ in range(2))
+    >>> out.start(); out.finish(position=1.0); back.finish(position=0.0, velocity=0.0)
+    >>> for part in (out, back): part.minimise(running=m["force"] ** 2)
+    >>> plan = dd.phases(out, back).solve()
+    >>> plan.save(os.path.join(tempfile.gettempdir(), "out_and_back.nc"))
+    >>> again = dd.load(os.path.join(tempfile.gettempdir(), "out_and_back.nc"))
+    >>> again.success, again.duration, bool((again["position"] == plan["position"]).all())
+    (True, 2.0, True)
+    """
+
+    def __init__(self, phases: list[Plan], begin: np.ndarray) -> None:
+        self.phases, self._begin = tuple(phases), begin
+        self.notes = tuple(dict.fromkeys(note for plan in phases for note in plan.notes))
+        self.outcome = phases[0].outcome
+        self.success, self.status = phases[0].success, phases[0].status
+        self.objective, self.iterations = self.outcome.objective, self.outcome.iterations
+
+    @property
+    def duration(self) -> float:
+        """How long all phases take together."""
+        return float(sum(plan.duration for plan in self.phases))
+
+    @property
+    def time(self) -> np.ndarray:
+        """The times of all nodes; where phases join, both have one."""
+        begin, parts = 0.0, []
+        for plan in self.phases:
+            parts.append(plan.time - plan.time[0] + begin)
+            begin += plan.duration
+        return np.concatenate(parts) + self.phases[0].time[0]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A name that all phases have, over `time`."""
+        return np.concatenate([plan[name] for plan in self.phases])
+
+    @property
+    def mesh_error(self) -> np.ndarray:
+        """Per interval of all phases, how far the plan is from a motion of the models."""
+        return np.concatenate([plan.mesh_error for plan in self.phases])
+
+    def explain(self) -> Explanation:
+        """What cannot hold together in all phases, or which bounds hold the plan; times count from the first start."""
+        return explained([plan.transcription for plan in self.phases], self.outcome, self._begin)
+
+    def replay(self, **options: Any) -> tuple[Replay, ...]:
+        """Every phase run from where it begins in the plan; `options` go to `dd.simulate`."""
+        return tuple(plan.replay(**options) for plan in self.phases)
+
+    def save(self, path: str | Path) -> None:
+        """Write all phases to one NetCDF file as plain data; `dd.load` reads it back."""
+        save_phases(self, Path(path))
+
+    def __str__(self) -> str:
+        head = f"Plan of {counted(len(self.phases), 'phase')}: {self.status} ({counted(self.iterations, 'iteration')})"
+        total = f"  objective {number(self.objective, 8)}, duration {number(self.duration)}"
+        return "\n".join([head, total, *(f"  {plan.system.name}: {number(plan.duration)}" for plan in self.phases)])
+
+    __repr__ = __str__
