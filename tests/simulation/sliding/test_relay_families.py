@@ -94,6 +94,12 @@ def test_it_ends_on_the_surface_or_stops_in_words(kind: str, method: str) -> Non
     check(kind, 7, method)
 
 
+@pytest.mark.parametrize(("method", "seed"), [("bdf", 5), ("radau3", 5), ("rodas5p", 4)])
+def test_unknowns_on_the_surface_are_those_of_one_side(method: str, seed: int) -> None:
+    """x' jumps with the rounding of z where z is at its level: Newton's method for both would go to and fro."""
+    check("level", seed, method)
+
+
 @pytest.mark.parametrize(("start", "rtol"), [(0.5, 1e-6), (1.0, 1e-6), (0.7, 1e-4), (0.5, 1e-9)])
 def test_turns_of_an_unknown_do_not_grow(start: float, rtol: float) -> None:
     """z is known to the error of a step where it turns: a switch that rests in it must not turn ever further out."""

@@ -8,6 +8,7 @@ or on the surface itself, and all others as they were.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import casadi as ca
@@ -138,10 +139,18 @@ class Surface:
         return [part.full().ravel() for part in self._function(t, y[:n], x, y[n:], u, p)]
 
     def _unknowns(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, guess: np.ndarray | None) -> np.ndarray:
-        """x' and z at a state, where the surface depends on them."""
+        """x' and z at a state, where the surface depends on them.
+
+        z is the same on both sides. They are those of one side: x' jumps to and fro with the rounding of z on it.
+        """
         if not self.of_unknowns:
             return np.zeros(len(x) + self.system.sizes["z"])
-        return slopes_of(self.system).at(t, x, u, p, guess)
+        return slopes_of(self._above).at(t, x, u, p, guess)
+
+    @cached_property
+    def _above(self) -> System:
+        """The system with the conditions of the surface decided as they are above it."""
+        return self.system.changed(residual=self.side(True).residual)
 
     def moved(
         self, away: float, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, guess: np.ndarray | None = None
