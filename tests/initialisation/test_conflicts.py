@@ -1,11 +1,14 @@
 """Given values that contradict the equations are refused by name, with the distance and a remedy that works."""
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
 from started_models import four_bar, pendulum, reactor
 
 import daedalus as dd
+from daedalus.initialisation.search import Search
 
 
 def refusal(*arguments, **keywords) -> dd.InconsistentStartError:
@@ -154,3 +157,18 @@ def test_a_given_value_is_never_moved():
     start = np.array([0.6, -0.8])
     s = dd.initialise(pendulum(2, start, None))
     assert s["p"].tolist() == start.tolist()
+
+
+def test_a_search_that_only_thorough_work_ends_blames_no_given_value(monkeypatch):
+    """Without any value held the quick search fails too: there is no conflict to name."""
+    quick = Search.run
+
+    def run(self, given, *, upto=None, thorough=True):
+        found = quick(self, given, upto=upto, thorough=thorough)
+        return found if thorough else replace(found, stage=0, scaled=np.ones(len(self.equations.rows)))
+
+    monkeypatch.setattr(Search, "run", run)
+    told = str(refusal(pendulum(2, [0.9, 0.0], [0.0, 0.0])))
+    assert told.startswith("No consistent start was found.\n  rod: p[0]^2 + p[1]^2 - L^2 = 0 is left at")
+    assert "Because the equations have no solution, or the guess is too far from it." in told
+    assert "Try: better guesses of" in told

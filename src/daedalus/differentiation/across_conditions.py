@@ -6,51 +6,54 @@ fields, from whichever side it comes, and stays in it. Where the run leaves the 
 (L. Dieci, L. Lopez, Fundamental matrix solutions of piecewise smooth differential systems, Mathematics and Computers in
 Simulation 81, 2011; R. I. Leine, H. Nijmeijer, Dynamics and Bifurcations of Non-Smooth Mechanical Systems, 2004).
 
-Where steps are differentiated a corner, such as |v| at v = 0, ends a part too: a step across it would be differentiated
-with some stages on one side and some on the other. There f⁻ = f⁺.
+Where slopes are infinite at a condition and both sides lead back to it, as √|h| at h = 0, a run rests there
+(at_rest.py). Where steps are differentiated a corner, such as |v| at v = 0, ends a part too: a step across it would be
+differentiated with some stages on one side and some on the other. There f⁻ = f⁺.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from daedalus.differentiation.at_rest import (
+    at_rest_from_start,
+    beside_steep,
+    landed_at_rest,
+    no_leaving,
+    resting_beside,
+)
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.jumping_conditions import (
     ZERO,
     Face,
     FixedModes,
     JumpingConditions,
-    Point,
     across_faces,
     jumping_conditions,
 )
-from daedalus.differentiation.events.residual_events import events_of
+from daedalus.differentiation.events.mode_guards import (
+    event_of,
+    fixed_modes,
+    guard_slopes,
+    own_events,
+    parallel,
+    point_of,
+    rate_of_guard,
+    time_slopes,
+)
 from daedalus.differentiation.events.sliding_equations import no_sliding
+from daedalus.differentiation.next_part import NextPart
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
-from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import EquationsJump
 from daedalus.simulation.result.records_on_the_way import SlidesAlong
 from daedalus.simulation.sliding.slide import BEYOND, LEAVES
-
-# Gradients whose directions differ by less are those of one surface.
-PARALLEL = 1e-9
-
-
-class NextPart(NamedTuple):
-    """How a run goes on: the case, ∂x⁺/∂(x, u, p) from before it, and what is told of it."""
-
-    case: Case
-    slopes: np.ndarray
-    record: Record | None
-
 
 # -- which equations hold ----------------------------------------------------------------------------------------
 
@@ -66,16 +69,11 @@ def in_first_mode(case: Case, corners: bool = False) -> Case:
     jumps = jumping_conditions(case.system, corners)
     if jumps is None:
         return case
-    modes = jumps.modes_at(_point(case, case.t0, case.row0), None, case.t1 - case.t0)
+    modes = jumps.modes_at(point_of(case, case.t0, case.row0), None, case.t1 - case.t0)
     first = case.going_on(jumps.system(modes), case.t0, case.x0)
     behind = _on_surfaces(first, ())[0]
-    return first if behind == modes else case.going_on(jumps.system(behind), case.t0, case.x0)
-
-
-def own_events(case: Case) -> int:
-    """How many events come before those of conditions."""
-    found = case.system.part(FixedModes)
-    return len(case.system.events) if found is None else len(found.conditions.original.events)
+    first = first if behind == modes else case.going_on(jumps.system(behind), case.t0, case.x0)
+    return at_rest_from_start(first) or first
 
 
 def is_corner(case: Case, event: int) -> bool:
@@ -86,31 +84,21 @@ def is_corner(case: Case, event: int) -> bool:
     return number >= len(found.ends) or found.conditions.corners[found.ends[number]]
 
 
-def _point(case: Case, t: float, row: np.ndarray) -> Point:
-    """(t, x', x, z, u, p) at a row (x, z, x')."""
-    n = len(case.x0)
-    return t, row[-n:], row[:n], row[n:-n], case.u_at(t), case.p
-
-
-def _fixed(case: Case) -> FixedModes:
-    found = case.system.part(FixedModes)
-    assert found is not None
-    return found
-
-
 def _settled(
     case: Case, jumps: JumpingConditions, modes: tuple[int, ...], faces: tuple[Face, ...], t: float, row: np.ndarray
 ) -> Case:
     """The case behind t along some surfaces, without those that it is led off from at once."""
-    n, guess = len(case.x0), None if case.has_formulas else row
+    n, guess, rests = len(case.x0), None if case.has_formulas else row, fixed_modes(case).rests
     while True:
-        system = jumps.sliding(modes, faces, _point(case, t, row))
+        system = jumps.sliding(modes, faces, point_of(case, t, row))
+        if rests:
+            system = resting_beside(jumps, modes, faces, rests)
         if case.has_formulas and not isinstance(find_plant(system), ExplicitPlant):
             raise no_sliding(system, jumps.texts[faces[-1][0]], "the rates along it have no formulas")
         following = case.going_on(system, t, row[:n], guess)
         if not faces:
             return following
-        shares = once(system, _shares, len(faces))(*_point(following, t, following.row0)).full().ravel()
+        shares = once(system, _shares, len(faces))(*point_of(following, t, following.row0)).full().ravel()
         beyond = np.maximum(-shares, shares - 1)
         worst = int(np.argmax(beyond))
         if beyond[worst] <= BEYOND:
@@ -132,10 +120,14 @@ def _shares(system: System, faces: int) -> ca.Function:
 
 def behind_condition(case: Case, event: int, t: float, row: np.ndarray) -> NextPart:
     """What follows where a condition changed or a stay on a surface ended, at the row (x, or (x, z, x')) there."""
-    n, fixed, number = len(case.x0), _fixed(case), event - own_events(case)
+    n, fixed, number = len(case.x0), fixed_modes(case), event - own_events(case)
     whole = case.row_at(t, row[:n]) if case.has_formulas else row
+    if number < len(fixed.ends) and fixed.conditions.levels[fixed.ends[number]] > 0:
+        return beside_steep(case, fixed.ends[number], t, whole)
     if number < len(fixed.ends):
         return _turned(case, fixed, fixed.ends[number], t, whole)
+    if fixed.rests:
+        raise no_leaving(case, t)
     face = fixed.faces[(number - len(fixed.ends)) // 2]
     far = (number - len(fixed.ends)) % 2
     modes = across_faces(fixed.values, (face,)) if far else fixed.values
@@ -146,11 +138,11 @@ def behind_condition(case: Case, event: int, t: float, row: np.ndarray) -> NextP
 
 def _beside(case: Case, condition: int, mode: int) -> Case:
     """The case from just beside the surface of a condition, on the side of a mode: on it rounding decides about it."""
-    if condition not in _fixed(case).ends:
+    if condition not in fixed_modes(case).ends:
         return case
     t, n, row, nominal = case.t0, len(case.x0), case.row0, case.system.nominal["x"]
-    value = _fixed(case).conditions.values(_point(case, t, row), _fixed(case).values)[condition]
-    slope = guard_slopes(case, _event_of(case, condition), t, row)[1 : 1 + n] * nominal
+    value = fixed_modes(case).conditions.values(point_of(case, t, row), fixed_modes(case).values)[condition]
+    slope = guard_slopes(case, event_of(case, condition), t, row)[1 : 1 + n] * nominal
     steep = float(slope @ slope)
     if not steep:
         return case
@@ -165,7 +157,7 @@ def _turned(case: Case, fixed: FixedModes, which: int, t: float, row: np.ndarray
     held = {k for face in fixed.faces for k in face}
     turned = tuple(1 - mode if k == which else mode for k, mode in enumerate(modes))
     # Conditions on the same quantity, such as v > 0 and v < 0, change together.
-    found = jumps.modes_at(_point(case, t, row), turned, case.t1 - case.t0)
+    found = jumps.modes_at(point_of(case, t, row), turned, case.t1 - case.t0)
     found = _moved_by_unknowns(case, found, t, row)
     turned = tuple(turned[k] if k == which or k in held else found[k] for k in range(len(turned)))
     following = _settled(case, jumps, turned, fixed.faces, t, row)
@@ -174,10 +166,10 @@ def _turned(case: Case, fixed: FixedModes, which: int, t: float, row: np.ndarray
     which = which if which in changed or not changed else changed[0]
     if jumps.corners[which]:
         return NextPart(following, np.eye(n, n + case.system.sizes["u"] + len(case.p)), None)
-    moves = {k: time_slopes(case, _event_of(case, k), t, row) for k in changed}
+    moves = {k: time_slopes(case, event_of(case, k), t, row) for k in changed}
     same = [k for k in changed if np.allclose(moves[which], moves[k], rtol=1e-6)]
     record: Record = EquationsJump(t, jumps.texts[which], tuple(jumps.texts[k] for k in changed if k not in same))
-    leaves = _rate(following, which, t, following.row0) * (2 * turned[which] - 1)
+    leaves = rate_of_guard(following, which, t, following.row0) * (2 * turned[which] - 1)
     if leaves * np.sign(case.t1 - t) < 0:
         face = (which, *(k for k in same if k != which))
         near = tuple(modes[k] if k in face else turned[k] for k in range(len(modes)))
@@ -189,12 +181,12 @@ def _turned(case: Case, fixed: FixedModes, which: int, t: float, row: np.ndarray
 
 def _moved_by_unknowns(case: Case, modes: tuple[int, ...], t: float, row: np.ndarray) -> tuple[int, ...]:
     """Modes at a point of a run, those anew whose guards are at zero and move with algebraic variables."""
-    fixed, found, n = _fixed(case), list(modes), len(case.x0)
+    fixed, found, n = fixed_modes(case), list(modes), len(case.x0)
     jumps = fixed.conditions
-    values = jumps.values(_point(case, t, row), modes)
+    values = jumps.values(point_of(case, t, row), modes)
     for k in fixed.ends:
         if jumps.of_unknowns[k]:
-            slope = guard_slopes(case, _event_of(case, k), t, row)
+            slope = guard_slopes(case, event_of(case, k), t, row)
             moves = (slope[0] + slope[1 : 1 + n] @ row[-n:]) * (case.t1 - case.t0)
             found[k] = int(moves > 0) if abs(values[k]) <= ZERO * abs(moves) else found[k]
     return tuple(found)
@@ -216,17 +208,19 @@ def landing(case: Case, known: Collection[int] = ()) -> NextPart | None:
     """
     if case.system.part(FixedModes) is None:
         return None
-    jumps, t, n = _fixed(case).conditions, case.t0, len(case.x0)
+    if fixed_modes(case).rests:
+        return landed_at_rest(case)
+    jumps, t, n = fixed_modes(case).conditions, case.t0, len(case.x0)
     modes, faces = _on_surfaces(case, known)
     if not faces:
         return None
     near = case.going_on(jumps.system(modes), t, case.x0, None if case.has_formulas else case.row0)
     following = _settled(near, jumps, modes, faces, t, near.row0)
-    if _fixed(following).faces != faces:
+    if fixed_modes(following).faces != faces:
         return None
     fields = [near.going_on(jumps.system(across_faces(modes, (face,))), t, case.x0).row0[-n:] for face in faces]
     D = np.array(fields).T - near.row0[-n:, None]
-    G = np.array([guard_slopes(near, _event_of(near, face[0]), t, near.row0) for face in faces])
+    G = np.array([guard_slopes(near, event_of(near, face[0]), t, near.row0) for face in faces])
     onto = np.eye(n, G.shape[1] - 1)
     onto = np.concatenate([np.zeros((n, 1)), onto], axis=1) - D @ np.linalg.solve(G[:, 1 : 1 + n] @ D, G)
     return NextPart(following, onto, SlidesAlong(t, jumps.texts[faces[-1][0]]))
@@ -234,23 +228,23 @@ def landing(case: Case, known: Collection[int] = ()) -> NextPart | None:
 
 def kept_surfaces(case: Case, t: float, row: np.ndarray, following: Case) -> tuple[int, ...]:
     """The conditions that a run slid along before an instant, and that nothing has carried it off from."""
-    fixed = _fixed(case)
-    before = fixed.conditions.values(_point(case, t, row), fixed.values)
-    after = fixed.conditions.values(_point(following, t, following.row0), fixed.values)
+    fixed = fixed_modes(case)
+    before = fixed.conditions.values(point_of(case, t, row), fixed.values)
+    after = fixed.conditions.values(point_of(following, t, following.row0), fixed.values)
     scale = ZERO * np.maximum(1.0, np.abs(before))
     return tuple(k for face in fixed.faces for k in face if abs(after[k] - before[k]) <= scale[k])
 
 
 def _on_surfaces(case: Case, known: Collection[int]) -> tuple[tuple[int, ...], tuple[Face, ...]]:
     """The modes at the start of a case, and the surfaces that it begins to slide along."""
-    fixed, t = _fixed(case), case.t0
+    fixed, t = fixed_modes(case), case.t0
     jumps, modes, faces = fixed.conditions, fixed.values, list[Face]()
-    values = jumps.values(_point(case, t, case.row0), modes)
-    slopes = {k: guard_slopes(case, _event_of(case, k), t, case.row0) for k in fixed.ends if not jumps.corners[k]}
+    values = jumps.values(point_of(case, t, case.row0), modes)
+    slopes = {k: guard_slopes(case, event_of(case, k), t, case.row0) for k in fixed.ends if not jumps.corners[k]}
     slopes = {k: slope for k, slope in slopes.items() if k in known or _at_zero(case, values[k], slope)}
     while slopes:
         first = next(iter(slopes))
-        signs = {k: _parallel(slopes[first], slope) for k, slope in slopes.items()}
+        signs = {k: parallel(slopes[first], slope) for k, slope in slopes.items()}
         face = (first, *(k for k, sign in signs.items() if sign and k != first))
         signs[first] = 1.0
         slopes = {k: slope for k, slope in slopes.items() if k not in face}
@@ -258,7 +252,7 @@ def _on_surfaces(case: Case, known: Collection[int]) -> tuple[tuple[int, ...], t
             tuple(int(side * signs[k] > 0) if k in face else mode for k, mode in enumerate(modes)) for side in (1, -1)
         )
         rates = [
-            _rate(other, first, t, other.row0) * np.sign(case.t1 - t)
+            rate_of_guard(other, first, t, other.row0) * np.sign(case.t1 - t)
             for other in (case.going_on(jumps.system(side), t, case.x0) for side in (above, below))
         ]
         if rates[0] < 0 < rates[1]:
@@ -275,45 +269,3 @@ def _at_zero(case: Case, value: float, slope: np.ndarray) -> bool:
     usual = np.abs(slope[1 : 1 + n]) @ case.system.nominal["x"]
     moves = slope[0] + slope[1 : 1 + n] @ case.row0[-n:]
     return bool(abs(value) <= ZERO * (usual + abs(moves * (case.t1 - case.t0))))
-
-
-def _parallel(one: np.ndarray, other: np.ndarray) -> float:
-    """1 or -1 for slopes in one direction or opposite ones, 0 for others."""
-    sizes = np.linalg.norm(one), np.linalg.norm(other)
-    if not all(sizes) or not np.all(np.isfinite(sizes)):
-        return 0.0
-    sign = float(np.sign(one @ other))
-    return sign if np.linalg.norm(one / sizes[0] - sign * other / sizes[1]) <= PARALLEL else 0.0
-
-
-# -- guards ------------------------------------------------------------------------------------------------------
-
-
-def _event_of(case: Case, condition: int) -> int:
-    return own_events(case) + _fixed(case).ends.index(condition)
-
-
-def guard_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:
-    """∂g/∂(t, x, u, p) of an event at a row (x, z, x')."""
-    plant = case.plant
-    if isinstance(plant, ImplicitPlant):
-        return events_of(plant).guards.at(t, row, case.u_at(t), case.p)[1][event]
-    function = once(case.system, _guard_slopes, plant)
-    return function(t, row[: len(case.x0)], case.u_at(t), case.p).full()[event]
-
-
-def _guard_slopes(system: System, plant: ExplicitPlant) -> ca.Function:
-    arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
-    guards = plant.form.applied(system, system.guards)
-    return ca.Function("guards", arguments, [ca.densify(ca.jacobian(guards, ca.vertcat(*arguments)))])
-
-
-def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:
-    """∂τ/∂(x, u, p) of an event at a row (x, z, x')."""
-    slope, n = guard_slopes(case, event, t, row), len(case.x0)
-    return -slope[1:] / (slope[0] + slope[1 : 1 + n] @ row[-n:])
-
-
-def _rate(case: Case, condition: int, t: float, row: np.ndarray) -> float:
-    slope, n = guard_slopes(case, _event_of(case, condition), t, row), len(case.x0)
-    return float(slope[0] + slope[1 : 1 + n] @ row[-n:])

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from daedalus.differentiation.across_conditions import NextPart, in_first_mode, landed
+from daedalus.differentiation.across_conditions import in_first_mode, landed
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.grazing import check_event_inputs, event_records
 from daedalus.differentiation.events.jumping_conditions import unlocated_jumps
 from daedalus.differentiation.events.smoothness import refuse_corners
 from daedalus.differentiation.instants.instant_records import instant_records, refuse_second_order_instants
+from daedalus.differentiation.next_part import NextPart
 from daedalus.differentiation.parts import RestsOnCorner, check_progress, end_of_part, next_part
 from daedalus.differentiation.steps.discrete import run_discrete
 from daedalus.differentiation.steps.stepwise import stepwise

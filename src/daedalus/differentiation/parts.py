@@ -13,18 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus.differentiation.across_conditions import (
-    NextPart,
     behind_condition,
     in_first_mode,
     kept_surfaces,
     landing,
-    own_events,
 )
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.jumping_conditions import FixedModes, jumping_conditions
+from daedalus.differentiation.events.mode_guards import own_events
 from daedalus.differentiation.events.sliding_equations import no_sliding
 from daedalus.differentiation.instants.foreseen import Instant
 from daedalus.differentiation.instants.instant_maps import instant_maps_of
+from daedalus.differentiation.next_part import NextPart
 from daedalus.errors import SolverError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.result.ending import Ending, Stop

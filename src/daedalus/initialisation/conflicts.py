@@ -68,6 +68,8 @@ def explain(search: Search, given: np.ndarray, failed: SearchOutcome) -> Inconsi
         moved = np.abs(outcome.values - search.guess) / np.maximum(search.sizes, np.abs(search.guess))
         if np.all(moved[freed] <= ROUNDING):
             return outcome
+    if not conflicts:  # without all that is given the search arrives, but not at once: no value of it is to blame
+        return _nothing_found(search, none, failed)
     return _contradiction(search, given, conflicts, freed if outcome.solved else [])
 
 

@@ -344,3 +344,21 @@ def test_the_one_nonlinear_equation_among_many_is_named():
     m.equation(ca.vertcat(w[:30], w[30] ** 3 + w[30], w[31:]), z, name="law")
     with pytest.raises(dd.SolverError, match=r"law\[30\] is nonlinear in w\[30\]"):
         explicit_form(m.freeze())
+
+
+def test_an_algebraic_loop_of_gain_one_is_named_before_a_run():
+    """z cancels: x = 1 is a constraint then, and z = 0 keeps it."""
+    m = dd.Model("loop")
+    x, z = m.state("x", start=1.0), m.algebraic("z")
+    m.equation(z, z + x - 1.0, name="feedback")
+    m.equation(m.der(x), -z)
+    assert text_of(lambda: explicit_form(m.freeze()), dd.SingularModelError) == (
+        "feedback is an algebraic loop of gain one: z cancels out of it.\n"
+        "  what stands before z is zero whatever the values are\n"
+        "  Because z equals itself and something more, which then has to be zero and leaves z open.\n"
+        "  Try: another gain, a delay or a lag in the loop, or an equation that determines z"
+    )
+    tr = dd.simulate(m, 1.0)
+    assert (tr.success, float(tr.end["x"]), float(tr.end["z"])) == (True, 1.0, 0.0)
+    with pytest.raises(dd.InconsistentStartError, match="feedback and the given x = 2 disagree by 1"):
+        dd.simulate(m, 1.0, start={"x": 2.0})

@@ -3,8 +3,8 @@
 `if_else(x < k, 1, 3)` and sign(v) move the solution on with another slope from the moment τ at which the condition
 changes; τ moves with what is varied, so that S⁺ = S + (f⁻ - f⁺) dτ/dθ as at an event without reset. fabs, fmax and
 branches that meet have a corner but no jump, f⁻ = f⁺, and need nothing but steps that end there. Which of them jump is
-found by trying: points on a condition, with its mode on and off. Where both sides lead back to a surface the run slides
-along it, with equations of its own (sliding_equations.py).
+found by trying (places_on_conditions.py). Where both sides lead back to a surface the run slides along it, with
+equations of its own (sliding_equations.py), or rests on it where slopes are infinite, as √|h| has them at h = 0.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.differentiation.events.places_on_conditions import looked_at
 from daedalus.differentiation.events.sliding_equations import (
     Sides,
     jumps_across,
@@ -36,12 +37,11 @@ from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.switches import LETTERS, STAIRS, switches_of
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import JumpNotDifferentiated
+from daedalus.simulation.sliding.sliding_system import held_state, still_at_rest
 
 # (t, x', x, z, u, p), and the conditions that change together on one surface.
 Point = tuple[np.ndarray | float, ...]
 Face = tuple[int, ...]
-# Points on a condition, how often each is moved towards it, and by what share of its terms an equation must jump there.
-POINTS, MOVES, JUMPS = 6, 20, 1e-9
 # A guard that is smaller, in units of what it changes by over the span, is zero.
 ZERO = 1e-9
 # Equations are compiled for each combination of modes that a run meets; with more conditions steps pass over corners.
@@ -53,6 +53,7 @@ class JumpingConditions:
     """The conditions of a system that make its equations jump, and its equations for each of their modes.
 
     corners: for each of them whether the equations only bend there, which matters where steps are differentiated.
+    levels: where slopes are infinite at it, how far before it a part ends; else 0.
     """
 
     original: System
@@ -61,18 +62,38 @@ class JumpingConditions:
     modes: ca.SX
     residual: ca.SX
     corners: tuple[bool, ...]
+    levels: tuple[float, ...]
     outputs: dict[str, ca.SX]  # those with conditions, of the modes
     made: dict[tuple[Any, ...], System] = field(default_factory=dict)
 
     def _with(self, expression: ca.SX, modes: tuple[int, ...]) -> ca.SX:
         return ca.substitute(expression, self.modes, ca.DM(list(modes)))
 
-    def system(self, modes: tuple[int, ...]) -> System:
-        """The system with given modes, and an event that ends a run where one of them changes."""
-        if modes not in self.made:
-            ends = tuple(range(len(modes)))
-            self.made[modes] = self._ending(FixedModes(self, modes, ends), self._with(self.residual, modes), [], {})
-        return self.made[modes]
+    def system(self, modes: tuple[int, ...], unseen: Face = ()) -> System:
+        """The system with given modes, and an event that ends a run where one of them changes, but for the unseen."""
+        if (modes, unseen) not in self.made:
+            fixed = FixedModes(self, modes, tuple(k for k in range(len(modes)) if k not in unseen))
+            self.made[modes, unseen] = self._ending(fixed, self._with(self.residual, modes), [], {})
+        return self.made[modes, unseen]
+
+    def resting(self, modes: tuple[int, ...], face: Face) -> System | None:
+        """The system that rests on the surface of a face; None where no state follows from it."""
+        key = (modes, face, "rests")
+        if key not in self.made:
+            still = tuple(0 if k in face else mode for k, mode in enumerate(modes))
+            guard = self._with(self.guards[face[0]], still)
+            held = held_state(self.original, guard)
+            if held is None:
+                return None
+            told = [self._with(value, still) for value in self.outputs.values()]
+            whole = concatenate([self._with(self.residual, still), *(ca.vec(value) for value in told)])
+            whole = ca.substitute(whole, self.original.symbol("x")[held.place], held.formula)
+            count = int(self.original.residual.numel())
+            ends = tuple(k for k in range(len(modes)) if k not in face)
+            leaving = still_at_rest(self.original, guard, held.size)
+            outputs = _divided(self.original, tuple(self.outputs), whole[count:])
+            self.made[key] = self._ending(FixedModes(self, still, ends, (), face), whole[:count], leaving, outputs)
+        return self.made[key]
 
     def sliding(self, modes: tuple[int, ...], faces: tuple[Face, ...], point: Point) -> System:
         """The system along the surfaces of `faces`, whose modes are those of one side; point: where it begins."""
@@ -90,7 +111,8 @@ class JumpingConditions:
             outputs = {name: self._blended(value, modes, faces, shares) for name, value in self.outputs.items()}
             held = {k for face in faces for k in face}
             ends = tuple(k for k in range(len(modes)) if k not in held)
-            self.made[key] = self._ending(FixedModes(self, modes, ends, faces), residual, elements(shares), outputs)
+            leaving = [guard for share in elements(shares) for guard in (share, 1 - share)]
+            self.made[key] = self._ending(FixedModes(self, modes, ends, faces), residual, leaving, outputs)
         return self.made[key]
 
     def sides(self, expression: ca.SX, modes: tuple[int, ...], faces: tuple[Face, ...]) -> Sides:
@@ -102,16 +124,15 @@ class JumpingConditions:
         base, across, _ = self.sides(value, modes, faces)
         return base + sum((shares[k] * (other - base) for k, other in enumerate(across)), ca.SX(0))
 
-    def _ending(self, fixed: FixedModes, residual: ca.SX, shares: list[ca.SX], outputs: dict[str, ca.SX]) -> System:
-        """A system with an event for each condition that ends it, and two for each share that leaves 0 … 1."""
+    def _ending(self, fixed: FixedModes, residual: ca.SX, leaving: list[ca.SX], outputs: dict[str, ca.SX]) -> System:
+        """A system with an event for each condition that ends it, and two for each surface that it is on."""
         own, modes = self.original, fixed.values
         events = [Event(self.texts[k], -1 if modes[k] else 1, True) for k in fixed.ends]
-        for face in fixed.faces:
+        for face in (*fixed.faces, *((fixed.rests,) if fixed.rests else ())):
             name = f"the end of {self.texts[face[0]]}"
             events += [Event(f"{name}, {side}", -1, True, (), EventPurpose.LEAVES_SURFACE) for side in ("near", "far")]
-        leaving = [guard for share in shares for guard in (share, 1 - share)]
         stay = ca.repmat(own.symbol("x").T, len(events), 1)
-        guards = self._with(self.guards, modes)
+        guards = self._with(self.guards, modes) + ca.DM([(1 - 2 * mode) * h for mode, h in zip(modes, self.levels)])
         changes: dict[str, Any] = {"outputs": {**own.outputs, **outputs}} if outputs else {}
         return own.changed(
             residual=residual,
@@ -160,13 +181,14 @@ class FixedModes:
     """A part of a system with modes put in: the conditions that turn them, and the modes.
 
     ends: the conditions whose events end it, behind those of the model. faces: the surfaces that it slides along, whose
-    events come last, two for each; the modes are those of one side of them.
+    events come last, two for each; the modes are those of one side of them. rests: the one that it rests on instead.
     """
 
     conditions: JumpingConditions
     values: tuple[int, ...]
     ends: tuple[int, ...]
     faces: tuple[Face, ...] = ()
+    rests: Face = ()
 
 
 def across_faces(modes: tuple[int, ...], faces: tuple[Face, ...]) -> tuple[int, ...]:
@@ -236,9 +258,9 @@ def _found(system: System, corners: bool) -> JumpingConditions | None:
                 texts.append(text)
             else:
                 residual, *guards = ca.substitute([residual, *guards], [symbol], [value])
-    jumping = [_jumps(system, residual[:rows], guards, modes, k) for k in range(len(modes))]
-    bends = [corners and len(modes) <= MOST_CORNERS and not jumps for jumps in jumping]
-    chosen = [k for k in range(len(modes)) if jumping[k] or bends[k]]
+    looked = [looked_at(system, residual[:rows], guards, modes, k) for k in range(len(modes))]
+    bends = [(corners and len(modes) <= MOST_CORNERS and not found.jumps) or found.level > 0 for found in looked]
+    chosen = [k for k in range(len(modes)) if looked[k].jumps or bends[k]]
     if not chosen:
         return None
     for k in reversed([k for k in range(len(modes)) if k not in chosen]):
@@ -250,6 +272,7 @@ def _found(system: System, corners: bool) -> JumpingConditions | None:
         concatenate(modes[k] for k in chosen),
         residual[:rows],
         tuple(bends[k] for k in chosen),
+        tuple(looked[k].level for k in chosen),
         _divided(system, told, residual[rows:]),
     )
 
@@ -266,48 +289,3 @@ def _divided(system: System, names: tuple[str, ...], column: ca.SX) -> dict[str,
         found[name] = ca.reshape(column[place : place + count], *shape)
         place += count
     return found
-
-
-def _jumps(system: System, residual: ca.SX, guards: list[ca.SX], modes: list[ca.SX], k: int) -> bool:
-    """Whether the equations jump somewhere on a condition, the others as they happen to be there."""
-    if not ca.depends_on(residual, modes[k]):
-        return False
-    others = [j for j in range(len(modes)) if j != k]
-    expressions = [residual, guards[k]]
-    for j in reversed(others):
-        expressions = ca.substitute(expressions, [modes[j]], [guards[j] > 0])
-    expressions[1] = ca.substitute(expressions[1], modes[k], guards[k] > 0)
-    v = concatenate(system.symbol(letter) for letter in LETTERS)
-    there = [ca.substitute(expressions[0], modes[k], value) for value in (0, 1)]
-    guard = ca.Function("guard", [v], [expressions[1], ca.jacobian(expressions[1], v)])
-    both = ca.Function("both", [v], there)
-    draw = np.random.default_rng(2000)
-    middle, size = _usual(system)
-    for _ in range(POINTS):
-        point = middle + size * draw.standard_normal(len(middle))
-        for _ in range(MOVES):
-            value, slope = (part.full().ravel() for part in guard(point))
-            scaled = slope * size
-            if not np.all(np.isfinite(scaled)) or not scaled @ scaled:
-                break
-            point = point - size * scaled * (value[0] / (scaled @ scaled))
-        off, on = (part.full().ravel() for part in both(point))
-        gap, terms = np.abs(off - on), np.abs(off) + np.abs(on) + 1e-12
-        if np.all(np.isfinite(gap)) and np.any(gap > JUMPS * (terms + np.abs(terms).mean())):
-            return True
-    return False
-
-
-def _usual(system: System) -> tuple[np.ndarray, np.ndarray]:
-    """A point (t, x', x, z, u, p) in the middle of the usual values, and how far they spread."""
-    start, nominal, sizes = system.start, system.nominal, system.sizes
-    p = np.nan_to_num(np.array(start["p"], dtype=float), nan=1.0)
-    parts = {
-        "t": (np.zeros(1), np.ones(1)),
-        "xdot": (np.zeros(sizes["x"]), nominal["x"]),
-        "x": (np.nan_to_num(np.array(system.default_start, dtype=float)), nominal["x"]),
-        "z": (np.zeros(sizes["z"]), nominal["z"]),
-        "u": (np.zeros(sizes["u"]), np.ones(sizes["u"])),
-        "p": (p, 0.1 * np.abs(p)),
-    }
-    return tuple(np.concatenate([np.asarray(parts[letter][k], float) for letter in LETTERS]) for k in (0, 1))  # type: ignore[return-value]

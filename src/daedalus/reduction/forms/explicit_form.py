@@ -31,6 +31,7 @@ LARGEST_BLOCK = 24
 MOST_TORN = 8
 # This many equations with one unknown each are solved in one go.
 MANY = 32
+SINGULAR = FormObstacle.SINGULAR
 
 Block = tuple[list[int], list[int]]  # equations and their unknowns
 
@@ -96,7 +97,7 @@ def _solve_diagonal(
     if len(rows) != w.numel() or len(set(rows)) != len(rows) or len(set(columns)) != len(columns):
         return None
     slope = ca.jtimes(residual, w, ca.SX.ones(w.shape))
-    if not is_linear(residual, w, slope):
+    if not is_linear(residual, w, slope) or _cancelled(slope):
         return None
     rest = ca.substitute(residual, w, ca.SX.zeros(w.shape))
     by_equation = column(-rest / slope)
@@ -113,7 +114,7 @@ def _solve_blocks(
 ) -> ca.SX | NoForm:
     count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
     if _structural_rank(pattern) < w.numel():
-        return NoForm(_singular(system, pattern, labels), FormObstacle.SINGULAR)
+        return NoForm(_singular(system, pattern, labels), SINGULAR)
     large = _large_block(system, residual, w, np.diff(row_start), row_order, column_order, row_start, labels)
     if large is not None:
         return large
@@ -172,8 +173,25 @@ def _solve_scalars(
         for k in range(len(rows)):
             if not is_linear(equations[k], unknowns[k], slopes[k]):
                 return _nonlinear(system, rows[k : k + 1], columns[k : k + 1], labels)
+    lost = _cancelled(slopes)
+    if lost:
+        return NoForm(_loop_of_gain_one(system.equation_labels[rows[lost[0]]], labels[columns[lost[0]]]), SINGULAR)
     rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
     return ca.vertcat(column(-rest / slopes), slopes)
+
+
+def _cancelled(slopes: ca.SX) -> list[int]:
+    """Which slopes are zero whatever the values are: in z = z + x the unknown stands on both sides and cancels."""
+    return [k for k in range(slopes.numel()) if slopes[k].is_zero()]
+
+
+def _loop_of_gain_one(equation: str, unknown: str) -> SingularModelError:
+    return SingularModelError(
+        f"{equation} is an algebraic loop of gain one: {unknown} cancels out of it.",
+        f"what stands before {unknown} is zero whatever the values are",
+        because=f"{unknown} equals itself and something more, which then has to be zero and leaves {unknown} open.",
+        remedy=f"another gain, a delay or a lag in the loop, or an equation that determines {unknown}",
+    )
 
 
 def _large_block(
@@ -214,7 +232,7 @@ def _solve_block(
             because="the model is a DAE of higher index, or two equations say the same.",
             remedy="dd.analyse(m), which names hidden constraints",
         )
-        return NoForm(error, FormObstacle.SINGULAR)
+        return NoForm(error, SINGULAR)
     return -solve_linear(matrix, rest, _at_start(system, matrix))
 
 

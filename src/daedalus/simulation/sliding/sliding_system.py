@@ -13,7 +13,7 @@ state follows from g = 0, and it ends where ġ is no longer zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -75,13 +75,10 @@ def resting_system(system: System, which: int) -> System | None:
     """The system that rests on the surface of a condition; None where no state follows from the surface."""
     surface = Surface(system, which)
     side = surface.side(None)
-    x = system.symbol("x")
-    slope = ca.jacobian(side.guard, x)
-    if not slope.is_constant() or slope.nnz() == 0:
+    held = held_state(system, side.guard)
+    if held is None:
         return None
-    sizes = np.abs(ca.DM(slope).full().ravel()) * system.nominal["x"]
-    k = int(np.argmax(sizes))
-    own = -ca.substitute(side.guard, x[k], 0) / slope[k]
+    x, (k, own, size) = system.symbol("x"), held
     whole = concatenate([side.residual, side.guards, *(ca.vec(value) for value in side.outputs.values())])
     whole = ca.substitute(whole, x[k], own)
     count, events = int(side.residual.numel()), int(side.guards.numel())
@@ -89,14 +86,38 @@ def resting_system(system: System, which: int) -> System | None:
     for name, value in side.outputs.items():
         outputs[name] = ca.reshape(whole[place : place + value.numel()], *value.shape)
         place += int(value.numel())
-    rate, allowed = rate_of(system, side.guard), MOVING * float(sizes[k])
-    leaving = [allowed - rate, allowed + rate, _still_on(system, side.guard)]
+    leaving = [*still_at_rest(system, side.guard, size), _still_on(system, side.guard)]
     return system.changed(
         residual=whole[:count],
         outputs=outputs,
         parts=(Sliding(system, which, surface.condition, True),),
         **_with_leaving(system, whole[count : count + events], leaving),
     )
+
+
+class HeldState(NamedTuple):
+    """The state that follows from g = 0: its place, its formula, and the nominal size of what it gives to g."""
+
+    place: int
+    formula: ca.SX
+    size: float
+
+
+def held_state(system: System, guard: ca.SX) -> HeldState | None:
+    """The state that follows from a surface; None where the surface is not flat."""
+    x = system.symbol("x")
+    slope = ca.jacobian(guard, x)
+    if not slope.is_constant() or slope.nnz() == 0:
+        return None
+    sizes = np.abs(ca.DM(slope).full().ravel()) * system.nominal["x"]
+    k = int(np.argmax(sizes))
+    return HeldState(k, -ca.substitute(guard, x[k], 0) / slope[k], float(sizes[k]))
+
+
+def still_at_rest(system: System, guard: ca.SX, size: float) -> list[ca.SX]:
+    """Positive while ġ is zero; size: the nominal size of g."""
+    rate, allowed = rate_of(system, guard), MOVING * size
+    return [allowed - rate, allowed + rate]
 
 
 def _symbols(system: System) -> dict[str, ca.SX]:

@@ -1,0 +1,120 @@
+"""Derivatives of runs that come to rest where slopes are infinite: closed forms, and the same by differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus.simulation.result.records_on_the_way import SlidesAlong
+
+X0, K, END = 1.3, 0.9, 4.0
+METHODS = ["auto", "radau5", "rodas5p"]
+
+
+def root(h: ca.SX) -> ca.SX:
+    return ca.sign(h) * ca.sqrt(ca.fabs(h))
+
+
+def two_tanks(law: Callable[[ca.SX], ca.SX] = root) -> dd.Model:
+    """The first runs empty at 2 √x0 / k into a second one, from which it drains in proportion."""
+    m = dd.Model("two tanks")
+    x, y, k = m.state("x", start=X0), m.state("y", start=0.0), m.parameter("k", K)
+    m.equation(m.der(x), -k * law(x))
+    m.equation(m.der(y), k * law(x) - y)
+    return m
+
+
+def second_tank(x0: float, k: float) -> tuple[float, float, float]:
+    """y(END) = k ∫ exp(s - END) (√x0 - k s / 2) ds up to τ = 2 √x0 / k, and its derivatives by x0 and k."""
+    a, tau, fade = np.sqrt(x0), 2 * np.sqrt(x0) / k, np.exp(-END)
+    whole, first = np.exp(tau) - 1, (tau - 1) * np.exp(tau) + 1  # ∫ exp(s), ∫ s exp(s)
+    y = k * fade * (a * whole - k / 2 * first)
+    return y, k * fade * whole / (2 * a), fade * (a * whole - k * first)
+
+
+LAWS = {
+    "sign times root": root,
+    "nothing below": lambda h: ca.sqrt(ca.fmax(h, 0.0)),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("by", ["variational", "discrete"])
+def test_a_tank_that_runs_empty(method: str, by: str) -> None:
+    sens = dd.sensitivities(two_tanks(), END, by=by, method=method, rtol=1e-8, atol=1e-10)
+    value, by_start, by_k = second_tank(X0, K)
+    assert sens.value == pytest.approx([0.0, value], rel=1e-7, abs=1e-20)
+    assert [float(sens.d("x", name)) for name in ("x", "k")] == pytest.approx([0.0, 0.0], abs=1e-20)
+    found = [float(sens.d("y", name)) for name in ("x", "k")]
+    assert found == pytest.approx([by_start, by_k], rel=1e-7)
+    (rest,) = [record for record in sens.records if isinstance(record, SlidesAlong)]
+    assert (rest.condition, rest.rests) == ("x > 0", True)
+    assert rest.time == pytest.approx(2 * np.sqrt(X0) / K, abs=1e-3)
+
+
+@pytest.mark.parametrize("law", list(LAWS))
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_the_gradient_agrees(method: str, law: str) -> None:
+    found = dd.gradient(two_tanks(LAWS[law]), END, final="y", wrt=("start", "k"), method=method, rtol=1e-8, atol=1e-10)
+    value, by_start, by_k = second_tank(X0, K)
+    assert [found.value, found["x"], found["k"]] == pytest.approx([value, by_start, by_k], rel=1e-7)
+
+
+def test_before_it_is_empty_derivatives_are_those_of_the_parabola() -> None:
+    """x = (√x0 - k t / 2)²."""
+    sens = dd.sensitivities(two_tanks(), END, rtol=1e-9, atol=1e-11)
+    tau = 2 * np.sqrt(X0) / K
+    for t in (0.5 * tau, 0.99 * tau, 1.01 * tau):
+        left = max(np.sqrt(X0) - K * t / 2, 0.0)
+        assert float(sens.at(t).d("x", "x")) == pytest.approx(left / np.sqrt(X0), abs=1e-7)
+        assert float(sens.at(t).d("x", "k")) == pytest.approx(-t * left, abs=1e-7)
+
+
+def test_a_start_at_rest_stays_there() -> None:
+    """From x0 beside 0 the first tank is empty at once, and what was in it is in the second one."""
+    sens = dd.sensitivities(two_tanks(), 1.0, start={"x": 0.0, "y": 0.5}, rtol=1e-9)
+    assert float(sens.d("x", "x")) == pytest.approx(0.0, abs=1e-15)
+    assert float(sens.d("y", "x")) == pytest.approx(np.exp(-1.0), rel=1e-6)
+    assert float(sens.d("y", "y")) == pytest.approx(np.exp(-1.0), rel=1e-8)
+
+
+def test_levels_that_parameters_move_carry_the_rest_along() -> None:
+    m = dd.Model("weir")
+    x, edge = m.state("x", start=1.0), m.parameter("edge", 0.25)
+    m.equation(m.der(x), -root(x - edge))
+    for found in (dd.sensitivities(m, 3.0, rtol=1e-8).d("x", "edge"), dd.gradient(m, 3.0, final=x, rtol=1e-8)["edge"]):
+        assert float(found) == pytest.approx(1.0, rel=1e-7)
+
+
+def test_one_that_passes_goes_on() -> None:
+    """x' = -1 - root(x) passes x = 0 with speed 1: differences tell."""
+
+    def passing(x0: float) -> dd.Model:
+        m = dd.Model("passing")
+        m.equation(m.der(x := m.state("x", start=x0)), -1.0 - 0.5 * root(x))
+        return m
+
+    step = 1e-4
+    plus, minus = (dd.simulate(passing(0.5 + away), 1.5, rtol=1e-11, atol=1e-13).end["x"] for away in (step, -step))
+    wanted = (float(plus) - float(minus)) / (2 * step)
+    assert float(dd.sensitivities(passing(0.5), 1.5, rtol=1e-8).M[0, 0]) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_rest_that_ends_is_named() -> None:
+    m = dd.Model("tap")
+    x = m.state("x", start=0.1)
+    m.equation(m.der(x), ca.fmax(m.time - 2.0, 0.0) - root(x))
+    assert dd.simulate(m, 3.0).success
+    with pytest.raises(dd.SolverError) as refused:
+        dd.sensitivities(m, 3.0)
+    told = str(refused.value)
+    assert told.startswith(
+        "The derivatives of 'tap' do not go on where it leaves its rest.\n  at t = 2 it begins to move"
+    )
+    assert "Because slopes are infinite there" in told
+    assert "Try: a span that ends before it" in told
+    assert float(dd.sensitivities(m, 1.9).M[0, 0]) == 0
