@@ -19,7 +19,7 @@ from daedalus.initialisation.written_states import first_written
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.mechanics.mechanics_part import motion_or_none
 from daedalus.model.mechanics.motion_functions import MotionFunctions
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 
 # Larger mass matrices would fill the sparse linear algebra: sizes are used there.
@@ -138,12 +138,9 @@ class VelocityMass:
         return parts[0].full(), parts[1].full()
 
 
+@remembered
 def velocity_mass(system: System) -> VelocityMass | None:
     """The mass matrix of a system's mechanics, None where it has none."""
-    return once(system, _velocity_mass)
-
-
-def _velocity_mass(system: System) -> VelocityMass | None:
     motion = motion_or_none(system) or motion_or_none(first_written(system))
     if motion is None:
         found = _second_order_mass(system)

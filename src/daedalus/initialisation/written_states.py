@@ -11,11 +11,12 @@ import numpy as np
 
 from daedalus.initialisation.given_and_guessed import standing_for
 from daedalus.model.system.closed_loop import opened
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.reduction_record import Reduction
 
 
+@remembered
 def written_states(system: System) -> np.ndarray:
     """Which states were written and have a derivative in the written equations, (n,) bool.
 
@@ -29,20 +30,6 @@ def written_states(system: System) -> np.ndarray:
     >>> dict(zip(n.labels["x"], written_states(n).tolist()))
     {'x': True, 's': True, 'r': False}
     """
-    return once(system, _found)
-
-
-def first_written(system: System) -> System:
-    """The system before any reduction of it, and before loops were closed around it; itself where there was none."""
-    while True:
-        system = opened(system)
-        reduction = system.part(Reduction)
-        if reduction is None:
-            return system
-        system = reduction.original
-
-
-def _found(system: System) -> np.ndarray:
     first = first_written(system)
     # A system from a file does not know how it was reduced: its rows do.
     as_written = [k for k, row in enumerate(first.rows) if not row.times]
@@ -61,3 +48,13 @@ def _found(system: System) -> np.ndarray:
                 found[other] = True
     found.setflags(write=False)
     return found
+
+
+def first_written(system: System) -> System:
+    """The system before any reduction of it, and before loops were closed around it; itself where there was none."""
+    while True:
+        system = opened(system)
+        reduction = system.part(Reduction)
+        if reduction is None:
+            return system
+        system = reduction.original

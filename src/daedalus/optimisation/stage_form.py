@@ -17,7 +17,7 @@ import casadi as ca
 
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.system.equation_row import Role
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.stabilise import damped
 
@@ -44,6 +44,7 @@ class StageForm:
         return ca.densify(ca.substitute([expression], [self.system.symbol("xdot")], [self.rates])[0])
 
 
+@remembered
 def stage_form(system: System) -> StageForm:
     """The form of a system of index 0 or 1; made once and kept with it.
 
@@ -57,10 +58,6 @@ def stage_form(system: System) -> StageForm:
     >>> form.labels, form.equations.numel()
     (('v_dot', 'a_dot'), 2)
     """
-    return once(system, _formed)
-
-
-def _formed(system: System) -> StageForm:
     damping = ca.SX.sym("damping")
     residual, rates = _damped_residual(system, damping), system.symbol("xdot")
     jacobian = ca.jacobian(residual, rates)

@@ -30,7 +30,7 @@ from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.printing import expression_text
 from daedalus.model.switching.held_states import HeldStates
 from daedalus.model.system.instruction_list import Instructions, read_instructions
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 
@@ -73,6 +73,7 @@ class Switches:
         return len(self.conditions)
 
 
+@remembered
 def switches_of(system: System) -> Switches | None:
     """The switches of a system, found once and kept with it; None where the equations have none.
 
@@ -85,10 +86,6 @@ def switches_of(system: System) -> Switches | None:
     >>> switches_of(m.freeze()).conditions
     ('h > 0.5',)
     """
-    return once(system, _found)
-
-
-def _found(system: System) -> Switches | None:
     arguments = [system.symbol(letter) for letter in LETTERS]
     guards = ca.densify(system.guards)
     function = ca.Function("equations", arguments, [ca.densify(system.residual), guards])

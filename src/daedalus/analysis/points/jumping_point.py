@@ -9,7 +9,7 @@ from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.analysis.points.partial_derivatives import Vectors, partial_derivatives
 from daedalus.errors import SolverError
 from daedalus.model.names import listed
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import LETTERS, System
 
 # What has two or more values, which change at once.
@@ -67,11 +67,8 @@ def jumping_equations(system: System, at: Vectors) -> list[str]:
     return [system.equation_labels[k] for k in np.flatnonzero(jumps)]
 
 
+@remembered
 def decides(system: System) -> bool:
     """Whether conditions are part of the equations."""
-    return once(system, _decides)
-
-
-def _decides(system: System) -> bool:
     function = ca.Function("F", [system.symbol(letter) for letter in ("t", *LETTERS)], [system.residual])
     return any(function.instruction_id(k) in DECIDING for k in range(function.n_instructions()))

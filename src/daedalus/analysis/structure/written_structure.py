@@ -20,7 +20,7 @@ from daedalus.analysis.structure.structural_repair import Structure, repaired_st
 from daedalus.analysis.structure.system_jacobian import EMPTY, as_sparse, is_singular
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError
-from daedalus.model.system.once import once
+from daedalus.model.system.once import once, remembered
 from daedalus.model.system.system import System
 
 # Blocks of the system Jacobian that are larger are taken for regular without a look at numbers.
@@ -112,6 +112,7 @@ class VariableIndex:
         return int(self.index.max(initial=1))
 
 
+@remembered
 def variable_index(system: System) -> VariableIndex:
     """The indices of a system by structure; a SingularModelError where the structure is singular.
 
@@ -124,10 +125,6 @@ def variable_index(system: System) -> VariableIndex:
     >>> variable_index(m.freeze()).index.tolist()
     [1, 2, 3]
     """
-    return once(system, _found)
-
-
-def _found(system: System) -> VariableIndex:
     structure = structure_of(system)
     found, labels = structure.signature, structure.labels
     if not found.regular:

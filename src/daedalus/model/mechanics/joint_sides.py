@@ -14,7 +14,7 @@ import numpy as np
 
 from daedalus.errors import InconsistentStartError
 from daedalus.model.mechanics.mechanics_part import Mechanics
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 
 
@@ -26,12 +26,9 @@ class JointSides:
     function: ca.Function
 
 
+@remembered
 def joint_sides(system: System) -> JointSides | None:
     """The joints of a system that have another side; None where there are none. Made once."""
-    return once(system, _sides)
-
-
-def _sides(system: System) -> JointSides | None:
     mechanics = system.part(Mechanics)
     sides = {} if mechanics is None or mechanics.book is None else mechanics.book._mechanics.sides
     if not sides:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from daedalus.errors import ModelError
 from daedalus.model.mechanics.motion_functions import MotionFunctions, motion_functions
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 
 if TYPE_CHECKING:
@@ -21,9 +21,18 @@ class Mechanics:
     book: EnergyDoor | None
 
 
+@remembered
 def motion_of(system: System) -> MotionFunctions:
     """M, h, τ, G and γ of a system, made once; refuses a system without mechanics with a ModelError."""
-    return once(system, _made)
+    mechanics = system.part(Mechanics)
+    if mechanics is None or mechanics.book is None:
+        raise ModelError(
+            f"The model {system.name!r} has no mechanics.",
+            "no coordinate and no body is declared",
+            because="mass matrix and constraint Jacobian belong to what moves.",
+            remedy="m.coordinate(...) and m.kinetic_energy(...), or m.body(...)",
+        )
+    return motion_functions(mechanics.book, system)
 
 
 def motion_or_none(system: System) -> MotionFunctions | None:
@@ -35,15 +44,3 @@ def motion_or_none(system: System) -> MotionFunctions | None:
         return motion_of(system)
     except ModelError:
         return None
-
-
-def _made(system: System) -> MotionFunctions:
-    mechanics = system.part(Mechanics)
-    if mechanics is None or mechanics.book is None:
-        raise ModelError(
-            f"The model {system.name!r} has no mechanics.",
-            "no coordinate and no body is declared",
-            because="mass matrix and constraint Jacobian belong to what moves.",
-            remedy="m.coordinate(...) and m.kinetic_energy(...), or m.body(...)",
-        )
-    return motion_functions(mechanics.book, system)

@@ -28,7 +28,7 @@ from daedalus.model.mechanics.equations_of_motion import (
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.system.closed_loop import ClosedLoop
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class MomentumForm:
         return replace(self, **changed)
 
 
+@remembered
 def momentum_form(system: System) -> MomentumForm:
     """The momentum form of a system, made once and kept with it; refuses what has none, with the reason.
 
@@ -111,10 +112,6 @@ def momentum_form(system: System) -> MomentumForm:
     >>> form.momentum(0, 0.1, 3.0, [], []), form.symplectic
     (DM(6), True)
     """
-    return once(system, _found)
-
-
-def _found(system: System) -> MomentumForm:
     loop, mechanics = system.part(ClosedLoop), system.part(Mechanics)
     if loop is not None:
         return momentum_form(loop.opened).with_inputs(loop.opened, system)

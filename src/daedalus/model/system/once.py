@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Hashable
+from functools import wraps
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
 from daedalus.model.system.system import System
@@ -47,6 +48,16 @@ def once(system: System, make: Callable[[System, *Key], Made], *key: *Key, most:
     except KeyError:
         pass
     return _made(system, make, key, most)
+
+
+def remembered(make: Callable[[System, *Key], Made]) -> Callable[[System, *Key], Made]:
+    """A function of a system that is asked for by `once` wherever it is called."""
+
+    @wraps(make)
+    def asked(system: System, *key: *Key) -> Made:
+        return once(system, make, *key)
+
+    return asked
 
 
 class By(Generic[Value]):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linear_form import linear_form
 from daedalus.reduction.index.constraint_rows import constraint_rows
@@ -32,15 +32,12 @@ class CondensedForm:
     values: ca.SX
 
 
+@remembered
 def condensed_form(system: System) -> CondensedForm:
     """The linear form with every row gone that gives an unknown by itself, again and again; kept with the system.
 
     Rows that are differentiated constraints stay: their impulses hold the constraints.
     """
-    return once(system, _condensed)
-
-
-def _condensed(system: System) -> CondensedForm:
     form, rows = linear_form(system), constraint_rows(system)
     kept = {row for row, _ in (*rows.positions, *rows.velocities)}
     return condensed(form.matrix, form.right, kept)

@@ -19,7 +19,7 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import column, concatenate, elements, nonzeros
 from daedalus.model.names import listed
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.forms.no_form import FormObstacle, NoForm
@@ -70,12 +70,9 @@ def explicit_form(system: System) -> ExplicitForm:
     return found
 
 
+@remembered
 def find_explicit_form(system: System) -> ExplicitForm | NoForm:
     """The explicit form of a system, or why there is none: of a large block `linear_form` has the matrix."""
-    return once(system, _solve)
-
-
-def _solve(system: System) -> ExplicitForm | NoForm:
     structure = structure_of(system)
     residual, w, pattern = system.residual, structure.symbols("xdot", "z"), structure.pattern("xdot", "z")
     labels = [*system.labels["xdot"], *system.labels["z"]]

@@ -17,7 +17,7 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.names import listed
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.linearity import is_linear
 from daedalus.reduction.forms.no_form import FormObstacle, NoForm
@@ -44,12 +44,9 @@ def linear_form(system: System) -> LinearForm:
     return found
 
 
+@remembered
 def find_linear_form(system: System) -> LinearForm | NoForm:
     """The linear form of a system, or why there is none."""
-    return once(system, _written)
-
-
-def _written(system: System) -> LinearForm | NoForm:
     structure = structure_of(system)
     w, matrix = structure.symbols("xdot", "z"), structure.slopes("xdot", "z")
     if not is_linear(system.residual, w, matrix):

@@ -10,10 +10,11 @@ from __future__ import annotations
 import casadi as ca
 
 from daedalus.analysis.structure.system_structure import structure_of
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 
 
+@remembered
 def varying_mass(system: System) -> list[str]:
     """The labels of what ∂F/∂x' depends on beside parameters; empty where it is constant.
 
@@ -32,10 +33,6 @@ def varying_mass(system: System) -> list[str]:
     >>> varying_mass(cone.freeze())
     ['h']
     """
-    return once(system, _found)
-
-
-def _found(system: System) -> list[str]:
     entries = ca.vec(ca.simplify(structure_of(system).slopes("xdot")))
     found = []
     for letter in ("t", "xdot", "x", "z", "u"):

@@ -22,7 +22,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.mechanics.momentum_form import MomentumForm, momentum_form
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 
 
@@ -53,12 +53,9 @@ def lobatto_pair(stages: int) -> LobattoPair:
     return LobattoPair(a, b * (1 - a.T / b[:, None]), b, c)
 
 
+@remembered
 def lobatto_step(system: System, stages: int) -> Any:
     """The step map of a system as the core takes it, made once for each number of stages."""
-    return once(system, _made, stages)
-
-
-def _made(system: System, stages: int) -> Any:
     form, pair = momentum_form(system), lobatto_pair(stages)
     residual, jacobian, landing = _stage_functions(system, form, pair)
     masses, motion = _row_functions(system, form)

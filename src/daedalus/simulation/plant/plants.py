@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.analysis.structure.written_structure import VariableIndex
-from daedalus.model.system.once import By, once
+from daedalus.model.system.once import By, once, remembered
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.reduction.forms.no_form import NoForm
@@ -25,13 +25,9 @@ def plant_of(system: System) -> Plant:
     return found
 
 
+@remembered
 def find_plant(system: System) -> Plant | NoForm:
     """The plant of a system, made once and kept with it, or why x' and z have neither formulas nor a linear solve."""
-    return once(system, _evaluated)
-
-
-def _evaluated(system: System) -> Plant | NoForm:
-    """Formulas where x' and z have them, else a linear solve at each evaluation."""
     form = find_solved_form(system)
     if isinstance(form, NoForm):
         return form

@@ -17,7 +17,7 @@ from daedalus.errors import SingularModelError
 from daedalus.initialisation.behind_reset import Behind, reset_rule
 from daedalus.initialisation.input_values import input_jet
 from daedalus.initialisation.reset_refusals import RefusedReset
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
@@ -28,12 +28,9 @@ from daedalus.simulation.switching.agenda import order_of
 ROUNDING = 1e-13
 
 
+@remembered
 def restarts(system: System) -> bool:
     """Whether a reset of one state may move another: something is reset, and states depend on each other."""
-    return once(system, _depend)
-
-
-def _depend(system: System) -> bool:
     if not any(event.resets for event in system.events):
         return False
     if system.has_invariants or system.watched or system.choices:

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation import compile_function
-from daedalus.model.system.once import By, once
+from daedalus.model.system.once import By, once, remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.switching.solved_times import solved_times
 
@@ -22,12 +22,9 @@ class Passages(NamedTuple):
     rising: np.ndarray
 
 
+@remembered
 def timed_guards(system: System) -> tuple[int, ...]:
     """The events whose guards contain time and parameters only."""
-    return once(system, _timed)
-
-
-def _timed(system: System) -> tuple[int, ...]:
     count = system.sizes["p"] - system.discrete_count
     others = [system.symbol(letter) for letter in ("xdot", "x", "z", "u")]
     moving = ca.vertcat(*others, system.symbol("p")[count:])
