@@ -164,7 +164,7 @@ def test_a_matrix_state_keeps_its_shape():
     b = m.algebraic("b", start=1.0)
     m.equation(m.der(a), -a)
     m.equation(b, a[0, 0])
-    known = KnownSystem("matrix", m, span=(0.0, 1.0), source="this test", index=1)
+    known = KnownSystem(m, span=(0.0, 1.0), source="this test", index=1)
     # An algebraic variable's start is a guess, so it is not among the given values.
     assert list(known.start) == ["A"]
     assert known.start["A"].tolist() == [[1, 2, 3], [4, 5, 6]]

@@ -26,8 +26,7 @@ class KnownSystem:
 
     Parameters
     ----------
-    name: the name in the catalogue.
-    model: the equations, with units, parameters and the start values written in.
+    model: the equations, with units, parameters and the start values written in; its name is that in the catalogue.
     span: (t0, t1).
     inputs: a value for every input, constant over the span.
     index: the differential index; 0 for an ODE, None where the equations do not determine the motion.
@@ -51,7 +50,6 @@ class KnownSystem:
     True
     """
 
-    name: str
     model: Model
     span: tuple[float, float]
     source: str
@@ -67,6 +65,11 @@ class KnownSystem:
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", _own(self.start or written_start(self.model)))
         object.__setattr__(self, "inputs", _own(self.inputs))
+
+    @property
+    def name(self) -> str:
+        """The name in the catalogue."""
+        return self.model.name
 
     @property
     def parameters(self) -> dict[str, Value]:

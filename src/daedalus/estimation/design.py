@@ -14,7 +14,7 @@ import numpy as np
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
-from daedalus.model.signals import Signal, signal
+from daedalus.model.signals import signal
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.simulation.run.request import read_span
@@ -155,7 +155,7 @@ def _chosen(question: _Question, choice: int, given: dict[str, object], interval
     begins = np.linspace(*question.span, intervals + 1)[:-1]
 
     def design(values: np.ndarray) -> Design:
-        driven = {name: _held(begins, row) for name, row in zip(open_ones, values)}
+        driven = {name: signal(begins, row, "hold") for name, row in zip(open_ones, values)}
         return question.answered(choice, {**fixed, **driven})
 
     best, values = max(((design(v), v) for v in _begin(levels, intervals)), key=lambda pair: pair[0].score)
@@ -172,10 +172,6 @@ def _chosen(question: _Question, choice: int, given: dict[str, object], interval
         if best.score == before:
             break
     return best
-
-
-def _held(begins: np.ndarray, row: np.ndarray) -> Signal:
-    return signal(begins, row, "hold")
 
 
 def _levels(question: _Question, name: str, value: Unknown) -> list[float]:

@@ -32,7 +32,7 @@ def values_in_words(system: System, values: Mapping[str, float]) -> str:
     parts = []
     for stem in stems:
         own = {label: value for label, value in values.items() if split_index(label)[0] == stem}
-        size = _size(system, stem)
+        size = len(system.places[stem].positions) if stem in system.places else -1
         if stem in own:
             parts.append(f"{stem} = {number(own[stem])}")
         elif size == len(own):
@@ -51,7 +51,3 @@ def distances_in_words(system: System, changes: Mapping[str, float]) -> str:
     if len(by_name) == 1:
         return number(next(iter(by_name.values())), 4)
     return joined([f"{number(value, 4)} in {name}" for name, value in by_name.items()])
-
-
-def _size(system: System, name: str) -> int:
-    return len(system.places[name].positions) if name in system.places else -1

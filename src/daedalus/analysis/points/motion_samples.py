@@ -50,7 +50,7 @@ class MovingModel:
             nothing = {letter: np.full(self.system.sizes[letter], np.nan) for letter in ("xdot", "z")}
             known = {"t": np.array([t]), "x": x, "u": u, "p": self.parameters}
             return np.array(complete_point(self.system, {**nothing, **known})[0].vectors["xdot"])
-        arguments = self._arguments(t, x, u)
+        arguments = [np.array([t]), x[self._q], x[self._v], u, self.parameters, np.zeros(0)]
         rates = np.empty(len(x))
         rates[self._v] = self.mechanics.solve(arguments).rates
         rates[self._q] = self.mechanics.q_dot(*arguments).full().ravel()
@@ -62,9 +62,6 @@ class MovingModel:
             return 0.0
         place, _, speed, _ = self._constraints(t, x, u, self.parameters)
         return float(np.max(np.abs(ca.vertcat(place, speed).full()), initial=0.0))
-
-    def _arguments(self, t: float, x: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
-        return [np.array([t]), x[self._q], x[self._v], u, self.parameters, np.zeros(0)]
 
     def _constraint_functions(self, mechanics: MotionFunctions) -> ca.Function:
         """c and the invariants, their slope in the positions, c' and its slope in the velocities."""

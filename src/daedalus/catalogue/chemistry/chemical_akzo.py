@@ -50,7 +50,6 @@ def build() -> KnownSystem:
     )
     m.equation(solubility * y[0] * y[3] - y[5], name="equilibrium")
     return KnownSystem(
-        "chemical_akzo",
         m,
         span=(0.0, 180.0),
         index=1,

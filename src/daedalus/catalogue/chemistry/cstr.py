@@ -51,7 +51,6 @@ def build() -> KnownSystem:
     m.equation(a - b / equilibrium, name="equilibrium")
     m.equation(r2 - rate * b, name="second reaction")
     return KnownSystem(
-        "cstr",
         m,
         span=(0.0, END),
         inputs={"feed": FEED, "withdrawal": FEED},

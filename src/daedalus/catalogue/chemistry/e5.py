@@ -38,7 +38,6 @@ def build() -> KnownSystem:
     m.equation(rate[2], a * y[0] - c * y[1] * y[2] - b * y[0] * y[2] + d * y[3], name="third")
     m.equation(rate[3], b * y[0] * y[2] - d * y[3], name="fourth")
     return KnownSystem(
-        "e5",
         m,
         span=(0.0, 1e13),
         index=1,

@@ -230,7 +230,6 @@ def build() -> KnownSystem:
         m.equation(m.der(y[name]), rate[name], name=f"balance_{name}")
     ends = {name: value for name, value in REFERENCE.items() if name not in ("OP", "OD")}
     return KnownSystem(
-        "emep",
         m,
         span=(SUNRISE * HOUR, 116 * HOUR),
         stiff=True,

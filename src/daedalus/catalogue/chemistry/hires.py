@@ -54,7 +54,6 @@ def build() -> KnownSystem:
     )
     m.output("y7_and_y8", y7 + y8)
     return KnownSystem(
-        "hires",
         m,
         span=(0.0, 321.8122),
         conserved=("y7_and_y8",),

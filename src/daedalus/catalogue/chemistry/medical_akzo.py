@@ -49,7 +49,6 @@ def build() -> KnownSystem:
     m.equation(m.der(y), ca.vertcat(*change), name="balance")
     m.output("probe", ca.vertcat(*(y[place - 1] for place in REFERENCE)))
     return KnownSystem(
-        "medical_akzo",
         m,
         span=(0.0, 20.0),
         stiff=True,

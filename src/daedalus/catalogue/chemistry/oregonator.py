@@ -33,7 +33,6 @@ def build() -> KnownSystem:
         name="reactions",
     )
     return KnownSystem(
-        "oregonator",
         m,
         span=(0.0, 360.0),
         stiff=True,

@@ -70,7 +70,6 @@ def build() -> KnownSystem:
             change[k - 1] = change[k - 1] + speed
     m.equation(m.der(y), change, name="reactions")
     return KnownSystem(
-        "pollution",
         m,
         span=(0.0, 60.0),
         stiff=True,

@@ -31,7 +31,6 @@ def build() -> KnownSystem:
     m.equation(m.der(y)[:2], [back - slow, slow - back - fast], name="reactions")
     m.equation(y[0] + y[1] + y[2] - 1, name="mass")
     return KnownSystem(
-        "robertson",
         m,
         span=(0.0, 1e11),
         index=1,

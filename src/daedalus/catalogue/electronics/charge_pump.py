@@ -50,7 +50,6 @@ def build() -> KnownSystem:
     m.equation(source, [SOURCE * u[1], q_channel], name="source_charge")
     m.equation(drain, [DRAIN * u[2], q_channel], name="drain_charge")
     return KnownSystem(
-        "charge_pump",
         m,
         span=(0.0, 1200e-9),
         index=2,

@@ -77,7 +77,6 @@ def build() -> KnownSystem:
         flow[drain] += current
     m.equation(charge[1:], flow[1:], name="currents")
     return KnownSystem(
-        "nand_gate",
         m,
         span=(0.0, 80.0),
         stiff=True,

@@ -72,7 +72,6 @@ def build(parasitic: float = 2e-12) -> KnownSystem:
             m.equation(flow, name=f"balance_{k + 1}")
     origin = "Test Set for Initial Value Problem Solvers, release 2.4"
     return KnownSystem(
-        "ring_modulator",
         m,
         span=(0.0, 1e-3),
         index=0 if parasitic else 2,

@@ -60,7 +60,6 @@ def build() -> KnownSystem:
         name="currents",
     )
     return KnownSystem(
-        "transistor_amplifier",
         m,
         span=(0.0, 0.2),
         index=1,

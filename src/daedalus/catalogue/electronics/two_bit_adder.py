@@ -119,7 +119,6 @@ def build() -> KnownSystem:
     )
     m.output("outputs", ca.vertcat(*(u[node - 1] for node in OUTPUTS)))
     return KnownSystem(
-        "two_bit_adder",
         m,
         span=(0.0, 320.0),
         index=1,

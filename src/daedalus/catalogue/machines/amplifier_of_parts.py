@@ -58,7 +58,6 @@ def build() -> KnownSystem:
     nodes = (c[0].plus, c[0].minus, c[1].plus, c[2].plus, c[2].minus, c[3].plus, c[4].plus, c[4].minus)
     m.output("y", ca.vertcat(*(node.voltage for node in nodes)))
     return KnownSystem(
-        "amplifier_of_parts",
         m,
         span=(0.0, 0.2),
         index=1,

@@ -34,7 +34,6 @@ def build() -> KnownSystem:
     m.connect(diodes[0].minus, diodes[2].minus, smooth.plus, load.plus)
     m.connect(diodes[1].plus, diodes[3].plus, smooth.minus, load.minus, ground.pin)
     return KnownSystem(
-        "bridge_rectifier",
         m,
         span=(0.0, 0.04),
         index=1,

@@ -41,10 +41,8 @@ def build() -> KnownSystem:
     m.connect(choke.minus, smooth.plus, load.plus)
     m.connect(source.minus, diode.plus, snubber.minus, smooth.minus, load.minus, ground.pin)
     return KnownSystem(
-        "buck_converter",
         m,
         span=(0.0, 8e-5),
-        index=0,
         start={"choke.current": 1.8, "smooth.voltage": 9.0, "snubber.voltage": 0.0},
         reference=Reference(8e-5, REFERENCE, 7, "two methods at 1e-12 agree"),
         source="R. W. Erickson, D. Maksimović, Fundamentals of Power Electronics (2001), chapter 2; own numbers",

@@ -48,10 +48,8 @@ def build() -> KnownSystem:
         m.connect(motor.shaft, m.port(f"joint{k}", "rotational", of=q[k]))
         start[f"motor{k}.current"] = 0.0
     return KnownSystem(
-        "driven_arm",
         m,
         span=(0.0, 0.5),
-        index=0,
         start=start,
         reference=Reference(0.5, REFERENCE, 9, "two methods at 1e-12 agree"),
         source="M. W. Spong, S. Hutchinson, M. Vidyasagar, Robot Modeling and Control (2006), chapter 7; own numbers",

@@ -28,10 +28,8 @@ def build() -> KnownSystem:
     m.connect(push.shaft, motor.shaft, shaft.shaft_a)
     m.connect(shaft.shaft_b, load.shaft)
     return KnownSystem(
-        "elastic_transmission",
         m,
         span=(0.0, 1.0),
-        index=0,
         start={"motor.angle": 0.0, "motor.speed": 0.0, "load.angle": 0.0, "load.speed": 0.0},
         reference=Reference(1.0, REFERENCE, 10, "two methods at 1e-12 agree"),
         source="formula sheet on modelling and simulation, chapter on actuators",

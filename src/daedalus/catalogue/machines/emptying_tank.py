@@ -27,10 +27,8 @@ def build() -> KnownSystem:
     m.connect(tank.outlet, valve.a)
     m.connect(valve.b, air.a)
     return KnownSystem(
-        "emptying_tank",
         m,
         span=(0.0, 30.0),
-        index=0,
         start={"tank.level": 2.0},
         reference=Reference(30.0, REFERENCE, 9, "two methods at 1e-12 agree"),
         source="formula sheet on modelling and simulation, chapter on actuators",

@@ -32,10 +32,8 @@ def build() -> KnownSystem:
     m.connect(inner.heat_b, walls.heat, outer.heat_a)
     m.connect(outer.heat_b, windows.heat_b, outside.heat)
     return KnownSystem(
-        "heated_house",
         m,
         span=(0.0, 21600.0),
-        index=0,
         start={"air.temperature": 281.15, "walls.temperature": 278.15, "control.integral_part": 0.0},
         reference=Reference(21600.0, REFERENCE, 9, "two methods at 1e-12 agree"),
         source="textbook model of a house",

@@ -34,10 +34,8 @@ def build() -> KnownSystem:
     m.connect(gauge.output, control.measurement)
     m.connect(control.output, valve.opening)
     return KnownSystem(
-        "hydraulic_servo",
         m,
         span=(0.0, 0.2),
-        index=0,
         start={"mass.position": 0.5, "mass.velocity": 0.0, "cylinder.pressure_a": 5e6, "cylinder.pressure_b": 5e6},
         reference=Reference(0.2, REFERENCE, 9, "two methods at 1e-12 agree"),
         source="H. E. Merritt, Hydraulic Control Systems (1967), valve-controlled piston",

@@ -29,7 +29,6 @@ def build() -> KnownSystem:
     m.connect(motor.shaft, winch.shaft)
     m.connect(winch.flange, load.flange)
     return KnownSystem(
-        "motor_lift",
         m,
         span=(0.0, 1.0),
         index=2,

@@ -32,10 +32,8 @@ def build() -> KnownSystem:
     m.connect(drive.plus, motor.plus)
     m.connect(drive.minus, motor.minus, ground.pin)
     return KnownSystem(
-        "motor_speed_loop",
         m,
         span=(0.0, 0.5),
-        index=0,
         start={"motor.current": 0.0, "motor.angle": 0.0, "motor.speed": 0.0, "pid.integral_part": 0.0},
         reference=Reference(0.5, REFERENCE, 9, "two methods at 1e-12 agree"),
         source="formula sheet on modelling and simulation, chapter on actuators",

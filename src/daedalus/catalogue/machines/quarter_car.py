@@ -30,10 +30,8 @@ def build() -> KnownSystem:
     m.connect(tyre.flange_b, wheel.flange, spring.flange_a, damper.flange_a)
     m.connect(spring.flange_b, damper.flange_b, body.flange)
     return KnownSystem(
-        "quarter_car",
         m,
         span=(0.0, 1.0),
-        index=0,
         start={
             "road.position": 0.0,
             "wheel.position": 0.0,

@@ -57,7 +57,6 @@ def build(parasitic: float = 2e-12) -> KnownSystem:
     m.output("y", ca.vertcat(*shown))
     rest: dict[str, Value] = {v.name: 0.0 for v in m.variables.values() if v.kind == "state"}
     return KnownSystem(
-        "ring_modulator_of_parts",
         m,
         span=(0.0, 2e-5),
         start=rest,

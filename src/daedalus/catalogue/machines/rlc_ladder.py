@@ -33,10 +33,8 @@ def build(cells: int = 10) -> KnownSystem:
         start |= {f"l{k}.current": 0.0, f"c{k}.voltage": 0.0}
         node = c.plus
     return KnownSystem(
-        "rlc_ladder",
         m,
         span=(0.0, 1e-3),
-        index=0,
         start=start,
         reference=Reference(1e-3, REFERENCE, 9, "two methods at 1e-12 agree") if cells == 10 else None,
         source="a line in lumped cells, a textbook circuit; numbers chosen here",

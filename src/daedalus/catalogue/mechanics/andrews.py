@@ -79,7 +79,6 @@ def build() -> KnownSystem:
     m.constraint("loop7", pin - along(ZF, omega + epsilon) + across(U, epsilon) - point(A))
     m.output("energy", kinetic + potential - torque * beta)
     return KnownSystem(
-        "andrews",
         m,
         span=(0.0, 0.03),
         inputs={"torque": 0.033},

@@ -47,7 +47,6 @@ def build(elements: int = 40) -> KnownSystem:
     m.equation(m.der(rate), _along(alpha, turn, moment) + _across(turn, tension), name="bending")
     reference = Reference(5.0, {"angle": ANGLES, "rate": RATES}, 14, "Test Set for Initial Value Problem Solvers, 2.4")
     return KnownSystem(
-        "beam",
         m,
         span=(0.0, 5.0),
         index=1,

@@ -55,7 +55,6 @@ def build() -> KnownSystem:
     m.draw("spring", road, to=right, name="right spring")
     m.draw("line", through=[[0, 0], road], name="road")
     return KnownSystem(
-        "car_axis",
         m,
         span=(0.0, 3.0),
         index=3,

@@ -78,7 +78,6 @@ def build() -> KnownSystem:
     m.output("energy", energy)
     m.output("energy_less_work", energy - force * position)
     return KnownSystem(
-        "cart_pendulum",
         m,
         span=(0.0, 4.0),
         inputs={"force": 0.5},

@@ -75,7 +75,6 @@ def build() -> KnownSystem:
 
     m.output("energy", kinetic + potential - torque.T @ angle)
     return KnownSystem(
-        "delta_robot",
         m,
         span=(0.0, 0.5),
         inputs={"torque": np.array([-1.4, -1.3, -1.2])},

@@ -58,7 +58,6 @@ def build() -> KnownSystem:
     m.output("tip", tip)
     m.output("energy", 0.5 * rate.T @ matrix @ rate - weight.T @ ca.cos(angle))
     return KnownSystem(
-        "double_pendulum",
         m,
         span=(0.0, 5.0),
         conserved=("energy",),

@@ -80,7 +80,6 @@ def build(index: int = 2) -> KnownSystem:
     pushed = directions @ acceleration + ca.jacobian(moving, place) @ speed
     m.equation({3: closure, 2: moving, 1: pushed}[index], name="closure")
     return KnownSystem(
-        "flexible_slider_crank",
         m,
         span=(0.0, 0.1),
         index=index,

@@ -55,7 +55,6 @@ def build() -> KnownSystem:
     m.joint("rocker_bearing", "revolute", ground, rocker, at_a=[GROUND, 0.0], at_b=[-ROCKER / 2, 0.0])
     m.output("energy", sum(b.kinetic_energy + gravity * b.mass * b.position[1] for b in (crank, coupler, rocker)))
     return KnownSystem(
-        "four_bar",
         m,
         span=(0.0, 1.0),
         index=3,

@@ -40,7 +40,6 @@ def build() -> KnownSystem:
     m.equation(m.der(mass), -2.0 * thrust, name="fuel")
     m.output("drag", drag)
     return KnownSystem(
-        "goddard_rocket",
         m,
         span=(0.0, 0.1),
         inputs={"thrust": 1.0},

@@ -58,7 +58,6 @@ def build() -> KnownSystem:
     m.output("axle_momentum", momentum[2])
     m.output("quaternion_norm", ca.sqrt(ca.sumsqr(quaternion)))
     return KnownSystem(
-        "gyroscope",
         m,
         span=(0.0, 1.0),
         conserved=("energy", "vertical_momentum", "axle_momentum", "quaternion_norm"),

@@ -30,7 +30,6 @@ def build() -> KnownSystem:
     m.draw("box", [position, 0], size=[0.08, 0.08, 0.08], name="mass")
     m.output("energy", 0.5 * mass * velocity**2 + 0.5 * stiffness * position**2)
     return KnownSystem(
-        "mass_spring",
         m,
         span=(0.0, 10.0),
         conserved=("energy",),

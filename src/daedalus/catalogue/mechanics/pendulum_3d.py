@@ -56,7 +56,6 @@ def build() -> KnownSystem:
     m.output("energy", kinetic + potential)
     m.output("spin", mass * (position[0] * velocity[1] - position[1] * velocity[0]))
     return KnownSystem(
-        "pendulum_3d",
         m,
         span=(0.0, 5.0),
         inputs={"force": np.zeros(3)},

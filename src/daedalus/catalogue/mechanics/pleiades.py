@@ -56,7 +56,6 @@ def build() -> KnownSystem:
     m.output("momentum", [mass.T @ vx, mass.T @ vy])
     m.output("angular_momentum", mass.T @ (x * vy - y * vx))
     return KnownSystem(
-        "pleiades",
         m,
         span=(0.0, 3.0),
         conserved=("energy", "momentum", "angular_momentum"),

@@ -92,7 +92,6 @@ def build(form: str = "ode") -> KnownSystem:
         0.5 * mass * ca.sumsqr(velocity) + 0.5 * momentum.T @ angular_velocity + mass * gravity * position[2],
     )
     return KnownSystem(
-        "quadrotor",
         m,
         span=(0.0, 10.0),
         inputs={"thrust": np.array([1.20, 1.15, 1.205, 1.155])},

@@ -54,7 +54,6 @@ def build(rods: Any = 10) -> KnownSystem:
     # From the lowest position it can reach, so that the number is not small by cancellation.
     m.output("energy", energy + 0.5 * gravity)
     return KnownSystem(
-        "rod_chain",
         m,
         span=(0.0, 0.5),
         index=3,

@@ -48,7 +48,6 @@ def build() -> KnownSystem:
     m.output("axle", disc.rotation[:, 2])
     m.output("energy", disc.kinetic_energy + mass * gravity * disc.position[2])
     return KnownSystem(
-        "rolling_disc",
         m,
         span=(0.0, 2.0),
         index=2,

@@ -56,7 +56,6 @@ def build() -> KnownSystem:
     kinetic = crank.kinetic_energy + rod.kinetic_energy + slider.kinetic_energy
     m.output("energy", kinetic + gravity * (crank.mass * crank.position[1] + rod.mass * rod.position[1]))
     return KnownSystem(
-        "slider_crank",
         m,
         span=(0.0, 1.0),
         index=3,

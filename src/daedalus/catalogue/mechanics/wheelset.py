@@ -79,7 +79,6 @@ def build() -> KnownSystem:
     m.equation(directions @ speed, name="contact")
     m.equation(ca.vertcat(*(side.touching for side in sides)), name="touching")
     return KnownSystem(
-        "wheelset",
         m,
         span=(0.0, 10.0),
         index=2,

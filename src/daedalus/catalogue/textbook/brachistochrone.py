@@ -38,7 +38,6 @@ def build() -> KnownSystem:
     slope = np.cos(np.pi / 4)
     end = {"x": 0.5 * 9.80665 * slope**2, "y": 10.0 - 0.5 * 9.80665 * slope**2, "v": 9.80665 * slope}
     return KnownSystem(
-        "brachistochrone",
         m,
         span=(0.0, 1.0),
         inputs={"angle": np.pi / 4},

@@ -30,7 +30,6 @@ def build() -> KnownSystem:
     m.parameter("limit", 1.0 / 9.0)
     m.equation([m.der(x), m.der(v)], [v, u])
     return KnownSystem(
-        "bryson_denham",
         m,
         span=(0.0, 1.0),
         inputs={"u": 0.0},

@@ -31,7 +31,6 @@ def build() -> KnownSystem:
     force = m.input("force", unit="m/s^2")
     m.equation([m.der(position), m.der(velocity)], [velocity, force])
     return KnownSystem(
-        "double_integrator",
         m,
         span=(0.0, 1.0),
         inputs={"force": 1.0},

@@ -62,7 +62,6 @@ def build(index: int = 2) -> KnownSystem:
     for name, k in (("first", 0), ("second", 1), ("last", count - 1)):
         m.output(name, points[k])
     return KnownSystem(
-        "fekete",
         m,
         span=(0.0, 1000.0),
         index=index,

@@ -32,7 +32,6 @@ def build() -> KnownSystem:
     y, slope = m.state("y", start=1.0), m.input("slope")
     m.equation(m.der(y), slope)
     return KnownSystem(
-        "hanging_chain",
         m,
         span=(0.0, 1.0),
         inputs={"slope": 2.0},

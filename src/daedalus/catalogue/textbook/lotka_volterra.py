@@ -34,7 +34,6 @@ def build() -> KnownSystem:
     m.equation(m.der(predators), growth * prey * predators - death * predators, name="predators")
     m.output("orbit", growth * prey - death * ca.log(prey) + catch * predators - birth * ca.log(predators))
     return KnownSystem(
-        "lotka_volterra",
         m,
         span=(0.0, 10.0),
         conserved=("orbit",),

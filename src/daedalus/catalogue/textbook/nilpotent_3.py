@@ -28,7 +28,6 @@ def build() -> KnownSystem:
     rate = m.der(x)
     m.equation([rate[1] - x[0], rate[2] - x[1], x[2] + u], name="chain")
     return KnownSystem(
-        "nilpotent_3",
         m,
         span=(0.0, 1.0),
         inputs={"u": 2.0},

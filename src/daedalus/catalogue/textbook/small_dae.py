@@ -65,7 +65,6 @@ def build(example: str = "savin_21") -> KnownSystem:
         reference = Reference(END, {"x1": growth, "x2": 2 * growth}, 15, "closed form")
     inputs: dict[str, Value] = {name: float(verdict.at.get(name, 1.0)) for name in m.inputs}  # type: ignore[arg-type]
     return KnownSystem(
-        "small_dae",
         m,
         span=(0.0, chosen.end),
         inputs=inputs,

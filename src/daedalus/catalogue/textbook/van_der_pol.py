@@ -48,7 +48,6 @@ def build(mu: float = 1.0) -> KnownSystem:
     if mu in REFERENCES:
         reference = Reference(end, *REFERENCES[mu])
     return KnownSystem(
-        "van_der_pol",
         m,
         span=(0.0, end),
         reference=reference,

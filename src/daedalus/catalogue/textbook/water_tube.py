@@ -71,7 +71,6 @@ def build() -> KnownSystem:
     m.equation([balance[node] for node in NODES], name="nodes")
     ends = {"flow": END[:18], "resistance": END[18:36], "tank": END[36:38], "pressure": END[38:]}
     return KnownSystem(
-        "water_tube",
         m,
         span=(0.0, 17 * 3600.0),
         index=2,

@@ -51,7 +51,7 @@ def _closed(system: System, expressions: EqualExpressions, with_addition: bool) 
 
     outputs = {name: closed(value) for name, value in system.outputs.items()}
     for name, expression in driven.items():
-        outputs[name] = ca.densify(ca.reshape(expression, *(*_shape(system, name), 1, 1)[:2]))
+        outputs[name] = ca.densify(ca.reshape(expression, *(*system.places[name].shape, 1, 1)[:2]))
     return system.changed(
         variables=left,
         symbols={**{letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "p")}, "u": inputs},
@@ -93,7 +93,3 @@ def _driven(system: System, feedback: Mapping[str, ca.SX], with_addition: bool) 
 
 def _input(system: System, name: str) -> ca.SX:
     return system.symbol("u")[system.places[name].positions.tolist()]
-
-
-def _shape(system: System, name: str) -> tuple[int, ...]:
-    return system.places[name].shape

@@ -19,7 +19,7 @@ def measured_states(system: System, x: object) -> np.ndarray:
     elif isinstance(x, Mapping):
         found = _by_name(system, x)
     elif hasattr(x, "keys") and hasattr(x, "__getitem__"):
-        found = _from_samples(labels, x)
+        found = np.array([float(np.asarray(x[label])) for label in labels])
     else:
         found = np.asarray(x, dtype=float).ravel()
         if found.shape != (len(labels),):
@@ -51,7 +51,3 @@ def _by_name(system: System, values: Mapping[Any, Any]) -> np.ndarray:
             remedy="a value for each, or dd.Estimator for those that no sensor sees",
         )
     return found
-
-
-def _from_samples(labels: tuple[str, ...], x: Any) -> np.ndarray:
-    return np.array([float(np.asarray(x[label])) for label in labels])

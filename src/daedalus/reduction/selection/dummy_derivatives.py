@@ -57,7 +57,7 @@ def with_selected_states(plan: ReductionPlan, original: System) -> ReducedModel:
     _write(plan, n, groups, values, lowered)
     _name_higher_derivatives(plan, n, original)
     chosen = [_chosen(matrix, group[0]) for matrix, group in zip(matrices, groups)]
-    parameter = n._variables[_parameter_of(n)] if groups else None
+    parameter = n._variables[n._choices[0].parameter] if groups else None
     if parameter is not None:
         flat = [float(flag) for part in chosen for flag in part[0]]
         n._variables[parameter.name] = make_variable(parameter.name, "parameter", parameter.shape, start=flat)
@@ -156,10 +156,6 @@ def _refuse_large(groups: list[list[Level]]) -> None:
 
 
 # -- writing ---------------------------------------------------------------------------------------------------
-
-
-def _parameter_of(n: ReducedModel) -> str:
-    return n._choices[0].parameter
 
 
 def _write(
