@@ -19,7 +19,6 @@ from daedalus.analysis.structure.block_form import Block
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.signature import Signature
 
 # Singular values below this share of the largest count as zero: jets are consistent to about 1e-12.
 TOLERANCE = 1e-10
@@ -163,28 +162,3 @@ def freedom(jacobian: JetJacobian, order: int, differential: np.ndarray, algebra
         free = NullSpaceProbe(whole).dimension(differential)
     loose = np.concatenate([differential[moved[n + differential]], algebraic[moved[algebraic]]])
     return OpenUnknowns(np.sort(loose), free)
-
-
-def index_from_blocks(s: Signature, blocks: list[Block], found: list[Fullness]) -> int | None:
-    """The index of a block-triangular system from those of its blocks.
-
-    A block that needs ν differentiations to determine y' needs ν + k - 1 for y^(k), and with them derivatives of the
-    unknowns of earlier blocks; the need is passed back from the last block to the first.
-    """
-    own = [fullness_.index for fullness_ in found]
-    if any(index is None for index in own):
-        return None
-    block_of_equation, block_of_unknown = np.empty(s.count, dtype=int), np.empty(s.size, dtype=int)
-    for k, block in enumerate(blocks):
-        block_of_equation[block.equations], block_of_unknown[block.unknowns] = k, k
-    uses: list[list[tuple[int, int]]] = [[] for _ in blocks]
-    for row, column, order in zip(s.rows, s.columns, s.orders):
-        if block_of_equation[row] != block_of_unknown[column]:
-            uses[block_of_equation[row]].append((int(block_of_unknown[column]), int(order)))
-    wanted = np.ones(len(blocks), dtype=int)
-    times = np.zeros(len(blocks), dtype=int)
-    for k in range(len(blocks) - 1, -1, -1):
-        times[k] = int(own[k] or 0) + wanted[k] - 1
-        for other, order in uses[k]:
-            wanted[other] = max(wanted[other], times[k] + order)
-    return int(times.max(initial=0))

@@ -67,7 +67,11 @@ def name_pieces(label: str) -> tuple[str, list[str], int]:
 
 
 class Text:
-    """Plain text, as Python is read: `m*v_dot = F - k*x`."""
+    """Plain text, as Python is read: `m*v_dot = F - k*x`; the other styles write the same pieces.
+
+    name: a variable. number: one that is not negative. sign: an operator between two texts, + − = < ≤ ≠ and or.
+    cases: texts with their conditions; the last condition may be empty, for all else. together: a row of pieces as one.
+    """
 
     def name(self, label: str) -> str:
         """The name itself."""
@@ -126,7 +130,7 @@ def _tight(text: str, breaking: str) -> str:
     return text
 
 
-class Latex:
+class Latex(Text):
     """LaTeX without packages beyond amsmath."""
 
     def name(self, label: str) -> str:
@@ -201,7 +205,7 @@ def _escaped(word: str) -> str:
     return word.replace("_", "\\_")
 
 
-class MathML:
+class MathML(Text):
     """MathML, which browsers typeset without any script."""
 
     def name(self, label: str) -> str:

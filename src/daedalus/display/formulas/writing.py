@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from daedalus.display.formulas.normal_form import Ordered, Value
+from daedalus.display.formulas.styles import Text
 
 # How tightly a text binds: sums least, then products, then what needs no brackets.
 SUM, PRODUCT, ATOM = 1, 2, 3
@@ -14,47 +13,10 @@ LONGEST = 60_000
 DIVISORS = (2, 3, 4, 6, 8, 12)
 
 
-class FormulaStyle(Protocol):
-    """How the pieces of a formula are written."""
-
-    def name(self, label: str) -> str:
-        """A variable."""
-
-    def number(self, value: float) -> str:
-        """A number that is not negative."""
-
-    def brackets(self, text: str) -> str:
-        """In round brackets."""
-
-    def product(self, factors: list[str]) -> str:
-        """One beside the other."""
-
-    def fraction(self, above: str, below: str) -> str:
-        """One over the other."""
-
-    def power(self, base: str, exponent: str) -> str:
-        """Raised."""
-
-    def root(self, text: str) -> str:
-        """The square root."""
-
-    def call(self, function: str, arguments: list[str]) -> str:
-        """A function of arguments."""
-
-    def sign(self, sign: str) -> str:
-        """An operator between two texts: + − = < ≤ ≠ and or."""
-
-    def cases(self, cases: list[tuple[str, str]]) -> str:
-        """Texts with their conditions; the last condition may be empty, for all else."""
-
-    def together(self, parts: list[str]) -> str:
-        """A row of pieces as one."""
-
-
 class FormulaWriter:
     """Writes values of one table in one style."""
 
-    def __init__(self, table: Ordered, style: FormulaStyle) -> None:
+    def __init__(self, table: Ordered, style: Text) -> None:
         self.table, self.style, self._left = table, style, LONGEST
 
     def write(self, value: Value) -> str:

@@ -63,22 +63,46 @@ class StageAlgebra(Protocol):
         """value - target as a float."""
 
 
-def recursive_legendre(algebra: StageAlgebra, k: int, known: dict[int, Any]) -> Any:
-    """P_k(c) by (k+1) P_{k+1} = (2k+1)(2c-1) P_k - k P_{k-1}, remembered in known."""
-    if k not in known:
-        if k == 0:
-            known[0] = algebra.ones()
-        elif k == 1:
-            known[1] = algebra.combine((Fraction(2), algebra.nodes()), (Fraction(-1), algebra.ones()))
-        else:
-            before = recursive_legendre(algebra, k - 1, known)
-            product = algebra.product(recursive_legendre(algebra, 1, known), before)
-            earlier = recursive_legendre(algebra, k - 2, known)
-            known[k] = algebra.combine((Fraction(2 * k - 1, k), product), (Fraction(1 - k, k), earlier))
-    return known[k]
+class _ExactNumbers:
+    """Equality and Legendre polynomials of an algebra whose numbers are exact."""
+
+    ones: Any
+    nodes: Any
+    product: Any
+    combine: Any
+
+    def __init__(self) -> None:
+        self._legendre: dict[int, Any] = {}
+
+    def legendre(self, k: int) -> Any:
+        """P_k(c) by (k+1) P_{k+1} = (2k+1)(2c-1) P_k - k P_{k-1}, remembered."""
+        known = self._legendre
+        if k not in known:
+            if k == 0:
+                known[0] = self.ones()
+            elif k == 1:
+                known[1] = self.combine((Fraction(2), self.nodes()), (Fraction(-1), self.ones()))
+            else:
+                product = self.product(self.legendre(1), self.legendre(k - 1))
+                known[k] = self.combine((Fraction(2 * k - 1, k), product), (Fraction(1 - k, k), self.legendre(k - 2)))
+        return known[k]
+
+    def same_number(self, value: Any, target: Fraction) -> bool:
+        """Exact equality."""
+        return bool(value == target)
+
+    def same_vector(self, v: list[Any], w: list[Any]) -> bool:
+        """Exact equality."""
+        return v == w
+
+    same_row = same_vector
+
+    def residual(self, value: Any, target: Fraction) -> float:
+        """value - target as a float."""
+        return float(value - target)
 
 
-class ExactStages:
+class ExactStages(_ExactNumbers):
     """Vectors are lists of Fractions or of elements of one number field.
 
     Example
@@ -91,8 +115,8 @@ class ExactStages:
     """
 
     def __init__(self, A: Sequence[Sequence[Any]], b: Sequence[Any], c: Sequence[Any]) -> None:
+        super().__init__()
         self.A, self.b, self.c = A, list(b), list(c)
-        self._legendre: dict[int, Any] = {}
 
     def ones(self) -> list[Any]:
         """The vector (1, …, 1)."""
@@ -127,26 +151,8 @@ class ExactStages:
         columns = zip(*self.A)
         return [sum((x * a for x, a in zip(row, column) if a and x), Fraction(0)) for column in columns]
 
-    def legendre(self, k: int) -> list[Any]:
-        """P_k(c)."""
-        return recursive_legendre(self, k, self._legendre)
 
-    def same_number(self, value: Any, target: Fraction) -> bool:
-        """Exact equality."""
-        return value == target
-
-    def same_vector(self, v: list[Any], w: list[Any]) -> bool:
-        """Exact equality."""
-        return v == w
-
-    same_row = same_vector
-
-    def residual(self, value: Any, target: Fraction) -> float:
-        """value - target as a float."""
-        return float(value - target)
-
-
-class PolynomialStages:
+class PolynomialStages(_ExactNumbers):
     """Vectors are polynomials g with rational coefficients and stand for g(c_1), …, g(c_s), modulo Π(x - c_i).
 
     Parameters
@@ -170,10 +176,10 @@ class PolynomialStages:
         images: Sequence[Sequence[Fraction]],
         moments: Sequence[Fraction],
     ) -> None:
+        super().__init__()
         self.node_polynomial = tuple(node_polynomial)
         self.images = tuple(tuple(image) for image in images)
         self.moments = tuple(moments)
-        self._legendre: dict[int, Any] = {}
 
     @property
     def stages(self) -> int:
@@ -223,24 +229,6 @@ class PolynomialStages:
     def apply_left(self, row: list[Fraction]) -> list[Fraction]:
         """The values of the row times A on 1, c, c², …"""
         return [sum((x * r for x, r in zip(image, row)), Fraction(0)) for image in self.images]
-
-    def legendre(self, k: int) -> list[Fraction]:
-        """P_k, modulo the node polynomial."""
-        return recursive_legendre(self, k, self._legendre)
-
-    def same_number(self, value: Fraction, target: Fraction) -> bool:
-        """Exact equality."""
-        return value == target
-
-    def same_vector(self, v: list[Fraction], w: list[Fraction]) -> bool:
-        """Exact equality."""
-        return v == w
-
-    same_row = same_vector
-
-    def residual(self, value: Fraction, target: Fraction) -> float:
-        """value - target as a float."""
-        return float(value - target)
 
     def matrices(self) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
         """A and A - 1bᵀ in the basis 1, c, c², …"""
