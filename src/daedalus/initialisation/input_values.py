@@ -11,7 +11,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.input_rates import expressions_with_rates, system_rates
 from daedalus.model.names import listed, split_derivative, split_index
-from daedalus.model.plain_numbers import plain_result
+from daedalus.model.plain_numbers import result_at
 from daedalus.model.signals import Signal
 from daedalus.model.system.closed_loop import closed_loop
 from daedalus.model.system.system import Place, System
@@ -116,16 +116,8 @@ def _of_function(
     """A function of time: differentiated as an expression where it can be read as one, by differences otherwise."""
 
     def numbers(t: float) -> np.ndarray:
-        try:
-            return np.array(
-                flat_values(place, np.asarray(plain_result(function(t), place.name), dtype=float), "value"), dtype=float
-            )
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"The function for input {place.name} cannot be evaluated.",
-                f"f({t:g}) raised {type(error).__name__}: {error}",
-                remedy="a number, or a function of time alone: lambda t: ...",
-            ) from error
+        given = result_at(function, t, place.name, "a number, or a function of time alone: lambda t: ...")
+        return np.array(flat_values(place, given, "value"), dtype=float)
 
     value = numbers(time)
     if order == 0:

@@ -318,6 +318,15 @@ class Notebook:
             raise nan_inside(where)
         return expression
 
+    def _scalar(self, value: object, where: str, because: str, one_each: str, remedy: str = EXPRESSION_REMEDY) -> ca.SX:
+        """The same, of one element; one_each: what to write instead of several."""
+        expression = self._expression(value, where, remedy)
+        if not expression.is_scalar():
+            raise ModelError(
+                f"{where} is not a scalar.", f"it is {size_text(expression)}", because=because, remedy=one_each
+            )
+        return expression
+
     def _check_symbols(
         self, expression: ca.SX, where: str, forbidden: Iterable[str] = ()
     ) -> list[tuple[str, int, int]]:

@@ -7,12 +7,12 @@ Quantities are converted to the unit of what they are given for, or refused; tim
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from daedalus.errors import InputError
+from daedalus.errors import InputError, ModelError
 
 
 def is_quantity(value: object) -> bool:
@@ -139,6 +139,18 @@ def plain_result(value: Any, name: str) -> Any:
             remedy='a function of plain numbers: lambda t: f(t).m_as("N") with the unit of the input',
         )
     return value
+
+
+def result_at(function: Callable[[float], Any], t: float, name: str, remedy: str) -> np.ndarray:
+    """What a function for an input gives at a time, as an array of numbers."""
+    try:
+        return np.asarray(plain_result(function(t), name), dtype=float)
+    except (TypeError, ValueError, ModelError) as error:
+        raise InputError(
+            f"The function for input {name} cannot be evaluated.",
+            f"f({t:g}) raised {type(error).__name__}: {error}",
+            remedy=remedy,
+        ) from error
 
 
 def seconds(times: Any, what: str) -> np.ndarray:

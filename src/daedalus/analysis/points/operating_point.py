@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.plain_numbers import by_name
+from daedalus.model.plain_numbers import by_name, result_at
 from daedalus.model.system.system import LETTERS, Place, System
 from daedalus.model.values import check_mapping, flat_values, parameter_values, wrong_kind
 
@@ -169,14 +169,7 @@ def _input_value(place: Place, value: object, t: float) -> object:
     """The value of an input at a time: a number or vector as it is, a function of time or a table at that time."""
     if not callable(value):
         return value
-    try:
-        return np.asarray(value(t), dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"The function for input {place.name} cannot be evaluated.",
-            f"f({t:g}) raised {type(error).__name__}: {error}",
-            remedy="a number, or a function of time alone: lambda t: ...",
-        ) from error
+    return result_at(value, t, place.name, "a number, or a function of time alone: lambda t: ...")
 
 
 def sizes_of(system: System, vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

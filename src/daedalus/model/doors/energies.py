@@ -136,14 +136,7 @@ class EnergyDoor(Notebook):
 
     def _energy(self, value: object, what: str) -> ca.SX:
         where = f"The {what}"
-        expression = self._expression(value, where)
-        if not expression.is_scalar():
-            raise ModelError(
-                f"{where} is not a scalar.",
-                f"it is {size_text(expression)}",
-                because="an energy is one number.",
-                remedy="0.5 * m * casadi.sumsqr(v)",
-            )
+        expression = self._scalar(value, where, "an energy is one number.", "0.5 * m * casadi.sumsqr(v)")
         highest = 0 if what == "potential energy" else 1
         velocities = self._mechanics.velocity_names
         for name, k, order in self._check_symbols(expression, where):

@@ -20,7 +20,7 @@ from daedalus.model.doors.ports import PortDoor
 from daedalus.model.expressions import dense, elements
 from daedalus.model.input_rates import join_rates, with_rates
 from daedalus.model.names import check_name, did_you_mean
-from daedalus.model.notebook import new_symbol, shaped_like, size_text
+from daedalus.model.notebook import new_symbol, shaped_like
 from daedalus.model.variables import Variable, make_variable
 
 
@@ -204,15 +204,7 @@ class PartDoor(PortDoor):
             keyword, word = word, part.symbol(word)
             if isinstance(value, ca.SX) and not value.is_constant():
                 where = f"{word}= of {path}"
-                expression = self._expression(value, where)
-                if not expression.is_scalar():
-                    raise ModelError(
-                        f"{where} is not a scalar.",
-                        f"it is {size_text(expression)}",
-                        because="a part has one such quantity.",
-                        remedy="one component of it",
-                    )
-                bound[word] = expression
+                bound[word] = self._scalar(value, where, "a part has one such quantity.", "one component of it")
                 continue
             number = ca.DM(value) if isinstance(value, ca.SX) else value
             described = template._variables[word]

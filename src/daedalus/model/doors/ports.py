@@ -10,7 +10,6 @@ from daedalus.model.assembly.port import Port
 from daedalus.model.assembly.written_assembly import PortNote
 from daedalus.model.doors.drawing import DrawingDoor
 from daedalus.model.names import check_name
-from daedalus.model.notebook import size_text
 from daedalus.model.variables import make_variable
 
 
@@ -67,14 +66,9 @@ class PortDoor(DrawingDoor):
                 because="of= is the angle or position of a mechanical port, an expression of coordinates or bodies.",
                 remedy='m.port("shaft", "rotational", of=q) with q = m.coordinate("q")',
             )
-        if not position.is_scalar():
-            raise ModelError(
-                f"of= of the port {name!r} is not a scalar.",
-                f"it is {size_text(position)}",
-                because="a port moves along one direction or about one axis.",
-                remedy="one coordinate, or one component of a position",
-            )
-        return position
+        one_each = "one coordinate, or one component of a position"
+        because = "a port moves along one direction or about one axis."
+        return self._scalar(position, f"of= of the port {name!r}", because, one_each)
 
     def signal_input(self, name: str, *, default: float | None = None, unit: str = "") -> ca.SX:
         """Declare an input that a signal is joined to; `default` holds where nothing is joined.
@@ -105,7 +99,7 @@ class PortDoor(DrawingDoor):
         >>> part.stored(0.5 * 2.0 * shaft.speed**2)
         """
         self._changed()
-        self._assembly.stored.append(("", self._scalar(energy, "The stored energy")))
+        self._assembly.stored.append(("", self._in_ledger(energy, "The stored energy")))
 
     def lost(self, power: object) -> None:
         """Say what power the part loses, in W; the ledger `tr.power()` counts it. Calls add up.
@@ -119,18 +113,10 @@ class PortDoor(DrawingDoor):
         >>> part.lost(0.1 * shaft.speed**2)
         """
         self._changed()
-        self._assembly.lost.append(("", self._scalar(power, "The lost power")))
+        self._assembly.lost.append(("", self._in_ledger(power, "The lost power")))
 
-    def _scalar(self, value: object, where: str) -> ca.SX:
-        expression = self._expression(value, where)
-        if not expression.is_scalar():
-            raise ModelError(
-                f"{where} is not a scalar.",
-                f"it is {size_text(expression)}",
-                because="an energy and a power are one number.",
-                remedy="casadi.sum1(...) of its parts",
-            )
-        return expression
+    def _in_ledger(self, value: object, where: str) -> ca.SX:
+        return self._scalar(value, where, "an energy and a power are one number.", "casadi.sum1(...) of its parts")
 
     def _also(self, name: str, variable: str, order: int = 0) -> None:
         """A further name of a variable or of its derivative."""

@@ -15,7 +15,7 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.mechanics.equations_of_motion import pulled_back, time_derivative
 from daedalus.model.names import check_name, with_article
-from daedalus.model.notebook import Equation, size_text
+from daedalus.model.notebook import Equation
 from daedalus.model.switching.clocks import ClockDoor
 from daedalus.model.switching.contact_rates import with_rates_put_in
 from daedalus.model.variables import Contact, Manner, make_variable
@@ -147,15 +147,7 @@ class ContactDoor(ClockDoor):
     # -- checks ------------------------------------------------------------------------------------------------
 
     def _contact_scalar(self, value: object, where: str) -> ca.SX:
-        expression = self._expression(value, where)
-        if not expression.is_scalar():
-            raise ModelError(
-                f"{where} is not a scalar.",
-                f"it is {size_text(expression)}",
-                because="each contact has a mode of its own.",
-                remedy="one call for each component",
-            )
-        return ca.SX(expression)
+        return ca.SX(self._scalar(value, where, "each contact has a mode of its own.", "one call for each component"))
 
     def _check_moves(self, expression: ca.SX, where: str) -> None:
         """Refuse what no state enters."""

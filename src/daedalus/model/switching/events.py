@@ -11,7 +11,7 @@ import numpy as np
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, described, elements, operation, symbol_key
 from daedalus.model.names import check_name, did_you_mean
-from daedalus.model.notebook import Notebook, WrittenEvent, shaped_like, size_text
+from daedalus.model.notebook import Notebook, WrittenEvent, shaped_like
 from daedalus.model.switching.combined_conditions import is_condition
 from daedalus.model.unit_labels import checked_unit
 from daedalus.model.variables import Manner
@@ -104,14 +104,8 @@ class EventDoor(Notebook):
         An inequality is an event when it becomes true; so is any other condition, which jumps from -1 to 1 there.
         """
         where = f"The guard of event {name!r}"
-        value = self._expression(guard, where, _GUARD_REMEDY)
-        if not value.is_scalar():
-            raise ModelError(
-                f"{where} is not a scalar.",
-                f"it is {size_text(value)}",
-                because="an event happens where one quantity passes zero.",
-                remedy="one event for each component",
-            )
+        because, one_each = "an event happens where one quantity passes zero.", "one event for each component"
+        value = self._scalar(guard, where, because, one_each, _GUARD_REMEDY)
         if not isinstance(direction, numbers.Real) or isinstance(direction, bool) or direction not in (-1, 0, 1):
             raise ModelError(
                 f"The direction of event {name!r} is not -1, 0 or 1.",

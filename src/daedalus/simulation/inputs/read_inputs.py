@@ -10,11 +10,11 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.errors import InputError, ModelError
+from daedalus.errors import InputError
 from daedalus.model.assembly.in_system import in_system
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.names import did_you_mean, shape_text
-from daedalus.model.plain_numbers import plain_result
+from daedalus.model.plain_numbers import plain_result, result_at
 from daedalus.model.signals import Signal, signal
 from daedalus.model.system.closed_loop import MOST_LOOPS, closed_loop
 from daedalus.model.system.once import By, once
@@ -281,14 +281,7 @@ def _check_table(place: Place, table: Signal, span: tuple[float, float]) -> None
 
 
 def _check_callback(place: Place, function: Callable[..., Any], t0: float) -> None:
-    try:
-        value = np.asarray(plain_result(function(t0), place.name), dtype=float)
-    except (TypeError, ValueError, ModelError) as error:
-        raise InputError(
-            f"The function for input {place.name} cannot be evaluated.",
-            f"f({t0:g}) raised {type(error).__name__}: {error}",
-            remedy="a function of time alone: lambda t: ...",
-        ) from error
+    value = result_at(function, t0, place.name, "a function of time alone: lambda t: ...")
     if value.size not in (1, len(place.positions)):
         raise InputError(
             f"The function for input {place.name} has the wrong shape.",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError, SolverError
-from daedalus.model.plain_numbers import plain_result
+from daedalus.model.plain_numbers import result_at
 
 DEGREE = 5
 # Relative to the largest value of the function met so far.
@@ -91,14 +91,8 @@ def _first_intervals(times: np.ndarray) -> list[tuple[float, float]]:
 
 
 def _value(function: Callable[[float], Any], t: float, size: int, name: str) -> np.ndarray:
-    try:
-        value = np.asarray(plain_result(function(t), name), dtype=float).ravel(order="F")
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"The function for input {name} cannot be evaluated.",
-            f"f({t:g}) raised {type(error).__name__}: {error}",
-            remedy="a function of one number, the time, or dd.signal(times, values)",
-        ) from error
+    remedy = "a function of one number, the time, or dd.signal(times, values)"
+    value = result_at(function, t, name, remedy).ravel(order="F")
     if value.size != size or not np.all(np.isfinite(value)):
         wanted = "a finite number" if size == 1 else f"{size} finite numbers"
         raise InputError(
