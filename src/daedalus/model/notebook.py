@@ -157,6 +157,12 @@ class Notebook:
                 remedy="m.time, or another name",
             )
 
+    def _free_name(self, wanted: str) -> str:
+        """A name that nothing in the model has."""
+        while wanted in self._variables or wanted in self._outputs or wanted in self._events:
+            wanted += "_"
+        return wanted
+
     def _declare(self, variable: Variable) -> ca.SX:
         """Put a checked description into the notebook and return a copy of its new symbol."""
         check_name(variable.name, variable.kind)

@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.expressions import elements
+from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.model import Model
 from daedalus.model.notebook import Equation, by_equation
@@ -191,6 +191,11 @@ def read_model(model: Model | System, verb: str) -> Model:
             remedy=f"dd.{verb}(m) with the model before its reduction",
         )
     return book
+
+
+def has_derivative(book: Model, row: ca.SX) -> bool:
+    """Whether an equation contains a derivative."""
+    return any(book._known[symbol_key(s)][2] for s in ca.symvar(row))
 
 
 def scalar_rows(book: Model) -> list[ca.SX]:

@@ -16,6 +16,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.geometry.inertia_check import principal
 from daedalus.model.doors.body import Body
+from daedalus.model.doors.drawing import in_space, turned_in_space
 from daedalus.model.drawing.sketch import JointMark, WrittenShape
 from daedalus.model.model import Model
 from daedalus.model.names import element_label
@@ -55,22 +56,9 @@ def shapes_of(book: Model | None, system: System) -> list[WrittenShape]:
 
 def _shape(name: str, kind: str, flat: bool | None = None, body: str = "", **fields: Any) -> WrittenShape:
     sizes = [f.numel() for role, f in fields.items() if role in ("at", "to", "vector")]
-    lifted = {role: _lifted(ca.SX(f)) if role in ("at", "to", "vector") else ca.SX(f) for role, f in fields.items()}
+    lifted = {role: in_space(ca.SX(f)) if role in ("at", "to", "vector") else ca.SX(f) for role, f in fields.items()}
     settings = {"automatic": True, "solid": bool(body)}
     return WrittenShape(name, kind, lifted, settings, body, sizes == [2] * len(sizes) if flat is None else flat)
-
-
-def _lifted(vector: ca.SX) -> ca.SX:
-    return ca.vertcat(vector, 0) if vector.numel() == 2 else vector
-
-
-def _turned(body: Body) -> ca.SX:
-    """Body to world, in space."""
-    if body.orientation is None:
-        return ca.SX.eye(3)
-    if body.size == 3:
-        return body.rotation
-    return ca.diagcat(body.rotation, 1)
 
 
 # -- bodies and joints -------------------------------------------------------------------------------------------
@@ -92,7 +80,7 @@ def _body_shapes(body: Body, marks: list[JointMark]) -> list[WrittenShape]:
     moments, axes = principal(inertia)
     sides = np.sqrt(np.maximum(6 * (np.sum(moments) - 2 * moments) / mass.item(), 0.0))
     sides = np.maximum(sides, THINNEST * sides.max())
-    turned = _turned(body) @ ca.SX(ca.DM(axes))
+    turned = turned_in_space(body) @ ca.SX(ca.DM(axes))
     box = _shape(body.name, "box", body=body.name, at=body.position, rotation=turned, size=ca.DM(sides))
     found = [box]
     for k, place in enumerate(places):
@@ -109,10 +97,10 @@ def _wheel(body: Body, mark: JointMark) -> WrittenShape:
         axis = mark.spin if mark.spin.numel() == 3 else ca.SX(ca.DM([0.0, 0.0, 1.0]))
         size = {"radius": mark.radius, "length": 0.12 * mark.radius}
         flat = body.size == 2
-        turned = _turned(body)
+        turned = turned_in_space(body)
         # The axis in the coordinates of the body, so that the disc is seen to turn.
         return _shape(body.name, "cylinder", flat, body.name, at=place, rotation=turned, axis=turned.T @ axis, **size)
-    return _shape(body.name, "sphere", body=body.name, at=place, rotation=_turned(body), radius=mark.radius)
+    return _shape(body.name, "sphere", body=body.name, at=place, rotation=turned_in_space(body), radius=mark.radius)
 
 
 def _bar_shapes(body: Body, places: list[ca.SX]) -> list[WrittenShape]:
@@ -130,7 +118,7 @@ def _bar_shapes(body: Body, places: list[ca.SX]) -> list[WrittenShape]:
     if arm is not None and 0 < np.linalg.norm(arm) < 0.6 * length:
         return [_shape(body.name, "rod", body=body.name, at=places[0], to=2 * body.position - places[0])]
     size = ca.DM([length, THINNEST * length, THINNEST * length])
-    bar = _shape(body.name, "box", body=body.name, at=body.position, rotation=_turned(body), size=size)
+    bar = _shape(body.name, "box", body=body.name, at=body.position, rotation=turned_in_space(body), size=size)
     if arm is None or np.linalg.norm(arm) < 1e-9:
         return [bar]
     return [bar, *(_shape(f"{body.name} to joint", "rod", at=place, to=body.position) for place in places)]
@@ -140,7 +128,7 @@ def _frame_and_trace(body: Body) -> list[WrittenShape]:
     trace = _shape(body.name, "trace", at=body.position)
     if body.orientation is None:
         return [trace]
-    return [trace, _shape(body.name, "frame", at=body.position, rotation=_turned(body))]
+    return [trace, _shape(body.name, "frame", at=body.position, rotation=turned_in_space(body))]
 
 
 def _joint_shapes(book: Model, mark: JointMark) -> list[WrittenShape]:

@@ -193,7 +193,7 @@ class DrawingDoor(JointDoor):
             fields["points"] = ca.vertcat(*(point for point, _ in points))
             sizes += [flat for _, flat in points]
         flat = all(sizes) if sizes else body is not None and body.size == 2
-        own = _orientation(body)
+        own = turned_in_space(body)
         if given["rotation"] is not None:
             own = own @ self._read_rotation(where, given["rotation"])
         if body is not None or given["rotation"] is not None:
@@ -209,14 +209,14 @@ class DrawingDoor(JointDoor):
     def _placed(self, where: str, at: Any, offset: Any, body: Body | None) -> tuple[ca.SX, bool]:
         if body is not None:
             place = body.position if offset is None else body.point(offset)
-            return _lifted(place), body.size == 2
+            return in_space(place), body.size == 2
         place, flat = self._in_space(where, at)
         return (place if offset is None else place + self._in_space(where, offset)[0]), flat
 
     def _in_space(self, where: str, value: Any) -> tuple[ca.SX, bool]:
         """A vector of three components, and whether it had two."""
         if isinstance(value, Body):
-            return _lifted(value.position), value.size == 2
+            return in_space(value.position), value.size == 2
         expression = column(self[value] if isinstance(value, str) else self._expression(value, where))
         if expression.numel() not in (2, 3):
             raise ModelError(
@@ -225,7 +225,7 @@ class DrawingDoor(JointDoor):
                 because="it is drawn in the plane or in space.",
                 remedy="at=[x, y, z]",
             )
-        return _lifted(expression), expression.numel() == 2
+        return in_space(expression), expression.numel() == 2
 
     def _read_rotation(self, where: str, rotation: Any) -> ca.SX:
         value = self._expression(rotation, f"{where}'s rotation")
@@ -277,7 +277,7 @@ def _check_arguments(shape: object, given: dict[str, Any]) -> None:
         )
 
 
-def _lifted(vector: ca.SX) -> ca.SX:
+def in_space(vector: ca.SX) -> ca.SX:
     """A vector of the plane in space."""
     return ca.vertcat(vector, 0) if vector.numel() == 2 else vector
 
@@ -287,7 +287,7 @@ def _about_z(angle: ca.SX) -> ca.SX:
     return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
-def _orientation(body: Body | None) -> ca.SX:
+def turned_in_space(body: Body | None) -> ca.SX:
     """Body to world, in space."""
     if body is None or body.orientation is None:
         return ca.SX.eye(3)

@@ -80,8 +80,8 @@ def _check_inertia(book: Notebook, written: WrittenMechanics, motions: list[Equa
 def inertia_sides(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX]:
     """M v' + h by the name of the position: inertia, potential, dissipation and weights."""
     sides = _terms_of_kinetic_energy(book, written)
-    slope = _split(book, written.positions, _gradient(written.potential, position_symbols(book, written)))
-    loss = split_velocities(book, written, _gradient(written.dissipation, velocity_symbols(book, written)))
+    slope = _split(book, written.positions, gradient(written.potential, position_symbols(book, written)))
+    loss = split_velocities(book, written, gradient(written.dissipation, velocity_symbols(book, written)))
     for name in written.positions:
         velocity = written.velocities.get(name)
         if velocity is not None:
@@ -97,9 +97,9 @@ def inertia_sides(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX]
 
 def _terms_of_kinetic_energy(book: Notebook, written: WrittenMechanics) -> dict[str, ca.SX]:
     """d/dt ∂T/∂v − Nᵀ ∂T/∂q, and ω × ∂T/∂ω where an angular velocity enters."""
-    momentum = _gradient(written.kinetic, velocity_symbols(book, written))
+    momentum = gradient(written.kinetic, velocity_symbols(book, written))
     along = split_velocities(book, written, time_derivative(book, written, momentum))
-    pull = _split(book, written.positions, _gradient(written.kinetic, position_symbols(book, written)))
+    pull = _split(book, written.positions, gradient(written.kinetic, position_symbols(book, written)))
     own = split_velocities(book, written, momentum)
     terms = {}
     for name in written.positions:
@@ -215,7 +215,8 @@ def _cut(names: list[str], sizes: Iterable[int], stacked: ca.SX) -> dict[str, ca
     return parts
 
 
-def _gradient(energy: ca.SX, symbols: ca.SX) -> ca.SX:
+def gradient(energy: ca.SX, symbols: ca.SX) -> ca.SX:
+    """The slopes of an energy, a column."""
     return ca.SX.zeros(symbols.numel()) if energy.is_constant() else column(ca.gradient(energy, symbols))
 
 

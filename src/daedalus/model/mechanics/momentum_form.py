@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 
 from daedalus.errors import InputError
-from daedalus.model.expressions import column, concatenate
+from daedalus.model.expressions import concatenate
 from daedalus.model.mechanics.equations_of_motion import (
     acceleration_symbols,
     applied_forces,
+    gradient,
     inertia_sides,
     position_symbols,
     time_derivative,
@@ -144,13 +145,13 @@ def _made(model: EnergyDoor, system: System) -> MomentumForm:
     rest = concatenate(inertia_sides(model, replace(written, kinetic=ca.SX(0), dissipation=ca.SX(0))).values())
     pushed = concatenate(applied_forces(model, written).values())
     other_mass = ca.jacobian(rest - pushed, a)
-    loss = _gradient(written.dissipation, v)
+    loss = gradient(written.dissipation, v)
     rest, pushed = ca.substitute([rest, pushed - loss], [a], [at_rest])
-    momentum = _gradient(written.kinetic, v) + ca.mtimes(other_mass, v)
+    momentum = gradient(written.kinetic, v) + ca.mtimes(other_mass, v)
     drift = ca.substitute(time_derivative(model, written, ca.mtimes(other_mass, v)), a, at_rest)
     outputs = {
         "momentum": momentum,
-        "force": _gradient(written.kinetic, q) - rest + pushed + drift,
+        "force": gradient(written.kinetic, q) - rest + pushed + drift,
         "applied": pushed,
         "mass": ca.jacobian(momentum, v),
     }
@@ -169,10 +170,6 @@ def _made(model: EnergyDoor, system: System) -> MomentumForm:
         for name, value in outputs.items()
     }
     return MomentumForm(positions=positions, velocities=velocities, multipliers=multipliers, **functions)
-
-
-def _gradient(energy: ca.SX, symbols: ca.SX) -> ca.SX:
-    return ca.SX.zeros(symbols.numel()) if energy.is_constant() else column(ca.gradient(energy, symbols))
 
 
 def _check_kinds(model: EnergyDoor) -> None:

@@ -20,6 +20,7 @@ from daedalus.reduction.forms.torn_solve import solve_linear, torn
 from daedalus.reduction.rewriting import (
     ReducedModel,
     equation_rows,
+    has_derivative,
     read_model,
     rewritten,
     scalar_rows,
@@ -70,7 +71,7 @@ def eliminate(model: Model | System, names: str | Iterable[str] | None = None) -
     if not wanted:
         return book
     z_labels = [book._variables[name].label(k) for name in wanted for k in range(book._variables[name].size)]
-    candidates = [i for i, row in enumerate(rows) if not _has_derivative(book, row) and ca.depends_on(row, z)]
+    candidates = [i for i, row in enumerate(rows) if not has_derivative(book, row) and ca.depends_on(row, z)]
     chosen = _chosen_rows(book, rows, candidates, z, z_labels, labels)
     values = _solved(book, concatenate(rows[i] for i in chosen), z, z_labels, [labels[i] for i in chosen])
     n = rewritten(book, dict.fromkeys(wanted))
@@ -100,16 +101,12 @@ def _names(book: Model, names: str | Iterable[str]) -> list[str]:
     return list(dict.fromkeys(asked))
 
 
-def _has_derivative(book: Model, row: ca.SX) -> bool:
-    return any(book._known[symbol_key(s)][2] for s in ca.symvar(row))
-
-
 def _aliases(book: Model, rows: list[ca.SX]) -> list[str]:
     """Algebraic variables all of whose elements are another unknown times a constant."""
     chosen: dict[tuple[str, int], int] = {}
     for i, row in enumerate(rows):
         symbols = ca.symvar(row)
-        if len(symbols) != 2 or _has_derivative(book, row):
+        if len(symbols) != 2 or has_derivative(book, row):
             continue
         slopes = ca.jacobian(row, concatenate(symbols))
         constant = ca.substitute(row, concatenate(symbols), ca.SX.zeros(2))

@@ -19,7 +19,15 @@ from daedalus.reduction.findings import TornUnknowns
 from daedalus.reduction.forms.linearity import steps_with
 from daedalus.reduction.forms.tearing import Tearing, balanced, tear
 from daedalus.reduction.forms.torn_solve import constant_entries
-from daedalus.reduction.rewriting import ReducedModel, equation_rows, rewritten, scalar_rows, substituted, write_rows
+from daedalus.reduction.rewriting import (
+    ReducedModel,
+    equation_rows,
+    has_derivative,
+    rewritten,
+    scalar_rows,
+    substituted,
+    write_rows,
+)
 
 Element = tuple[str, int]
 
@@ -29,7 +37,7 @@ def torn_model(book: ReducedModel) -> tuple[ReducedModel, TornUnknowns | None]:
     rows, origins = scalar_rows(book), equation_rows(book)
     unknowns = [(v.name, k) for v in book._variables.values() if v.kind == "algebraic" for k in range(v.size)]
     symbols = [book._scalars[name, 0][k] for name, k in unknowns]
-    candidates = [i for i, row in enumerate(rows) if not _moves(book, row)]
+    candidates = [i for i, row in enumerate(rows) if not has_derivative(book, row)]
     if not unknowns or not candidates:
         return book, None
     own = concatenate(rows[i] for i in candidates)
@@ -46,11 +54,6 @@ def torn_model(book: ReducedModel) -> tuple[ReducedModel, TornUnknowns | None]:
     substituted(n, concatenate(old), concatenate(new.values()))
     left = [unknowns[c] for c in range(len(unknowns)) if c not in formulas]
     return n, TornUnknowns(len(unknowns), tuple(book._variables[name].label(k) for name, k in left))
-
-
-def _moves(book: ReducedModel, row: ca.SX) -> bool:
-    """Whether an equation contains a derivative."""
-    return any(book._known[symbol_key(s)][2] for s in ca.symvar(row))
 
 
 def _cut(book: ReducedModel, rows: ca.SX, slopes: ca.SX, unknowns: ca.SX) -> Tearing:

@@ -190,7 +190,7 @@ def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
     by_row = {k: rows[equation[k]] for k in choice.involved}
     guards = (_follows(forms, choice, by_row), _well_chosen(forms), _apart(forms))
     for (purpose, wanted), guard in zip(NAMES.items(), guards):
-        name = _free_name(n, wanted)
+        name = n._free_name(wanted)
         n._events[name] = WrittenEvent(name, guard, -1, {}, True, purpose)
     n._changed()
     return n
@@ -228,7 +228,7 @@ def _part(n: Model, v: Variable, chosen: list[int]) -> Variable:
     """A variable for the multipliers of some rows of a constraint."""
     return replace(
         v,
-        name=_free_name(n, f"{v.name}_alone"),
+        name=n._free_name(f"{v.name}_alone"),
         shape=v.shape if len(chosen) == v.size else (len(chosen),),
         start=tuple(v.start[k] for k in chosen),
         nominal=tuple(v.nominal[k] for k in chosen),
@@ -237,10 +237,3 @@ def _part(n: Model, v: Variable, chosen: list[int]) -> Variable:
         rate=(None,) * len(chosen),
         guess=(),
     )
-
-
-def _free_name(n: Model, wanted: str) -> str:
-    """A name that nothing in the model has."""
-    while wanted in n._variables or wanted in n._outputs or wanted in n._events:
-        wanted += "_"
-    return wanted

@@ -168,7 +168,7 @@ def _write(
     """Equations, the parameter of the choice and the events that call for another one."""
     stand = {symbol_key(s): new for s, new in lowered}
     counts = [group[0].matrix.nnz() for group in groups]
-    name = _free_name(n, PARAMETER)
+    name = n._free_name(PARAMETER)
     c, last = plan.signature.c, len(plan.rows)
     # Each equation with its place: they stand where they were written, new ones last.
     rows = [(i, plan.level(i, int(c[i]) if i in plan.constraints else 0)) for i in values.rows]
@@ -179,7 +179,7 @@ def _write(
         own = flags[sum(counts[:g]) : sum(counts[: g + 1])]
         event = ""
         if len(group[0].entries) > len(group[0].rows):
-            event = _free_name(n, EVENT if len(groups) == 1 else f"{EVENT}_{g + 1}")
+            event = n._free_name(EVENT if len(groups) == 1 else f"{EVENT}_{g + 1}")
             n._events[event] = WrittenEvent(event, _guard(plan, group[0], own), -1, {}, True)
         pairs = list(zip(*group[0].matrix.sparsity().get_triplet()))
         entries = tuple((sum(counts[:g]) + e, a, i) for e, (i, a) in enumerate(pairs))
@@ -283,12 +283,6 @@ def _rates(plan: ReductionPlan) -> dict[Unknown, Unknown]:
             if inside.keys() == {0, 1}:
                 found[inside[1]] = inside[0]
     return found
-
-
-def _free_name(n: ReducedModel, wanted: str) -> str:
-    while wanted in n._variables or wanted in n._outputs or wanted in n._events:
-        wanted += "_"
-    return wanted
 
 
 def _put_into_others(
