@@ -27,7 +27,6 @@ class Classification:
 
     kind: str
     is_linear: bool
-    constant_coefficients: bool
     is_dae: bool
     directly_solvable: bool
     differential: np.ndarray
@@ -58,11 +57,10 @@ def classify(array: DerivativeArray, jet: Jet, size: np.ndarray, proved: Signatu
         is_dae = rank.rank < array.size or array.count != array.size
         direct = joint.rank == array.size == array.count
         ranks = (rank, joint)
-    linear, constant = linearity(array, jet)
+    linear, _ = linearity(array, jet)
     return Classification(
         kind=form_of(array, pattern, is_dae),
         is_linear=linear,
-        constant_coefficients=constant,
         is_dae=is_dae,
         directly_solvable=direct,
         differential=differential,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from daedalus.compilation import disk_cache, machine_code
@@ -30,11 +31,10 @@ def lane_width() -> int:
 
 
 @functools.cache
-def _passes() -> tuple[Any, Any]:
-    """The passes for this processor, and what builds them; made once, since LLVM's binding never frees them."""
+def _passes(machine: Any) -> tuple[Any, Any]:
+    """The passes for a processor, and what builds them; made once, since LLVM's binding never frees them."""
     llvm = machine_code.binding()
-    options = llvm.create_pipeline_tuning_options(speed_level=1)
-    builder = llvm.create_pass_builder(machine_code.target_machine(2), options)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
     passes = llvm.create_new_module_pass_manager()
     for name in PASSES:
         getattr(passes, f"add_{name}_pass")()
@@ -56,19 +56,20 @@ def kernel_code(text: str) -> machine_code.MachineCode:
             return code
         except RuntimeError as error:
             logger.debug("an entry of the code cache could not be linked: %s", error)
-    objects = [_object_code(text)]
+    machine = machine_code.target_machine(2)
+    objects = [optimised(text, machine, lambda module: bytes(machine.emit_object(module)))]
     code = machine_code.link(objects, strict=False)
     count("compiled")
     disk_cache.store(key, objects)
     return code
 
 
-def _object_code(text: str) -> bytes:
-    llvm, machine = machine_code.binding(), machine_code.target_machine(2)
+def optimised(text: str, machine: Any, emit: Callable[[Any], bytes]) -> bytes:
+    """What is emitted for a processor of a module of LLVM text, once the passes ran on it."""
     with machine_code.LLVM_LOCK:
-        module = llvm.parse_assembly(text)
+        module = machine_code.binding().parse_assembly(text)
         module.triple, module.data_layout = machine.triple, str(machine.target_data)
         module.verify()
-        passes, builder = _passes()
+        passes, builder = _passes(machine)
         passes.run(module, builder)
-        return bytes(machine.emit_object(module))
+        return emit(module)

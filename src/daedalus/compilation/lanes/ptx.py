@@ -8,7 +8,7 @@ from typing import Any
 
 from daedalus.compilation import disk_cache, machine_code
 from daedalus.compilation.counting import count
-from daedalus.compilation.lanes.machine import CODE_VERSION, PASSES
+from daedalus.compilation.lanes.machine import CODE_VERSION, optimised
 
 # The lowest that has all that kernels use: drivers from 2018 on take it, and compile it for every later GPU.
 CHIP, VERSION, LEAST_CAPABILITY = "sm_70", "+ptx60", (7, 0)
@@ -24,16 +24,6 @@ def _machine() -> Any:
         return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=CHIP, features=VERSION, opt=3)
 
 
-@functools.cache
-def _passes() -> tuple[Any, Any]:
-    llvm = machine_code.binding()
-    builder = llvm.create_pass_builder(_machine(), llvm.create_pipeline_tuning_options(speed_level=1))
-    passes = llvm.create_new_module_pass_manager()
-    for name in PASSES:
-        getattr(passes, f"add_{name}_pass")()
-    return passes, builder
-
-
 def ptx_of(text: str) -> bytes:
     """The PTX of a module of LLVM text, from the disk cache where it is there."""
     details = (CODE_VERSION, "ptx", machine_code.host().llvm_version, CHIP, VERSION, text)
@@ -42,14 +32,8 @@ def ptx_of(text: str) -> bytes:
     if stored is not None:
         count("loaded_from_disk")
         return stored[0]
-    llvm, machine = machine_code.binding(), _machine()
-    with machine_code.LLVM_LOCK:
-        module = llvm.parse_assembly(text)
-        module.triple, module.data_layout = machine.triple, str(machine.target_data)
-        module.verify()
-        passes, builder = _passes()
-        passes.run(module, builder)
-        found = str(machine.emit_assembly(module)).encode()
+    machine = _machine()
+    found = optimised(text, machine, lambda module: str(machine.emit_assembly(module)).encode())
     count("compiled")
     disk_cache.store(key, [found])
     return found

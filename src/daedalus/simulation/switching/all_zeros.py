@@ -128,11 +128,11 @@ class _Enclosed:
         crossing = (np.minimum(low, high) <= level) & (np.maximum(low, high) >= level)
         begin, end, level = begin[crossing], end[crossing], level[crossing]
         values, rising = values[:, crossing], (low < high)[crossing]
-        return _bisected(lambda times: (self.at(times, values) >= level) == rising, begin, end)
+        return bisected(lambda times: (self.at(times, values) >= level) == rising, begin, end)
 
 
-def _bisected(beyond: Callable[[np.ndarray], np.ndarray], begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """The first number of each stretch that is beyond its zero."""
+def bisected(beyond: Callable[[np.ndarray], np.ndarray], begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The first number of each stretch from which on something holds."""
     begin, end = begin.copy(), end.copy()
     while True:
         middle = begin + 0.5 * (end - begin)

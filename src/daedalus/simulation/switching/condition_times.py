@@ -7,12 +7,15 @@ first number of t at which the new values hold.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 import numpy as np
 
 from daedalus.compilation import compile_function
 from daedalus.model.system.once import By, once
 from daedalus.model.system.system import System
+from daedalus.simulation.switching.all_zeros import bisected
 from daedalus.simulation.switching.solved_times import MOST_TIMES, solved_times, too_often
 
 # Looks in the whole span, and between two changes that were found.
@@ -76,25 +79,18 @@ def _found(
     return times, values
 
 
-def _changes(at: object, grid: np.ndarray) -> np.ndarray:
+def _changes(at: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> np.ndarray:
     """Where values change between neighbours of a grid: the first number of t with the later values, by bisection."""
-    values = at(grid)  # type: ignore[operator]
+    values = at(grid)
     places = np.flatnonzero(np.any(values[1:] != values[:-1], axis=1))
     left, right = grid[places], grid[places + 1]
     before, after = values[places], values[places + 1]
     found: list[np.ndarray] = []
     while len(left) and sum(map(len, found)) <= MOST_TIMES:
-        begin, end = left.copy(), right.copy()
-        while True:
-            middle = begin + 0.5 * (end - begin)
-            inside = (middle > begin) & (middle < end)
-            if not inside.any():
-                break
-            still = np.all(at(middle) == before, axis=1)  # type: ignore[operator]
-            begin, end = np.where(inside & still, middle, begin), np.where(inside & ~still, middle, end)
+        end = bisected(lambda times, old=before: np.any(at(times) != old, axis=1), left, right)  # type: ignore[misc]
         found.append(end)
         # Another condition may change between this time and the next of the grid.
-        here = at(end)  # type: ignore[operator]
+        here = at(end)
         rest = np.any(here != after, axis=1) & (end < right)
         left, right, before, after = end[rest], right[rest], here[rest], after[rest]
     return np.unique(np.concatenate(found)) if found else np.zeros(0)

@@ -6,7 +6,7 @@ just zero, ranks say nothing about solutions. Given values stay where that is po
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,14 +114,27 @@ def _guessed_states(system: System) -> np.ndarray:
 
 def consistent_jet(array: DerivativeArray, start: JetStart, order: int) -> Jet:
     """Solve levels 0 to `order` of the derivative array for the jet, given values first held, then freed."""
+
+    def solve(guess: np.ndarray, held: np.ndarray, draw: np.random.Generator | None) -> Jet:
+        with np.errstate(over="ignore", invalid="ignore"):  # a step too far is shortened
+            return _solve(array, start, guess, held, order, draw)
+
+    return first_consistent(start, TRIALS, solve)
+
+
+def first_consistent(
+    start: JetStart, trials: int, solve: Callable[[np.ndarray, np.ndarray, np.random.Generator | None], Jet]
+) -> Jet:
+    """The first jet that `solve` finds consistent, else the best, from the written guess and from some around it.
+
+    `solve` gets a guess, the values that are held, given ones first, then none, and what draws but for the first trial.
+    """
     draw = np.random.default_rng(1987)
     best: Jet | None = None
     for held in (start.given, np.zeros_like(start.given)):
-        for trial in range(TRIALS):
+        for trial in range(trials):
             shaken = start.y + (SPREAD * start.size * draw.standard_normal(start.y.shape) if trial else 0.0)
-            guess = np.where(start.given, start.y, shaken)
-            with np.errstate(over="ignore", invalid="ignore"):  # a step too far is shortened
-                jet = _solve(array, start, guess, held, order, draw if trial else None)
+            jet = solve(np.where(start.given, start.y, shaken), held, draw if trial else None)
             if jet.consistent:
                 return jet
             best = jet if best is None or jet.misfit < best.misfit else best

@@ -14,9 +14,9 @@ import numpy as np
 
 from daedalus.analysis.structure.incomplete_structure import with_rest
 from daedalus.analysis.structure.jets.consistent_jet import (
-    SPREAD,
     Jet,
     JetStart,
+    first_consistent,
     moved_values,
     shortest_step,
     sparse_gauss_newton,
@@ -31,17 +31,7 @@ TRIALS = 3
 
 def solved_jet(stages: Stages, start: JetStart) -> Jet:
     """Values of all unknowns and their derivatives up to d_j, given ones first held, then freed."""
-    draw = np.random.default_rng(1987)
-    best: Jet | None = None
-    for held in (start.given, np.zeros_like(start.given)):
-        for trial in range(TRIALS):
-            shaken = start.y + (SPREAD * start.size * draw.standard_normal(start.y.shape) if trial else 0.0)
-            jet = stages.solve(np.where(start.given, start.y, shaken), held)
-            if jet.consistent:
-                return jet
-            best = jet if best is None or jet.misfit < best.misfit else best
-    assert best is not None
-    return best
+    return first_consistent(start, TRIALS, lambda guess, held, _: stages.solve(guess, held))
 
 
 class Stages:
