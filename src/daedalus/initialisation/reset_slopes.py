@@ -17,8 +17,7 @@ from daedalus.errors import SolverError
 from daedalus.initialisation.behind_reset import Behind
 from daedalus.initialisation.jet_equations import JetEquations
 from daedalus.initialisation.mass_metric import velocity_mass
-from daedalus.model.system.once import once
-from daedalus.model.system.system import System
+from daedalus.model.system.once import remembered
 
 
 def reset_slopes(behind: Behind, assigned: list[int], written: np.ndarray) -> np.ndarray:
@@ -54,11 +53,8 @@ def _derivatives(behind: Behind) -> tuple[np.ndarray, np.ndarray]:
     return parts[0], np.hstack([parts[1], nothing, parts[2][:, : system.sizes["u"]], parts[3]])
 
 
+@remembered
 def _functions(eq: JetEquations) -> ca.Function:
-    return once(eq.system, _slopes_of, eq)
-
-
-def _slopes_of(system: System, eq: JetEquations) -> ca.Function:
     t, p, u, jet = eq.symbols
     slopes = [ca.jacobian(eq.stack, by) for by in (jet, t, u, p)]
     return ca.Function("slopes", [t, p, u, jet], slopes)

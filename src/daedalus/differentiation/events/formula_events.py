@@ -13,8 +13,7 @@ import numpy as np
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.residual_events import Jump
 from daedalus.differentiation.events.restarted_state import restarted_state
-from daedalus.model.system.once import once
-from daedalus.model.system.system import System
+from daedalus.model.system.once import remembered
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 
 
@@ -45,10 +44,7 @@ class FormulaEvents:
         return Jump(new, slopes[:, 1:] + np.outer(along, time), time)
 
 
+@remembered
 def formula_events_of(plant: ExplicitPlant) -> FormulaEvents:
     """The events of a plant, made once."""
-    return once(plant.system, _events, plant)
-
-
-def _events(system: System, plant: ExplicitPlant) -> FormulaEvents:
     return FormulaEvents(plant)

@@ -16,8 +16,7 @@ from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.restarted_state import restarted_state
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.errors import SolverError
-from daedalus.model.system.once import once
-from daedalus.model.system.system import System
+from daedalus.model.system.once import remembered
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.start.restart import restarts
 
@@ -74,10 +73,7 @@ class ResidualEvents:
         return Jump(behind, slope[:, 1:] + np.outer(along, time), time)
 
 
+@remembered
 def events_of(plant: ImplicitPlant) -> ResidualEvents:
     """The events of a plant, made once."""
-    return once(plant.system, _events, plant)
-
-
-def _events(system: System, plant: ImplicitPlant) -> ResidualEvents:
     return ResidualEvents(plant)

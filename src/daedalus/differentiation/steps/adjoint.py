@@ -28,8 +28,7 @@ from daedalus.differentiation.variational.finished import check_finished
 from daedalus.integrators.methods import is_implicit
 from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.integrators.tableaux.tableau import Tableau
-from daedalus.model.system.once import once
-from daedalus.model.system.system import System
+from daedalus.model.system.once import remembered
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.projection import projection
@@ -87,12 +86,9 @@ class Pullbacks:
         return self._compiled("event_pullback", self._pulled(new) - moved)
 
 
+@remembered
 def pullbacks_of(plant: ExplicitPlant) -> Pullbacks:
     """The pullbacks of a plant, made once."""
-    return once(plant.system, _pullbacks, plant)
-
-
-def _pullbacks(system: System, plant: ExplicitPlant) -> Pullbacks:
     return Pullbacks(plant)
 
 

@@ -21,8 +21,7 @@ from daedalus.differentiation.variational.restart_function import restart_functi
 from daedalus.differentiation.variational.tangent_start import TangentStart
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.model.switching.held_states import HeldStates
-from daedalus.model.system.once import once
-from daedalus.model.system.system import System
+from daedalus.model.system.once import remembered
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.start.restart import restarts
@@ -134,11 +133,8 @@ class Augmented:
 AnyAugmented = Augmented | ResidualAugmented
 
 
+@remembered
 def augmented_of(plant: Plant, directions: Directions, order: int) -> AnyAugmented:
     """The augmented system of formulas or of equations without them, kept with the system it belongs to."""
-    return once(plant.system, _made, plant, directions, order)
-
-
-def _made(system: System, plant: Plant, directions: Directions, order: int) -> AnyAugmented:
     kind: Any = Augmented if isinstance(plant, ExplicitPlant) else ResidualAugmented
     return kind(plant, directions, order)

@@ -21,6 +21,7 @@ MOST_KEPT = 64
 
 Made = TypeVar("Made")
 Value = TypeVar("Value")
+Owner = TypeVar("Owner")
 Key = TypeVarTuple("Key")
 
 
@@ -50,12 +51,15 @@ def once(system: System, make: Callable[[System, *Key], Made], *key: *Key, most:
     return _made(system, make, key, most)
 
 
-def remembered(make: Callable[[System, *Key], Made]) -> Callable[[System, *Key], Made]:
-    """A function of a system that is asked for by `once` wherever it is called."""
+def remembered(make: Callable[[Owner, *Key], Made]) -> Callable[[Owner, *Key], Made]:
+    """A function that is asked for by `once` wherever it is called: of a system, or of what belongs to `.system`."""
+
+    def made(system: System, owner: Any, *key: *Key) -> Made:
+        return make(owner, *key)
 
     @wraps(make)
-    def asked(system: System, *key: *Key) -> Made:
-        return once(system, make, *key)
+    def asked(owner: Any, *key: *Key) -> Made:
+        return once(owner, make, *key) if isinstance(owner, System) else once(owner.system, made, owner, *key)
 
     return asked
 

@@ -17,7 +17,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import InputError, SolverError
 from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
-from daedalus.model.system.once import once
+from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.plant import Plant
 
@@ -62,12 +62,9 @@ class DelayedInputs:
         return _core.Delays(signals.core, list(self.delays), slots, self.starts, self.ends, self.coefficients)
 
 
+@remembered
 def compiled_signals(plant: Plant, system: System) -> Any:
     """The signals that are delayed as a function of rows of a plant; system: that names them."""
-    return once(plant.system, _compiled, plant, system)
-
-
-def _compiled(own: System, plant: Plant, system: System) -> Any:
     return plant.compiled_values("signals", _expressions(system, SIGNAL))
 
 
