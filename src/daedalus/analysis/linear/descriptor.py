@@ -11,10 +11,10 @@ import numpy as np
 from daedalus.analysis.linear.axis_names import Names, Selection, default_names, positions, read_out
 from daedalus.analysis.linear.frequency_response import FrequencyResponse, check_frequencies, spread_frequencies
 from daedalus.analysis.linear.lti import LTI
-from daedalus.analysis.linear.pencils.pencil import Pencil, pencil
+from daedalus.analysis.linear.pencils.linear_dae import LinearDae
 from daedalus.analysis.linear.pencils.proper_form import polynomial_part, state_space
 from daedalus.analysis.linear.real_matrix import matrix
-from daedalus.analysis.linear.responses.descriptor_response import LinearParts, respond
+from daedalus.analysis.linear.responses.descriptor_response import respond
 from daedalus.analysis.linear.responses.discrete_lti import DiscreteLTI
 from daedalus.analysis.linear.responses.response import Response
 from daedalus.analysis.linear.riccati import OptimalGains
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class DescriptorSystem(OptimalGains):
+class DescriptorSystem(LinearDae, OptimalGains):
     """E x' = A x + B u, y = C x + D u, with names: a linear DAE, and what `dd.linearise` returns.
 
     Parameters
@@ -56,14 +56,6 @@ class DescriptorSystem(OptimalGains):
     [[0.5]]
     """
 
-    E: np.ndarray
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
-    D: np.ndarray
-    states: Names
-    inputs: Names
-    outputs: Names
     point: Any
 
     def __init__(
@@ -86,11 +78,6 @@ class DescriptorSystem(OptimalGains):
             object.__setattr__(self, name, value)
 
     # -- what it is --------------------------------------------------------------------------------------------
-
-    @cached_property
-    def pencil(self) -> Pencil:
-        """The structure of s E - A: regularity, index, finite and infinite eigenvalues."""
-        return pencil(self.E, self.A)
 
     @property
     def is_regular(self) -> bool:
@@ -233,10 +220,7 @@ class DescriptorSystem(OptimalGains):
         >>> r["acceleration"][1:].round(6).tolist(), r["speed"][1:].round(6).tolist()
         ([6.0, 12.0], [3.0, 12.0])
         """
-        parts = LinearParts(
-            self.pencil.weierstrass(), self.B, self.C, self.D, self.states, self.inputs, self.outputs
-        )  # fmt: skip
-        return respond(parts, times, inputs, start, sampled)
+        return respond(self, times, inputs, start, sampled)
 
     @classmethod
     def from_transfer_function(cls, numerator: object, denominator: object, **names: Any) -> DescriptorSystem:

@@ -14,7 +14,6 @@ from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events import saltation
 from daedalus.differentiation.events.formula_events import formula_events_of
 from daedalus.differentiation.variational import kept_invariants
-from daedalus.differentiation.variational.core_rows import CoreRows
 from daedalus.differentiation.variational.formula_rows import FormulaRows
 from daedalus.differentiation.variational.residual_augmented import ResidualAugmented, inputs_with_weights
 from daedalus.differentiation.variational.restart_function import restart_function
@@ -90,7 +89,7 @@ class Augmented:
         return ca.Function("guard_rates", [v.t, v.x, v.u, v.p], [values, saltation.guard_rates(v)])
 
     @cached_property
-    def core_rows(self) -> CoreRows:
+    def core_rows(self) -> FormulaRows:
         """How the core integrates y with an implicit method."""
         return FormulaRows(self.plant, self.variational, lambda: self.rhs)
 

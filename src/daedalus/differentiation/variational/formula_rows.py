@@ -17,14 +17,13 @@ from daedalus.differentiation.case import Case
 from daedalus.differentiation.events import saltation
 from daedalus.differentiation.variational import kept_invariants
 from daedalus.differentiation.variational.column_equations import ColumnEquations
-from daedalus.differentiation.variational.core_rows import CoreRows
 from daedalus.differentiation.variational.residual_augmented import inputs_with_weights
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.start.restart import restarts
 
 
-class FormulaRows(CoreRows):
+class FormulaRows:
     """The variational equations of formulas for the core, each part compiled on first use."""
 
     def __init__(self, plant: ExplicitPlant, variational: Variational, rhs: Callable[[], Compiled]) -> None:

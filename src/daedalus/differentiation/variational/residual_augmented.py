@@ -14,7 +14,6 @@ from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.residual_events import events_of
 from daedalus.differentiation.variational import kept_invariants
 from daedalus.differentiation.variational.column_equations import ColumnEquations
-from daedalus.differentiation.variational.core_rows import CoreRows
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes
 from daedalus.differentiation.variational.residual_variational import ResidualVariational
 from daedalus.differentiation.variational.tangent_start import TangentStart
@@ -23,7 +22,7 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.start.restart import restarts
 
 
-class ResidualAugmented(CoreRows):
+class ResidualAugmented:
     """Compiled functions of the augmented implicit system; made once for a system and its directions."""
 
     def __init__(self, plant: ImplicitPlant, directions: Directions, order: int) -> None:
@@ -33,7 +32,7 @@ class ResidualAugmented(CoreRows):
         self._projections: dict[bool, Compiled | None] = {}
 
     @property
-    def core_rows(self) -> CoreRows:
+    def core_rows(self) -> ResidualAugmented:
         """How the core integrates y with an implicit method."""
         return self
 

@@ -9,13 +9,11 @@ and the system is proper when P₁, P₂, ... are zero.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from daedalus.analysis.linear.axis_names import Names
 from daedalus.analysis.linear.lti import LTI
-from daedalus.analysis.linear.pencils.pencil import Pencil
+from daedalus.analysis.linear.pencils.linear_dae import LinearDae
 from daedalus.analysis.linear.pencils.weierstrass import Weierstrass
 from daedalus.analysis.rank_decision import EPSILON
 from daedalus.errors import SingularModelError
@@ -26,46 +24,6 @@ CANCELLED = 1e-10
 BADLY_CONDITIONED = 1e8
 # A state joins the coordinates when this much of it is new, relative to its size; lowered until there are enough.
 NEW_SHARES = (0.1, 1e-2, 1e-4, 1e-6, 1e-8)
-
-
-class LinearDae(Protocol):
-    """E x' = A x + B u, y = C x + D u with names, and the structure of s E - A."""
-
-    @property
-    def E(self) -> np.ndarray:
-        """(m, n)."""
-
-    @property
-    def A(self) -> np.ndarray:
-        """(m, n)."""
-
-    @property
-    def B(self) -> np.ndarray:
-        """(m, nu)."""
-
-    @property
-    def C(self) -> np.ndarray:
-        """(ny, n)."""
-
-    @property
-    def D(self) -> np.ndarray:
-        """(ny, nu)."""
-
-    @property
-    def states(self) -> Names:
-        """The names of the columns of E and A."""
-
-    @property
-    def inputs(self) -> Names:
-        """The names of u."""
-
-    @property
-    def outputs(self) -> Names:
-        """The names of y."""
-
-    @property
-    def pencil(self) -> Pencil:
-        """The structure of s E - A."""
 
 
 def polynomial_part(C: np.ndarray, B: np.ndarray, parts: Weierstrass) -> list[np.ndarray]:

@@ -11,13 +11,13 @@ at that time x contains -fast Σ_k Nᵏ b Δ_{k-1-r} δ⁽ʳ⁾, which samples c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
 import numpy as np
 
-from daedalus.analysis.linear.axis_names import Names, positions
+from daedalus.analysis.linear.axis_names import positions
+from daedalus.analysis.linear.pencils.linear_dae import LinearDae
 from daedalus.analysis.linear.pencils.weierstrass import Weierstrass
 from daedalus.analysis.linear.responses.linear_response import check_times, march
 from daedalus.analysis.linear.responses.piecewise_inputs import PiecewiseInputs, read_inputs
@@ -29,24 +29,11 @@ from daedalus.model.names import counted
 NOTHING = 1e-7
 
 
-@dataclass(frozen=True)
-class LinearParts:
-    """A descriptor system taken apart: what `respond` needs of it."""
-
-    parts: Weierstrass
-    B: np.ndarray
-    C: np.ndarray
-    D: np.ndarray
-    states: Names
-    inputs: Names
-    outputs: Names
-
-
-def respond(system: LinearParts, times: object, inputs: object, start: object, sampled: str) -> Response:
+def respond(system: LinearDae, times: object, inputs: object, start: object, sampled: str) -> Response:
     """The states, inputs and outputs at the given times."""
     grid = check_times(times)
     u = read_inputs(inputs, grid, system.inputs, sampled)
-    parts = system.parts
+    parts = system.pencil.weierstrass()
     driven = parts.left_fast @ system.B
     at_start = _fast(parts, driven, _derivatives(u, 0, parts.index))
     s0, jump = _slow_start(system, start, at_start)
@@ -88,9 +75,9 @@ def _fast(parts: Weierstrass, driven: np.ndarray, derivatives: np.ndarray) -> np
     return total
 
 
-def _slow_start(system: LinearParts, start: object, at_start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _slow_start(system: LinearDae, start: object, at_start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """s at the first time, and by how much the fast part of a start that is given as a whole is off."""
-    parts, n = system.parts, len(system.states)
+    parts, n = system.pencil.weierstrass(), len(system.states)
     none = np.zeros(len(parts.N))
     if start is None:
         return np.zeros(len(parts.M)), none
@@ -132,18 +119,19 @@ def _numbers(value: Any, count: int, name: str) -> np.ndarray:
     return np.broadcast_to(numbers, (count,)).copy()
 
 
-def _at_start(system: LinearParts, time: float, jump: np.ndarray) -> list[Impulse]:
+def _at_start(system: LinearDae, time: float, jump: np.ndarray) -> list[Impulse]:
     """The impulses with which a start off the equations jumps onto them: -Σ_{k≥1} Nᵏ (f(0-) - f(0+)) δ⁽ᵏ⁻¹⁾."""
-    found, power = [], np.array(jump)
-    for order in range(system.parts.index - 1):
-        power = system.parts.N @ power
-        found += _named(system, time, order, -(system.parts.fast @ power))
+    found, power, parts = [], np.array(jump), system.pencil.weierstrass()
+    for order in range(parts.index - 1):
+        power = parts.N @ power
+        found += _named(system, time, order, -(parts.fast @ power))
     return found
 
 
-def _at_jumps(system: LinearParts, driven: np.ndarray, u: PiecewiseInputs) -> list[Impulse]:
+def _at_jumps(system: LinearDae, driven: np.ndarray, u: PiecewiseInputs) -> list[Impulse]:
     """The impulses where inputs or their derivatives jump inside of the response."""
-    index, parts = system.parts.index, system.parts
+    parts = system.pencil.weierstrass()
+    index = parts.index
     if index < 2:
         return []
     found: list[Impulse] = []
@@ -175,7 +163,7 @@ def _left(u: PiecewiseInputs, i: int, count: int) -> np.ndarray:
     return found
 
 
-def _named(system: LinearParts, time: float, order: int, sizes: np.ndarray) -> list[Impulse]:
+def _named(system: LinearDae, time: float, order: int, sizes: np.ndarray) -> list[Impulse]:
     largest = np.abs(sizes).max(initial=0.0)
     return [
         Impulse(float(time), system.states[k], order, float(value))
