@@ -1,7 +1,7 @@
 """Find a known system by name and hand out a model of one's own.
 
 A system is one file in the folder of its field, named like the system, with a function `build(**options) ->
-KnownSystem`; adding one is that file and its line in `FIELDS`.
+KnownSystem`; adding one is that file and its name in the table below.
 """
 
 from __future__ import annotations
@@ -16,64 +16,30 @@ from daedalus.catalogue.known_system import KnownSystem
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
 
-# The field, which is the folder, of every system.
-FIELDS = {
-    "mass_spring": "mechanics",
-    "cart_pendulum": "mechanics",
-    "double_pendulum": "mechanics",
-    "quadrotor": "mechanics",
-    "pleiades": "mechanics",
-    "van_der_pol": "textbook",
-    "lotka_volterra": "textbook",
-    "hires": "chemistry",
-    "cstr": "chemistry",
-    "nilpotent_3": "textbook",
-    "small_dae": "textbook",
-    "robertson": "chemistry",
-    "chemical_akzo": "chemistry",
-    "transistor_amplifier": "electronics",
-    "pendulum_3d": "mechanics",
-    "delta_robot": "mechanics",
-    "slider_crank": "mechanics",
-    "four_bar": "mechanics",
-    "gyroscope": "mechanics",
-    "rolling_disc": "mechanics",
-    "rod_chain": "mechanics",
-    "andrews": "mechanics",
-    "car_axis": "mechanics",
-    "pollution": "chemistry",
-    "oregonator": "chemistry",
-    "ring_modulator": "electronics",
-    "medical_akzo": "chemistry",
-    "nand_gate": "electronics",
-    "fekete": "textbook",
-    "e5": "chemistry",
-    "charge_pump": "electronics",
-    "water_tube": "textbook",
-    "beam": "mechanics",
-    "flexible_slider_crank": "mechanics",
-    "wheelset": "mechanics",
-    "emep": "chemistry",
-    "two_bit_adder": "electronics",
-    "double_integrator": "textbook",
-    "brachistochrone": "textbook",
-    "bryson_denham": "textbook",
-    "hanging_chain": "textbook",
-    "goddard_rocket": "mechanics",
-    "motor_speed_loop": "machines",
-    "motor_lift": "machines",
-    "elastic_transmission": "machines",
-    "hydraulic_servo": "machines",
-    "emptying_tank": "machines",
-    "bridge_rectifier": "machines",
-    "buck_converter": "machines",
-    "rlc_ladder": "machines",
-    "quarter_car": "machines",
-    "heated_house": "machines",
-    "driven_arm": "machines",
-    "amplifier_of_parts": "machines",
-    "ring_modulator_of_parts": "machines",
-}
+# The systems of every field, which is the folder.
+_OF_FIELD = {
+    "mechanics": (
+        "mass_spring", "cart_pendulum", "double_pendulum", "quadrotor", "pleiades", "pendulum_3d", "delta_robot",
+        "slider_crank", "four_bar", "gyroscope", "rolling_disc", "rod_chain", "andrews", "car_axis", "beam",
+        "flexible_slider_crank", "wheelset", "goddard_rocket",
+    ),
+    "textbook": (
+        "van_der_pol", "lotka_volterra", "nilpotent_3", "small_dae", "fekete", "water_tube", "double_integrator",
+        "brachistochrone", "bryson_denham", "hanging_chain",
+    ),
+    "chemistry": (
+        "hires", "cstr", "robertson", "chemical_akzo", "pollution", "oregonator", "medical_akzo", "e5", "emep",
+    ),
+    "electronics": (
+        "transistor_amplifier", "ring_modulator", "nand_gate", "charge_pump", "two_bit_adder",
+    ),
+    "machines": (
+        "motor_speed_loop", "motor_lift", "elastic_transmission", "hydraulic_servo", "emptying_tank",
+        "bridge_rectifier", "buck_converter", "rlc_ladder", "quarter_car", "heated_house", "driven_arm",
+        "amplifier_of_parts", "ring_modulator_of_parts",
+    ),
+}  # fmt: skip
+FIELDS = {name: field for field, names in _OF_FIELD.items() for name in names}
 SYSTEMS = tuple(FIELDS)
 
 

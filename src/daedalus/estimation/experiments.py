@@ -28,7 +28,6 @@ class Experiment:
     times: np.ndarray
     inputs: dict[str, Signal]
     measured: dict[str, np.ndarray]
-    left_aside: tuple[str, ...] = ()
 
     @property
     def samples(self) -> int:

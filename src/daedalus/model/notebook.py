@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.assembly.ledger import Ledger
@@ -385,9 +384,6 @@ class Notebook:
         """The user's name of an element of a variable or of its derivative."""
         shape = () if name == "t" else self._variables[name].shape
         return element_label(derivative_name(name, order), shape, k)
-
-    def _size(self, kind: str) -> int:
-        return int(np.sum([v.size for v in self._variables.values() if v.kind == kind], dtype=int))
 
 
 def new_symbol(label: str, shape: Shape) -> ca.SX:

@@ -40,10 +40,6 @@ class ImplicitSlopes:
         """F_w⁻¹ times a matrix of right sides."""
         return self._through(self._parts(t, row, u, p)[1], right, t)
 
-    def transposed(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """F_w⁻ᵀ times a vector."""
-        return self._through(self._parts(t, row, u, p)[1].T, right[:, None], t)[:, 0]
-
     def _parts(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray) -> list[ca.DM]:
         n, nz = self.system.sizes["x"], self.system.sizes["z"]
         x, z, xdot = row[:n], row[n : n + nz], row[n + nz :]
