@@ -72,14 +72,10 @@ def read_wanted(system: System, values: object, fixed: object, free: object) -> 
 
 def _written(system: System) -> Wanted:
     """What the model says: starts of states are given, those of algebraic variables are guesses, as is the rest."""
-    guess = np.full(system.sizes["x"], np.nan)
-    for variable in system.of_kind("state"):
-        if variable.guess:
-            guess[system.places[variable.name].positions] = variable.guess
     x, z = system.start["x"], system.start["z"]
     values = {
         "xdot": np.zeros(system.sizes["x"]),
-        "x": np.nan_to_num(np.where(np.isnan(x), guess, x)),
+        "x": np.nan_to_num(np.where(np.isnan(x), system.guessed_start, x)),
         "z": np.nan_to_num(z),
     }
     given = {letter: np.zeros(len(entries), dtype=bool) for letter, entries in values.items()}

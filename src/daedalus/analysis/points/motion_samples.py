@@ -31,12 +31,8 @@ class MovingModel:
 
     def start(self) -> np.ndarray:
         """The written start, guesses where nothing was written."""
-        x = self.system.start["x"].copy()
-        for variable in self.system.of_kind("state"):
-            if variable.guess:
-                places = self.system.place(variable.name).positions
-                x[places] = np.where(np.isnan(x[places]), variable.guess, x[places])
-        return np.nan_to_num(x)
+        x = self.system.start["x"]
+        return np.nan_to_num(np.where(np.isnan(x), self.system.guessed_start, x))
 
     def sample(self, random: np.random.Generator, spread: float, t: float, u: np.ndarray) -> np.ndarray:
         """A state near the start that obeys the constraints and invariants."""

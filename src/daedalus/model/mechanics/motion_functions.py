@@ -96,12 +96,11 @@ class MotionFunctions:
         loose = [label for label in self.other_labels if label not in position]
         given = dict(values or {})
         extra = {label: float(np.asarray(given.pop(label))) for label in loose if label in given}
-        vectors = {"x": given_start(system, given)["x"].copy(), "p": parameter_values(system, parameters)}
-        for variable in system.of_kind("state"):
-            if variable.guess:
-                places = system.place(variable.name).positions
-                vectors["x"][places] = np.where(np.isnan(vectors["x"][places]), variable.guess, vectors["x"][places])
-        vectors["x"] = np.nan_to_num(vectors["x"])
+        x = given_start(system, given)["x"]
+        vectors = {
+            "x": np.nan_to_num(np.where(np.isnan(x), system.guessed_start, x)),
+            "p": parameter_values(system, parameters),
+        }
         vectors["u"] = np.zeros(system.sizes["u"])
         for name, value in (inputs or {}).items():
             place = system.place(name)

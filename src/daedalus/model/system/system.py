@@ -350,6 +350,15 @@ class System:
         return _frozen_array(np.nan_to_num(self.start["x"], nan=0.0).tolist())
 
     @cached_property
+    def guessed_start(self) -> np.ndarray:
+        """x where the search for states without a given value begins; NaN where nothing is said (read-only)."""
+        x = np.full(self.sizes["x"], np.nan)
+        for variable in self.of_kind("state"):
+            if variable.guess:
+                x[self.places[variable.name].positions] = variable.guess
+        return _frozen_array(x.tolist())
+
+    @cached_property
     def complete_parameters(self) -> bool:
         """Whether every parameter was written with a value."""
         return not bool(np.isnan(self.start["p"]).any())

@@ -94,22 +94,13 @@ def jet_start(system: System, vectors: Mapping[str, np.ndarray]) -> JetStart:
     """The guess from what was asked for (NaN where nothing was) and the model's start values."""
     asked = np.concatenate([vectors["x"], vectors["z"]])
     written = np.concatenate([system.start["x"], np.full(system.sizes["z"], np.nan)])
-    guess = np.concatenate([_guessed_states(system), system.start["z"]])
+    guess = np.concatenate([system.guessed_start, system.start["z"]])
     rates = np.concatenate([vectors["xdot"], np.full(system.sizes["z"], np.nan)])
     given = np.array([~np.isnan(asked) | ~np.isnan(written), ~np.isnan(rates)])
     value = np.where(np.isnan(asked), np.where(np.isnan(written), guess, written), asked)
     size = np.concatenate([system.nominal["x"], system.nominal["z"]])
     y = np.nan_to_num(np.array([value, rates]))
     return JetStart(float(vectors["t"][0]), vectors["p"], np.nan_to_num(vectors["u"]), y, given, size)
-
-
-def _guessed_states(system: System) -> np.ndarray:
-    """Where the search for unwritten states begins, as that of a run does; NaN where nothing is said."""
-    x = np.full(system.sizes["x"], np.nan)
-    for variable in system.of_kind("state"):
-        if variable.guess:
-            x[system.places[variable.name].positions] = variable.guess
-    return x
 
 
 def consistent_jet(array: DerivativeArray, start: JetStart, order: int) -> Jet:
