@@ -61,7 +61,9 @@ class Reader:
         # What a kernel wrote is read, and handed on, where it lies.
         x = block.x[:, :own].transpose(2, 0, 1)
         given = None if self._keeps_states else block.own.all(states)
-        u, p = (None, None) if given is None else (given[:inputs].T, given[inputs:].T)
+        # Hidden modes of switches lie behind the parameters.
+        end = inputs + self._plant.system.sizes["p"]
+        u, p = (None, None) if given is None else (given[:inputs].T, given[inputs:end].T)
         plain = {k: run for k, run in others.items() if isinstance(run, PlainRun)}
         for k, run in plain.items():
             x[k] = run.x

@@ -64,6 +64,8 @@ class _ExplicitStep:
         with w.when(w.any(frame.fresh.now)):
             frame.save_now(frame.fresh.now)
             fresh = w.both(frame.fresh.now, frame.running())
+            if self.events is not None:
+                self.events.begin(fresh)
             if self.control is not None:
                 slope = frame.slope(frame.t.now, frame.now(), rare=True)
                 frame.leave_where(w.both(fresh, w.unless(frame.finite(slope))))
@@ -77,8 +79,6 @@ class _ExplicitStep:
                 self.watch.forget(fresh)
             if self.branches is not None:
                 self.branches.begin(fresh)
-            if self.events is not None:
-                self.events.begin(fresh)
 
     def take(self) -> None:
         """A step, judged; then all that follows from it."""

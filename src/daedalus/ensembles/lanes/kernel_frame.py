@@ -120,9 +120,9 @@ class KernelFrame:
         return self.model.determinant(self.w, t, x, self.inputs(t), self.parameters())
 
     @property
-    def discretes(self) -> list[Cell]:
-        """The discrete variables: the last of the parameters."""
-        return self.constants[len(self.constants) - self.model.discretes :]
+    def assigned(self) -> list[Cell]:
+        """What events assign beside states: discrete variables and modes, the last of the parameters."""
+        return self.constants[len(self.constants) - self.model.assigned :]
 
     def guards(self, t: Word, x: list[Word], rare: bool = False) -> list[Word]:
         """The guards of the events."""
@@ -308,7 +308,8 @@ class KernelFrame:
         w = self.w
         first = w.integer("mul", self.saved.now, w.whole_num(self.model.saved))
         column = w.choose_whole(mask, self.case.now, self.trash)
-        discretes = [cell.now for cell in self.discretes]
+        count = 0 if self.model.events is None else self.model.events.discretes
+        discretes = [cell.now for cell in self.assigned[:count]]
         for k, word in enumerate([*row[: self.model.saved - len(discretes)], *discretes]):
             offset = w.integer("mul", w.integer("add", first, w.whole_num(k)), self.n)
             w.scatter("%out", w.integer("add", column, w.choose_whole(mask, offset, w.whole_num(0))), word)

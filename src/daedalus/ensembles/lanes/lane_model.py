@@ -34,12 +34,13 @@ class LaneModel:
     @property
     def saved(self) -> int:
         """How many states are saved, and discrete variables behind them."""
-        return (self.states if self.written_out is None else self.written_out) + self.discretes
+        discretes = 0 if self.events is None else self.events.discretes
+        return (self.states if self.written_out is None else self.written_out) + discretes
 
     @property
-    def discretes(self) -> int:
-        """How many of the parameters are discrete variables, the last ones: events assign them."""
-        return 0 if self.events is None else self.events.discretes
+    def assigned(self) -> int:
+        """How many of the parameters events assign, the last ones: discrete variables, then hidden modes."""
+        return 0 if self.events is None else self.events.discretes + self.events.modes
 
     @property
     def own(self) -> int:
@@ -68,7 +69,7 @@ class LaneModel:
 
         def stays(number: int) -> Callable[[int, int], bool]:
             # The inputs stand before the parameters.
-            still = self.parameters - self.discretes
+            still = self.parameters - self.assigned
             return lambda k, place: (k == number and place < still) or (k == number - 1 and place not in self.tabled)
 
         return {name: fixed_part(rows, stays(number), self.strict) for name, (rows, number) in self.lists.items()}

@@ -272,7 +272,8 @@ def lane_runs(runs: CaseRuns) -> LaneRuns | NoLanes:
     adaptive = request.step is None
     method = settings.method if isinstance(road.method, str) else road.method
     numbers = explicit_numbers(method, adaptive)
-    shared = np.concatenate([vectors[letter] for letter in ("x", "u", "p")])
+    modes = np.zeros(0 if settings.switches is None else settings.switches.count)  # which kernels find themselves
+    shared = np.concatenate([*(vectors[letter] for letter in ("x", "u", "p")), modes])
     replaced = settings.call.get("watch_stiffness") and starts is None and model.events is None
     stiff = StiffCases(road, runs.strict) if replaced else None
     return _on_lanes(road, model, numbers, settings.method, shared, runs.cases, starts, stiff)
@@ -305,12 +306,10 @@ def _why_not(road: Road) -> str | None:
         return "there are no lanes without LLVM and fused multiply-add"
     if not settings.plant.is_implicit and not isinstance(settings.plant, ExplicitPlant):
         return "a linear system is solved at each evaluation"
-    if system.events or system.discrete_count:
+    if system.events or system.discrete_count or settings.switches is not None or settings.stops is not None:
         reason = why_no_lane_events(road)
         if reason is not None:
             return reason
-    if settings.switches is not None or settings.stops is not None:
-        return "the model has switches"
     if settings.time_limit is not None:
         return "a time limit is kept run by run"
     if road.request.t0 == road.request.t1:
@@ -319,11 +318,14 @@ def _why_not(road: Road) -> str | None:
 
 
 def _lane_model(road: Road, strict: bool) -> LaneModel | NoLanes:
-    found = once(road.system, _formulas)
+    settings = road.settings
+    found = once(settings.core_plant.system, _formulas)
     if isinstance(found, NoLanes):
         return found
     slopes, kept, independence = found
-    sizes, events = road.system.sizes, lane_events(road.system) if road.system.events else None
+    sizes, events = settings.core_plant.system.sizes, None
+    if road.system.events or settings.switches is not None:
+        events = lane_events(settings)
     assert slopes is not None
     if isinstance(events, str):
         return NoLanes(events)

@@ -88,23 +88,38 @@ class EventCut:
         cells.cutting.set(w.both(cells.cutting.now, w.unless(fired)))
         before = guards_at(frame, self.events, frame.t.now, frame.now(), rare=True)
         self._assign(fired)
-        after = guards_at(frame, self.events, frame.t.now, frame.now(), rare=True)
+        after = self._with_modes(fired)
         frame.leave_where(w.both(fired, w.unless(frame.finite([*frame.now(), *after]))))
         for k in range(self.events.count):
             own = w.both(fired, cells.is_guard(k))
             self._check_others(k, w.both(fired, w.unless(own)), before[k], after[k])
             self._rest(k, own, h, before[k], after[k])
+            away = w.compare("une", cells.reference[k].now, w.num(0.0))
+            frame.leave_where(w.both(w.both(fired, away), cells.wrong_mode(k, after[k])))
         self._check_crowd(fired)
         ends = frame.no_lane()
         for k, terminal in enumerate(self.events.terminal):
             ends = w.either(ends, w.both(fired, cells.is_guard(k))) if terminal else ends
         frame.end_at_event(w.both(ends, frame.running()), cells.guard.now)
 
+    def _with_modes(self, fired: Word) -> list[Word]:
+        """The guards behind an event, where modes follow what it has assigned; those that do not settle are left."""
+        frame, w, cells, first = self.frame, self.frame.w, self.cells, self.events.count - self.events.modes
+        after = guards_at(frame, self.events, frame.t.now, frame.now(), rare=True)
+        for k, mode in enumerate(frame.assigned[self.events.discretes :], first):
+            follows = w.both(w.both(fired, w.unless(cells.is_guard(k))), cells.wrong_mode(k, after[k]))
+            mode.set_where(follows, w.sub(w.num(1.0), mode.now))
+        return guards_at(frame, self.events, frame.t.now, frame.now(), rare=True) if self.events.modes else after
+
     def _assign(self, fired: Word) -> None:
         """What the events of lanes assign to states and discrete variables."""
         frame, w, cells = self.frame, self.frame.w, self.cells
-        places = [*frame.x, *frame.discretes]
-        rows = frame.resets(frame.t.now, frame.now())
+        first, discretes = self.events.count - self.events.modes, self.events.discretes
+        places, modes = [*frame.x, *frame.assigned[:discretes]], frame.assigned[discretes:]
+        rows = [] if self.events.resets is None else frame.resets(frame.t.now, frame.now())
+        on = w.choose(w.compare("ogt", cells.side.now, w.num(0.0)), w.num(1.0), w.num(0.0))
+        for k, mode in enumerate(modes):
+            mode.set_where(w.both(fired, cells.is_guard(first + k)), on)
         for j, place in enumerate(places):
             writers = [k for k, row in enumerate(self.events.writes) if row[j]]
             found = place.now
@@ -120,7 +135,9 @@ class EventCut:
         rested = w.compare("oeq", reference, zero)
         left = w.both(rested, w.compare("ogt", w.abs(before), floor))
         trusted = w.choose(left, before, reference)
-        passed = w.either(crosses(frame, trusted, after), crosses(frame, trusted, before))
+        passed = crosses(frame, trusted, before)
+        if not self.events.is_mode(k):
+            passed = w.either(passed, crosses(frame, trusted, after))
         frame.leave_where(w.both(w.both(mask, passed), direction_fits(frame, self.events.directions[k], trusted)))
         rests = w.both(rested, w.compare("ole", w.abs(after), floor))
         cells.reference[k].set_where(mask, w.choose(rests, zero, after))

@@ -59,7 +59,7 @@ class EventWatch:
         unclear, hit = step.not_foretold(), frame.no_lane()
         for k, crossing in enumerate(crossings):
             unclear = w.either(unclear, w.either(crossing.unclear, step.dips(k, starts[k])))
-            unclear = w.either(unclear, self._near_end(k, step))
+            unclear = unclear if self.events.is_mode(k) else w.either(unclear, self._near_end(k, step))
             hit = w.either(hit, crossing.found)
         frame.leave_where(w.both(good, unclear))
         good = w.both(good, w.unless(unclear))
@@ -86,8 +86,11 @@ class EventWatch:
         rests = w.both(good, w.compare("oeq", value.now, w.num(0.0)))
         with w.when(w.any(rests)):
             self._wake(k, rests, step, theta, value)
-            behind = w.compare("ogt", w.mul(cells.heading[k].now, value.now), w.num(0.0))
-            fallen = w.both(w.both(rests, behind), self._sent_back(k, step, x, slope))
+            if self.events.is_mode(k):
+                fallen = w.both(rests, cells.wrong_mode(k, value.now))
+            else:
+                behind = w.compare("ogt", w.mul(cells.heading[k].now, value.now), w.num(0.0))
+                fallen = w.both(w.both(rests, behind), self._sent_back(k, step, x, slope))
             away = w.both(cells.fresh[k].now, w.compare("une", value.now, w.num(0.0)))
             leaves = w.both(w.both(rests, away), direction_fits(frame, self.events.directions[k], w.neg(value.now)))
             frame.leave_where(w.either(fallen, leaves))
@@ -148,7 +151,8 @@ class EventWatch:
             is_away = w.compare("ogt", w.abs(value), floor)
             wakes = w.both(rested, is_away)
             begun = w.both(fresh, direction_fits(frame, direction, w.neg(value)))
-            fallen = w.compare("ogt", w.mul(heading, value), zero)
+            is_mode = self.events.is_mode(k)
+            fallen = cells.wrong_mode(k, value) if is_mode else w.compare("ogt", w.mul(heading, value), zero)
             unclear = w.either(unclear, w.both(wakes, w.either(begun, fallen)))
             passed = w.both(w.unless(rested), crosses(frame, left.value, value))
             unclear = w.either(unclear, w.both(passed, w.compare("ole", w.abs(value), touch)))
