@@ -53,6 +53,23 @@ def test_the_correction_is_the_shortest_way():
     np.testing.assert_allclose(step, [0.44 / 2.4, 0.0, 0.5])
 
 
+def test_the_correction_of_many_is_solved_without_pivots_in_a_short_formula():
+    """Twelve invariants that share nine of fifteen variables each: W Jᵀ (J W Jᵀ)⁻¹ c by NumPy, and by QR factors."""
+    x, slopes = ca.SX.sym("x", 15), ca.SX.sym("slopes", 12, 9)
+    kept = ca.vertcat(*(ca.sin(ca.dot(slopes[k, :].T, ca.vertcat(x, x)[k : k + 9])) for k in range(12)))
+    weights = np.linspace(0.5, 2.0, 15)
+    step = ca.Function("step", [x, slopes], [correction(kept, x, weights)])
+    jacobian = ca.Function("jacobian", [x, slopes], [ca.jacobian(kept, x), kept])
+    rng = np.random.default_rng(3)
+    at = (1e-3 * rng.normal(size=15), rng.normal(size=(12, 9)))
+    J, c = (part.full() for part in jacobian(*at))
+    wanted = weights[:, None] * J.T @ np.linalg.solve(J * weights @ J.T, c)
+    np.testing.assert_allclose(step(*at).full(), wanted, rtol=1e-9, atol=1e-13)
+    normal = ca.SX.sym("normal", 12, 12)
+    by_factors = ca.Function("by_factors", [normal], [ca.solve(normal, ca.SX.ones(12))])
+    assert step.n_instructions() - jacobian.n_instructions() < by_factors.n_instructions()
+
+
 def test_invariants_that_depend_on_each_other_are_not_kept_and_said_so():
     m = dd.Model("many")
     x = m.state("x", 30, start=1.0)

@@ -69,7 +69,7 @@ def _with_multipliers(kept: ca.SX, x: ca.SX, weights: np.ndarray, right: ca.SX) 
                 because="the projection is compiled as one formula.",
                 remedy="fewer bodies in one mechanism",
             )
-        multipliers[rows, :] = ca.solve(ca.densify(normal[rows, rows]), ca.densify(right[rows, :]))
+        multipliers[rows, :] = _solved(normal[rows, rows], right[rows, :])
         total += ca.mtimes(weighted[:, rows], multipliers[rows, :])
     return ca.densify(total), multipliers
 
@@ -79,8 +79,18 @@ def normal_inverse(jacobian: ca.SX, weights: ca.SX) -> ca.SX:
     normal = ca.mtimes(ca.mtimes(jacobian, weights), jacobian.T)
     inverse = ca.SX(normal.size1(), normal.size2())
     for rows in _groups(normal.sparsity()):
-        inverse[rows, rows] = ca.solve(ca.densify(normal[rows, rows]), ca.SX.eye(len(rows)))
+        inverse[rows, rows] = _solved(normal[rows, rows], ca.SX.eye(len(rows)))
     return inverse
+
+
+def _solved(normal: ca.SX, right: ca.SX) -> ca.SX:
+    """normal⁻¹ right by L D Lᵀ, which needs no pivots where a matrix is symmetric and positive definite.
+
+    CasADi's own solve writes QR factors, a formula four times as long: 36 600 operations against 8700 for the nineteen
+    invariants of Andrews' mechanism at index 2, where twelve evaluations of its accelerations are 43 500.
+    """
+    diagonal, upper, order = ca.ldl(normal)
+    return ca.ldl_solve(ca.densify(right), diagonal, upper, order)
 
 
 def _groups(pattern: ca.Sparsity) -> list[list[int]]:
