@@ -67,7 +67,7 @@ def _experiment(system: System, data: object, time: str, hold: str, number: int 
         else:
             aside.append(name)
     _check_measured(system, measured, aside, where)
-    return Experiment(times, inputs, measured, tuple(aside))
+    return Experiment(times, inputs, measured)
 
 
 def _columns(data: object, time: str) -> dict[str, Any]:

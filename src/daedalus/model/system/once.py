@@ -59,7 +59,9 @@ def remembered(make: Callable[[Owner, *Key], Made]) -> Callable[[Owner, *Key], M
 
     @wraps(make)
     def asked(owner: Any, *key: *Key) -> Made:
-        return once(owner, make, *key) if isinstance(owner, System) else once(owner.system, made, owner, *key)
+        if isinstance(owner, System):
+            return once(owner, make, *key)  # type: ignore[arg-type]
+        return once(owner.system, made, owner, *key)
 
     return asked
 
