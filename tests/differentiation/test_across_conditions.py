@@ -241,3 +241,17 @@ def test_what_is_not_determined_along_a_condition_is_refused():
         dd.sensitivities(m, 1.0)
     assert str(refused.value).startswith("The derivatives of 'woven' do not go on along ")
     assert "two conditions switch to and fro together, and one changes the other's jump" in str(refused.value)
+
+
+def test_derivatives_stop_where_the_run_does():
+    """A spiral turns around two conditions in ever shorter time: |x| + |y| reaches zero at t = 0.4."""
+    m = dd.Model("spiral")
+    x, y = m.state("x", start=0.3), m.state("y", start=0.5)
+    m.equation(m.der(x), -ca.sign(x) + 2 * ca.sign(y))
+    m.equation(m.der(y), -2 * ca.sign(x) - ca.sign(y))
+    stop = dd.simulate(m, 1.0, on_stop="return").stop_reason
+    assert stop.endswith("at t = 0.4")
+    for ask in (lambda: dd.sensitivities(m, 1.0), lambda: dd.gradient(m, 1.0, final="x", wrt="start")):
+        with pytest.raises(dd.SolverError) as refused:
+            ask()
+        assert str(refused.value).startswith("The run of 'spiral' with its derivatives stopped early.\n  " + stop)

@@ -13,7 +13,13 @@ from daedalus import _core
 from daedalus.differentiation.differentiable_system import assigns, differentiable_system, refuse_code, whole_start
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.jumping_conditions import jumping_conditions
-from daedalus.differentiation.instants.foreseen import Foreseen, Instant, NominalRun, foreseen
+from daedalus.differentiation.instants.foreseen import (
+    Foreseen,
+    Instant,
+    NominalRun,
+    foreseen,
+    refuse_early_stop,
+)
 from daedalus.differentiation.variational.implicit_slopes import consistent_row
 from daedalus.errors import InputError, SolverError
 from daedalus.initialisation.written_states import written_states
@@ -40,8 +46,9 @@ from daedalus.simulation.result.records_of_methods import MethodChoice
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.request import LIMITS, Request, check_step, read_request
-from daedalus.simulation.run.road import Road, with_whole_inputs
+from daedalus.simulation.run.road import Road, find_road, with_whole_inputs
 from daedalus.simulation.run.settings import Settings, reason_of, settings_of
+from daedalus.simulation.simulate import travel
 from daedalus.simulation.start.start_row import start_row
 from daedalus.simulation.start.vanishing_divisor import vanishing_divisor
 
@@ -283,7 +290,13 @@ def read_case(model: Model | System, span: Any, options: Mapping[str, Any], grid
         refuse_code(request.system)
         return _hybrid_case(request, grid)
     case = _case(*_road(request), request, grid)
-    return _hybrid_case(request, grid) if _resets_beside_jumps(case) else case
+    if _resets_beside_jumps(case):
+        return _hybrid_case(request, grid)
+    jumps = jumping_conditions(case.system)
+    if jumps is not None and not all(jumps.corners) and case.redundancy is None:
+        # Where a run gets to across jumps is for dd.simulate to say.
+        refuse_early_stop(travel(find_road(request._replace(locate_switches=True))), case.system.name)
+    return case
 
 
 def _resets_beside_jumps(case: Case) -> bool:

@@ -115,16 +115,19 @@ def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float]) ->
     """The instants of a run over a span; None where it is stiff, an error where it stopped early."""
     if run.status is Ending.STIFF:
         return None
-    if not run.success:
-        raise SolverError(
-            f"The run of {nominal.system.name!r} with its derivatives stopped early.",
-            run.stop_reason,
-            remedy=run.status.remedy,
-        )
+    refuse_early_stop(run, nominal.system.name)
     end = float(run.end.time)
     fired = [found for piece in run.pieces for found in _fired(nominal, piece)]
     instants = _instants(nominal.system, nominal.fired, (span[0], end), fired)
     return Foreseen(instants, span[0], end, span[1], tuple(nominal.rests.tolist()), run)
+
+
+def refuse_early_stop(run: Trajectory, name: str) -> None:
+    """Raise where `dd.simulate` stops before the end: nothing behind it has a derivative."""
+    if not run.success:
+        raise SolverError(
+            f"The run of {name!r} with its derivatives stopped early.", run.stop_reason, remedy=run.status.remedy
+        )
 
 
 def _fired(nominal: NominalRun, piece: Trajectory) -> list[tuple[int, float, np.ndarray]]:
