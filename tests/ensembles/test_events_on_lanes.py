@@ -164,6 +164,8 @@ def test_a_guard_that_is_zero_at_the_start():
     down.equation(down.der(h), v)
     down.equation(down.der(v), -9.81)
     down.event("floor", h, direction=-1, reset={"v": -0.9 * v})
+    en = compare(down, 0.1, "v", np.array([-1.0, 2.0]), key="start")
+    np.testing.assert_allclose(en["v"].values[:, -1], [0.9 - 0.981, 2.0 - 0.981], rtol=1e-6)
     compare(down, 0.7, "v", np.array([-1.0, 0.0, 2.0, 3.0]), key="start")
 
 
