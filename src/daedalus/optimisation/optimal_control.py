@@ -249,7 +249,11 @@ class OptimalControl:
     # -- inputs and parameters ---------------------------------------------------------------------------------
 
     def given(self, name: str, value: object) -> None:
-        """Give an input instead of choosing it: a number, `dd.signal(...)`, a function or an expression of time."""
+        """Give an input instead of choosing it: a number, `dd.signal(...)`, a function or an expression of time.
+
+        Where it jumps, the mesh gets a node, so that no interval sees both sides; `plan.notes` tells where that cannot
+        be: under an unknown duration, whose nodes move, and for tables with more jumps than intervals.
+        """
         system = self._description.system
         own = elements_of(system, name, "A given input")
         if any(element.letter != "u" for element in own):

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.names import split_index
+from daedalus.model.signals import Signal
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.description.unknown import Unknown
@@ -20,9 +22,10 @@ from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.patience import searched
-from daedalus.optimisation.solve import mesh_shares, reference_ends
+from daedalus.optimisation.solve import reference_ends
 from daedalus.optimisation.transcription.collocated import Transcription, add_collocation
 from daedalus.optimisation.transcription.invariants import kept_quantities
+from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import mesh_of
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 from daedalus.optimisation.transcription.problem_stage import stage_of
@@ -146,9 +149,9 @@ def phases(*problems: OptimalControl, link: Mapping[str, str | None] | None = No
         description = problem._description
         if begin is not None:
             description.begin = begin
-        elif _depends_on_time(description):
+        elif (moving := _depends_on_time(description)) is not None:
             raise InputError(
-                f"{description.system.name!r} depends on time, and begins at an unknown one.",
+                f"{moving} depends on time, and begins at an unknown one.",
                 because="an earlier phase has an unknown duration.",
                 remedy="a state for time: m.equation(m.der(clock), 1)",
             )
@@ -160,8 +163,16 @@ def phases(*problems: OptimalControl, link: Mapping[str, str | None] | None = No
     return Phases(problems, link or {})
 
 
-def _depends_on_time(description: Description) -> bool:
-    import casadi as ca
-
-    form = description.form
-    return bool(ca.depends_on(ca.vertcat(form.rates, form.equations), description.system.symbol("t")))
+def _depends_on_time(description: Description) -> str | None:
+    """What of a problem moves with time: its equations, or a given input."""
+    form, system = description.form, description.system
+    if ca.depends_on(ca.vertcat(form.rates, form.equations), system.symbol("t")):
+        return repr(system.name)
+    for positions, value in description.given_names:
+        if isinstance(value, ca.SX):
+            moves = ca.depends_on(value, system.symbol("t"))
+        else:
+            moves = len(value.times) > 1 if isinstance(value, Signal) else callable(value)
+        if moves:
+            return f"{system.labels['u'][positions[0]]} of {system.name!r}"
+    return None

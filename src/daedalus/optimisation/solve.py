@@ -29,6 +29,7 @@ from daedalus.optimisation.search.refinement import refined_mesh
 from daedalus.optimisation.transcription.chain_positions import chain_positions
 from daedalus.optimisation.transcription.collocated import Transcription, transcribe
 from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
+from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds, first_guess, fixed_states
@@ -52,7 +53,7 @@ class Solving:
         self.stage = self._stage(description)
         self.kept = kept_quantities(description)
         self.ends = reference_ends(description, self.kept)
-        self.mesh = mesh or mesh_of(mesh_shares(description), settings.points, settings.degree)
+        self.mesh = mesh or mesh_of(mesh_shares(description, not settings.preview), settings.points, settings.degree)
         self.transcription = self.transcribed(self.stage)
         self.begin = self._guess()
         self.last: ProgramOutcome | None = None  # the last search that succeeded; the next begins there
@@ -208,11 +209,3 @@ def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceE
     starts, ends = fixed_states(description.starts), fixed_states(description.ends)
     begin = consistent_states(description, kept, starts, first_guess(description), "start")
     return ReferenceEnds(begin, consistent_states(description, kept, ends, begin, "end"))
-
-
-def mesh_shares(description: Description) -> np.ndarray:
-    """Equal intervals, with a node at every share of the duration that a condition asks for."""
-    shares = np.linspace(0.0, 1.0, description.intervals + 1)
-    wanted = [float(c.at) for c in description.conditions if not isinstance(c.at, str)]
-    missing = [share for share in wanted if np.abs(shares - share).min() > 1e-9]
-    return np.unique(np.concatenate([shares, missing])) if missing else shares

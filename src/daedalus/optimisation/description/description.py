@@ -91,6 +91,11 @@ class Description:
         return min(QUICK, 0.5 * self.intervals)
 
     @property
+    def expected_duration(self) -> float:
+        """The duration, or the guess of it."""
+        return self.duration.guess if isinstance(self.duration, Unknown) else float(self.duration)
+
+    @property
     def chosen(self) -> list[int]:
         """The inputs that are chosen, by position."""
         return [k for k in range(self.system.sizes["u"]) if k not in self.given]

@@ -170,7 +170,8 @@ class Horizon:
         stage, description = self.stage, self.description
         texts = [description.final, description.integrated, *(c.expression for c in description.conditions)]
         parts = [stage.rates, stage.equations, *(stage.expression(text) for text in texts)]
-        return any(ca.depends_on(part, stage.share) for part in parts)
+        shares = ca.vertcat(stage.share, stage.start.share, stage.end.share)
+        return any(ca.depends_on(part, shares) for part in parts)
 
     # -- whole searches ----------------------------------------------------------------------------------------
 

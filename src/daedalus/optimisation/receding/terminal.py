@@ -20,7 +20,6 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.values import check_mapping
 from daedalus.optimisation.description.description import Description
-from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.interval_curvature import curvature_of_cost
 from daedalus.optimisation.transcription.invariants import kept_quantities
@@ -60,8 +59,7 @@ def lqr_terminal(description: Description, at: Mapping[str, object] | None) -> T
     n, m = tangent.shape[1], len(description.chosen)
     wide = scipy.linalg.block_diag(tangent, np.eye(m))
     A, B, W = tangent.T @ A @ tangent, tangent.T @ B, wide.T @ W @ wide
-    length = description.duration.guess if isinstance(description.duration, Unknown) else description.duration
-    step, cost = sampled(A, B, W, float(length) / description.intervals)
+    step, cost = sampled(A, B, W, description.expected_duration / description.intervals)
     try:
         P = scipy.linalg.solve_discrete_are(
             step[:, :n], step[:, n:], cost[:n, :n], cost[n:, n:] + 1e-12 * np.eye(m), s=cost[:n, n:]

@@ -70,7 +70,7 @@ class Interpolant:
     def instants(self, interval: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, ...]:
         """Everything at some places, with the unknowns solved for."""
         layout = self.layout
-        shares = layout.shares[interval] + tau * layout.widths[interval]
+        shares = layout.mesh.inside(interval, layout.shares[interval] + tau * layout.widths[interval])
         x, u = self.states(interval, tau), self.inputs[interval]
         rest = self.rest(shares)
         z = np.zeros((len(tau), self.stage.unknowns.size))
@@ -82,7 +82,7 @@ class Interpolant:
     def vectors(self, shares: np.ndarray) -> dict[str, np.ndarray]:
         """t, xdot, x, z, u and p of the model at shares."""
         stage, description = self.stage, self.stage.description
-        x, z, u, given, p, _, _ = instants = self.instants(*self.places(shares))
+        x, z, u, given, p, _, seen = instants = self.instants(*self.places(shares))
         rates = self.functions.rates(*instants)
         inputs = np.zeros((len(shares), description.system.sizes["u"]))
         inputs[:, list(stage.constant)] = u[:, : len(stage.constant)]
@@ -90,7 +90,7 @@ class Interpolant:
         inputs[:, list(stage.given_positions)] = given
         moved = [k for k in description.given if k not in stage.given_positions]
         if moved:
-            times = description.begin + self.length * shares
+            times = description.begin + self.length * seen[:, 0]
             inputs[:, moved] = given_values(description, tuple(moved), times)
         n = stage.model_states
         t = description.begin + self.length * shares

@@ -23,6 +23,8 @@ COMMON = ("program/", "outcome/", "values")
 OF_LAYOUT = ("shares", "nodes", "points", "unknowns", "inputs", "length", "parameters")
 OF_PROGRAM = ("lower", "upper", "scale", "row_lower", "row_upper", "parameters")
 OF_OUTCOME = ("w", "multipliers", "bound_multipliers")
+# A given input whose sides at a node differ by more than this share of its range jumps there.
+JUMPING = 1e-6
 
 
 def save_plan(plan: Any, path: Path) -> None:
@@ -125,7 +127,17 @@ def _table(plan: Any, positions: tuple[int, ...], value: object) -> Signal:
     if isinstance(value, Signal):
         return value
     layout, description = plan.transcription.layout, plan.transcription.description
-    shares = np.unique(np.concatenate([layout.shares, layout.mesh.point_shares]))
+    mesh, every = layout.mesh, np.arange(layout.intervals)
+
+    def at(shares: np.ndarray) -> np.ndarray:
+        return given_values(description, positions, description.begin + plan.duration * shares)
+
+    # A jump takes as long as the two sides of its node are apart; smooth signals hardly change from one to the other.
+    before, behind = mesh.inside(every, mesh.shares[1:])[:-1], mesh.inside(every, mesh.shares[:-1])[1:]
+    jumps = (np.abs(at(behind) - at(before)) > JUMPING * np.ptp(at(mesh.shares), axis=0)).any(axis=1)
+    points = mesh.inside(mesh.point_interval, mesh.point_shares)
+    points = points[np.concatenate([scheme.tau for scheme in mesh.schemes]) < 1.0 - JUMPING]
+    nodes = mesh.shares[np.concatenate([[True], ~jumps, [True]])]
+    shares = np.unique(np.concatenate([nodes, before[jumps], behind[jumps], points]))
     times = description.begin + plan.duration * shares
-    shape = () if len(positions) == 1 else (len(positions),)
-    return Signal(times, given_values(description, positions, times), "linear", shape)
+    return Signal(times, at(shares), "linear", () if len(positions) == 1 else (len(positions),))

@@ -42,8 +42,6 @@ def moving_formula(description: Description, value: object, name: str, always: b
     open_ = isinstance(description.duration, Unknown)
     if not open_ and not always:
         return None
-    if isinstance(value, ca.SX):
-        return value
     if isinstance(value, Signal):
         if len(value.times) == 1:
             return None
@@ -51,17 +49,8 @@ def moving_formula(description: Description, value: object, name: str, always: b
             return _curved(time, value)
         steps = ca.pw_lin if value.kind == "linear" else _held
         return ca.vertcat(*(steps(time, ca.DM(value.times), ca.DM(column)) for column in value.values.T))
-    if not callable(value):
-        return None
-    from daedalus.tracing.trace import trace_signal
-
-    length = description.duration.guess if isinstance(description.duration, Unknown) else description.duration
-    times = (description.begin, description.begin + 0.4 * length)
-    size = next(len(positions) for positions, own in description.given_names if own is value)
-    formula, reason = trace_signal(value, time, size, times)
-    if formula is None and not open_:
-        return None
-    if formula is None:
+    formula, reason = written_formula(description, value)
+    if formula is None and reason and open_:
         raise InputError(
             f"The given input {name} cannot be written as a formula of time.",
             reason,
@@ -69,6 +58,17 @@ def moving_formula(description: Description, value: object, name: str, always: b
             remedy="a function made of NumPy's elementwise functions, or dd.signal(times, values)",
         )
     return formula
+
+
+def written_formula(description: Description, value: object) -> tuple[ca.SX | None, str]:
+    """A given expression, or what is traced of a function; None where it has no formula, and of a function why."""
+    if isinstance(value, ca.SX) or not callable(value) or isinstance(value, Signal):
+        return (value, "") if isinstance(value, ca.SX) else (None, "")
+    from daedalus.tracing.trace import trace_signal
+
+    times = (description.begin, description.begin + 0.4 * description.expected_duration)
+    size = next(len(positions) for positions, own in description.given_names if own is value)
+    return trace_signal(value, description.system.symbol("t"), size, times)
 
 
 def _curved(time: ca.SX, table: Signal) -> ca.SX:

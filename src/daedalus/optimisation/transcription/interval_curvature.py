@@ -16,6 +16,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.optimisation.program.gauss_newton import gauss_newton_curvature
 from daedalus.optimisation.program.mapped_functions import RunningCost
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
+from daedalus.optimisation.transcription.sides_of_jumps import seen_from_inside
 
 # Unknowns in a cost are solved for by formulas where there are at most so many.
 MOST_UNKNOWNS = 8
@@ -24,7 +25,8 @@ MOST_UNKNOWNS = 8
 def over_interval(stage: ProblemStage, parts: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX, list[ca.SX]]:
     """Time on an interval of unit length, Δσ, the parameters of the interval, and expressions in terms of these."""
     width, begin, time = ca.SX.sym("width"), ca.SX.sym("begin"), ca.SX.sym("t")
-    found = [ca.substitute([part], [stage.share], [begin + width * time])[0] for part in parts]
+    share = seen_from_inside(begin, width, time)
+    found = [ca.substitute([part], [stage.share], [share])[0] for part in parts]
     return time, width, concatenate([stage.parameters, stage.given, stage.length, width, begin]), found
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from daedalus.optimisation.transcription.collocation_points import CollocationPoints, collocation_points
+from daedalus.optimisation.transcription.sides_of_jumps import seen_from_inside
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,11 @@ class Mesh:
         """The shares of the points, (Q,)."""
         tau = np.concatenate([scheme.tau for scheme in self.schemes])
         return np.asarray(self.shares[self.point_interval] + self.widths[self.point_interval] * tau)
+
+    def inside(self, interval: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """Shares as their intervals see them: at both ends from within."""
+        begin, width = self.shares[interval], self.widths[interval]
+        return np.asarray(seen_from_inside(begin, width, (shares - begin) / width))
 
     @cached_property
     def point_weights(self) -> np.ndarray:

@@ -8,6 +8,7 @@ from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.program.draft import Binding, Draft
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.invariants import KeptQuantities
+from daedalus.optimisation.transcription.known_jumps import jumps_off_nodes
 from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
@@ -24,7 +25,7 @@ class ProblemDraft:
         self.stage, self.draft, self.ends, self.kept = stage, draft, ends, kept
         self.description, self.stagewise = stage.description, stagewise
         self.layout = self._make_layout(mesh)
-        self.notes: list[str] = []
+        self.notes = jumps_off_nodes(self.description, mesh)
         self._given: dict[tuple[float, ...], np.ndarray] = {}
 
     # -- what symbols stand for --------------------------------------------------------------------------------
@@ -43,9 +44,10 @@ class ProblemDraft:
     def common_bindings(self, shares: np.ndarray, intervals: np.ndarray) -> list[Binding]:
         """Symbols that are the same at points and nodes: given inputs, share, duration, parameters, and both ends."""
         layout, stage = self.layout, self.stage
+        seen = layout.mesh.inside(intervals, shares)
         return [
-            (stage.given, self.given_at(shares)),
-            (stage.share, self.share_at(shares)[:, None]),
+            (stage.given, self.given_at(seen)),
+            (stage.share, self.share_at(seen)[:, None]),
             (stage.length, layout.length[intervals][:, None]),
             (stage.parameters, layout.parameters[intervals]),
             *self.end_bindings(),
@@ -63,9 +65,7 @@ class ProblemDraft:
             return np.zeros((len(shares), 0), dtype=int)
         key = tuple(shares)
         if key not in self._given:
-            duration = self.description.duration
-            length = duration.guess if isinstance(duration, Unknown) else duration
-            times = self.description.begin + length * shares
+            times = self.description.begin + self.description.expected_duration * shares
             self._given[key] = self.draft.add_parameters(
                 given_values(self.description, self.stage.given_positions, times)
             )
@@ -76,13 +76,14 @@ class ProblemDraft:
         """The copies that stand for the values at the start and at the end."""
         layout, stage = self.layout, self.stage
         found: list[Binding] = []
-        for copies, node, interval in ((stage.start, 0, 0), (stage.end, -1, -1)):
-            share = 0.0 if node == 0 else 1.0
+        for copies, node, interval in ((stage.start, 0, 0), (stage.end, -1, layout.intervals - 1)):
+            share = layout.mesh.inside(np.array([interval]), layout.shares[[node]])
             unknowns = layout.node_unknowns.get(node)
             found += [
                 (copies.states, layout.nodes[node][None]),
                 (copies.inputs, layout.inputs[interval][None]),
-                (copies.given, self.given_at(np.array([share]))),
+                (copies.given, self.given_at(share)),
+                (copies.share, self.share_at(share)[:, None]),
             ]
             if unknowns is not None:
                 found.append((copies.unknowns, unknowns[None]))

@@ -42,6 +42,7 @@ class Copies:
     unknowns: ca.SX
     inputs: ca.SX
     given: ca.SX
+    share: ca.SX
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +100,11 @@ class ProblemStage:
             place = first + integral_places(description)[id(stand_in)]
             count = stand_in.symbol.numel()  # type: ignore[attr-defined]
             return self.end.states[place : place + count]
-        copies, share = (self.start, 0.0) if where == "start" else (self.end, 1.0)
+        copies = self.start if where == "start" else self.end
         found = self._at_point(description, stand_in.expression)  # type: ignore[attr-defined]
         old = [self.states.symbols, self.unknowns.symbols, self.inputs.symbols, self.given, self.share]
-        return ca.substitute([found], old, [copies.states, copies.unknowns, copies.inputs, copies.given, share])[0]
+        new = [copies.states, copies.unknowns, copies.inputs, copies.given, copies.share]
+        return ca.substitute([found], old, new)[0]
 
 
 def integral_places(description: Description) -> dict[int, int]:
@@ -203,4 +205,5 @@ def _inputs(description: Description, constant: Sequence[int], linear: Sequence[
 
 
 def _copies(where: str, states: int, unknowns: int, inputs: int, given: int) -> Copies:
-    return Copies(*(ca.SX.sym(f"{where}_{letter}", n) for letter, n in zip("xzud", (states, unknowns, inputs, given))))
+    sizes = zip("xzuds", (states, unknowns, inputs, given, 1))
+    return Copies(*(ca.SX.sym(f"{where}_{letter}", n) for letter, n in sizes))

@@ -37,6 +37,7 @@ from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
+from daedalus.optimisation.transcription.sides_of_jumps import seen_from_inside
 from daedalus.optimisation.transcription.stage_functions import StageFunctions
 
 # Plans are drawn between nodes as polynomials of this degree, through values integrated from each node.
@@ -185,7 +186,7 @@ def with_points(
     points, unknowns = [], []
 
     def slope(tau: float, at: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        shares = layout.shares[:-1] + tau * layout.widths
+        shares = seen_from_inside(layout.shares[:-1], layout.widths, tau)
         given = given_values(description, stage.given_positions, description.begin + length * shares)
         rest = given, p, np.full((n, 1), length), shares[:, None]
         found = functions.solved_unknowns(at, guess, u, *rest)
