@@ -28,9 +28,9 @@ ENDS = ("status", "steps", "rejected")
 # And of a case that an event may end, when it ended and by which event.
 ENDS_WITH_EVENTS = (*ENDS, "time", "event")
 MOST_COPIED_ON_GPU = 20_000
-# Gauss–Newton's corrections converge quadratically: after one whose length, in nominal values, has a square below half
-# the spacing of numbers at 1, what is left is lost in rounding.
-_ARRIVED = 2.0**-53
+# Gauss–Newton's corrections converge quadratically: after one whose length, in nominal values, has a square below an
+# eighth of the spacing of numbers at 1, what is left is lost in rounding, three times that square of a quaternion too.
+_ARRIVED = 2.0**-55
 # So many sums run beside each other, since each term of one waits for the term before.
 _SUMS = 4
 # A GPU's words for the thread in its block, the block, threads in a block, and blocks.
