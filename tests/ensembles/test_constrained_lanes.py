@@ -2,6 +2,7 @@
 
 import casadi as ca
 import numpy as np
+import pytest
 from tests.support.slider_cranks import slider_crank
 
 import daedalus as dd
@@ -9,8 +10,8 @@ from daedalus.compilation.lanes.machine import lane_width
 from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
 
 
-def note(count, left=0):
-    told = f"{count} cases on {lane_width()} lanes of this processor, by dop853"
+def note(count, left=0, method="dop853"):
+    told = f"{count} cases on {lane_width()} lanes of this processor, by {method}"
     return (f"{told}; {left} of them left to the scalar core" if left else told,)
 
 
@@ -72,3 +73,45 @@ def test_what_passes_a_dead_centre_is_left_to_the_core():
     first = dd.simulate(m, 5.0, method="dop853", save_at=[1.0, 5.0])
     assert bool(en.success.values[0]) == first.success
     assert en["q"].values[0].tolist() == first["q"].tolist()
+
+
+def crossed():
+    """Two unknowns in two equations with a parameter on the diagonal, which may be zero."""
+    m = dd.Model("crossed")
+    x, y = m.state("x", start=1.0), m.state("y", start=2.0)
+    a, b, r = m.algebraic("a"), m.algebraic("b"), m.parameter("r", 0.5)
+    m.equation(r * a + (2 + ca.sin(x)) * b, 1.0)
+    m.equation((3 + ca.cos(y)) * a + r * b, 2.0)
+    m.equation([m.der(x), m.der(y)], [-a, -b])
+    return m
+
+
+def test_cases_whose_parameters_are_no_divisors_are_left_to_the_core():
+    """Slopes divide by r; where that is zero, or costs digits, orthogonal factors are the way."""
+    m, values = crossed(), [0.0, 1e-12, 0.5, 1.0]
+    en = dd.sweep(m, 2.0, over={"r": values}, on="cpu", save_at="end", rtol=1e-8, method="dop853")
+    assert en.notes == note(4, left=2)
+    for k, value in enumerate(values):
+        tr = dd.simulate(m, 2.0, parameters={"r": value}, save_at=[2.0], rtol=1e-8, method="dop853")
+        np.testing.assert_allclose(en["x"].values[k, -1], tr["x"][-1], rtol=1e-7)
+        np.testing.assert_allclose(en["y"].values[k, -1], tr["y"][-1], rtol=1e-7)
+
+
+def test_strict_kernels_solve_as_the_core_does():
+    m = crossed()
+    en = dd.sweep(m, 2.0, over={"r": [0.0, 0.5]}, on="cpu", save_at="end", method="dop853", strict=True)
+    assert en.notes == note(2)
+
+
+@pytest.mark.parametrize("way", [{"method": "dop853"}, {"method": "rk4", "step": 0.1}])
+def test_starts_at_rest_are_not_left(way):
+    """Slopes are zero: whatever two formulas round to there says nothing."""
+    m = dd.Model("at rest")
+    x, y = m.state("x", start=0.0), m.state("y", start=0.0)
+    a, b, r = m.algebraic("a"), m.algebraic("b"), m.parameter("r", 0.5)
+    m.equation(r * a + (2 + ca.sin(x)) * b, 0.3 - 0.1 * 3 + x)
+    m.equation((3 + ca.cos(y)) * a + r * b, y)
+    m.equation([m.der(x), m.der(y)], [-a, -b])
+    en = dd.sweep(m, 5.0, over={"r": [0.1, 1.0, 30.0]}, on="cpu", save_at="end", **way)
+    assert en.notes == note(3, method=way["method"])
+    np.testing.assert_allclose(en["x"].values[:, -1], 0.0, atol=1e-15)

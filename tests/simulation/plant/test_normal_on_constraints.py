@@ -1,4 +1,4 @@
-"""The matrix of a correction without what vanishes on the invariants: what is left of it, and how corrections converge."""
+"""The matrix of a correction without what vanishes on the invariants: what is left, and how corrections converge."""
 
 import casadi as ca
 import numpy as np

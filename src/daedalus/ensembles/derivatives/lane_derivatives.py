@@ -31,6 +31,7 @@ def with_derivatives(lanes: LaneRuns, runs: CaseRuns, names: tuple[str, ...]) ->
         return NoLanes("the formulas of derivatives are too long for a kernel")
     tangents, n = TangentStarts(runs.road, found), lanes.model.states
     model = replace(
-        lanes.model, states=n * (1 + len(found.columns)), slopes=slopes, kept=kept, independence=independence, judged=n
-    )
+        lanes.model, states=n * (1 + len(found.columns)), slopes=slopes, kept=kept, independence=independence, judged=n,
+        careful=None,
+    )  # fmt: skip
     return replace(lanes, model=model, shared=tangents.joined(lanes.shared), stiff=None, tangents=tangents)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from daedalus.compilation.lanes.words import Cell, Word
 from daedalus.ensembles.lanes.branch_watch import BranchWatch
+from daedalus.ensembles.lanes.careful_start import leave_other_slopes
 from daedalus.ensembles.lanes.combinations import advanced, combined, weighted
 from daedalus.ensembles.lanes.dense_rows import DenseRows
 from daedalus.ensembles.lanes.events.step_events import StepEvents
@@ -66,6 +67,8 @@ class _ExplicitStep:
             fresh = w.both(frame.fresh.now, frame.running())
             if self.events is not None:
                 self.events.begin(fresh)
+            if frame.model.careful is not None:
+                leave_other_slopes(frame, frame.model.careful, fresh)
             if self.control is not None:
                 slope = frame.slope(frame.t.now, frame.now(), rare=True)
                 frame.leave_where(w.both(fresh, w.unless(frame.finite(slope))))

@@ -6,13 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import casadi as ca
 
-from daedalus.compilation.lanes.lane_formulas import FixedPart, fixed_part, written_fixed, written_formulas
+from daedalus.compilation.lanes.lane_formulas import (
+    NOTHING_FIXED,
+    FixedPart,
+    fixed_part,
+    written_fixed,
+    written_formulas,
+)
 from daedalus.compilation.lanes.words import LaneText, Word
 from daedalus.ensembles.lanes.events.lane_events import LaneEvents
 from daedalus.model.system.instruction_list import Instructions
+
+
+class CarefulSlopes(NamedTuple):
+    """x' by formulas that no value makes fail, for shorter ones that divide by parameters; nominal values of x."""
+
+    rows: Instructions  # (t, x, u, p) -> x'
+    nominal: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +44,7 @@ class LaneModel:
     written_out: int | None = None  # how many states are saved; all where it is not given
     events: LaneEvents | None = None
     strict: bool = False  # every operation as it is written: no inverse, no fused product
+    careful: CarefulSlopes | None = None  # what `slopes` are compared with where a case begins
 
     @property
     def saved(self) -> int:
@@ -50,7 +65,7 @@ class LaneModel:
     @cached_property
     def key(self) -> tuple[object, ...]:
         """What distinguishes the text of a kernel by its model."""
-        lists = (self.slopes, self.kept, self.independence)
+        lists = (self.slopes, self.kept, self.independence, None if self.careful is None else self.careful.rows)
         digests = tuple(None if rows is None else rows.digest() for rows in lists)
         events = None if self.events is None else self.events.key
         return self.states, self.inputs, self.parameters, self.tabled, self.judged, self.strict, events, *digests
@@ -58,7 +73,9 @@ class LaneModel:
     @property
     def lists(self) -> dict[str, tuple[Instructions, int]]:
         """The formulas by the names of their functions, each with the number of its argument p."""
+        careful = None if self.careful is None else self.careful.rows
         found = {"model.slope": self.slopes, "model.kept": self.kept, "model.independence": self.independence}
+        found["model.careful"] = careful
         if self.events is not None:
             found |= {"model.guards": self.events.guards, "model.resets": self.events.resets}
         return {name: (rows, 3) for name, rows in found.items() if rows is not None}
@@ -72,7 +89,11 @@ class LaneModel:
             still = self.parameters - self.assigned
             return lambda k, place: (k == number and place < still) or (k == number - 1 and place not in self.tabled)
 
-        return {name: fixed_part(rows, stays(number), self.strict) for name, (rows, number) in self.lists.items()}
+        return {
+            # What is asked for once a case has nothing to keep.
+            name: NOTHING_FIXED if name == "model.careful" else fixed_part(rows, stays(number), self.strict)
+            for name, (rows, number) in self.lists.items()
+        }
 
     @cached_property
     def moved_states(self) -> list[int]:
@@ -113,6 +134,10 @@ class LaneModel:
     def slope(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool) -> list[Word]:
         """x' at one point; p with what follows from it."""
         return self.written(w, "model.slope", [[t], x, u, p], rare)[0]
+
+    def careful_slope(self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word]) -> list[Word]:
+        """x' at one point by formulas that no value makes fail."""
+        return self.written(w, "model.careful", [[t], x, u, p], True)[0]
 
     def corrected(
         self, w: LaneText, t: Word, x: list[Word], u: list[Word], p: list[Word], rare: bool

@@ -24,7 +24,7 @@ from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, explicit_
 from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel
 from daedalus.ensembles.lanes.kernel_frame import ENDS, ENDS_WITH_EVENTS, EVENT, FINISHED, SETTINGS, STIFF
 from daedalus.ensembles.lanes.kernels import Kernel, kernel_of
-from daedalus.ensembles.lanes.lane_model import LaneModel
+from daedalus.ensembles.lanes.lane_model import CarefulSlopes, LaneModel
 from daedalus.ensembles.lanes.rosenbrock_kernel import rosenbrock_kernel
 from daedalus.ensembles.lanes.stiff_lanes import (
     ON_LANES,
@@ -38,6 +38,8 @@ from daedalus.ensembles.lanes.tabled_intervals import stops_and_segments, tabled
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.reduction.forms.explicit_form import find_shorter_form
+from daedalus.reduction.forms.no_form import NoForm
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.plant.projection import corrected_with_length
@@ -322,16 +324,19 @@ def _lane_model(road: Road, strict: bool) -> LaneModel | NoLanes:
     found = once(settings.core_plant.system, _formulas)
     if isinstance(found, NoLanes):
         return found
-    slopes, kept, independence = found
-    sizes, events = settings.core_plant.system.sizes, None
+    slopes, kept, independence, shorter = found
+    system = settings.core_plant.system
+    sizes, events, careful = system.sizes, None, None
     if road.system.events or settings.switches is not None:
         events = lane_events(settings)
     assert slopes is not None
     if isinstance(events, str):
         return NoLanes(events)
+    if shorter is not None and events is None and not strict:
+        careful, slopes = CarefulSlopes(slopes, tuple(system.nominal["x"].tolist())), shorter
     return LaneModel(
         sizes["x"], sizes["u"], sizes["p"], slopes, kept, tabled_inputs(road.drive), independence, events=events,
-        strict=strict,
+        strict=strict, careful=careful,
     )  # fmt: skip
 
 
@@ -342,8 +347,18 @@ def _correction(plant: ExplicitPlant) -> ca.Function:
     return ca.Function("corrected", arguments, list(corrected_with_length(system, plant.form)), {"cse": True})
 
 
+def _shorter_slopes(plant: ExplicitPlant) -> ca.Function | None:
+    """(t, x, u, p) -> x' with divisions by parameters, where that is shorter."""
+    form = find_shorter_form(plant.system)
+    if isinstance(form, NoForm):
+        return None
+    arguments = [plant.system.symbol(letter) for letter in ("t", "x", "u", "p")]
+    found = ca.Function("shorter", arguments, [ca.densify(form.xdot)], {"cse": True})
+    return found if found.n_instructions() < plant.rhs.function.n_instructions() else None
+
+
 def _formulas(system: System) -> tuple[Instructions | None, ...] | NoLanes:
-    """The formulas of a system, read once."""
+    """The formulas of a system, read once: slopes, the way back onto what it keeps, branches, and shorter slopes."""
     plant = plant_of(system)
     assert isinstance(plant, ExplicitPlant)
     projection = plant.projection
@@ -352,7 +367,8 @@ def _formulas(system: System) -> tuple[Instructions | None, ...] | NoLanes:
     measure = independence_of(plant)
     lists: list[Instructions | None] = []
     correction = None if projection is None else _correction(plant)
-    for function in (plant.rhs.function, correction, None if measure is None else measure.logarithm.function):
+    watched = None if measure is None else measure.logarithm.function
+    for function in (plant.rhs.function, correction, watched, _shorter_slopes(plant)):
         if function is None:
             lists.append(None)
             continue

@@ -73,13 +73,27 @@ def explicit_form(system: System) -> ExplicitForm:
 @remembered
 def find_explicit_form(system: System) -> ExplicitForm | NoForm:
     """The explicit form of a system, or why there is none: of a large block `linear_form` has the matrix."""
+    return _found(system)
+
+
+@remembered
+def find_shorter_form(system: System) -> ExplicitForm | NoForm:
+    """The explicit form that divides by parameters too: shorter, but without a value where one of these is zero.
+
+    A pendulum of mass m gets its acceleration by 1/m and one multiplier, in place of four equations together.
+    """
+    return _found(system, system.symbol("p"))
+
+
+def _found(system: System, given: ca.SX | None = None) -> ExplicitForm | NoForm:
+    """The explicit form; symbols `given` are divided by like numbers."""
     structure = structure_of(system)
     residual, w, pattern = system.residual, structure.symbols("xdot", "z"), structure.pattern("xdot", "z")
     labels = [*system.labels["xdot"], *system.labels["z"]]
     divisors: list[Divisor] = []
     solution: ca.SX | NoForm | None = _solve_diagonal(system, residual, w, pattern, labels, divisors)
     if solution is None:
-        solution = _solve_blocks(system, residual, w, pattern, labels, divisors)
+        solution = _solve_blocks(system, residual, w, pattern, labels, divisors, given)
     if isinstance(solution, NoForm):
         return solution
     n = system.sizes["x"]
@@ -107,8 +121,9 @@ def _solve_diagonal(
 
 
 def _solve_blocks(
-    system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str], divisors: list[Divisor]
-) -> ca.SX | NoForm:
+    system: System, residual: ca.SX, w: ca.SX, pattern: ca.Sparsity, labels: list[str], divisors: list[Divisor],
+    given: ca.SX | None,
+) -> ca.SX | NoForm:  # fmt: skip
     count, row_order, column_order, row_start, column_start, *_ = pattern.btf()
     if _structural_rank(pattern) < w.numel():
         return NoForm(_singular(system, pattern, labels), SINGULAR)
@@ -129,8 +144,10 @@ def _solve_blocks(
             own = ca.vertcat(*(unknowns[c] for c in columns))
             block = ca.vertcat(*(equations[r] for r in rows))
             scalar = len(rows) == len(chosen)
-            divided = _solve_scalars if scalar else _solve_block
-            values = divided(system, block, own, rows, columns, labels)
+            if scalar:
+                values = _solve_scalars(system, block, own, rows, columns, labels)
+            else:
+                values = _solve_block(system, block, own, rows, columns, labels, given)
             if isinstance(values, NoForm):
                 return values
             # Earlier results enter last, so that the work on a block does not grow with all that it stands on.
@@ -214,8 +231,9 @@ def _tears(system: System, matrix: ca.SX) -> bool:
 
 
 def _solve_block(
-    system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str]
-) -> ca.SX | NoForm:
+    system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str],
+    given: ca.SX | None,
+) -> ca.SX | NoForm:  # fmt: skip
     """Solve a few equations that are linear in a few unknowns."""
     matrix = ca.jacobian(equations, unknowns)
     if not is_linear(equations, unknowns, matrix):
@@ -230,7 +248,7 @@ def _solve_block(
             remedy="dd.analyse(m), which names hidden constraints",
         )
         return NoForm(error, SINGULAR)
-    return -solve_linear(matrix, rest, _at_start(system, matrix))
+    return -solve_linear(matrix, rest, _at_start(system, matrix), given)
 
 
 def _nonlinear(system: System, rows: list[int], columns: list[int], labels: list[str]) -> NoForm:

@@ -14,30 +14,35 @@ from daedalus.reduction.forms.orthogonal_solve import solve_orthogonal
 from daedalus.reduction.forms.tearing import Tearing, balanced, tear
 
 
-def torn(matrix: ca.SX, sample: np.ndarray | None, most: int | None = None) -> Tearing | None:
+def torn(
+    matrix: ca.SX, sample: np.ndarray | None, most: int | None = None, given: ca.SX | None = None
+) -> Tearing | None:
     """A tearing of a linear system, None where it would take more than `most` unknowns.
 
     `sample` holds the nonzeros of the matrix, column by column, at a typical state; without it nothing is known of the
-    growth of rounding errors, and there is no tearing.
+    growth of rounding errors, and there is no tearing. Symbols `given` are divided by like numbers.
     """
     if sample is None or not np.all(np.isfinite(sample)):
         return None
     rows, columns = matrix.sparsity().get_triplet()
     values = balanced(np.abs(sample), np.array(rows, dtype=int), np.array(columns, dtype=int), matrix.shape)
-    return tear(rows, columns, constant_entries(matrix).tolist(), matrix.shape, values, most)
+    return tear(rows, columns, constant_entries(matrix, given).tolist(), matrix.shape, values, most)
 
 
-def constant_entries(matrix: ca.SX) -> np.ndarray:
-    """Which nonzeros of a matrix are numbers."""
-    entries, symbols = nonzeros(matrix), ca.symvar(matrix)
+def constant_entries(matrix: ca.SX, given: ca.SX | None = None) -> np.ndarray:
+    """Which nonzeros of a matrix are numbers, or formulas of nothing but `given` symbols."""
+    names = set() if given is None else {symbol.element_hash() for symbol in ca.symvar(given)}
+    entries, symbols = nonzeros(matrix), [s for s in ca.symvar(matrix) if s.element_hash() not in names]
     found = np.ones(matrix.nnz(), dtype=bool)
     if symbols:
         found[ca.jacobian_sparsity(entries, concatenate(symbols)).row()] = False
     return found
 
 
-def solve_linear(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = None) -> ca.SX:
+def solve_linear(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = None, given: ca.SX | None = None) -> ca.SX:
     """The solution of a square system as expressions; `sample` holds the nonzeros of the matrix at a typical state.
+
+    Symbols `given` are divided by like numbers where that makes the formulas shorter.
 
     Example
     -------
@@ -48,7 +53,7 @@ def solve_linear(matrix: ca.SX, right: ca.SX, sample: np.ndarray | None = None) 
     >>> ca.Function("x", [g], [x])(3)
     DM([0.2, -0.2, 0.2])
     """
-    cut = torn(matrix, sample)
+    cut = torn(matrix, sample, given=given)
     size = matrix.shape[0]
     if cut is None or len(cut.torn) == size:
         numbers = None if sample is None else ca.DM(matrix.sparsity(), sample).full()
