@@ -18,37 +18,6 @@ inline namespace DAEDALUS_ISA {
 inline constexpr int cut_corrections = 4;
 // Beside a zero, as a part of the step: where the slope of a guard is read for them.
 inline constexpr double root_reach = 1e-3;
-// A guard this near to zero, in units of the tolerance of its largest value in the step, is not told from zero. The dense
-// output of implicit methods is less exact in z than the steps.
-template <class M>
-inline constexpr double near_zero = M::is_explicit ? 1 : 0.1;
-// Moves the end of an attempted step onto the constraints, so that its slope serves the error test and the next step: the
-// estimate changes by a term of higher order. Where that fails, the step is judged as it is.
-inline void keep_end(Integration& s) noexcept {
-    copy(s.x_new, s.lanes, s.stage);
-    s.end_kept = project(s, s.t_new, s.x_new, false) == Status::going;
-    if (!s.end_kept) copy(s.stage, s.lanes, s.x_new);
-}
-
-template <class M>
-inline void ensure_end_slope(Integration& s) noexcept {
-    if (!s.end_known) slope_at(s, s.t_new, s.x_new, M::end_slope(s));
-    s.end_known = true;
-}
-
-template <class M>
-inline void ensure_dense(Integration& s) noexcept {
-    if (s.dense_known) return;
-    if constexpr (M::is_explicit) ensure_end_slope<M>(s);
-    M::dense(s);
-    s.dense_known = true;
-}
-
-template <class M>
-inline void take_step(Integration& s) noexcept {
-    M::take(s);
-    s.end_known = s.dense_known = s.end_kept = false;
-}
 
 inline long long first_cut(const Guards& guards) {
     for (long long r = 0; r < guards.root_count; ++r) {
@@ -68,16 +37,15 @@ inline long long way_back(const Guards& guards, long long root) {
 
 // Redoes the step so that it ends where the guard of a root is zero, to rounding. False where the redone solution keeps
 // its sign: the crossing was an error of the dense output, which for z has a low order.
-template <class M>
 inline bool cut_step(Integration& s, long long place) noexcept {
     const Root root = s.guards.roots[place];
     const long long guard = root.guard;
     const double whole = s.t_new - s.t, begin = s.t, latest = s.t_new, theta = root.theta;
     const double reach = std::fmax(1e-3 * theta, 4 * spacing(begin) / std::fabs(whole));
     const double low = std::fmax(theta - reach, 0.0), high = std::fmin(theta + reach, 1.0);
-    guard_on_step<M>(s, guard, low);
+    guard_on_step(s, guard, low);
     copy(s.guards.now, s.guards.count, s.guards.rates);
-    guard_on_step<M>(s, guard, high);
+    guard_on_step(s, guard, high);
     for (long long i = 0; i < s.guards.count; ++i)
         s.guards.rates[i] = (s.guards.now[i] - s.guards.rates[i]) / ((high - low) * whole);
     const double rate = s.guards.rates[guard];
@@ -94,7 +62,7 @@ inline bool cut_step(Integration& s, long long place) noexcept {
         if (end == begin)
             copy(s.x, s.lanes, s.x_new), s.end_kept = false;
         else
-            take_step<M>(s);
+            s.method->take(s);
         guards_at(s, s.t_new, s.x_new, s.guards.now);
         return s.guards.now[guard];
     };
@@ -118,7 +86,7 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     double largest = 0;
     for (int j = 0; j < guard_samples; ++j)
         largest = std::fmax(largest, std::fabs(s.guards.samples[j * s.guards.count + guard]));
-    const double near = std::fmax(near_zero<M> * s.rtol * largest, 4 * spacing(end) * std::fabs(rate));
+    const double near = std::fmax(s.method->near_zero * s.rtol * largest, 4 * spacing(end) * std::fabs(rate));
     if (!(side * value < -near) || s.guards.reference[guard] == 0 || s.abort_called) return true;
     // Else it is later, if the guard has turned its sign half-way back, or at the end of the step.
     const long long back = way_back(s.guards, place);
@@ -144,7 +112,6 @@ inline void forget_crossing(Guards& guards, long long root) noexcept {
 
 // Cuts the step at its first event that interrupts it and that the redone solution confirms; gives its place among the
 // roots, or -1 where the whole step stands.
-template <class M>
 inline long long cut_at_first(Integration& s) noexcept {
     Guards& guards = s.guards;
     const double latest = s.t_new;
@@ -152,7 +119,7 @@ inline long long cut_at_first(Integration& s) noexcept {
     for (;;) {
         const long long cut = s.abort_called ? -1 : first_cut(guards);
         if (cut >= 0 && guards.fallen >= 0 && guards.fallen_theta <= guards.roots[cut].theta) return -1;
-        if (cut >= 0 && cut_step<M>(s, cut)) {
+        if (cut >= 0 && cut_step(s, cut)) {
             guards.fallen = -1;
             return cut;
         }
@@ -162,20 +129,19 @@ inline long long cut_at_first(Integration& s) noexcept {
             redone = true;
             continue;
         }
-        if (redone) take_step<M>(s);
+        if (redone) s.method->take(s);
         return -1;
     }
 }
 
 // Looks for events in the accepted step; true if the step was cut. Afterwards the roots before early_count belong
 // inside the step, those from there up to root_count happen together at its end.
-template <class M>
 inline bool handle_guards(Integration& s) noexcept {
     Guards& guards = s.guards;
-    ensure_dense<M>(s);
-    find_roots<M>(s);
+    s.method->ensure_dense(s);
+    find_roots(s);
     const double whole = s.t_new - s.t;
-    const long long cut = cut_at_first<M>(s);
+    const long long cut = cut_at_first(s);
     guards.early_count = guards.root_count;
     if (cut < 0) return false;
     const double theta = guards.roots[cut].theta;
@@ -200,15 +166,14 @@ inline bool handle_guards(Integration& s) noexcept {
 }
 
 // Where the guard of a root found at a part of the whole step is zero on the step as it was redone up to a later event.
-template <class M>
 inline double on_redone_step(Integration& s, long long guard, double theta) noexcept {
     const double nearest = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
     double beside = theta > 0.5 ? theta - root_reach : theta + root_reach;
-    double value = guard_on_step<M>(s, guard, theta), value_beside = guard_on_step<M>(s, guard, beside);
+    double value = guard_on_step(s, guard, theta), value_beside = guard_on_step(s, guard, beside);
     for (int round = 0; round < cut_corrections && value != 0; ++round) {
         const double better = theta - value * (theta - beside) / (value - value_beside);
         if (!(better > 0 && better < 1) || std::fabs(better - theta) < nearest) break;
-        const double better_value = guard_on_step<M>(s, guard, better);
+        const double better_value = guard_on_step(s, guard, better);
         if (!(std::fabs(better_value) < std::fabs(value))) break;
         beside = theta, value_beside = value;
         theta = better, value = better_value;
@@ -217,14 +182,13 @@ inline double on_redone_step(Integration& s, long long guard, double theta) noex
 }
 
 // Events inside the step that do not interrupt it.
-template <class M>
 inline void record_early_events(Integration& s, double whole_begin, double whole, bool redone) noexcept {
     Guards& guards = s.guards;
     for (long long r = 0; r < guards.early_count; ++r) {
         const Root root = guards.roots[r];
         double time = whole_begin + root.theta * whole;
-        if (redone) time = s.t + on_redone_step<M>(s, root.guard, (time - s.t) / (s.t_new - s.t)) * (s.t_new - s.t);
-        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
+        if (redone) time = s.t + on_redone_step(s, root.guard, (time - s.t) / (s.t_new - s.t)) * (s.t_new - s.t);
+        evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
         push_event(s.recorder.events, root.guard, time, s.stage, s.stage, s.n);
         ++guards.seen[root.guard];
     }

@@ -75,9 +75,8 @@ inline void guards_at(Integration& s, double t, const double* x, double* out) no
 }
 
 // All guards on the dense output of the present step; returns the one asked for.
-template <class M>
 inline double guard_on_step(Integration& s, long long guard, double theta) noexcept {
-    evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, theta, s.stage);
+    evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, theta, s.stage);
     guards_at(s, s.t + theta * (s.t_new - s.t), s.stage, s.guards.now);
     return s.guards.now[guard];
 }
@@ -128,13 +127,12 @@ inline void add_root(Guards& guards, Root root) noexcept {
     guards.roots[place] = root;
 }
 
-template <class M>
 inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint right) noexcept {
     Guards& guards = s.guards;
     if (!direction_fits(guards, guard, left.value)) return;
     const double rounding = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
     const double tolerance = std::fmax(rounding, std::numeric_limits<double>::epsilon() * right.theta);
-    const double theta = find_zero([&](double place) { return guard_on_step<M>(s, guard, place); }, left.theta,
+    const double theta = find_zero([&](double place) { return guard_on_step(s, guard, place); }, left.theta,
                                    left.value, right.theta, right.value, tolerance);
     const bool rising = left.value < 0;
     // Neighbouring dips may lead to one and the same crossing.
@@ -146,13 +144,12 @@ inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint 
 }
 
 // A guard that rested on zero leaves it to a side where it must not be: it fires where it leaves.
-template <class M>
 inline void locate_leaving(Integration& s, long long guard, double from, GuardPoint right) noexcept {
     Guards& guards = s.guards;
     const double sign = right.value > 0 ? 1 : -1;
     const double level = std::fmax(guards.floor[guard], leaving_level * std::fabs(right.value));
     const double tolerance = 0.5 * spacing(std::fmax(std::fabs(s.t), std::fabs(s.t_new))) / std::fabs(s.t_new - s.t);
-    const double theta = find_zero([&](double place) { return sign * guard_on_step<M>(s, guard, place) - level; }, from,
+    const double theta = find_zero([&](double place) { return sign * guard_on_step(s, guard, place) - level; }, from,
                                    -level, right.theta, sign * right.value - level, tolerance);
     Root root{guard, theta, right.value > 0};
     root.contrary = is_wrong_side(guards, guard, right.value);
@@ -168,15 +165,13 @@ inline bool only_touches(const Guards& guards, long long guard, double value) no
 }
 
 // Whether a guard that is zero at a sample, to rounding, is on its way back to the side it came from.
-template <class M>
 inline bool turns_back(Integration& s, long long guard, double before, GuardPoint found) noexcept {
     if (!only_touches(s.guards, guard, found.value)) return false;
-    const double beyond = guard_on_step<M>(s, guard, found.theta + touch_look);
+    const double beyond = guard_on_step(s, guard, found.theta + touch_look);
     return beyond * before > 0 && !only_touches(s.guards, guard, beyond);
 }
 
 // Three samples of one sign whose parabola turns between them, away from where they come: see whether it crosses zero.
-template <class M>
 inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPoint b, GuardPoint c) noexcept {
     for (int look = 0; look < dip_looks; ++look) {
         const double left = (b.theta - a.theta) * (b.value - c.value);
@@ -185,11 +180,11 @@ inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPo
         const double theta = b.theta - 0.5 * ((b.theta - a.theta) * left - (b.theta - c.theta) * right) / bend;
         // Bent away from zero (values and curvature of one sign), with the lowest point inside.
         if (!(bend * b.value < 0 && theta > a.theta && theta < c.theta) || theta == b.theta) return;
-        const GuardPoint found{theta, guard_on_step<M>(s, guard, theta)};
+        const GuardPoint found{theta, guard_on_step(s, guard, theta)};
         if (crosses(b.value, found.value)) {
             if (only_touches(s.guards, guard, found.value)) return;
-            locate<M>(s, guard, theta < b.theta ? a : b, found);
-            if (found.value != 0) locate<M>(s, guard, found, theta < b.theta ? b : c);
+            locate(s, guard, theta < b.theta ? a : b, found);
+            if (found.value != 0) locate(s, guard, found, theta < b.theta ? b : c);
             return;
         }
         if (std::fabs(found.value) < std::fabs(b.value)) {
@@ -254,12 +249,11 @@ inline void judge_headings(Integration& s) noexcept {
 }
 
 // The first point at which a resting guard is away from zero: above its noise, and on the way further out.
-template <class M>
 inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept {
     const double first = std::fmax(4 * spacing(s.t) / std::fabs(s.t_new - s.t), shortest_look);
     GuardPoint last{0, 0};
     for (double theta = first; theta < latest; theta *= wake_ratio) {
-        const GuardPoint found{theta, guard_on_step<M>(s, guard, theta)};
+        const GuardPoint found{theta, guard_on_step(s, guard, theta)};
         if (last.value * found.value > 0 && std::fabs(found.value) > 2 * std::fabs(last.value)) return last;
         last = std::fabs(found.value) > s.guards.floor[guard] ? found : GuardPoint{0, 0};
     }
@@ -273,7 +267,6 @@ inline bool leaves_start(Guards& guards, long long guard, double value) noexcept
     return direction_fits(guards, guard, -value);
 }
 
-template <class M>
 inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcept {
     Guards& guards = s.guards;
     const auto sample = [&](int j) {
@@ -282,7 +275,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
     };
     GuardPoint start{stretch.begin, stretch.begin == 0 ? guards.reference[guard] : guards.next[guard]};
     if (start.value == 0 && stretch.begin == 0) {
-        start = wake<M>(s, guard, stretch.at(1.0 / guard_samples));
+        start = wake(s, guard, stretch.at(1.0 / guard_samples));
         if (start.value != 0 && guards.heading[guard] != 0) leave(guards, guard, start);
         Root root{guard, 0, start.value > 0};
         root.contrary = is_wrong_side(guards, guard, start.value);
@@ -300,7 +293,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         if (left.value == 0) {
             if (std::fabs(right.value) > guards.floor[guard]) {
                 if (is_wrong_side(guards, guard, right.value) || leaves_start(guards, guard, right.value))
-                    locate_leaving<M>(s, guard, left.theta, right);
+                    locate_leaving(s, guard, left.theta, right);
                 if (guards.heading[guard] != 0) leave(guards, guard, right);
                 left = right;
             } else {
@@ -309,8 +302,8 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
             continue;
         }
         if (crosses(left.value, right.value)) {
-            if (turns_back<M>(s, guard, left.value, right)) continue;
-            locate<M>(s, guard, left, right);
+            if (turns_back(s, guard, left.value, right)) continue;
+            locate(s, guard, left, right);
             guards.floor[guard] = 0;
         }
         left = right;
@@ -321,14 +314,13 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
     GuardPoint a = start;
     for (int j = 1; j < guard_samples; ++j) {
         const GuardPoint b = sample(j), c = sample(j + 1);
-        if (a.value * b.value > 0 && b.value * c.value > 0) look_into_dip<M>(s, guard, a, b, c);
+        if (a.value * b.value > 0 && b.value * c.value > 0) look_into_dip(s, guard, a, b, c);
         a = b;
     }
 }
 
 // Whether the polynomials through the samples of a stretch give the values of all guards in between, at places that no
 // period fits to.
-template <class M>
 inline bool are_foretold(Integration& s, Stretch stretch) noexcept {
     Guards& guards = s.guards;
     for (const double place : {0.43, 1.37, 3.43, 5.71}) {
@@ -338,7 +330,7 @@ inline bool are_foretold(Integration& s, Stretch stretch) noexcept {
             for (int k = 1; k <= guard_samples; ++k)
                 if (k != j) weights[j - 1] *= (place - k) / (j - k);
         }
-        guard_on_step<M>(s, 0, stretch.at(place / guard_samples));
+        guard_on_step(s, 0, stretch.at(place / guard_samples));
         for (long long i = 0; i < guards.count; ++i) {
             if (is_scheduled(guards, i)) continue;
             double sum = 0, least = guards.now[i], most = guards.now[i];
@@ -356,7 +348,6 @@ inline bool are_foretold(Integration& s, Stretch stretch) noexcept {
 }
 
 // Samples a stretch of the step and looks for zeros in it; in halves where guards move too fast for the samples.
-template <class M>
 inline void look_at(Integration& s, Stretch stretch, int splits) noexcept {
     Guards& guards = s.guards;
     for (int j = 1; j <= guard_samples; ++j) {
@@ -366,21 +357,20 @@ inline void look_at(Integration& s, Stretch stretch, int splits) noexcept {
             guards_at(s, s.t_new, s.x_new, row);
             continue;
         }
-        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, theta, s.stage);
+        evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, theta, s.stage);
         guards_at(s, s.t + theta * (s.t_new - s.t), s.stage, row);
     }
-    if (splits > 0 && !s.abort_called && !are_foretold<M>(s, stretch)) {
+    if (splits > 0 && !s.abort_called && !are_foretold(s, stretch)) {
         const double middle = stretch.at(0.5);
-        look_at<M>(s, {stretch.begin, middle}, splits - 1);
-        look_at<M>(s, {middle, stretch.end}, splits - 1);
+        look_at(s, {stretch.begin, middle}, splits - 1);
+        look_at(s, {middle, stretch.end}, splits - 1);
         return;
     }
     for (long long guard = 0; guard < guards.count && !s.abort_called; ++guard)
-        if (!is_scheduled(guards, guard)) scan_guard<M>(s, guard, stretch);
+        if (!is_scheduled(guards, guard)) scan_guard(s, guard, stretch);
 }
 
 // A guard that is zero at the very end of the run, to rounding, is an event there although its sign has not changed.
-template <class M>
 inline void reach_end(Integration& s) noexcept {
     Guards& guards = s.guards;
     const double whole = s.t_new - s.t, reach = end_reach * std::fabs(s.t1);
@@ -389,7 +379,7 @@ inline void reach_end(Integration& s) noexcept {
         const double value = guards.next[guard];
         if (is_scheduled(guards, guard) || value == 0 || !direction_fits(guards, guard, value)) continue;
         // The way to zero, along the chord over the last part of the step.
-        const double part = std::fmin(end_chord, 0.5), before = guard_on_step<M>(s, guard, 1 - part);
+        const double part = std::fmin(end_chord, 0.5), before = guard_on_step(s, guard, 1 - part);
         const double rate = (value - before) / (part * std::fabs(whole));
         if (value * rate < 0 && std::fabs(value) <= reach * std::fabs(rate)) {
             add_root(guards, {guard, 1, value < 0});
@@ -399,15 +389,14 @@ inline void reach_end(Integration& s) noexcept {
 }
 
 // Fills roots and next references for the accepted step; its dense output is known.
-template <class M>
 inline void find_roots(Integration& s) noexcept {
     Guards& guards = s.guards;
     guards.root_count = 0;
     guards.fallen = -1;
     if (!guards.headings_judged) judge_headings(s);
     guards.overflow = false;
-    look_at<M>(s, {0, 1}, most_splits);
-    if (s.t_new == s.t1) reach_end<M>(s);
+    look_at(s, {0, 1}, most_splits);
+    if (s.t_new == s.t1) reach_end(s);
 }
 
 }  // namespace DAEDALUS_ISA

@@ -29,7 +29,7 @@ Kernels implicit() noexcept {
         return ImplicitWork{state->jacobians, state->factorisations, state->newton, state->newton_failures,
                             state->solver.one().fill()};
     };
-    found.consistent = [](Integration& s, double* y) noexcept { return solve_restart(s, y, true); };
+    found.consistent = make_consistent;
     return found;
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "events/events.hpp"
 #include "methods/step_control.hpp"
+#include "run/between_steps.hpp"
 #include "state/integration.hpp"
 
 namespace daedalus {
@@ -14,68 +14,33 @@ inline namespace DAEDALUS_ISA {
 
 // A step that would end this close (in steps) before a stop ends there instead (Hairer's codes: 1 %).
 inline constexpr double stretch = 1.01;
-// Of how many resting switches all combinations of sides are tried, with steps of these parts of the way to the next stop,
-// and how often such a step may be made shorter. They are short: a long one may leave a place where both sides lead back.
-inline constexpr long long most_resting = 5;
-inline constexpr double trial_parts[] = {1e-8, 1e-6, 1e-5};
+// How often a step may be made shorter that looks where the switches that rest are going.
 inline constexpr int most_shorter = 8;
 
-// Fixed steps: as many as fit, the last one shortened; rounding must not add a tiny one.
-inline void restart_grid(Integration& s) noexcept {
-    if (s.fixed_step <= 0) return;
-    s.grid_begin = s.t;
-    s.grid_index = 0;
-    s.grid_count = static_cast<long long>(std::ceil(std::fabs(interval_end(s) - s.t) / s.fixed_step - 1e-9));
-    s.grid_count = std::max(s.grid_count, 1LL);
+template <class M>
+inline void ensure_end_slope(Integration& s) noexcept {
+    if (!s.end_known) slope_at(s, s.t_new, s.x_new, M::end_slope(s));
+    s.end_known = true;
 }
 
-// At the start, behind a breakpoint and after an event: the slope and the controller's memory are stale.
-inline void restart(Integration& s) noexcept {
-    s.slope_known = false;
-    if (s.implicit) implicit_of(s).restarted = true;
-    restart_control(s);
-    restart_grid(s);
+template <class M>
+inline void ensure_dense(Integration& s) noexcept {
+    if (s.dense_known) return;
+    if constexpr (M::is_explicit) ensure_end_slope<M>(s);
+    M::dense(s);
+    s.dense_known = true;
+}
+
+template <class M>
+inline void take_step(Integration& s) noexcept {
+    M::take(s);
+    s.end_known = s.dense_known = s.end_kept = false;
 }
 
 template <class M>
 inline void ensure_slope(Integration& s) noexcept {
     if (!s.slope_known) slope_at(s, s.t, s.x, s.k);
     s.slope_known = true;
-}
-
-// Integration stops one delay behind a jump of the states or their slopes, too.
-inline void note_jump(Integration& s, int passed) noexcept {
-    DelayedSignals* delayed = s.inputs.delayed;
-    if (!delayed) return;
-    stop_behind(*delayed, s.t, passed, s.stop_next);
-    s.stops = delayed->stops->data(), s.stop_changes_inputs = delayed->changes->data();
-    s.stop_count = static_cast<long long>(delayed->stops->size());
-}
-
-// Keeps what the delayed signals were in the step that is about to end.
-template <class M>
-inline void keep_signals(Integration& s) noexcept {
-    DelayedSignals& d = *s.inputs.delayed;
-    ensure_dense<M>(s);
-    for (int j = 0; j <= d.sampled; ++j) {
-        const double part = d.parts[static_cast<std::size_t>(j)];
-        evaluate_polynomial(s.coefficients, M::degree(s), s.lanes, part, s.stage);
-        s.stage_time = s.t + part * (s.t_new - s.t);
-        write_slopes(s.inputs, s.stage_time);
-        d.signals.arg[1] = s.stage;
-        d.signals.res[0] = d.samples.data() + j * d.count();
-        if (const int failed = evaluate(d.signals)) [[unlikely]]
-            note_failure(s, failed, d.signals.res[0], d.count());
-    }
-    push_signals(d, s.t, s.t_new);
-}
-
-inline void save_at_present(Integration& s) noexcept {
-    Recorder& recorder = s.recorder;
-    for (; recorder.save_next < recorder.save_count; ++recorder.save_next) {
-        if (recorder.save_at[recorder.save_next] != s.t) return;
-        push_row(recorder.samples, s.t, s.x, s.n);
-    }
 }
 
 template <class M>
@@ -101,20 +66,7 @@ inline double first_step_of(Integration& s) noexcept {
 
 template <class M>
 inline Status start(Integration& s) noexcept {
-    s.started = true;
-    if (s.recorder.every_step || s.recorder.event_rows) push_row(s.recorder.steps, s.t, s.x, s.n);
-    save_at_present(s);
-    if (first_not_finite(s.x, s.n, s.culprit.component)) {
-        s.culprit.what = Culprit::What::state;
-        return Status::not_finite;
-    }
-    if (s.guards.discretes > 0) record_held(s, false);
-    if (s.t0 == s.t1) return Status::finished;
-    note_jump(s, 0);
-    enter_segments(s.inputs, 0.5 * (s.t + interval_end(s)));
-    restart(s);
-    if (s.guards.switches > 0)
-        if (const Status status = first_modes(s); status != Status::going) return status;
+    if (const Status status = enter_run(s); status != Status::going) return status;
     if constexpr (M::is_explicit) {
         ensure_slope<M>(s);
         if (s.abort_called) return Status::aborted;
@@ -125,176 +77,28 @@ inline Status start(Integration& s) noexcept {
     } else {
         M::prepare(s);
     }
-    Happened first;
-    if (const Status status = happen_at_start(s, first); status != Status::going) return status;
-    if (first.restarts) {
-        restart(s);
-        if constexpr (M::is_explicit) ensure_slope<M>(s);
-    }
+    if (const Status status = happen_first(s); status != Status::going) return status;
+    if constexpr (M::is_explicit) ensure_slope<M>(s);
     if (s.fixed_step <= 0) s.h = s.direction * (s.first_step > 0 ? s.first_step : first_step_of<M>(s));
     return s.abort_called ? Status::aborted : Status::going;
-}
-
-// Inputs may jump at a breakpoint, and z and x' with them: the row of this time keeps the later values.
-inline Status pass_breakpoint(Integration& s, double begin) noexcept {
-    if (s.guards.count > 0) keep_before(s.inputs, begin);
-    enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
-    restart(s);
-    if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
-    if (s.guards.switches > 0)
-        if (const Status status = settle_modes(s); status != Status::going) return status;
-    if (s.implicit) keep_later_values(s);
-    if (s.guards.switches > 0) record_held(s, false);
-    return Status::going;
-}
-
-// Behind a stop: the next segments of inputs hold, what is due there happens; behind t1 there is nothing.
-inline Status next_interval(Integration& s) noexcept {
-    const double begin = interval_end(s);
-    const bool last = s.stop_next + 1 == s.stop_count, jumps = !last && s.stop_changes_inputs[s.stop_next] != 0;
-    ++s.stop_next;
-    const int passed = s.inputs.delayed ? passed_delays(*s.inputs.delayed, begin) : 0;
-    if (jumps)
-        if (const Status status = pass_breakpoint(s, begin); status != Status::going) return status;
-    Happened here;
-    if (jumps || s.agenda.next < s.agenda.count)
-        if (const Status status = happen_at_stop(s, jumps, here); status != Status::going) return status;
-    if (last) return Status::finished;
-    if (s.inputs.delayed && (jumps || here.restarts)) note_jump(s, here.restarts ? 0 : passed);
-    if (here.restarts) restart(s);
-    if (!jumps) restart_grid(s);
-    return s.abort_called ? Status::aborted : Status::going;
-}
-
-// Moves the end of the step onto the invariants; the slope there is stale then.
-inline void project_end(Integration& s) noexcept {
-    s.stage_time = s.t_new;
-    s.projection.arg[1] = s.x_new;
-    s.projection.res[0] = s.stage;
-    if (const int failed = evaluate(s.projection)) [[unlikely]]
-        note_failure(s, failed, s.stage, s.n);
-    copy(s.stage, s.n, s.x_new);
-    s.end_known = false;
-}
-
-// Whether a step of about this length is possible in the present modes, and ends with guards that agree with them.
-template <class M>
-inline bool leads_on(Integration& s, double length) noexcept {
-    restart(s);
-    s.h = s.direction * length;
-    s.t_new = s.t + s.h;
-    if constexpr (M::is_explicit) {
-        ensure_slope<M>(s);
-        take_step<M>(s);
-    } else {
-        s.accepted = false;
-        for (int shorter = 0; shorter < most_shorter && !s.accepted; ++shorter) {
-            s.t_new = s.t + s.h;
-            if (s.t_new == s.t || M::attempt(s) != Status::going) return false;
-        }
-        if (!s.accepted) return false;
-    }
-    long long component = 0;
-    if (s.abort_called || first_not_finite(s.x_new, s.n, component)) return false;
-    Guards& guards = s.guards;
-    guards_at(s, s.t_new, s.x_new, guards.now);
-    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
-        if (against_mode(guards, guard, guards.now[guard])) return false;
-    return !s.abort_called;
-}
-
-// Several switches may pass zero together, and which sides they leave it to is known by a step behind only: the first
-// combination of sides of those that rest in which a step leads on. Where there is none, but a first step is possible, it
-// may find the next turn. False where no step is, or where this was the way to here.
-template <class M>
-inline bool choose_modes(Integration& s) noexcept {
-    Guards& guards = s.guards;
-    long long resting[most_resting], count = 0;
-    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
-        if (guards.reference[guard] == 0 && count < most_resting) resting[count++] = guard;
-    if (count == 0 || std::fabs(s.t - guards.trial_time) <= crowd_interval * std::fabs(s.t1 - s.t0)) return false;
-    guards.trial_time = s.t;
-    if (s.implicit) copy(s.x, s.lanes, s.stage);
-    const double way = std::fabs(interval_end(s) - s.t);
-    bool found = false, possible = false;
-    for (double part : trial_parts)
-        for (long long turned = 0; turned < 1LL << count && !found && !s.abort_called; ++turned) {
-            // From one combination to the next: the sides that differ are turned.
-            const long long before = turned == 0 ? 0 : turned - 1;
-            for (long long k = 0; k < count; ++k)
-                if ((turned ^ before) >> k & 1) turn(guards, resting[k], mode_of(guards, resting[k]) == 0);
-            s.accepted = false;
-            found = (!s.implicit || solve_restart(s, s.x, false)) && leads_on<M>(s, part * way);
-            possible |= s.accepted;
-            if (s.implicit) copy(s.stage, s.lanes, s.x);
-            if (!found && turned + 1 == 1LL << count)
-                for (long long k = 0; k < count; ++k) turn(guards, resting[k], mode_of(guards, resting[k]) == 0);
-        }
-    if (!found && !possible) return false;
-    restart(s);
-    if (s.implicit && !solve_restart(s, s.x, false)) return false;
-    record_held(s, true);
-    guards.crowded = guards.shrinking = 0;
-    return true;
-}
-
-// The step could not be redone up to an event: a shorter one goes part of the way.
-inline Status before_event(Integration& s) noexcept {
-    s.taken = true;
-    s.h = 0.5 * (s.t_new - s.t);
-    if (s.fixed_step > 0 || std::fabs(s.h) < fewest_spacings * spacing(s.t)) return Status::newton_failed;
-    ++s.rejected;
-    return Status::going;
 }
 
 // Everything behind an accepted step: events, samples, and the move to its end.
 template <class M>
 inline Status complete(Integration& s) noexcept {
-    const double begin = s.t, whole = s.t_new - s.t;
     bool cut = false;
-    if (s.guards.count > 0) {
-        cut = handle_guards<M>(s);
-        if (s.abort_called) return Status::aborted;
-        if (s.guards.fallen >= 0) return Status::chattering;
-        if (!s.taken || (s.guards.overflow && s.fixed_step <= 0)) return before_event(s);
-        if (cut && first_not_finite(s.x_new, s.n, s.culprit.component)) {
-            s.culprit.what = Culprit::What::state;
-            return Status::not_finite;
-        }
-        if (s.guards.early_count > 0) {
-            ensure_dense<M>(s);
-            record_early_events<M>(s, begin, whole, cut);
-        }
-        if (!cut) {
-            copy(s.guards.next, s.guards.count, s.guards.reference);
-            forget_returns(s.guards);
-        }
-    }
-    if constexpr (requires { M::renew_begin(s); })
-        if (implicit_of(s).stale_time == s.t && s.t_new != s.t) {
-            M::renew_begin(s);
-            keep_later_values(s);
-            s.dense_known = false;
-        }
+    Status status = Status::going;
+    if (s.guards.count > 0 && !look_for_events(s, cut, status)) return status;
+    if constexpr (requires { M::renew_begin(s); }) M::renew_begin(s);
     save_inside_step<M>(s);
-    if (s.inputs.delayed && s.t_new != s.t) keep_signals<M>(s);
+    if (s.inputs.delayed && s.t_new != s.t) keep_signals(s);
     if (s.recorder.pieces.capacity > 0 && s.t_new != s.t) {
         ensure_dense<M>(s);
         push_piece(s.recorder.pieces, s.t, s.t_new, s.coefficients, M::degree(s), s.lanes, s.n);
     }
-    if (s.linear.keeps_constraints && !s.end_kept) {
-        s.end_known = false;
-        if (const Status status = project(s, s.t_new, s.x_new, false); status != Status::going) return status;
-    }
-    if (s.has_projection) {
-        project_end(s);
-        if (first_not_finite(s.x_new, s.n, s.culprit.component)) {
-            s.culprit.what = Culprit::What::state;
-            return s.abort_called ? Status::aborted : Status::not_finite;
-        }
-        // A guard that fired rests where the projection put it, else it would fire once more.
-        if (cut) guards_at(s, s.t_new, s.x_new, s.guards.before);
-    }
+    if (s.linear.keeps_constraints && !s.end_kept) status = keep_constraints(s);
+    if (s.has_projection && status == Status::going) status = project_end(s, cut);
+    if (status != Status::going) return status;
     if (s.abort_called) return Status::aborted;
 
     if (s.t_new != s.t) {
@@ -310,15 +114,8 @@ inline Status complete(Integration& s) noexcept {
     }
     ++s.grid_index;
 
-    Status status = Status::going;
-    if (cut) {
-        status = fire(s);
-        note_jump(s, 0);
-        restart(s);
-    }
-    if (status == Status::going && s.t == interval_end(s)) status = next_interval(s);
-    save_at_present(s);
-    return status;
+    const bool samples = s.recorder.save_next < s.recorder.save_count;
+    return cut || samples || s.t == interval_end(s) ? happen_behind_step(s, cut) : Status::going;
 }
 
 // Finds what of the attempted step is not finite: a slope, else the state.
@@ -464,11 +261,39 @@ template <class M>
 inline bool tries_again(Integration& s, Status why) noexcept {
     const bool stuck = why == Status::newton_failed || why == Status::singular || why == Status::not_finite ||
                        why == Status::step_too_small;
-    return stuck && s.guards.switches > 0 && s.fixed_step <= 0 && choose_modes<M>(s);
+    return stuck && s.guards.switches > 0 && s.fixed_step <= 0 && choose_modes(s);
 }
+
+// A step by h of a method, without a look at what happens in it.
+template <class M>
+bool try_step(Integration& s) noexcept {
+    s.t_new = s.t + s.h;
+    if constexpr (M::is_explicit) {
+        ensure_slope<M>(s);
+        take_step<M>(s);
+        return true;
+    } else {
+        s.accepted = false;
+        for (int shorter = 0; shorter < most_shorter && !s.accepted; ++shorter) {
+            s.t_new = s.t + s.h;
+            if (s.t_new == s.t || M::attempt(s) != Status::going) return false;
+        }
+        return s.accepted;
+    }
+}
+
+// A guard this near to zero, in units of the tolerance of its largest value in the step, is not told from zero. The dense
+// output of implicit methods is less exact in z than the steps.
+template <class M>
+inline constexpr double near_zero = M::is_explicit ? 1 : 0.1;
+
+template <class M>
+inline constexpr MethodCalls method_calls{
+    take_step<M>, try_step<M>, ensure_dense<M>, [](Integration& s) noexcept -> int { return M::degree(s); }, near_zero<M>};
 
 template <class M>
 Status advance(Integration& s, long long max_steps) noexcept {
+    s.method = &method_calls<M>;
     if (!s.started)
         if (const Status status = start<M>(s); status != Status::going) return status;
     for (long long i = 0; i < max_steps; ++i) {
@@ -477,7 +302,7 @@ Status advance(Integration& s, long long max_steps) noexcept {
         const Status status = s.fixed_step > 0 ? attempt_fixed<M>(s) : attempt<M>(s);
         if (status == Status::going || tries_again<M>(s, status)) continue;
         if constexpr (!M::is_explicit)
-            if (status == Status::finished && !regular_at_end(s)) return s.abort_called ? Status::aborted : Status::singular;
+            if (status == Status::finished && !is_regular_at_end(s)) return s.abort_called ? Status::aborted : Status::singular;
         return status;
     }
     return Status::chunk_done;

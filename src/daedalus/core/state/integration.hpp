@@ -169,6 +169,17 @@ struct Stiffness {
 // Any explicit method, as its stepper reads it (methods/explicit/tableau.hpp).
 struct GeneralMethod;
 
+struct Integration;
+
+// What everything beside the steps asks of the method, so that it is compiled once for all methods.
+struct MethodCalls {
+    void (*take)(Integration& s) noexcept;          // the step to t_new, whatever its error
+    bool (*try_step)(Integration& s) noexcept;      // the step by h, made shorter until it succeeds
+    void (*ensure_dense)(Integration& s) noexcept;  // the polynomial of the present step
+    int (*degree)(Integration& s) noexcept;         // that it has
+    double near_zero;                               // as in events/events.hpp
+};
+
 struct Integration {
     // What is solved.
     long long n = 0, lanes = 0;  // lanes: n padded
@@ -179,6 +190,7 @@ struct Integration {
     long long stop_count = 0, stop_next = 0;
 
     // How.
+    const MethodCalls* method = nullptr;
     const GeneralMethod* general = nullptr;
     double rtol = 1e-6;
     const double* atol = nullptr;  // padded with 1

@@ -13,7 +13,8 @@
 //      to ((t - s.t) / h)^k; x' in it is the derivative of x. Where `dense_on_demand` is declared, it is asked for only
 //      where somebody looks.
 //   6. A state's `restarted` says that nothing of the past holds: the method forgets it and puts the flag back.
-//   7. `renew_begin(s)`, where declared, corrects z at the beginning of the step behind a jump in a model of higher index.
+//   7. `renew_begin(s)`, where declared, is called with every accepted step: it corrects z at the beginning of one behind a
+//      jump in a model of higher index.
 //   8. Nothing is allocated and nothing thrown after the state is made; s.abort_called ends everything soon.
 //
 // A method of stage increments Z_i = W_i - w, whose tableau A is invertible and whose last stage is the end of the step,

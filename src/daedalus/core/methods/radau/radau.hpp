@@ -143,6 +143,7 @@ struct Radau : IncrementStep<Radau, RadauState> {
     // with. Variables of index 1 that have not jumped keep theirs, which is exact.
     static void renew_begin(Integration& s) noexcept {
         RadauState& m = of(s);
+        if (m.stale_time != s.t || s.t_new == s.t) return;
         const int stages = m.method.stages;
         double product = -1;
         for (int k = 0; k < stages; ++k) product *= -m.method.c[k];
@@ -157,6 +158,8 @@ struct Radau : IncrementStep<Radau, RadauState> {
             for (int k = 0; k < stages; ++k) m.z[k * m.lanes + i] -= jump;
         }
         copy(s.x, m.unknowns, m.begin);
+        keep_later_values(s);
+        s.dense_known = false;
     }
 
 private:
