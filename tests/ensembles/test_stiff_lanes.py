@@ -8,6 +8,8 @@ import daedalus as dd
 from daedalus import catalogue
 from daedalus.compilation.lanes.machine import lane_width
 from daedalus.ensembles.lanes import lane_runs as lane_runs_file
+from daedalus.ensembles.lanes import rosenbrock_kernel as rosenbrock_kernel_file
+from daedalus.ensembles.lanes.rosenbrock_control import RosenbrockControl
 from daedalus.ensembles.lanes.straight_elimination import find_elimination
 from daedalus.integrators.methods import METHODS
 
@@ -47,6 +49,31 @@ def test_daes_of_index_1_take_the_steps_of_the_core(method, name, parameter, val
         tr = dd.simulate(k.model, span, parameters={parameter: value}, **options)
         assert taken[case] == (tr.work.steps, tr.work.rejected)
         np.testing.assert_allclose(en["y"].values[case], tr["y"], rtol=2e-5, atol=2e-8)
+
+
+def test_a_step_divides_by_its_pivots_alone(monkeypatch):
+    """Divisions and roots are dear on a GPU: the stages of n unknowns have n of them, the controller has none."""
+    found = {}
+
+    def counted(owner, name):
+        plain = getattr(owner, name)
+
+        def watched(self, *given):
+            before = len(self.frame.w.whole_text())
+            done = plain(self, *given)
+            lines = self.frame.w.whole_text()[before:]
+            found[name] = sum("fdiv" in line or "llvm.sqrt" in line for line in lines)
+            return done
+
+        monkeypatch.setattr(owner, name, watched)
+
+    counted(RosenbrockControl, "judge")
+    counted(rosenbrock_kernel_file._RosenbrockStep, "_stages")
+    m = dd.Model("three")
+    x, k = m.state("x", 3, start=[1.0, 0.0, 0.0]), m.parameter("k", 0.043)
+    m.equation(m.der(x), ca.vertcat(-k * x[0] + x[1] * x[2], k * x[0] - 30 * x[1] ** 2, 30 * x[1] ** 2 - x[1] * x[2]))
+    dd.sweep(m, 1.0, over={"k": [0.03, 0.05]}, method="rodas5p", save_at="end", on="cpu")
+    assert found == {"_stages": 3, "judge": 0}
 
 
 def test_published_references_are_reached():

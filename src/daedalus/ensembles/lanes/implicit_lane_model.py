@@ -41,6 +41,7 @@ class ImplicitLaneModel(LaneModel):
     differential: int
     algebraic: int
     pattern: EliminatedPattern
+    still: Instructions  # (t, x, z, u, p) -> F at x' = 0
     linearised: Instructions  # (t, x, z, u, p, u') -> F at x' = 0, ∂F/∂x', ∂F/∂(x, z), ∂F/∂t + ∂F/∂u u'
     whole: Instructions  # (t, x', x, z, u, p) -> F, ∂F/∂x', ∂F/∂(x, z)
     autonomous: bool
@@ -55,15 +56,15 @@ class ImplicitLaneModel(LaneModel):
     @cached_property
     def key(self) -> tuple[object, ...]:
         """What distinguishes the text of a kernel by its model."""
-        lists = self.slopes.digest(), self.linearised.digest(), self.whole.digest()
+        lists = tuple(rows.digest() for rows in (self.slopes, self.still, self.linearised, self.whole))
         sizes = self.states, self.saved, self.differential, self.inputs, self.parameters, self.tabled
         return "implicit", *sizes, *lists, self.pattern, self.autonomous, self.held, self.nominal, self.strict
 
     @property
     def lists(self) -> dict[str, tuple[Instructions, int]]:
         """The formulas by the names of their functions, each with the number of its argument p."""
-        residual, linearised, whole = (self.slopes, 5), (self.linearised, 4), (self.whole, 5)
-        return {"model.residual": residual, "model.linearised": linearised, "model.whole": whole}
+        found = {"model.residual": (self.slopes, 5), "model.still": (self.still, 4)}
+        return found | {"model.linearised": (self.linearised, 4), "model.whole": (self.whole, 5)}
 
     @property
     def has_derivative(self) -> list[bool]:
@@ -76,6 +77,11 @@ class ImplicitLaneModel(LaneModel):
         """F at x' = rate and y = (x, z)."""
         n = self.differential
         return self.written(w, "model.residual", [[t], rate, y[:n], y[n:], u, p], rare)[0]
+
+    def still_at(self, w: LaneText, t: Word, y: list[Word], u: list[Word], p: list[Word]) -> list[Word]:
+        """F at x' = 0."""
+        n = self.differential
+        return self.written(w, "model.still", [[t], y[:n], y[n:], u, p], False)[0]
 
     def at_rest(self, w: LaneText, t: Word, y: list[Word], u: list[Word], p: list[Word], rise: list[Word]) -> Any:
         """F at x' = 0, the entries of both matrices, and the derivative of F by time."""
@@ -95,6 +101,7 @@ class ImplicitFormulas:
     differential: int
     algebraic: int
     residual: Instructions
+    still: Instructions
     linearised: Instructions
     whole: Instructions
     pattern: EliminatedPattern
@@ -120,22 +127,23 @@ def implicit_formulas(
     entries = [ca.densify(residual), *(ca.densify(nonzeros(matrix)) for matrix in matrices)]
     functions = [
         ca.Function("residual", [t, rate, x, z, u, p], [ca.densify(residual)], {"cse": True}),
+        ca.Function("still", [t, x, z, u, p], rest[:1], {"cse": True}),
         ca.Function("linearised", [t, x, z, u, p, rise], rest, {"cse": True}),
         ca.Function("whole", [t, rate, x, z, u, p], entries, {"cse": True}),
     ]
     if sum(f.n_instructions() for f in functions) > most:
         return "its formulas are too long for a kernel"
-    of_residual, of_rest, of_whole = lists = [read_instructions(f) for f in functions]
+    of_residual, of_still, of_rest, of_whole = lists = [read_instructions(f) for f in functions]
     for rows in lists:
         check_known(rows)
-    found = _pattern(matrices, functions[2], sample, span)
+    found = _pattern(matrices, functions[-1], sample, span)
     if isinstance(found, str):
         return found
     size = multiplications(found.of_steps, {*found.rates, *found.unknowns})
     if size > most:
         return "its linear systems are too large for a kernel"
     autonomous = not ca.depends_on(residual, ca.vertcat(t, u))
-    return ImplicitFormulas(x.numel(), z.numel(), of_residual, of_rest, of_whole, found, autonomous)
+    return ImplicitFormulas(x.numel(), z.numel(), of_residual, of_still, of_rest, of_whole, found, autonomous)
 
 
 def _pattern(

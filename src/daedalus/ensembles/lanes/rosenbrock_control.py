@@ -1,14 +1,14 @@
 """Lengths of the steps of Rosenbrock methods on lanes, as in the core (core/methods/rosenbrock/rosenbrock.hpp).
 
-Gustafsson's predictive controller, by roots r = err^(1/k) of the errors: h_new = 0.9 h / max(r, |h_before / h| r² /
-r_before), within bounds; no growth behind a rejection.
+Gustafsson's predictive controller, by roots r = err^(1/k) of the errors: h_new = h min(0.9 / r, 0.9 |h / h_before|
+r_before / r²), within bounds; no growth behind a rejection. All of it without a division.
 """
 
 from __future__ import annotations
 
 import math
 
-from daedalus.compilation.lanes.elementary import rough_exp, rough_log
+from daedalus.compilation.lanes.elementary import rough_exp, rough_inverse, rough_log
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.step_plan import CUT_IF_NOT_FINITE, LARGEST_COUNTED, SAFETY, SMALLEST_COUNTED, StepPlan
@@ -25,8 +25,9 @@ class RosenbrockControl(StepPlan):
         super().__init__(frame)
         self.order = order
         w = frame.w
-        self.step, self.root, self.usual = w.cell(), w.cell(), w.cell()
-        for cell in (self.step, self.root, self.usual):
+        # One over the length of the last good step, and the root of its error over SAFETY.
+        self.per_step, self.root, self.usual = w.cell(), w.cell(), w.cell()
+        for cell in (self.per_step, self.root, self.usual):
             cell.set(w.num(1.0))
         self.is_first, self.after_failure = w.cell(w.truth), w.cell(w.truth)
         for cell in (self.is_first, self.after_failure):
@@ -44,42 +45,42 @@ class RosenbrockControl(StepPlan):
         tried = w.both(self.is_first.now, w.unless(self.after_failure.now))
         self.usual.set_where(tried, w.abs(length))
 
-    def _root(self, error: Word) -> Word:
-        """error^(1/k)."""
+    def _factor(self, square: Word) -> Word:
+        """SAFETY / error^(1/k) from the square of an error."""
         w = self.frame.w
-        counted = w.larger(w.smaller(error, w.num(LARGEST_COUNTED)), w.num(SMALLEST_COUNTED))
-        return rough_exp(w, w.mul(w.num(1.0 / self.order), rough_log(w, counted)))
+        counted = w.larger(w.smaller(square, w.num(LARGEST_COUNTED**2)), w.num(SMALLEST_COUNTED**2))
+        return rough_exp(w, w.fma(rough_log(w, counted), w.num(-0.5 / self.order), w.num(math.log(SAFETY))))
 
-    def _bounded(self, quotient: Word, growth: Word) -> Word:
+    def _bounded(self, factor: Word, growth: Word) -> Word:
         w = self.frame.w
-        return w.larger(w.smaller(quotient, w.num(MOST_SHRINKAGE)), growth)
+        return w.larger(w.smaller(factor, growth), w.num(1.0 / MOST_SHRINKAGE))
 
-    def judge(self, error: Word, length: Word, running: Word, reaches: Word) -> Word:
-        """The lanes whose step is good; all running ones plan their next step by the error of this one."""
+    def judge(self, square: Word, length: Word, per_length: Word, running: Word, reaches: Word, lost: Word) -> Word:
+        """The lanes whose step is good; all running ones plan their next step by the error of this one, squared.
+
+        per_length: 1 / length. lost: lanes that are left to the core.
+        """
         w = self.frame.w
-        good = w.both(running, w.compare("olt", error, w.num(1.0)))
+        good = w.both(running, w.compare("olt", square, w.num(1.0)))
         bad = w.both(running, w.unless(good))
-        root, first = self._root(error), self.is_first.now
-        growth = w.choose(first, w.num(1.0 / FIRST_GROWTH), w.num(1.0 / MOST_GROWTH))
-        quotient = self._bounded(w.mul(root, w.num(1.0 / SAFETY)), growth)
-        shorter = w.div(w.num(1.0), quotient)
-        cut = w.choose(w.compare("uno", error, error), w.num(CUT_IF_NOT_FINITE), shorter)
-        before = w.abs(w.div(self.step.now, length))
-        ratio = w.div(w.mul(before, w.mul(root, root)), self.root.now)
-        predicted = self._bounded(w.mul(ratio, w.num(1.0 / SAFETY)), w.num(1.0 / MOST_GROWTH))
-        both = w.choose(first, quotient, w.larger(quotient, predicted))
-        both = w.choose(self.after_failure.now, w.larger(both, w.num(1.0)), both)
-        wish = w.div(length, both)
+        plain, first = self._factor(square), self.is_first.now
+        factor = self._bounded(plain, w.choose(first, w.num(FIRST_GROWTH), w.num(MOST_GROWTH)))
+        cut = w.choose(w.compare("uno", square, square), w.num(CUT_IF_NOT_FINITE), factor)
+        before = w.abs(w.mul(length, self.per_step.now))
+        predicted = self._bounded(w.mul(w.mul(before, self.root.now), w.mul(plain, plain)), w.num(MOST_GROWTH))
+        both = w.choose(first, factor, w.smaller(factor, predicted))
+        both = w.choose(self.after_failure.now, w.smaller(both, w.num(1.0)), both)
+        wish = w.mul(length, both)
         # A step shortened by a stop says nothing against the length that was planned.
         shortened = w.both(reaches, w.compare("olt", w.abs(wish), w.abs(self.h.now)))
-        self.h.set_where(good, w.choose(shortened, self.h.now, wish))
-        self.h.set_where(bad, w.mul(length, cut))
-        self.step.set_where(good, length)
+        self.h.set(w.choose(good, w.choose(shortened, self.h.now, wish), w.mul(length, cut)))
+        self.per_step.set_where(good, per_length)
         self.usual.set_where(good, w.abs(length))
-        self.root.set_where(good, w.larger(root, w.num(LEAST_ERROR ** (1.0 / self.order))))
+        root = w.larger(rough_inverse(w, plain), w.num(LEAST_ERROR ** (1.0 / self.order) / SAFETY))
+        self.root.set_where(good, root)
         self.is_first.set(w.both(first, w.unless(good)))
         self.after_failure.set(w.either(w.both(self.after_failure.now, w.unless(good)), bad))
-        self.count(bad)
+        self.count(bad, lost)
         return good
 
     def first(self, mask: Word, y: list[Word], rate: list[Word]) -> None:

@@ -3,13 +3,14 @@
 (∂F/∂x' / (h γ) + ∂F/∂y) k_i = −F(t + α_i h, v_i, y + Σ_j a_ij k_j) − h γ_i ∂F/∂t,    y = (x, z)
 v_i = −(1/h) Σ_j c_ij k_j (its states),    y_new = y + Σ_j m_j k_j
 
-as in core/methods/rosenbrock/rosenbrock.hpp, the matrix eliminated without loops. A lane in which the order of the
-pivots does not suit, or whose start is not found at once, is left to the scalar core.
+as in core/methods/rosenbrock/rosenbrock.hpp, the matrix eliminated without loops. ∂F/∂x' = M is constant, so that F is
+M v_i and F at x' = 0. A lane in which the order of the pivots does not suit, or whose start is not found at once, is
+left to the scalar core.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,11 +42,11 @@ def rosenbrock_kernel(model: ImplicitLaneModel, method: str, lanes: int, gpu: bo
 
 
 class _RowAt(NamedTuple):
-    """A place of a run: its time, x and z, and x'."""
+    """A place of a run: its time, x and z, and what writes x' where that is asked for."""
 
     t: Word
     y: list[Word]
-    rate: list[Word]
+    rate: Callable[[], list[Word]]
 
 
 class _RosenbrockStep:
@@ -69,51 +70,57 @@ class _RosenbrockStep:
             row = frame.now()
             self.control.forget(fresh)
             self.control.first(fresh, row[:n], row[m:])
+        # From here on x' is read where a row is saved or settled only, and written there: no step carries it along.
+        for cell in frame.x[m:]:
+            cell.set(w.num(0.0))
 
     def take(self) -> None:
         """A step, judged; then all that follows from it."""
         frame, w, m = self.frame, self.frame.w, self.model.unknowns
-        t, row = frame.t.now, frame.now()
-        begin = _RowAt(t, row[:m], row[m:])
+        t, y = frame.t.now, frame.now()[:m]
         t_new, reaches = self.control.plan()
         h = w.sub(t_new, t)
+        per_h = w.div(w.num(1.0), h)
         self.control.begin_step(h)
-        ks, end, sound = self._stages(begin, t_new, h)
+        ks, end, sound = self._stages(t, y, t_new, h, per_h)
         running = frame.running()
-        frame.leave_where(w.both(running, w.unless(sound)))
+        unsound = w.both(running, w.unless(sound))
         running = w.both(running, sound)
-        scales = self._scales(begin, end)
-        error = self._norm(scales, [self._sum(self.numbers.error.tolist(), ks, i) for i in range(m)])
-        error = w.add(error, self._not_finite([*end.y, *end.rate]))
+        scales = self._scales(y, end.y)
+        # What is no number in a stage is none in its k, and in the last one, which the error has a share of.
+        square = self._square(scales, [self._sum(self.numbers.error.tolist(), ks, i) for i in range(m)])
         if self.looks_inside:
-            error = self._with_inside(error, begin, end, h, ks, scales)
-        good = self.control.judge(error, h, running, reaches)
-        _RosenbrockRows(frame, t, t_new, row, ks, self.numbers, self.model).save_inside(good)
+            square = self._with_inside(square, t, y, end, h, ks, scales)
+        good = self.control.judge(square, h, per_h, running, reaches, unsound)
+        _RosenbrockRows(frame, t, t_new, y, ks, self.numbers, self.model).save_inside(good)
         self._complete(good, end)
 
     # -- stages ------------------------------------------------------------------------------------------------------
 
-    def _stages(self, begin: _RowAt, t_new: Word, h: Word) -> tuple[list[list[Word]], _RowAt, Word]:
-        """k_i, the end of the step, and the lanes in which the linear systems are solved well."""
+    def _stages(
+        self, t: Word, y: list[Word], t_new: Word, h: Word, per_h: Word
+    ) -> tuple[list[list[Word]], _RowAt, Word]:
+        """k_i, the end of the step from y at t, and the lanes in which the linear systems are solved well."""
         frame, w, model, numbers = self.frame, self.frame.w, self.model, self.numbers
-        per_h = w.div(w.num(1.0), h)
-        u, p = frame.inputs(begin.t), frame.parameters()
-        first, rates, unknowns, drift = model.at_rest(w, begin.t, begin.y, u, p, frame.input_slopes())
+        u, p = frame.inputs(t), frame.parameters()
+        first, rates, unknowns, drift = model.at_rest(w, t, y, u, p, frame.input_slopes())
         factor = w.mul(per_h, w.num(1.0 / numbers.gamma[0]))
         entries = dict(zip(model.pattern.unknowns, unknowns))
         for place, word in zip(model.pattern.rates, rates):
             entries[place] = w.fma(factor, word, entries[place]) if place in entries else w.mul(factor, word)
         self.factors = factors = StraightFactors(w, model.pattern.of_steps, entries)
+        masses = {place: w.mul(per_h, word) for place, word in zip(model.pattern.rates, rates)}
         ks: list[list[Word]] = []
-        stage, rate, sound = begin.y, begin.rate, ""
+        stage, sums, sound = y, list[Word](), ""
         for i, (alpha, gamma) in enumerate(zip(numbers.alpha, numbers.gamma)):
             if i:
-                stage = self._stage(i, begin.y, stage, ks)
-                slope = w.neg(per_h)
-                rate = [w.mul(slope, self._sum(numbers.c[i], ks, k)) for k in range(model.differential)]
-                time = t_new if alpha == 1 else w.fma(w.num(alpha), h, begin.t)
-                first = model.residual(w, time, rate, stage, frame.inputs(time), p)
+                stage = self._stage(i, y, stage, ks)
+                time = t_new if alpha == 1 else w.fma(w.num(alpha), h, t)
+                first = model.still_at(w, time, stage, frame.inputs(time), p)
+                sums = [self._sum(numbers.c[i], ks, k) for k in range(model.differential)]
             right = [w.neg(f) for f in first]
+            for (row, k), mass in masses.items() if i else ():
+                right[row] = w.fma(mass, sums[k], right[row])
             if gamma and not model.autonomous:
                 part = w.neg(w.mul(h, w.num(gamma)))
                 right = [w.fma(part, d, r) for d, r in zip(drift, right)]
@@ -121,9 +128,13 @@ class _RosenbrockStep:
             if not i:
                 sound = self._sound(right, ks[0])
         # Stiffly accurate: the end is the last stage and its k.
-        y = [w.add(a, k) for a, k in zip(stage, ks[-1])]
-        speed = [w.fma(factor, k, v) for k, v in zip(ks[-1], rate)]
-        return ks, _RowAt(t_new, y, speed), sound
+        y_new = [w.add(a, k) for a, k in zip(stage, ks[-1])]
+
+        def rate() -> list[Word]:
+            totals = [self._sum(numbers.c[-1], ks, k) for k in range(model.differential)]
+            return [w.fma(factor, k, w.neg(w.mul(per_h, total))) for k, total in zip(ks[-1], totals)]
+
+        return ks, _RowAt(t_new, y_new, rate), sound
 
     def _stage(self, i: int, y: list[Word], before: list[Word], ks: list[list[Word]]) -> list[Word]:
         """y + Σ_j a_ij k_j; from the stage before where that is one k more."""
@@ -144,72 +155,72 @@ class _RosenbrockStep:
         frame, w = self.frame, self.frame.w
         assert self.factors is not None
         allowed = w.smaller(w.mul(frame.settings["rtol"], w.num(SHARE_OF_TOLERANCE)), w.num(HALF_OF_DIGITS))
-        return w.either(self.factors.is_sound(right, found, allowed), w.unless(frame.finite(right)))
+        sound = w.cell(w.truth)
+        sound.set(self.factors.is_sound(right, found, allowed))
+        with w.when(w.any(w.unless(sound.now))):
+            sound.set(w.either(sound.now, w.unless(frame.finite(right))))
+        return sound.now
 
     # -- errors ------------------------------------------------------------------------------------------------------
 
-    def _not_finite(self, words: list[Word]) -> Word:
-        """Zero, or no number where one of some words is none."""
-        w, total = self.frame.w, self.frame.w.num(0.0)
-        for word in words:
-            total = w.fma(word, w.num(0.0), total)
-        return total
+    def _scales(self, y: list[Word], y_new: list[Word]) -> list[Word]:
+        return [self.control.rough_scale(a, b, atol) for a, b, atol in zip(y, y_new, self.frame.atol)]
 
-    def _scales(self, begin: _RowAt, end: _RowAt) -> list[Word]:
-        return [self.control.rough_scale(a, b, atol) for a, b, atol in zip(begin.y, end.y, self.frame.atol)]
-
-    def _norm(self, scales: list[Word], values: list[Word]) -> Word:
-        """RMS in units of the tolerance."""
+    def _square(self, scales: list[Word], values: list[Word]) -> Word:
+        """The mean square in units of the tolerance."""
         w, total = self.frame.w, self.frame.w.num(0.0)
         for value, scale in zip(values, scales):
             part = w.mul(value, scale)
             total = w.fma(part, part, total)
-        return w.sqrt(w.mul(total, w.num(1.0 / len(scales))))
+        return w.mul(total, w.num(1.0 / len(scales)))
 
     def _correction(self, at: _RowAt, scales: list[Word]) -> Word:
-        """The length of a step of Newton's method from a place, in units of what is allowed inside a step."""
+        """The length of a step of Newton's method from a place, in units of what is allowed inside a step, squared."""
         frame, w = self.frame, self.frame.w
         assert self.factors is not None
-        found = self.model.residual(w, at.t, at.rate, at.y, frame.inputs(at.t), frame.parameters())
-        return w.mul(self._norm(scales, self.factors.solve(found)), w.num(1.0 / MOST_INSIDE))
+        found = self.model.residual(w, at.t, at.rate(), at.y, frame.inputs(at.t), frame.parameters())
+        return w.mul(self._square(scales, self.factors.solve(found)), w.num(1.0 / MOST_INSIDE**2))
 
     def _with_inside(
-        self, error: Word, begin: _RowAt, end: _RowAt, h: Word, ks: list[list[Word]], scales: list[Word]
+        self, square: Word, t: Word, y: list[Word], end: _RowAt, h: Word, ks: list[list[Word]], scales: list[Word]
     ) -> Word:
-        """The error, or how far the middle of the dense output is from the solution where that is more."""
+        """The error, or how far the middle of the dense output is from the solution where that is more, squared."""
         w, powers = self.frame.w, self.numbers.powers
         parts = 0.5 ** np.arange(len(powers))
         middle = 0.5 * parts @ powers
         slope = (np.arange(1, len(powers) + 1) * parts) @ powers
-        y = [w.add(a, self._sum(middle, ks, k)) for k, a in enumerate(begin.y)]
+        there = [w.add(a, self._sum(middle, ks, k)) for k, a in enumerate(y)]
         per_h = w.div(w.num(1.0), h)
         rate = [w.mul(per_h, self._sum(slope, ks, k)) for k in range(self.model.differential)]
-        inside = self._correction(_RowAt(w.fma(w.num(0.5), h, begin.t), y, rate), scales)
-        at_end = w.mul(self._correction(end, scales), w.num(ABOVE_ROUNDING))
+        inside = self._correction(_RowAt(w.fma(w.num(0.5), h, t), there, lambda: rate), scales)
+        at_end = w.mul(self._correction(end, scales), w.num(ABOVE_ROUNDING**2))
         counts = w.compare("oge", w.abs(h), w.mul(self.control.usual.now, w.num(SHORTEST_LOOKED_INTO)))
         far = w.both(w.compare("ogt", inside, w.num(1.0)), w.compare("olt", inside, w.num(float("inf"))))
         counts = w.both(counts, w.unless(w.both(far, w.compare("olt", inside, at_end))))
         counts = w.both(counts, w.compare("olt", inside, w.num(float("inf"))))
-        counts = w.both(counts, w.compare("olt", error, w.num(1.0)))
-        return w.choose(w.both(counts, w.compare("ogt", inside, error)), inside, error)
+        counts = w.both(counts, w.compare("olt", square, w.num(1.0)))
+        return w.choose(w.both(counts, w.compare("ogt", inside, square)), inside, square)
 
     # -- what follows ------------------------------------------------------------------------------------------------
 
     def _complete(self, good: Word, end: _RowAt) -> None:
         """Lanes of a good step move to its end, save there, and pass what lies there."""
-        frame, w = self.frame, self.frame.w
-        for cell, word in zip(frame.x, [*end.y, *end.rate]):
+        frame, w, m = self.frame, self.frame.w, self.model.unknowns
+        for cell, word in zip(frame.x, end.y):
             cell.set_where(good, word)
         frame.t.set_where(good, end.t)
         frame.steps.set_where(good, w.add(frame.steps.now, w.num(1.0)))
         passed = w.both(good, w.compare("oeq", end.t, frame.end.now))
-        with w.when(w.any(passed)):
+        saves = w.both(good, w.compare("oeq", end.t, frame.next_time.now))
+        with w.when(w.any(w.either(passed, saves))):
+            for cell, word in zip(frame.x[m:], end.rate()):
+                cell.set(word)
             going = frame.pass_stop(passed)
             with w.when(w.any(going)):
                 # Behind a time of a table z and x' may have jumped.
                 self.rows.settle(going)
                 self.control.forget(going)
-        frame.save_now(good)
+            frame.save_now(good)
 
 
 class _RosenbrockRows(SavedInside):

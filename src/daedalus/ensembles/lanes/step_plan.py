@@ -39,14 +39,19 @@ class StepPlan:
         reaches = w.both(w.compare("oge", beyond, w.num(0.0)), close)
         return w.choose(reaches, end, w.add(t, h)), reaches
 
-    def count(self, bad: Word) -> None:
-        """Rejected steps are counted; a lane whose steps become too short, or too many, is left to the core."""
+    def count(self, bad: Word, lost: Word = "") -> None:
+        """Rejected steps are counted; a lane whose steps become too short, or too many, is left to the core.
+
+        lost: lanes that are left anyway.
+        """
         w, frame = self.frame.w, self.frame
         frame.rejected.set_where(bad, w.add(frame.rejected.now, w.num(1.0)))
         least = w.mul(w.num(FEWEST_SPACINGS), self.spacing())
-        frame.leave_where(w.both(bad, w.compare("olt", w.abs(self.h.now), least)))
+        short = w.both(bad, w.compare("olt", w.abs(self.h.now), least))
         tried = w.add(frame.steps.now, frame.rejected.now)
-        frame.leave_where(w.both(frame.running(), w.compare("oge", tried, frame.settings["limit"])))
+        many = w.both(frame.running(), w.compare("oge", tried, frame.settings["limit"]))
+        left = w.either(short, many)
+        frame.leave_where(w.either(left, lost) if lost else left)
 
     def rough_scale(self, before: Word, after: Word, atol: Word) -> Word:
         """One over the tolerance of a component, to seven digits."""

@@ -100,8 +100,8 @@ def _model(
     n, m = formulas.differential, formulas.algebraic
     return ImplicitLaneModel(
         2 * n + m, *sizes, formulas.residual, tabled=tabled_inputs(drive), judged=n + m, written_out=saved,
-        differential=n, algebraic=m, pattern=formulas.pattern, linearised=formulas.linearised, whole=formulas.whole,
-        autonomous=formulas.autonomous, held=held, nominal=nominal,
+        differential=n, algebraic=m, pattern=formulas.pattern, still=formulas.still, linearised=formulas.linearised,
+        whole=formulas.whole, autonomous=formulas.autonomous, held=held, nominal=nominal,
     )  # fmt: skip
 
 

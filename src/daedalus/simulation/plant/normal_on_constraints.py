@@ -10,6 +10,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.model.expressions import concatenate, elements, nonzeros
+
 # Samples of the states beyond as many as there are invariants: each of them contradicts a combination that is none.
 _MORE = 8
 # Combinations are found to rounding, by sums of as many terms as there are invariants.
@@ -23,35 +25,35 @@ def normal_on_constraints(normal: ca.SX, kept: ca.SX, x: ca.SX, others: list[ca.
 
     others: what the matrix and the invariants `kept` are formulas of beside x.
     """
-    entries = ca.vertcat(*normal.nonzeros())
-    values, invariants = _sampled(entries, kept, x, others)
+    entries = nonzeros(normal)
+    rest, values, invariants = _sampled(entries, kept, x, others)
     if not (np.isfinite(values).all() and np.isfinite(invariants).all()):
         return normal
-    at_zero = ca.substitute([entries, kept], [x], [ca.SX.zeros(*x.shape)])
-    found = list(normal.nonzeros())
+    # Zeros of the states are put in: the difference does not depend on them.
+    at_zero, of_kept = ca.substitute([entries, kept], [x], [ca.SX.zeros(*x.shape)])
+    found = elements(entries)
     for k in range(len(found)):
         weights = _combination(values[:, :, k], invariants)
         if weights is None:
             continue
-        # Zeros of the states are left out: the sum does not depend on them.
-        constant = at_zero[0][k] - ca.dot(ca.SX(ca.DM(weights)), at_zero[1])
-        found[k] = ca.simplify(constant)
-    if any(not entry.is_regular() for entry in found if entry.is_constant()):
-        return normal
-    return ca.sparsify(ca.SX(normal.sparsity(), ca.vertcat(*found)))
+        constant = ca.simplify(at_zero[k] - ca.dot(ca.SX(ca.DM(weights)), of_kept))
+        at_samples = ca.Function("at_samples", [x, *others], [constant])
+        expected = values[:, 0, k] - invariants[:, 0] @ weights
+        if _equal(np.array([float(at_samples(0, *sample)) for sample in rest]), expected, values[:, :, k]):
+            found[k] = constant
+    return ca.sparsify(ca.SX(normal.sparsity(), concatenate(found)))
 
 
-def _sampled(entries: ca.SX, kept: ca.SX, x: ca.SX, others: list[ca.SX]) -> tuple[np.ndarray, np.ndarray]:
-    """Entries and invariants at samples of x, for two samples of what else they depend on."""
+def _sampled(
+    entries: ca.SX, kept: ca.SX, x: ca.SX, others: list[ca.SX]
+) -> tuple[list[list[np.ndarray]], np.ndarray, np.ndarray]:
+    """Two samples of what is beside x, and for both of them entries and invariants at samples of x."""
     count, random = kept.numel() + _MORE, np.random.default_rng(1)
     function = ca.Function("sampled", [x, *others], [entries, kept])
-    values, invariants = [], []
-    for _ in range(2):
-        rest = [random.uniform(0.5, 1.5, part.shape) for part in others]
-        rows = [function(random.uniform(-1.5, 1.5, x.shape), *rest) for _ in range(count)]
-        values.append([np.asarray(row[0], dtype=float).ravel() for row in rows])
-        invariants.append([np.asarray(row[1], dtype=float).ravel() for row in rows])
-    return np.array(values), np.array(invariants)
+    rest = [[random.uniform(0.5, 1.5, part.shape) for part in others] for _ in range(2)]
+    rows = [[function(random.uniform(-1.5, 1.5, x.shape), *sample) for _ in range(count)] for sample in rest]
+    values, invariants = (np.array([[row[k].full().ravel() for row in part] for part in rows]) for k in range(2))
+    return rest, values, invariants
 
 
 def _combination(values: np.ndarray, invariants: np.ndarray) -> np.ndarray | None:
@@ -64,5 +66,9 @@ def _combination(values: np.ndarray, invariants: np.ndarray) -> np.ndarray | Non
     weights = np.linalg.lstsq(of_invariants, changes, rcond=None)[0]
     rounded = np.array([float(f"{weight:.{_DIGITS}g}") for weight in weights])
     rounded[np.abs(rounded) < _ROUNDING * np.abs(rounded).max(initial=0.0)] = 0.0
-    left = np.abs(of_invariants @ rounded - changes).max(initial=0.0)
-    return rounded if left <= _ROUNDING * np.abs(values).max(initial=0.0) else None
+    return rounded if _equal(of_invariants @ rounded, changes, values) else None
+
+
+def _equal(a: np.ndarray, b: np.ndarray, values: np.ndarray) -> bool:
+    """Whether numbers are equal but for rounding beside values of an entry; what is none is not."""
+    return bool(np.abs(a - b).max(initial=0.0) <= _ROUNDING * np.abs(values).max(initial=0.0))
