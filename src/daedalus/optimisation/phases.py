@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.names import split_index
 from daedalus.model.signals import Signal
 from daedalus.optimisation.description.description import Description
@@ -21,15 +22,23 @@ from daedalus.optimisation.program.program import assembled
 from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.initial_guess import initial_guess
+from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.solve import reference_ends
 from daedalus.optimisation.transcription.collocated import Transcription, add_collocation
 from daedalus.optimisation.transcription.invariants import kept_quantities
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
-from daedalus.optimisation.transcription.mesh import mesh_of
+from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 from daedalus.optimisation.transcription.problem_stage import stage_of
 from daedalus.optimisation.transcription.program_layout import RowGroup
+from daedalus.optimisation.transcription.shooting import (
+    ShootingDraft,
+    add_shooting,
+    nodes_only,
+    shooting_stage,
+    with_points,
+)
 
 
 class Phases:
@@ -40,22 +49,50 @@ class Phases:
 
     def solve(
         self,
+        method: str = "collocation",
         degree: int = 3,
+        hessian: str = "exact",
         tolerance: float | None = None,
         time_limit: float | None = None,
         progress: bool | Callable[..., object] | None = None,
         *,
         points: str = "radau",
         most_iterations: int = 3000,
+        mesh_tolerance: float | None = None,
+        step_method: str | Tableau = "rk4",
+        steps: int = 2,
         options: Mapping[str, Any] | None = None,
     ) -> PhasedPlan:
-        """Find the plan; arguments as those of `OptimalControl.solve`."""
+        """Find the plan with IPOPT; arguments as those of `OptimalControl.solve`. Each phase has a mesh of its own.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> m = dd.catalogue.load("double_integrator").model
+        >>> one, two = (dd.OptimalControl(m, duration=dd.unknown(1.0, 0.1, 5.0), intervals=5) for _ in range(2))
+        >>> one.start(); one.finish(position=0.25); two.finish(position=1.0, velocity=0.0)
+        >>> for part in (one, two): part.bound("force", -1.0, 1.0); part.minimise(final=part.duration)
+        >>> fine = dd.phases(one, two).solve(mesh_tolerance=1e-6)  # the force turns inside the second phase
+        >>> round(dd.phases(one, two).solve().duration, 4), round(fine.duration, 6)
+        (2.0082, 2.0)
+        """
         settings = SolveSettings(
-            degree=degree, points=points, tolerance=tolerance, time_limit=time_limit, progress=progress,
-            most_iterations=most_iterations, options=dict(options or {}),
+            method, "ipopt", degree, points, hessian, tolerance, time_limit, progress, most_iterations, mesh_tolerance,
+            step_method, steps, dict(options or {}),
         )  # fmt: skip
-        draft = Draft()
-        made = [self._written(problem._description, settings, draft) for problem in self.problems]
+        described = [problem._description for problem in self.problems]
+        meshes = [mesh_of(mesh_shares(description), points, degree) for description in described]
+
+        def finer(meshes: list[Mesh], before: PhasedPlan, left: SolveSettings) -> PhasedPlan:
+            nearer = [description.near(plan) for description, plan in zip(described, before.phases)]
+            return self._search(nearer, meshes, left)
+
+        return on_finer_meshes(lambda: self._search(described, meshes, settings), finer, settings)
+
+    def _search(self, described: list[Description], meshes: list[Mesh], settings: SolveSettings) -> PhasedPlan:
+        """What is found on these meshes."""
+        draft = Draft(gauss_newton=settings.hessian == "gauss_newton")
+        made = [_written(description, mesh, settings, draft) for description, mesh in zip(described, meshes)]
         for before, after in pairwise(made):
             _join(draft, before, after, self.link)
         program = assembled(draft)
@@ -63,7 +100,8 @@ class Phases:
         for part in made:
             begin += initial_guess(part.stage, part.layout, part.ends, part.kept, program.shape[0])
         outcome = searched(program, begin, settings, "phases")
-        all_phases = [Transcription(part.stage, part.layout, program, draft, part.notes) for part in made]
+        between = with_points if settings.method == "shooting" else None
+        all_phases = [Transcription(part.stage, part.layout, program, draft, part.notes, between) for part in made]
         return PhasedPlan(
             [
                 Plan(problem.model, own, outcome, program.parameters, begin, _alone, all_phases)
@@ -72,13 +110,18 @@ class Phases:
             begin,
         )
 
-    def _written(self, description: Description, settings: SolveSettings, draft: Draft) -> ProblemDraft:
-        kept = kept_quantities(description)
-        ends = reference_ends(description, kept)
-        mesh = mesh_of(mesh_shares(description), settings.points, settings.degree)
-        made = ProblemDraft(stage_of(description), mesh, draft, ends, kept)
-        add_collocation(made)
-        return made
+
+def _written(description: Description, mesh: Mesh, settings: SolveSettings, draft: Draft) -> ProblemDraft:
+    """A phase on a mesh, added to the draft of all."""
+    kept = kept_quantities(description)
+    ends = reference_ends(description, kept)
+    if settings.method == "shooting":
+        shot = ShootingDraft(shooting_stage(description), nodes_only(mesh.shares), draft, ends, kept)
+        add_shooting(shot, settings.step_method, settings.steps)
+        return shot
+    made = ProblemDraft(stage_of(description), mesh, draft, ends, kept)
+    add_collocation(made)
+    return made
 
 
 def _alone(*_: object) -> Transcription:

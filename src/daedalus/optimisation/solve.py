@@ -12,7 +12,6 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import SolverError
 from daedalus.model.model import Model
-from daedalus.model.names import counted
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.solve_settings import SolveSettings
@@ -24,8 +23,8 @@ from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.initial_guess import initial_guess
+from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.patience import searched
-from daedalus.optimisation.search.refinement import refined_mesh
 from daedalus.optimisation.transcription.chain_positions import chain_positions
 from daedalus.optimisation.transcription.collocated import Transcription, transcribe
 from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
@@ -37,8 +36,6 @@ from daedalus.optimisation.transcription.shooting import shoot, shooting_stage
 
 # After so many iterations IPOPT takes over, whose filter is harder to lose.
 MOST_BY_STAGES = 100
-# Meshes are refined at most so often.
-MOST_MESHES = 12
 
 
 class Solving:
@@ -113,26 +110,11 @@ class Solving:
 
     def plan(self, settings: SolveSettings) -> Plan:
         """Search, refine the mesh where that is asked for, and make a plan of what was found."""
-        began, solving, plan = time.perf_counter(), self, self._search(settings)
-        for _ in range(MOST_MESHES):
-            if settings.mesh_tolerance is None or not plan.success:
-                break
-            made, tolerance = solving.transcription, settings.mesh_tolerance
-            mesh = refined_mesh(made, plan.outcome.w, plan.mesh_error, tolerance, settings.points, settings.degree)
-            if mesh is None:
-                break
-            nearer, left = copy(self.description), settings
-            nearer.trajectory = plan
-            if settings.time_limit is not None:
-                left = replace(settings, time_limit=max(settings.time_limit - time.perf_counter() + began, 1e-3))
-            solving = Solving(self.model, nearer, settings, mesh)
-            finer = solving._search(left)
-            if not finer.success and finer.ending is not ProgramEnding.STOPPED:
-                why = f"the search with {counted(mesh.intervals, 'interval')} ended: {finer.status}"
-                plan.notes = (*plan.notes, f"the mesh tolerance is not met, {why}")
-                break
-            plan = finer
-        return plan
+
+        def finer(meshes: list[Mesh], before: Plan, left: SolveSettings) -> Plan:
+            return Solving(self.model, self.description.near(before), settings, meshes[0])._search(left)
+
+        return on_finer_meshes(lambda: self._search(settings), finer, settings)
 
     def _by_stages(self, settings: SolveSettings) -> tuple[ProgramOutcome | None, str]:
         """What fatrop finds, or None and why."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 import numpy as np
@@ -99,6 +99,10 @@ class Description:
     def chosen(self) -> list[int]:
         """The inputs that are chosen, by position."""
         return [k for k in range(self.system.sizes["u"]) if k not in self.given]
+
+    def near(self, trajectory: object) -> Description:
+        """The same problem with another trajectory to begin from."""
+        return replace(self, trajectory=trajectory)
 
     def values_of(self, values: Mapping[str, object]) -> np.ndarray:
         """The parameters with some of them changed."""

@@ -39,7 +39,7 @@ class PhasedPlan:
         self.phases, self._begin = tuple(phases), begin
         self.notes = tuple(dict.fromkeys(note for plan in phases for note in plan.notes))
         self.outcome = phases[0].outcome
-        self.success, self.status = phases[0].success, phases[0].status
+        self.success, self.ending, self.status = phases[0].success, phases[0].ending, phases[0].status
         self.objective, self.iterations = self.outcome.objective, self.outcome.iterations
 
     @property

@@ -65,6 +65,11 @@ class Plan:
         self.notes = tuple(dict.fromkeys([*transcription.description.notes, *transcription.notes]))
 
     @property
+    def phases(self) -> tuple[Plan]:
+        """The plan itself: it has one phase."""
+        return (self,)
+
+    @property
     def status(self) -> str:
         """How the search ended."""
         return self.ending.value

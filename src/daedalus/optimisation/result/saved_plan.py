@@ -51,13 +51,15 @@ def _dataset_of_phases(plan: Any) -> xarray.Dataset:
 
 
 def _described_phases(plan: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    records: list[dict[str, Any]] = []
-    arrays: dict[str, np.ndarray] = {}
-    for k, phase in enumerate(plan.phases):
-        record, own = _described(phase)
-        records.append(record)
-        arrays |= {name if name.startswith(COMMON) else f"phase_{k}/{name}": values for name, values in own.items()}
-    return {"kind": OF_PHASES, "phases": records}, arrays
+    parts = [_described(phase) for phase in plan.phases]
+    # Of shooting each phase has points of its own behind the variables of all.
+    first = parts[0][1]
+    common = {name: values for name, values in first.items() if name.startswith(COMMON)
+              and all(np.array_equal(own[name], values) for _, own in parts[1:])}  # fmt: skip
+    arrays = dict(common)
+    for k, (_, own) in enumerate(parts):
+        arrays |= {f"phase_{k}/{name}": values for name, values in own.items() if name not in common}
+    return {"kind": OF_PHASES, "phases": [record for record, _ in parts]}, arrays
 
 
 def _dataset(plan: Any) -> xarray.Dataset:

@@ -5,7 +5,8 @@ the highest degree; where that is reached, or where an input jumps, the interval
 the degree that was asked for (M. A. Patterson, W. W. Hager, A. V. Rao: A ph mesh refinement method for optimal control,
 Optimal Control Applications and Methods 36, 2015). Smooth motions need fewer points than estimated, so that a degree
 is at most doubled at once. Inputs that are linear between nodes are bent there: intervals are halved until that no
-longer matters.
+longer matters, to the input or to the cost: along singular arcs the cost hardly tells one input from another, and what
+is found of them is rough on every mesh.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 
 # An input that changes by more than this share of its range from one interval to the next jumps.
 JUMP = 0.3
+# An input at a bound that hardly presses stays off it by about the square root of what a search is accurate to: 1e-8.
+STILL = 1e-4
 # Intervals beside a jump are halved down to this share of the duration.
 SHORTEST = 2e-4
 # Intervals of this degree are divided, into at most so many parts: the estimate is rough where e is large.
@@ -27,12 +30,16 @@ UNLIKE = 1e-2
 
 
 def refined_mesh(
-    transcription: Transcription, w: np.ndarray, error: np.ndarray, tolerance: float, family: str, lowest: int
-) -> Mesh | None:
-    """A finer mesh, or None where it is fine enough; `lowest` is the degree of intervals that were just divided."""
+    transcription: Transcription, w: np.ndarray, error: np.ndarray, tolerance: float, family: str, lowest: int,
+    bends_matter: bool = True,
+) -> Mesh | None:  # fmt: skip
+    """A finer mesh, or None where it is fine enough; `lowest` is the degree of intervals that were just divided.
+
+    bends_matter: whether bends of linear inputs are looked at.
+    """
     mesh = transcription.layout.mesh
     broken = beside_jumps(transcription, w) & (mesh.widths > SHORTEST)
-    bent = (bent_inputs(transcription, w) > np.sqrt(tolerance)) & ~broken
+    bent = (bent_inputs(transcription, w) > np.sqrt(tolerance)) & ~broken & bends_matter
     missed = error > tolerance
     if not (broken | bent | missed).any():
         return None
@@ -76,11 +83,16 @@ def beside_jumps(transcription: Transcription, w: np.ndarray) -> np.ndarray:
     beside, held = np.zeros(layout.intervals, dtype=bool), len(stage.constant)
     if held and layout.intervals > 1:
         u = w[layout.inputs[:, :held]]
-        span = np.maximum(np.ptp(u, axis=0), 1e-9 * stage.inputs.nominal[:held])
+        span = _range(u, stage.inputs.nominal[:held])
         jumps = (np.abs(np.diff(u, axis=0)) > JUMP * span).any(axis=1)
         beside[:-1] |= jumps
         beside[1:] |= jumps
     return beside
+
+
+def _range(values: np.ndarray, nominal: np.ndarray) -> np.ndarray:
+    """How far inputs reach, (inputs,); one that stays where it is, but for what a search leaves open, by its size."""
+    return np.maximum(np.ptp(values, axis=0), STILL * np.maximum(nominal, np.abs(values).max(axis=0)))
 
 
 def bent_inputs(transcription: Transcription, w: np.ndarray) -> np.ndarray:
@@ -95,9 +107,9 @@ def bent_inputs(transcription: Transcription, w: np.ndarray) -> np.ndarray:
     if count and layout.intervals > 1:
         slopes, n = w[layout.inputs[:, len(stage.constant) :]], stage.model_states
         own = w[layout.nodes[:, n : n + count]]
-        span = np.maximum(np.ptp(own, axis=0), 1e-9 * stage.states.nominal[n : n + count])
+        span = _range(own, stage.states.nominal[n : n + count])
         kinks = np.abs(np.diff(slopes, axis=0)) / span
-        length = w[layout.length[0]] if layout.length[0] >= 0 else float(transcription.description.duration)  # type: ignore[arg-type]
+        length = w[layout.length[0]] if layout.length[0] >= 0 else transcription.description.expected_duration
         width = length * layout.widths[:, None]
         bent[:-1] = (width[:-1] * kinks / 8).max(axis=1)
         bent[1:] = np.maximum(bent[1:], (width[1:] * kinks / 8).max(axis=1))

@@ -123,17 +123,23 @@ def shoot(
     """The program of a problem by multiple shooting."""
     draft = Draft(gauss_newton=gauss_newton)
     made = ShootingDraft(stage, nodes_only(shares), draft, ends, kept, stagewise)
+    add_shooting(made, method, steps)
+    program = assembled(draft)
+    return Transcription(stage, made.layout, program, draft, made.notes, with_points)
+
+
+def add_shooting(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
+    """Add everything a problem says to a draft."""
     add_node_conditions(made)
     add_ends(made)
-    if np.isfinite(stage.unknowns.lower).any() or np.isfinite(stage.unknowns.upper).any():
+    unknowns = made.stage.unknowns
+    if np.isfinite(unknowns.lower).any() or np.isfinite(unknowns.upper).any():
         for node in range(made.layout.intervals):
             made.has_unknowns(node)
         # Behind the last node no input holds; stages that stand alone have none there.
-        if not stagewise:
+        if not made.stagewise:
             made.has_unknowns(-1)
     _add_steps(made, method, steps)
-    program = assembled(draft)
-    return Transcription(stage, made.layout, program, draft, made.notes, with_points)
 
 
 def _add_steps(made: ShootingDraft, method: str | Tableau, steps: int) -> None:

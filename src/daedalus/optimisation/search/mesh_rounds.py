@@ -1,0 +1,80 @@
+"""Searches on finer and finer meshes until the mesh error is small enough; of phases, each has a mesh of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from daedalus.model.names import counted
+from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.search.refinement import refined_mesh
+from daedalus.optimisation.transcription.collocated import Transcription
+from daedalus.optimisation.transcription.mesh import Mesh
+
+# Meshes are refined at most so often.
+MOST_MESHES = 12
+
+
+class FoundPart(Protocol):
+    """What is looked at of a plan, or of the plan of one phase."""
+
+    transcription: Transcription
+    outcome: ProgramOutcome
+
+    @property
+    def mesh_error(self) -> np.ndarray:
+        """Per interval."""
+        ...
+
+
+class Found(Protocol):
+    """What a search on one mesh, or on one mesh a phase, returns."""
+
+    success: bool
+    objective: float
+    ending: ProgramEnding
+    notes: tuple[str, ...]
+
+    @property
+    def phases(self) -> Sequence[FoundPart]:
+        """The plans of all phases; of a plan of one, itself."""
+        ...
+
+
+FoundPlan = TypeVar("FoundPlan", bound=Found)
+# Meshes, what was found on the last ones, and settings -> what is found on these.
+SearchOn = Callable[[list[Mesh], FoundPlan, SolveSettings], FoundPlan]
+
+
+def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan], settings: SolveSettings) -> FoundPlan:
+    """What a first search finds, or further ones on meshes that are refined where the mesh tolerance is not met."""
+    began, plan, tolerance, cost = time.perf_counter(), first(), settings.mesh_tolerance, np.inf
+    for _ in range(MOST_MESHES):
+        if tolerance is None or not plan.success:
+            break
+        mends = not abs(plan.objective - cost) <= tolerance * abs(plan.objective)
+        finer = [
+            refined_mesh(
+                part.transcription, part.outcome.w, part.mesh_error, tolerance, settings.points, settings.degree, mends
+            )
+            for part in plan.phases
+        ]
+        if all(mesh is None for mesh in finer):
+            break
+        meshes = [mesh or part.transcription.layout.mesh for mesh, part in zip(finer, plan.phases)]
+        left = settings
+        if settings.time_limit is not None:
+            left = replace(settings, time_limit=max(settings.time_limit - time.perf_counter() + began, 1e-3))
+        found = search(meshes, plan, left)
+        if not found.success and found.ending is not ProgramEnding.STOPPED:
+            count = counted(sum(mesh.intervals for mesh in meshes), "interval")
+            why = f"the search with {count} ended: {found.ending.value}"
+            plan.notes = (*plan.notes, f"the mesh tolerance is not met, {why}")
+            break
+        plan, cost = found, plan.objective
+    return plan
