@@ -115,3 +115,53 @@ def test_the_event_that_ends_a_run_is_named_where_others_happen_with_it():
         tr = dd.simulate(m, 1.0)
         assert sorted(e.name for e in tr.events) == ["end", "other"]
         assert tr.stop_reason == "event 'end' ended the run at t = 0.5"
+
+
+def waves_and_kicks(seed):
+    """y' = 1 with resets of y at known times, a guard on cos(w y + a) in one direction or both, and when all happens.
+
+    Both kinds of events write n: were two of them taken for one moment, that would be a conflict.
+    """
+    rng = np.random.default_rng(seed)
+    speed, phase, direction = rng.uniform(2, 4), rng.uniform(0, 6), int(rng.integers(-1, 2))
+    kicks, targets = np.sort(rng.uniform(0.3, 5.7, 3)), rng.uniform(0, 6, 3)
+    m = dd.Model("waves")
+    y, clock, n = m.state("y", start=0.0), m.state("clock", start=0.0), m.discrete("n", start=0.0)
+    m.equation(m.der(y), 1.0)
+    m.equation(m.der(clock), 1.0)
+    m.event("wave", ca.cos(speed * y + phase), direction=direction, reset={"n": n + 1})
+    for k in range(3):
+        m.event(f"kick{k}", clock - kicks[k], reset={"y": targets[k], "n": n + 10})
+
+    # Zeros of the cosine: the k-th at (pi / 2 + k pi - a) / w, rising where k is odd.
+    zeros = [((np.pi / 2 + k * np.pi - phase) / speed, 1 if k % 2 else -1) for k in range(60)]
+    wanted, begin, start = [], 0.0, 0.0
+    for k, end in enumerate([*kicks, 6.0]):
+        reached = start + end - begin
+        wanted += [
+            ("wave", begin + zero - start) for zero, way in zeros if start < zero < reached and direction in (0, way)
+        ]
+        if k == 3:
+            return m, wanted
+        wanted.append((f"kick{k}", end))
+        before, behind = np.cos(speed * reached + phase), np.cos(speed * targets[k] + phase)
+        if before * behind < 0 and direction in (0, np.sign(behind)):
+            wanted.append(("wave", end))
+        begin, start = end, targets[k]
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        *((name, {"rtol": 1e-4}) for name in ["tsit5", "dop853", "bs3", *ADAPTIVE]),
+        *((name, {"step": step}) for name in ["rk4", "heun", "trapezoidal", "gauss2"] for step in (6.0, 0.7)),
+    ],
+)
+def test_waves_between_resets_are_told_each_at_its_time(method, options):
+    """Long steps hold many crossings: a reset in between must neither take a later one with it nor lose one."""
+    for seed in range(12):
+        m, wanted = waves_and_kicks(seed)
+        tr = dd.simulate(m, 6.0, method=method, **options)
+        assert tr.success, (seed, tr.stop_reason)
+        assert [event.name for event in tr.events] == [name for name, _ in wanted], seed
+        assert [event.time for event in tr.events] == pytest.approx([t for _, t in wanted], abs=1e-8)

@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.integrators.methods import METHODS
 
 
 def by_steps(t, tau=1.0):
     """x' = -x(t - tau) with x = 1 until t = 0 (R. D. Driver, Ordinary and Delay Differential Equations, 1977)."""
     return sum((-1) ** k * (t - (k - 1) * tau) ** k / factorial(k) for k in range(floor(t / tau + 1e-12) + 2))
+
+
+def kept_by(method, rtol, step):
+    """What a method is called with: a tolerance, or a step where it keeps none."""
+    adaptive = method == "auto" or METHODS[method].adaptive
+    return {"rtol": rtol, "atol": 1e-2 * rtol} if adaptive else {"step": step}
 
 
 def feedback(tau=1.0, **given):
@@ -134,18 +141,57 @@ def test_a_ball_that_is_seen_late_is_hit_when_it_is_seen(method, rtol):
         assert tr["h"][-1] == pytest.approx(level - speed * delay + speed * (2.0 - hit), abs=1e-9)
 
 
-@pytest.mark.parametrize("method", ["auto", "tsit5", "dop853", "radau9"])
-@pytest.mark.parametrize(("before", "behind"), [(1.0, 2.0), (-1.0, -0.5)])
+# Every method that runs delayed signals.
+DELAYED = ["auto", *(name for name, method in METHODS.items() if method.family in ("explicit", "radau"))]
+CORNERS = [(0.25, 0.5), (0.3, 0.7), (0.123, 0.9), *np.random.default_rng(0).uniform(0.1, 0.9, (4, 2)).tolist()]
+
+
+@pytest.mark.parametrize("method", DELAYED)
+@pytest.mark.parametrize(("before", "behind"), [(1.0, 2.0), (-1.0, -0.5), (1.0, 0.3)])
 def test_a_level_that_a_delayed_signal_passes_at_its_corner_is_told_once(method, before, behind):
-    """A stop of the run falls together with the level."""
-    for delay, corner in [(0.25, 0.5), (0.3, 0.7), (0.123, 0.9)]:
+    """A stop of the run falls together with the level, and a step of a few spacings of t may lie before it."""
+    for delay, corner in CORNERS:
         m = dd.Model("ramp")
         x, n = m.state("x", start=0.3), m.discrete("n")
         m.equation(m.der(x), ca.if_else(m.time < corner, before, behind))
         late, level = m.delay(x, delay), 0.3 + before * corner
         m.when(late > level if before > 0 else late < level, {"n": n + 1})
-        tr = dd.simulate(m, 2.0, rtol=1e-9, method=method)
+        tr = dd.simulate(m, 2.0, method=method, **kept_by(method, rtol=1e-9, step=0.01))
         assert [event.time for event in tr.events] == pytest.approx([corner + delay], abs=1e-9)
+
+
+def late_and_kicked(seed):
+    """An oscillator with two delays, a jump in time, events on what it is and was, and half of the time a clock."""
+    rng = np.random.default_rng(seed)
+    m = dd.Model("kicked")
+    x, v, n = m.state("x", start=rng.uniform(-1, 1)), m.state("v", start=rng.uniform(-1, 1)), m.discrete("n", start=0.0)
+    late, slow = m.delay(x, rng.uniform(0.15, 0.9)), m.delay(v, rng.uniform(0.15, 0.9))
+    push = rng.uniform(-0.5, 0.5) * ca.if_else(m.time < rng.uniform(0.2, 2), 1.0, -1.0)
+    m.equation(m.der(x), v - 0.5 * late + push)
+    m.equation(m.der(v), -4 * x - 0.2 * slow + ca.cos(2 * m.time))
+    m.event("here", x - rng.uniform(-0.4, 0.4), direction=int(rng.integers(-1, 2)), reset={"v": 0.8 * v})
+    m.when(late > rng.uniform(-0.3, 0.3), {"n": n + 1, "x": 0.9 * x})
+    if seed % 2:
+        m.every(rng.uniform(0.2, 0.5), {"v": v + 0.1})
+    return m
+
+
+@pytest.mark.parametrize("method", DELAYED)
+def test_delays_and_events_keep_the_order_of_time(method):
+    """Stops one delay behind an event come in while the run goes on: steps end there, and none goes back."""
+    for seed in range(6):
+        m = late_and_kicked(seed)
+        tr = dd.simulate(m, 4.0, method=method, **kept_by(method, rtol=1e-6, step=0.03))
+        assert tr.success, (seed, tr.stop_reason)
+        # Two rows at one time are an instant, before and behind it.
+        assert np.all(np.diff(tr.time) >= 0), seed
+        assert np.all(tr.time[2:] > tr.time[:-2]), seed
+        times = [event.time for event in tr.events]
+        assert times == sorted(times)
+        if method in ("auto", "rk4") or METHODS[method].adaptive:
+            wanted = dd.simulate(m, 4.0, rtol=1e-10, atol=1e-12).events
+            assert [event.name for event in tr.events] == [event.name for event in wanted], seed
+            assert times == pytest.approx([event.time for event in wanted], abs=1e-3)
 
 
 @pytest.mark.parametrize("method", ["auto", "radau5"])

@@ -36,7 +36,13 @@ inline long long way_back(const Guards& guards, long long root) {
 }
 
 // Redoes the step so that it ends where the guard of a root is zero, to rounding. False where the redone solution keeps
+<<<<<<< HEAD
 // its sign: the crossing was an error of the dense output, which for z has a low order.
+=======
+// its sign: the crossing was an error of the dense output, which for z has a low order. Leaves the values of all guards
+// there, on the dense output, in `before`.
+template <class M>
+>>>>>>> 072fb38 (Crossings of a step with a reset are told each at its own time; steps with delays end at stops that come in on the way)
 inline bool cut_step(Integration& s, long long place) noexcept {
     const Root root = s.guards.roots[place];
     const long long guard = root.guard;
@@ -49,6 +55,8 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     for (long long i = 0; i < s.guards.count; ++i)
         s.guards.rates[i] = (s.guards.now[i] - s.guards.rates[i]) / ((high - low) * whole);
     const double rate = s.guards.rates[guard];
+    guard_on_step<M>(s, guard, theta);
+    copy(s.guards.now, s.guards.count, s.guards.before);
 
     // Over a few spacings of time rounding errors of x become errors of z whose index is above 1: what happens so soon
     // happens now, and what happens so shortly before a stop happens there.
@@ -110,6 +118,13 @@ inline void forget_crossing(Guards& guards, long long root) noexcept {
     guards.root_count = kept;
 }
 
+// Whether a redone step has passed a root that lies behind its end on the dense output. A guard may have crossed zero the
+// other way before, where no event is.
+inline bool is_passed(const Guards& guards, const Root& root) noexcept {
+    const double on_dense = guards.before[root.guard];
+    return (on_dense < 0) == root.rising && crosses(on_dense, guards.now[root.guard]);
+}
+
 // Cuts the step at its first event that interrupts it and that the redone solution confirms; gives its place among the
 // roots, or -1 where the whole step stands.
 inline long long cut_at_first(Integration& s) noexcept {
@@ -148,20 +163,19 @@ inline bool handle_guards(Integration& s) noexcept {
     const double same = 4 * spacing(s.t + theta * whole) / std::fabs(whole);
 
     // Together with the cut: roots at the same time to rounding, and later ones that the redone step has passed too.
-    copy(guards.now, guards.count, guards.before);
     guards.early_count = 0;
     long long kept = 0;
     for (long long r = 0; r < guards.root_count; ++r) {
         const Root root = guards.roots[r];
         bool passed = r == cut || root.theta <= theta + same;
-        if (!passed && guards.reference[root.guard] != 0)
-            passed = crosses(guards.reference[root.guard], guards.before[root.guard]);
+        if (!passed && guards.reference[root.guard] != 0) passed = is_passed(guards, root);
         for (long long q = guards.early_count; q < kept; ++q) passed = passed && guards.roots[q].guard != root.guard;
         if (!passed) continue;
         if (root.theta < theta - same) ++guards.early_count;
         guards.roots[kept++] = root;
     }
     guards.root_count = kept;
+    copy(guards.now, guards.count, guards.before);
     return true;
 }
 

@@ -330,12 +330,26 @@ inline bool find_jumped(Integration& s) noexcept {
     return found > 0;
 }
 
-// The signs that guards had before the round: their references, or where one has left zero since, what it was.
+// Whether a guard has crossed zero since its reference where no event is, or one that was recorded inside the step; further
+// than by the error of the step, which z may take back behind a reset.
+inline bool crossed_untold(const Integration& s, long long guard) noexcept {
+    const Guards& guards = s.guards;
+    const double reference = guards.reference[guard], before = guards.before[guard];
+    const double error = (s.implicit ? solved_share : s.rtol) * std::fabs(guards.rates[guard] * s.last_step);
+    if (!crosses(reference, before) || std::fabs(before) <= error) return false;
+    bool recorded = false;
+    for (long long r = 0; r < guards.early_count; ++r) recorded |= guards.roots[r].guard == guard;
+    return recorded || !direction_fits(guards, guard, reference);
+}
+
+// The signs that guards had before the round: their references, or where one has left zero since or crossed it without
+// interrupting the step, what it was.
 inline void trust_before(Integration& s) noexcept {
     Guards& guards = s.guards;
     for (long long guard = 0; guard < guards.count; ++guard) {
         const bool left = guards.reference[guard] == 0 && std::fabs(guards.before[guard]) > guards.floor[guard];
-        guards.trusted[guard] = left ? guards.before[guard] : guards.reference[guard];
+        const bool is_new = left || crossed_untold(s, guard);
+        guards.trusted[guard] = is_new ? guards.before[guard] : guards.reference[guard];
     }
 }
 

@@ -103,11 +103,13 @@ inline bool meets_piece(const DelayedSignals& d, long long piece, double time) n
     return piece > 0 && std::fabs(d.starts[static_cast<std::size_t>(piece)] - time) <= d.closest;
 }
 
-// The same for a time that is looked back to from t: of two that meet there the one that the present step lies behind.
-inline long long piece_behind(const DelayedSignals& d, double time, double t) noexcept {
+// The same for the present step: of two that meet at a time which it looks back to, the one on whose side it lies. A step
+// that ends where they meet reads the earlier one all along, however short it is.
+inline long long piece_behind(const DelayedSignals& d, double time, double delay) noexcept {
     const long long piece = piece_from(d, time);
-    const bool at_end = std::fabs(*d.step_end - t) < std::fabs(t - *d.step_begin);
-    return meets_piece(d, piece, time) && at_end ? piece - 1 : piece;
+    if (!meets_piece(d, piece, time)) return piece;
+    const double meeting = d.starts[static_cast<std::size_t>(piece)] + delay;
+    return std::fabs(*d.step_end - meeting) < std::fabs(*d.step_begin - meeting) ? piece - 1 : piece;
 }
 
 // The coefficients of a signal on a piece, each count() behind the one before.
@@ -128,8 +130,8 @@ inline double signal_on(const DelayedSignals& d, long long signal, long long pie
 DAEDALUS_COLD void write_delayed(const DelayedSignals& d, double* u, double t) noexcept {
     const long long count = d.count();
     for (long long k = 0; k < count; ++k) {
-        const double time = t - d.delays[static_cast<std::size_t>(k)];
-        u[d.slots[static_cast<std::size_t>(k)]] = signal_on(d, k, piece_behind(d, time, t), time);
+        const double delay = d.delays[static_cast<std::size_t>(k)], time = t - delay;
+        u[d.slots[static_cast<std::size_t>(k)]] = signal_on(d, k, piece_behind(d, time, delay), time);
     }
 }
 

@@ -83,6 +83,121 @@ inline Status start(Integration& s) noexcept {
     return s.abort_called ? Status::aborted : Status::going;
 }
 
+<<<<<<< HEAD
+=======
+// Inputs may jump at a breakpoint, and z and x' with them: the row of this time keeps the later values.
+inline Status pass_breakpoint(Integration& s, double begin) noexcept {
+    if (s.guards.count > 0) keep_before(s.inputs, begin);
+    enter_segments(s.inputs, 0.5 * (begin + interval_end(s)));
+    restart(s);
+    if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
+    if (s.guards.switches > 0)
+        if (const Status status = settle_modes(s); status != Status::going) return status;
+    if (s.implicit) keep_later_values(s);
+    if (s.guards.switches > 0) record_held(s, false);
+    return Status::going;
+}
+
+// Behind a stop: the next segments of inputs hold, what is due there happens; behind t1 there is nothing.
+inline Status next_interval(Integration& s) noexcept {
+    const double begin = interval_end(s);
+    const bool last = s.stop_next + 1 == s.stop_count, jumps = !last && s.stop_changes_inputs[s.stop_next] != 0;
+    ++s.stop_next;
+    const int passed = s.inputs.delayed ? passed_delays(*s.inputs.delayed, begin) : 0;
+    if (jumps)
+        if (const Status status = pass_breakpoint(s, begin); status != Status::going) return status;
+    Happened here;
+    if (jumps || s.agenda.next < s.agenda.count)
+        if (const Status status = happen_at_stop(s, jumps, here); status != Status::going) return status;
+    if (last) return Status::finished;
+    if (s.inputs.delayed && (jumps || here.restarts)) note_jump(s, here.restarts ? 0 : passed);
+    if (here.restarts) restart(s);
+    restart_grid(s);  // the next stop may be a new one, one delay behind this
+    return s.abort_called ? Status::aborted : Status::going;
+}
+
+// Moves the end of the step onto the invariants; the slope there is stale then.
+inline void project_end(Integration& s) noexcept {
+    s.stage_time = s.t_new;
+    s.projection.arg[1] = s.x_new;
+    s.projection.res[0] = s.stage;
+    if (const int failed = evaluate(s.projection)) [[unlikely]]
+        note_failure(s, failed, s.stage, s.n);
+    copy(s.stage, s.n, s.x_new);
+    s.end_known = false;
+}
+
+// Whether a step of about this length is possible in the present modes, and ends with guards that agree with them.
+template <class M>
+inline bool leads_on(Integration& s, double length) noexcept {
+    restart(s);
+    s.h = s.direction * length;
+    s.t_new = s.t + s.h;
+    if constexpr (M::is_explicit) {
+        ensure_slope<M>(s);
+        take_step<M>(s);
+    } else {
+        s.accepted = false;
+        for (int shorter = 0; shorter < most_shorter && !s.accepted; ++shorter) {
+            s.t_new = s.t + s.h;
+            if (s.t_new == s.t || M::attempt(s) != Status::going) return false;
+        }
+        if (!s.accepted) return false;
+    }
+    long long component = 0;
+    if (s.abort_called || first_not_finite(s.x_new, s.n, component)) return false;
+    Guards& guards = s.guards;
+    guards_at(s, s.t_new, s.x_new, guards.now);
+    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
+        if (against_mode(guards, guard, guards.now[guard])) return false;
+    return !s.abort_called;
+}
+
+// Several switches may pass zero together, and which sides they leave it to is known by a step behind only: the first
+// combination of sides of those that rest in which a step leads on. Where there is none, but a first step is possible, it
+// may find the next turn. False where no step is, or where this was the way to here.
+template <class M>
+inline bool choose_modes(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    long long resting[most_resting], count = 0;
+    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
+        if (guards.reference[guard] == 0 && count < most_resting) resting[count++] = guard;
+    if (count == 0 || std::fabs(s.t - guards.trial_time) <= crowd_interval * std::fabs(s.t1 - s.t0)) return false;
+    guards.trial_time = s.t;
+    if (s.implicit) copy(s.x, s.lanes, s.stage);
+    const double way = std::fabs(interval_end(s) - s.t);
+    bool found = false, possible = false;
+    for (double part : trial_parts)
+        for (long long turned = 0; turned < 1LL << count && !found && !s.abort_called; ++turned) {
+            // From one combination to the next: the sides that differ are turned.
+            const long long before = turned == 0 ? 0 : turned - 1;
+            for (long long k = 0; k < count; ++k)
+                if ((turned ^ before) >> k & 1) turn(guards, resting[k], mode_of(guards, resting[k]) == 0);
+            s.accepted = false;
+            found = (!s.implicit || solve_restart(s, s.x, false)) && leads_on<M>(s, part * way);
+            possible |= s.accepted;
+            if (s.implicit) copy(s.stage, s.lanes, s.x);
+            if (!found && turned + 1 == 1LL << count)
+                for (long long k = 0; k < count; ++k) turn(guards, resting[k], mode_of(guards, resting[k]) == 0);
+        }
+    if (!found && !possible) return false;
+    restart(s);
+    if (s.implicit && !solve_restart(s, s.x, false)) return false;
+    record_held(s, true);
+    guards.crowded = guards.shrinking = 0;
+    return true;
+}
+
+// The step could not be redone up to an event: a shorter one goes part of the way.
+inline Status before_event(Integration& s) noexcept {
+    s.taken = true;
+    s.h = 0.5 * (s.t_new - s.t);
+    if (s.fixed_step > 0 || std::fabs(s.h) < fewest_spacings * spacing(s.t)) return Status::newton_failed;
+    ++s.rejected;
+    return Status::going;
+}
+
+>>>>>>> 072fb38 (Crossings of a step with a reset are told each at its own time; steps with delays end at stops that come in on the way)
 // Everything behind an accepted step: events, samples, and the move to its end.
 template <class M>
 inline Status complete(Integration& s) noexcept {
