@@ -36,13 +36,8 @@ inline long long way_back(const Guards& guards, long long root) {
 }
 
 // Redoes the step so that it ends where the guard of a root is zero, to rounding. False where the redone solution keeps
-<<<<<<< HEAD
-// its sign: the crossing was an error of the dense output, which for z has a low order.
-=======
 // its sign: the crossing was an error of the dense output, which for z has a low order. Leaves the values of all guards
 // there, on the dense output, in `before`.
-template <class M>
->>>>>>> 072fb38 (Crossings of a step with a reset are told each at its own time; steps with delays end at stops that come in on the way)
 inline bool cut_step(Integration& s, long long place) noexcept {
     const Root root = s.guards.roots[place];
     const long long guard = root.guard;
@@ -55,7 +50,7 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     for (long long i = 0; i < s.guards.count; ++i)
         s.guards.rates[i] = (s.guards.now[i] - s.guards.rates[i]) / ((high - low) * whole);
     const double rate = s.guards.rates[guard];
-    guard_on_step<M>(s, guard, theta);
+    guard_on_step(s, guard, theta);
     copy(s.guards.now, s.guards.count, s.guards.before);
 
     // Over a few spacings of time rounding errors of x become errors of z whose index is above 1: what happens so soon

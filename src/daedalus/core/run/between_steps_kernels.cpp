@@ -79,7 +79,7 @@ Status next_interval(Integration& s) noexcept {
     if (last) return Status::finished;
     if (s.inputs.delayed && (jumps || here.restarts)) note_jump(s, here.restarts ? 0 : passed);
     if (here.restarts) restart(s);
-    if (!jumps) restart_grid(s);
+    restart_grid(s);  // the next stop may be a new one, one delay behind this
     return s.abort_called ? Status::aborted : Status::going;
 }
 
