@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from daedalus.compilation.lanes import elementary
 from daedalus.compilation.lanes.lane_formulas import (
     NOTHING_FIXED,
     check_known,
@@ -26,9 +27,17 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, INF, -INF, NAN, 5e-324, -5e-324
 
 def on_lanes(function: ca.Function, *columns: np.ndarray, lanes: int | None = None) -> np.ndarray:
     """The first output of a function of scalars, for many values at once."""
-    lanes = lanes or lane_width()
-    rows, module = read_instructions(function), LaneModule(lanes)
+    rows = read_instructions(function)
     check_known(rows)
+    return written_on_lanes(
+        lambda w, words: written_formulas(w, rows, [[a] for a in words])[0][0], *columns, lanes=lanes
+    )
+
+
+def written_on_lanes(write, *columns: np.ndarray, lanes: int | None = None) -> np.ndarray:
+    """What `write` makes of words, for many values at once."""
+    lanes = lanes or lane_width()
+    module = LaneModule(lanes)
     w = LaneText(module)
     begin = w.cell("i64")
     begin.set("0")
@@ -37,8 +46,8 @@ def on_lanes(function: ca.Function, *columns: np.ndarray, lanes: int | None = No
         words = []
         for k in range(len(columns)):
             place = w.line(f"getelementptr double, ptr %p{k}, i64 {at}")
-            words.append([w.line(f"load {module.real}, ptr {place}, align 8")])
-        ((result,),) = written_formulas(w, rows, words)
+            words.append(w.line(f"load {module.real}, ptr {place}, align 8"))
+        result = write(w, words)
         place = w.line(f"getelementptr double, ptr %result, i64 {at}")
         w.raw(f"store {module.real} {result}, ptr {place}, align 8")
         begin.set(w.line(f"add i64 {at}, {lanes}"))
@@ -263,3 +272,15 @@ def test_fixed_parts_give_what_the_whole_formulas_give():
     call(values.ctypes.data, found.ctypes.data)
     exact = 0.7 / 1.3 + math.sin(-2.1) * 0.7 - math.exp(1.3) / (0.7 - 2.1)
     assert found[0] == pytest.approx(exact, rel=1e-15)
+
+
+def test_rough_functions_are_as_good_as_they_say():
+    """What lengths of steps are found by, over all sizes and densely between two powers of two."""
+    sizes = np.concatenate([np.linspace(1.0, 2.0, 4001), 10.0 ** np.linspace(-290, 290, 1001)])
+    inverse = written_on_lanes(lambda w, a: elementary.rough_inverse(w, a[0]), sizes)
+    assert np.abs(inverse * sizes - 1).max() < 4e-6
+    logarithm = written_on_lanes(lambda w, a: elementary.rough_log(w, a[0]), sizes)
+    assert np.abs(logarithm - np.log(sizes)).max() < 2e-6
+    exponents = np.linspace(-690.0, 690.0, 5001)
+    power = written_on_lanes(lambda w, a: elementary.rough_exp(w, a[0]), exponents)
+    assert np.abs(power / np.exp(exponents) - 1).max() < 2e-7

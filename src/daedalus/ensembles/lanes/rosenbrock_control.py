@@ -19,41 +19,33 @@ LEAST_ERROR = 1e-2
 
 
 class RosenbrockControl(StepPlan):
-    """The planned step of every lane, and what the controller remembers of the last good one."""
+    """The planned step of every lane, how much the next may grow, and what is remembered of the last good one."""
 
     def __init__(self, frame: KernelFrame, order: int) -> None:
         super().__init__(frame)
         self.order = order
         w = frame.w
-        # One over the length of the last good step, and the root of its error over SAFETY.
-        self.per_step, self.root, self.usual = w.cell(), w.cell(), w.cell()
-        for cell in (self.per_step, self.root, self.usual):
+        # One over the length of the last good step, and the root of its error over SAFETY; infinite where none was.
+        self.per_step, self.root, self.usual, self.growth = (w.cell() for _ in range(4))
+        for cell in (self.per_step, self.root, self.usual, self.growth):
             cell.set(w.num(1.0))
-        self.is_first, self.after_failure = w.cell(w.truth), w.cell(w.truth)
-        for cell in (self.is_first, self.after_failure):
-            cell.set(frame.no_lane())
 
     def forget(self, mask: Word) -> None:
         """Lanes of a mask begin anew."""
         w = self.frame.w
-        self.is_first.set(w.either(self.is_first.now, mask))
-        self.after_failure.set(w.both(self.after_failure.now, w.unless(mask)))
+        self.root.set_where(mask, w.num(math.inf))
+        self.growth.set_where(mask, w.num(FIRST_GROWTH))
 
     def begin_step(self, length: Word) -> None:
         """The first length tried is usual until a step is accepted."""
         w = self.frame.w
-        tried = w.both(self.is_first.now, w.unless(self.after_failure.now))
-        self.usual.set_where(tried, w.abs(length))
+        self.usual.set_where(w.compare("oeq", self.growth.now, w.num(FIRST_GROWTH)), w.abs(length))
 
     def _factor(self, square: Word) -> Word:
         """SAFETY / error^(1/k) from the square of an error."""
         w = self.frame.w
         counted = w.larger(w.smaller(square, w.num(LARGEST_COUNTED**2)), w.num(SMALLEST_COUNTED**2))
         return rough_exp(w, w.fma(rough_log(w, counted), w.num(-0.5 / self.order), w.num(math.log(SAFETY))))
-
-    def _bounded(self, factor: Word, growth: Word) -> Word:
-        w = self.frame.w
-        return w.larger(w.smaller(factor, growth), w.num(1.0 / MOST_SHRINKAGE))
 
     def judge(self, square: Word, length: Word, per_length: Word, running: Word, reaches: Word, lost: Word) -> Word:
         """The lanes whose step is good; all running ones plan their next step by the error of this one, squared.
@@ -63,14 +55,13 @@ class RosenbrockControl(StepPlan):
         w = self.frame.w
         good = w.both(running, w.compare("olt", square, w.num(1.0)))
         bad = w.both(running, w.unless(good))
-        plain, first = self._factor(square), self.is_first.now
-        factor = self._bounded(plain, w.choose(first, w.num(FIRST_GROWTH), w.num(MOST_GROWTH)))
-        cut = w.choose(w.compare("uno", square, square), w.num(CUT_IF_NOT_FINITE), factor)
+        plain, least = self._factor(square), w.num(1.0 / MOST_SHRINKAGE)
+        shorter = w.larger(plain, least)
+        cut = w.choose(w.compare("uno", square, square), w.num(CUT_IF_NOT_FINITE), shorter)
         before = w.abs(w.mul(length, self.per_step.now))
-        predicted = self._bounded(w.mul(w.mul(before, self.root.now), w.mul(plain, plain)), w.num(MOST_GROWTH))
-        both = w.choose(first, factor, w.smaller(factor, predicted))
-        both = w.choose(self.after_failure.now, w.smaller(both, w.num(1.0)), both)
-        wish = w.mul(length, both)
+        predicted = w.mul(w.mul(before, self.root.now), w.mul(plain, plain))
+        factor = w.larger(w.smaller(w.smaller(predicted, plain), self.growth.now), least)
+        wish = w.mul(length, factor)
         # A step shortened by a stop says nothing against the length that was planned.
         shortened = w.both(reaches, w.compare("olt", w.abs(wish), w.abs(self.h.now)))
         self.h.set(w.choose(good, w.choose(shortened, self.h.now, wish), w.mul(length, cut)))
@@ -78,8 +69,7 @@ class RosenbrockControl(StepPlan):
         self.usual.set_where(good, w.abs(length))
         root = w.larger(rough_inverse(w, plain), w.num(LEAST_ERROR ** (1.0 / self.order) / SAFETY))
         self.root.set_where(good, root)
-        self.is_first.set(w.both(first, w.unless(good)))
-        self.after_failure.set(w.either(w.both(self.after_failure.now, w.unless(good)), bad))
+        self.growth.set(w.choose(good, w.num(MOST_GROWTH), w.num(1.0)))
         self.count(bad, lost)
         return good
 

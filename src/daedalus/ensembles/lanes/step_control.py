@@ -38,31 +38,26 @@ class StepControl(StepPlan):
     def _exponent(self) -> float:
         return 1.0 / self.numbers.control_order - 0.75 * self.numbers.memory
 
-    def _factor(self, log_wish: Word, most: float) -> Word:
-        w = self.frame.w
-        wish = w.mul(w.num(SAFETY), rough_exp(w, log_wish))
-        return w.larger(w.smaller(wish, w.num(most)), w.num(self.numbers.shrink))
-
     def judge(self, error: Word, length: Word, running: Word, reaches: Word) -> Word:
         """The lanes whose step is good; all running ones plan their next step by the error of this one."""
         w, numbers = self.frame.w, self.numbers
         good = w.both(running, w.compare("ole", error, w.num(1.0)))
         counted = w.larger(w.smaller(error, w.num(LARGEST_COUNTED)), w.num(SMALLEST_COUNTED))
         log_error = rough_log(w, counted)
-        grown = w.fma(w.num(numbers.memory), self.log_before.now, w.mul(w.num(-self._exponent()), log_error))
-        factor = self._factor(grown, numbers.grow)
-        held = w.both(self.after_rejection.now, w.compare("ogt", factor, w.num(1.0)))
-        factor = w.choose(held, w.num(1.0), factor)
+        plain = w.fma(w.num(-self._exponent()), log_error, w.num(math.log(SAFETY)))
+        grown = w.fma(w.num(numbers.memory), self.log_before.now, plain)
+        free = w.both(good, w.unless(self.after_rejection.now))
+        most = w.choose(free, w.num(numbers.grow), w.num(1.0))
+        factor = w.smaller(rough_exp(w, w.choose(good, grown, plain)), most)
+        factor = w.larger(factor, w.num(numbers.shrink))
         wish = w.mul(length, factor)
         # A step shortened by a stop says nothing against the length that was planned.
         shortened = w.both(reaches, w.compare("olt", w.abs(wish), w.abs(self.h.now)))
-        self.h.set_where(good, w.choose(shortened, self.h.now, wish))
+        cut = w.choose(w.compare("uno", error, error), w.mul(length, w.num(CUT_IF_NOT_FINITE)), wish)
+        self.h.set_where(running, w.choose(good, w.choose(shortened, self.h.now, wish), cut))
         remembered = w.larger(log_error, w.num(math.log(SMALLEST_ERROR)))
         self.log_before.set_where(good, remembered)
         bad = w.both(running, w.unless(good))
-        smaller = self._factor(w.mul(w.num(-self._exponent()), log_error), 1.0)
-        cut = w.choose(w.compare("uno", error, error), w.num(CUT_IF_NOT_FINITE), smaller)
-        self.h.set_where(bad, w.mul(length, cut))
         self.after_rejection.set(w.either(w.both(self.after_rejection.now, w.unless(good)), bad))
         self.count(bad)
         return good

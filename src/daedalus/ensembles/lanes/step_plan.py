@@ -20,18 +20,16 @@ class StepPlan:
         self.h = frame.w.cell()
         self.h.set(frame.w.num(0.0))
 
-    def spacing(self) -> Word:
-        """The distance of the present time to the next number, or up to twice that."""
+    def shortest(self) -> Word:
+        """The shortest step: a few times the distance of the present time to the next number, or up to twice that."""
         w = self.frame.w
-        distance = w.mul(w.abs(self.frame.t.now), w.num(2.0**-52))
-        return w.larger(distance, w.num(2.0**-1022))
+        return w.fma(w.abs(self.frame.t.now), w.num(FEWEST_SPACINGS * 2.0**-52), w.num(FEWEST_SPACINGS * 2.0**-1022))
 
     def plan(self) -> tuple[Word, Word]:
         """Where the step ends, and the lanes in which that is the end of their interval."""
         w, frame = self.frame.w, self.frame
         t, end, direction, longest = frame.t.now, frame.end.now, frame.settings["direction"], frame.settings["max_step"]
-        least = w.mul(w.num(FEWEST_SPACINGS), self.spacing())
-        length = w.smaller(w.larger(w.abs(self.h.now), least), longest)
+        length = w.smaller(w.larger(w.abs(self.h.now), self.shortest()), longest)
         h = w.mul(direction, length)
         self.h.set(h)
         beyond = w.mul(w.sub(w.fma(w.num(STRETCH), h, t), end), direction)
@@ -46,15 +44,14 @@ class StepPlan:
         """
         w, frame = self.frame.w, self.frame
         frame.rejected.set_where(bad, w.add(frame.rejected.now, w.num(1.0)))
-        least = w.mul(w.num(FEWEST_SPACINGS), self.spacing())
-        short = w.both(bad, w.compare("olt", w.abs(self.h.now), least))
+        short = w.both(bad, w.compare("olt", w.abs(self.h.now), self.shortest()))
         tried = w.add(frame.steps.now, frame.rejected.now)
         many = w.both(frame.running(), w.compare("oge", tried, frame.settings["limit"]))
         left = w.either(short, many)
         frame.leave_where(w.either(left, lost) if lost else left)
 
     def rough_scale(self, before: Word, after: Word, atol: Word) -> Word:
-        """One over the tolerance of a component, to seven digits."""
+        """One over the tolerance of a component, roughly."""
         w = self.frame.w
         size = w.larger(w.abs(before), w.abs(after))
         return rough_inverse(w, w.fma(self.frame.settings["rtol"], size, atol))
