@@ -16,21 +16,21 @@ $(BIN)/python:
 
 # Build tools live in the environment, so a later change of the core rebuilds in seconds.
 $(VENV)/.tools: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.26" "ninja>=1.11"
+	$(BIN)/python -m pip install --quiet --no-compile "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.26" "ninja>=1.11"
 	@touch $@
 
-# What the package needs is fetched while its core is compiled. A new folder of the package has to be known to the
-# editable installation too.
+# What the package needs is fetched while its core is compiled; modules become bytecode when they are first imported. A
+# new folder of the package has to be known to the editable installation too.
 $(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(ROOMS) $(VENV)/.tools
 	@$(BIN)/python -c "import tomllib; \
 	  print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > $(VENV)/needs.txt
-	$(BIN)/python -m pip install --quiet --requirement $(VENV)/needs.txt & needs=$$!; \
+	$(BIN)/python -m pip install --quiet --no-compile --requirement $(VENV)/needs.txt & needs=$$!; \
 	  $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable . && wait $$needs
 	@touch $@
 
 # What tests and checks need beside it.
 $(VENV)/.dev: pyproject.toml | $(STAMP)
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --no-build-isolation --editable ".[dev]"
 	@touch $@
 
 demo: $(STAMP)
