@@ -145,8 +145,11 @@ def test_shooting_of_a_mechanism_in_phases():
     parts[1].finish(position=[0.0, 0.6, -0.8], position_dot=[0.0, 0.0, 0.0])
     for part in parts:
         part.minimise(running=ca.sumsqr(m["force"]))
-    found = [dd.phases(*parts).solve(method, hessian="gauss_newton") for method in ("collocation", "shooting")]
+    found = [dd.phases(*parts).solve(method) for method in ("collocation", "shooting")]
     assert all(plan.success for plan in found)
+    assert max(plan.iterations for plan in found) <= 15
+    flat = dd.phases(*parts).solve("shooting", hessian="gauss_newton")
+    assert flat.objective == pytest.approx(found[1].objective, rel=1e-8)
     assert found[1].objective == pytest.approx(found[0].objective, rel=1e-5)
     assert found[1]["position"] == pytest.approx(found[0]["position"], abs=1e-4)
     # The same as one phase: the link asks for nothing that the cable keeps anyway.
@@ -183,7 +186,7 @@ def test_settings_of_phases_are_checked_like_those_of_one():
         problem.solve("shoot")
 
 
-def test_phases_by_shooting_explain_themselves_and_are_saved(tmp_path):
+def test_phases_by_shooting_are_saved(tmp_path):
     plan = _bounces(5, True).solve("shooting")
     plan.save(tmp_path / "bounce.nc")
     again = dd.load(tmp_path / "bounce.nc")
@@ -191,12 +194,3 @@ def test_phases_by_shooting_explain_themselves_and_are_saved(tmp_path):
         times = np.linspace(one.time[0], one.time[-1], 7)
         assert one.at(times)["s"] == pytest.approx(two.at(times)["s"], abs=1e-12)
         assert one.multipliers["dynamics of h"] == pytest.approx(two.multipliers["dynamics of h"])
-    m = catalogue.load("double_integrator").model
-    one, two = (dd.OptimalControl(m, duration=0.5, intervals=5) for _ in range(2))
-    one.start()
-    two.finish(position=1.0, velocity=0.0)
-    for part in (one, two):
-        part.bound("force", -1.0, 1.0)
-    told = str(dd.phases(one, two).solve("shooting").explain())
-    assert told == str(dd.phases(one, two).solve().explain())
-    assert told.startswith("These cannot hold together with the start and the durations of 0.5 s and 0.5 s:\n")

@@ -321,7 +321,8 @@ def test_a_time_limit_brings_back_the_best_iterate():
     assert plan["angle"].shape == (61,)
 
 
-def test_phases_explain_themselves_together():
+@pytest.mark.parametrize("method", ["collocation", "shooting"])
+def test_phases_explain_themselves_together(method):
     def half(**ends: float) -> dd.OptimalControl:
         m = dd.Model("cart")
         x, v, u = m.state("x", start=0.0, unit="m"), m.state("v", start=0.0), m.input("u")
@@ -335,7 +336,7 @@ def test_phases_explain_themselves_together():
 
     one, two = half(), half(x=1.0, v=0.0)
     one.start()
-    plan = dd.phases(one, two).solve()
+    plan = dd.phases(one, two).solve(method)
     assert not plan.success
     told = "These cannot hold together with the start and the durations of 0.5 s and 0.5 s:\n"
     # Full push for half a second and full brake for another lead 0.75 m far, as in one piece.
@@ -344,7 +345,7 @@ def test_phases_explain_themselves_together():
     assert str(plan.phases[0].explain()) == told
     # Within reach: what holds it, when, and in which phase.
     two.finish({"x": 0.74, "v": 0.0})
-    plan = dd.phases(one, two).solve()
+    plan = dd.phases(one, two).solve(method)
     assert plan.success
     tight = plan.explain().tight
     assert {(part.name, part.side) for part in tight} == {("u (phase 1)", "upper"), ("u (phase 2)", "lower")}

@@ -69,7 +69,7 @@ class Description:
     ends: list[FixedValue] = field(default_factory=list)
     running: ca.SX = field(default_factory=lambda: ca.SX(0))
     final: ca.SX = field(default_factory=lambda: ca.SX(0))
-    integrated: ca.SX = field(default_factory=lambda: ca.SX(0))  # a running cost that the final cost has as an integral
+    integrated: ca.SX = field(default_factory=lambda: ca.SX(0))  # a running cost that is a state of every interval
     stand_ins: list[StandIn] = field(default_factory=list)
     bounds: dict[int, tuple[float, float]] = field(default_factory=dict)  # by key of the symbol
     conditions: list[Condition] = field(default_factory=list)

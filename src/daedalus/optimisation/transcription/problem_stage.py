@@ -71,6 +71,11 @@ class ProblemStage:
     moving: tuple[ca.SX, ca.SX]  # given inputs that are formulas of time
 
     @property
+    def running_cost(self) -> int | None:
+        """The state that is the running cost of an interval, where there is one: the last of the integrals."""
+        return None if self.description.integrated.is_zero() else self.states.size - 1
+
+    @property
     def length(self) -> ca.SX:
         """The symbol of the duration."""
         return self.description.length

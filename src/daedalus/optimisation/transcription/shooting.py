@@ -2,7 +2,9 @@
 
 The flow is that of `dd.flow`, explicit or implicit, with exact first and contracted second derivatives; algebraic
 unknowns are solved for inside its stages. Time runs from 0 to 1 on every interval, so that its length T Δσ_k is a
-parameter of the flow, and a free duration needs nothing else. Costs along the way are a state of their own. What a
+parameter of the flow, and a free duration needs nothing else. Costs along the way are a state of the flow that begins
+at zero on every interval, and what it reaches is part of the objective. (Carried from node to node, the cost would be
+the value of one variable, which a search may lower as far as it likes while the steps do not fit together.) What a
 reduced model keeps is not projected onto here: the damping of its constraints brings a search back to it.
 """
 
@@ -22,7 +24,7 @@ from daedalus.model.system.system import System
 from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import Variable
 from daedalus.optimisation.description.description import Description, StandIn
-from daedalus.optimisation.program.draft import Draft
+from daedalus.optimisation.program.draft import OBJECTIVE, Draft
 from daedalus.optimisation.program.program import assembled
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.collocation_points import CollocationPoints, collocation_points
@@ -46,12 +48,11 @@ STEPS_BETWEEN = 8
 
 
 def for_shooting(description: Description) -> Description:
-    """The same problem with its running cost as an integral."""
+    """The same problem with its running cost as the last of its integrals, over one interval at a time."""
     found = copy(description)
     if not description.running.is_zero():
         total = StandIn(ca.SX.sym("running"), "integral", description.running)
         found.stand_ins = [*description.stand_ins, total]
-        found.final = description.final + total.symbol
         found.running, found.integrated = ca.SX(0), description.running
     return found
 
@@ -147,9 +148,12 @@ def _add_steps(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
     n, size = layout.intervals, stage.states.size
     stepped = flow(interval_system(stage), 1.0 / steps, method, steps, 0.0)
     middle = layout.shares[:-1] + 0.5 * layout.widths
+    begins = layout.nodes[:-1].copy()
+    if stage.running_cost is not None:
+        begins[:, stage.running_cost] = draft.add_parameters(0.0)
     sources = np.concatenate(
         [
-            layout.nodes[:-1],
+            begins,
             layout.inputs,
             layout.parameters[:-1],
             made.given_at(middle),
@@ -165,8 +169,10 @@ def _add_steps(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
     rows = draft.add_rows((n, size))
     layout.steps.append(rows)
     layout.groups.append(RowGroup("dynamics", stage.states.labels, rows, layout.shares[1:]))
-    weights = np.broadcast_to(-1.0 / stage.states.nominal, rows.shape)
-    draft.add_functions(functions, sources, rows, weights)
+    weights, results = np.tile(-1.0 / stage.states.nominal, (n, 1)), rows.copy()
+    if stage.running_cost is not None:
+        weights[:, stage.running_cost], results[:, stage.running_cost] = 1.0, OBJECTIVE
+    draft.add_functions(functions, sources, results, weights)
     draft.add_linear(rows, layout.nodes[1:], 1.0 / stage.states.nominal)
     add_carried(made)
 
