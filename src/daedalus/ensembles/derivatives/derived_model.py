@@ -25,7 +25,8 @@ from daedalus.model.expressions import column
 from daedalus.model.system.instruction_list import Instructions, read_instructions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.forms.explicit_form import ExplicitForm
+from daedalus.reduction.forms.explicit_form import ExplicitForm, find_shorter_form
+from daedalus.reduction.forms.no_form import NoForm
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.singular.independence import independence_of
@@ -81,8 +82,21 @@ class DerivedModel:
     @cached_property
     def slopes(self) -> Instructions:
         """y'."""
-        rate = self.form.xdot
-        return _read(self._function(ca.vertcat(rate, ca.vec(self._along(rate)))))
+        return self._slopes(self.form)
+
+    @cached_property
+    def shorter_slopes(self) -> Instructions | None:
+        """y' with divisions by parameters; None where there is no such form."""
+        form = find_shorter_form(self.system)
+        return None if isinstance(form, NoForm) else self._slopes(form)
+
+    def _slopes(self, form: ExplicitForm) -> Instructions:
+        return _read(self._function(ca.vertcat(form.xdot, ca.vec(self._along(form.xdot)))))
+
+    @cached_property
+    def careful(self) -> Instructions:
+        """x' by formulas that no value makes fail."""
+        return _read(self._function(self.form.xdot))
 
     @cached_property
     def kept(self) -> Instructions | None:

@@ -23,8 +23,12 @@ def with_derivatives(lanes: LaneRuns, runs: CaseRuns, names: tuple[str, ...]) ->
     found = derived_model(runs.road.system, names)
     if found is None:
         return NoLanes("derivatives are taken by what the equations on lanes do not have")
+    careful = lanes.model.careful
     try:
-        slopes, kept, independence = found.slopes, found.kept, found.independence
+        shorter = None if careful is None else found.shorter_slopes
+        slopes = found.slopes if shorter is None else shorter
+        careful = None if shorter is None or careful is None else careful._replace(rows=found.careful)
+        kept, independence = found.kept, found.independence
     except UnknownOperationError as unknown:
         return NoLanes(str(unknown))
     except TooLongError:
@@ -32,6 +36,6 @@ def with_derivatives(lanes: LaneRuns, runs: CaseRuns, names: tuple[str, ...]) ->
     tangents, n = TangentStarts(runs.road, found), lanes.model.states
     model = replace(
         lanes.model, states=n * (1 + len(found.columns)), slopes=slopes, kept=kept, independence=independence, judged=n,
-        careful=None,
+        careful=careful,
     )  # fmt: skip
     return replace(lanes, model=model, shared=tangents.joined(lanes.shared), stiff=None, tangents=tangents)
