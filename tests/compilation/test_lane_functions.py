@@ -284,3 +284,31 @@ def test_rough_functions_are_as_good_as_they_say():
     exponents = np.linspace(-690.0, 690.0, 5001)
     power = written_on_lanes(lambda w, a: elementary.rough_exp(w, a[0]), exponents)
     assert np.abs(power / np.exp(exponents) - 1).max() < 2e-7
+
+
+A, B, C, D, E = (ca.SX.sym(letter) for letter in "abcde")
+
+
+@pytest.mark.parametrize(("formula", "operations"), [
+    (C - (A * B - D * E), 2),
+    (C - (A * B + D * E), 2),
+    (C + (A * B - D * E), 2),
+    ((A * B - D * E) - C, 2),
+    ((A * B + D**2) - C, 2),
+    ((A**2 - D * E) + C, 2),
+    (C - 2 * A, 1),
+    (2 * A - C, 1),
+    (1 - 2 * (A**2 + B**2), 3),
+    ((A * B - D * E) + (C * B - A * E), 4),
+    (A * B + C * D + E * A, 3),
+])  # fmt: skip
+def test_products_in_sums_are_fused_with_their_signs(formula, operations):
+    """Few operations, counted, and the value of NumPy to rounding."""
+    function = ca.Function("f", [A, B, C, D, E], [formula])
+    rows, module = read_instructions(function), LaneModule(1)
+    w = LaneText(module)
+    written_formulas(w, rows, [[f"%a{k}"] for k in range(5)])
+    assert sum("fneg" not in line for line in w.whole_text()) == operations
+    columns = np.random.default_rng(4).uniform(-2.0, 2.0, (5, 16))
+    exact = np.array([float(function(*column)) for column in columns.T])
+    np.testing.assert_allclose(on_lanes(function, *columns), exact, rtol=1e-12, atol=1e-14)

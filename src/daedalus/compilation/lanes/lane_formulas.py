@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -171,8 +170,9 @@ def written_formulas(
     operation is done as it is written, and rounded on its own. `fixed` are the words of `part`.
     """
     needed = needed_rows(rows)
-    fused = {} if w.module.strict else _fused_products(rows, use_counts(rows, needed), needed, part.rows)
-    swallowed = set(fused.values())
+    fused, chained = ({}, {}) if w.module.strict else _fused_products(rows, needed, part.rows)
+    swallowed = {*fused.values(), *chained, *(_other(rows, row, fused[row]) for row in chained)}
+    inner = {outer: row for row, outer in chained.items()}
     values: dict[int, Word] = dict(zip(part.values, fixed))
     inverses: dict[int, Word] = dict(zip(part.inverses, fixed[len(part.values) :]))
     outputs = [[w.num(0.0)] * size for size in rows.size_out]
@@ -186,6 +186,8 @@ def written_formulas(
             values[row] = arguments[first][second]
         elif op == ca.OP_CONST:
             values[row] = w.num(rows.constants[first])
+        elif row in inner:
+            values[row] = _chain(w, rows, row, inner[row], fused[inner[row]], values)
         elif row in fused:
             values[row] = _fused(w, rows, row, fused[row], values)
         else:
@@ -213,28 +215,66 @@ def _plain(w: LaneText, rows: Instructions, row: int, values: dict[int, Word], i
 
 
 def _fused_products(
-    rows: Instructions, uses: array[int], needed: bytearray, left_out: frozenset[int]
-) -> dict[int, int]:
-    """For each sum that takes in a product, the row of that product: one that nothing else reads."""
-    found: dict[int, int] = {}
+    rows: Instructions, needed: bytearray, left_out: frozenset[int]
+) -> tuple[dict[int, int], dict[int, int]]:
+    """For each sum that takes in a product, the row of that product: one that nothing else reads.
+
+    Then, for each sum of two such products that only another sum reads, that sum: c − (a b − d e) is two operations.
+    """
+    uses = use_counts(rows, needed)
+    found, chained = dict[int, int](), dict[int, int]()
     taken = set(left_out)
+
+    def is_product(row: int) -> bool:
+        return rows.operation[row] in (ca.OP_MUL, ca.OP_SQ, ca.OP_TWICE) and uses[row] == 1 and row not in taken
+
     for row, op in enumerate(rows.operation):
         if not needed[row] or op not in (ca.OP_ADD, ca.OP_SUB) or row in left_out:
             continue
-        for source in (rows.first[row], rows.second[row]):
-            if rows.operation[source] in (ca.OP_MUL, ca.OP_SQ) and uses[source] == 1 and source not in taken:
-                found[row] = source
-                taken.add(source)
-                break
-    return found
+        sources = rows.first[row], rows.second[row]
+        product = next((source for source in sources if is_product(source)), None)
+        if product is not None:
+            found[row] = product
+            taken.add(product)
+            continue
+        for source in sources:
+            if source in found and source not in chained and uses[source] == 1:
+                other = _other(rows, source, found[source])
+                if is_product(other):
+                    chained[source] = row
+                    taken.add(other)
+                    break
+    return found, chained
+
+
+def _other(rows: Instructions, row: int, source: int) -> int:
+    """What a sum takes in beside one of its operands."""
+    return rows.second[row] if rows.first[row] == source else rows.first[row]
+
+
+def _factors(
+    w: LaneText, rows: Instructions, product: int, values: dict[int, Word], negated: bool
+) -> tuple[Word, Word]:
+    """The two factors of a product, or of its negative."""
+    op, a = rows.operation[product], values[rows.first[product]]
+    b = a if op == ca.OP_SQ else w.num(2.0) if op == ca.OP_TWICE else values[rows.second[product]]
+    return w.neg(a) if negated else a, b
 
 
 def _fused(w: LaneText, rows: Instructions, row: int, product: int, values: dict[int, Word]) -> Word:
     """A sum with a product in it, in one rounding."""
-    a = values[rows.first[product]]
-    b = a if rows.operation[product] == ca.OP_SQ else values[rows.second[product]]
-    leads = rows.first[row] == product
-    other = values[rows.second[row] if leads else rows.first[row]]
-    if rows.operation[row] == ca.OP_ADD:
-        return w.fma(a, b, other)
-    return w.fma(a, b, w.neg(other)) if leads else w.fma(w.neg(a), b, other)
+    leads, minus = rows.first[row] == product, rows.operation[row] == ca.OP_SUB
+    other = values[_other(rows, row, product)]
+    return w.fma(*_factors(w, rows, product, values, minus and not leads), w.neg(other) if minus and leads else other)
+
+
+def _chain(w: LaneText, rows: Instructions, row: int, inner: int, product: int, values: dict[int, Word]) -> Word:
+    """A sum with a sum of two products in it."""
+    minus, leads = rows.operation[row] == ca.OP_SUB, rows.first[row] == inner
+    total = values[_other(rows, row, inner)]
+    total = w.neg(total) if minus and leads else total
+    turned = minus and not leads
+    for source in (_other(rows, inner, product), product):
+        second = rows.operation[inner] == ca.OP_SUB and rows.second[inner] == source
+        total = w.fma(*_factors(w, rows, source, values, second != turned), total)
+    return total
