@@ -83,9 +83,14 @@ class FakeDriver:
         assert any(first <= source.value < first + len(b) for first, b in self.pinned.items())
         self._cuMemcpyHtoD_v2(target, source, size)
 
-    def _cuMemcpyDtoHAsync_v2(self, target, source, size, stream):
-        assert any(first <= target.value < first + len(b) for first, b in self.pinned.items())
-        self._cuMemcpyDtoH_v2(target, source, size)
+    def _cuMemcpy2DAsync_v2(self, rows, stream):
+        rows = rows._obj
+        assert (rows.from_kind, rows.to_kind) == (_DEVICE, _HOST)
+        for k in range(rows.height):
+            source, target = rows.from_device + k * rows.from_pitch, rows.to_host + k * rows.to_pitch
+            self._owned(source, rows.width)
+            assert any(f <= target and target + rows.width <= f + len(b) for f, b in self.pinned.items())
+            c.memmove(target, source, rows.width)
 
     def _cuMemcpy2DUnaligned_v2(self, rows):
         rows = rows._obj

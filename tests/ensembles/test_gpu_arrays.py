@@ -45,13 +45,27 @@ def test_results_stay_and_are_read_where_they_lie(monkeypatch):
     np.testing.assert_array_equal(np.asarray(x[2:5, 1, -1]), here["q"].values[2:5, 1, -1])
     np.testing.assert_array_equal(np.from_dlpack(x.compact()), here["q"].values)
     assert x.compact().is_compact
-    # Nothing was brought here so far; a look at the data brings it.
-    assert "cuMemcpyDtoHAsync_v2" in driver.calls
+    # How the cases ended was brought here, and what was asked for above; a look at the data brings the rest.
+    assert driver.calls.count("cuMemcpy2DAsync_v2") == 1
+    assert driver.calls.count("cuMemcpyDtoH_v2") == 1
     assert en.data.equals(here.data)
     with pytest.raises(dd.InputError, match="No 'height' is on the GPU"):
         en.device("height")
     with pytest.raises(dd.InputError, match="not on a GPU"):
         here.device("q")
+
+
+@pytest.mark.parametrize("keep", ["here", "there"])
+def test_pieces_of_a_block_travel_one_after_the_other(monkeypatch, keep):
+    driver, m = install(monkeypatch), pendulum()
+    over = {"length": np.linspace(0.5, 2.0, 23), "q": np.random.default_rng(0).normal(size=(23, 2))}
+    here = dd.sweep(m, 1.0, over=over, combine="zip", on="cpu", **OPTIONS)
+    monkeypatch.setattr(gpu_runs, "PIECE", 10)
+    en = dd.sweep(m, 1.0, over=over, combine="zip", on="gpu", keep=keep, **OPTIONS)
+    assert en.data.equals(here.data)
+    assert driver.calls.count("cuLaunchKernel") == driver.calls.count("cuStreamCreate") == 3
+    # How the cases ended, and the rows of each piece.
+    assert driver.calls.count("cuMemcpy2DAsync_v2") == (6 if keep == "here" else 3)
 
 
 def test_memory_lives_as_long_as_its_last_reader(monkeypatch):

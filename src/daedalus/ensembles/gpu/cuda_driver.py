@@ -185,14 +185,20 @@ class Device:
             else:
                 self._do("cuMemcpyHtoDAsync_v2", c.c_uint64(to), source, size, stream.handle)
 
-    def fetch(self, address: int, into: np.ndarray, stream: Stream | None = None) -> None:
-        """Copy memory of the GPU into an array; without a stream it is there on return."""
+    def fetch(self, address: int, into: np.ndarray) -> None:
+        """Copy memory of the GPU into an array."""
         if into.nbytes:
-            target, size = c.c_void_p(into.ctypes.data), c.c_size_t(into.nbytes)
-            if stream is None:
-                self._do("cuMemcpyDtoH_v2", target, c.c_uint64(address), size)
-            else:
-                self._do("cuMemcpyDtoHAsync_v2", target, c.c_uint64(address), size, stream.handle)
+            self._do("cuMemcpyDtoH_v2", c.c_void_p(into.ctypes.data), c.c_uint64(address), c.c_size_t(into.nbytes))
+
+    def fetch_columns(self, address: int, into: np.ndarray, columns: range, stream: Stream) -> None:
+        """Copy some columns of every row of an array that lies on the GPU as `into` does here."""
+        pitch, first = 8 * into.shape[-1], 8 * columns.start
+        rows = _Rows(
+            from_kind=_DEVICE, from_device=address + first, from_pitch=pitch, to_kind=_HOST,
+            to_host=into.ctypes.data + first, to_pitch=pitch, width=8 * len(columns), height=8 * into.size // pitch,
+        )  # fmt: skip
+        if into.size:
+            self._do("cuMemcpy2DAsync_v2", c.byref(rows), stream.handle)
 
     def copy_rows(
         self, to: int, to_pitch: int, source: int, pitch: int, shape: tuple[int, int], from_host: bool = False
