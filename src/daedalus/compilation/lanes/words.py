@@ -290,8 +290,11 @@ class LaneText:
 
     def unless(self, a: Word) -> Word:
         """Where a mask does not hold."""
-        true = "true" if self.module.lanes == 1 else "splat (i1 true)"
-        return self.put(f"xor {self.truth} {a}, {true}")
+        return self.put(f"xor {self.truth} {a}, {self.everywhere()}")
+
+    def everywhere(self) -> Word:
+        """A mask of all lanes."""
+        return "true" if self.module.lanes == 1 else "splat (i1 true)"
 
     def choose(self, mask: Word, a: Word, b: Word) -> Word:
         """a where a mask holds, else b."""

@@ -181,7 +181,7 @@ class KernelFrame:
 
     def _begin(self) -> None:
         w = self.w
-        self.ended.set("true" if w.module.lanes == 1 else "splat (i1 true)")
+        self.ended.set(w.everywhere())
         self.active.set(self.no_lane())
         self.case.set(w.whole_num(-1))
         for cell in (*self.x, *self.constants, self.t, self.steps, self.rejected, self.status):

@@ -134,15 +134,19 @@ class StraightFactors:
     def is_sound(self, right: Sequence[Word], found: Sequence[Word], allowed: Word) -> Word:
         """Where a solution has a small backward error: |A x − b| ≤ allowed (|A| |x| + |b|) in every row.
 
-        (W. Oettli, W. Prager, Numerische Mathematik 6, 1964.) Pivots that became too small show here.
+        (W. Oettli, W. Prager, Numerische Mathematik 6, 1964.) Pivots that became too small show here. Rows that nothing
+        was taken from hold to rounding, since their unknowns follow from them as they stand.
         """
-        w, sound = self._w, ""
+        w, sound = self._w, self._w.everywhere()
+        changed = {row for row, _, _ in self._lower}
         for r, b in enumerate(right):
+            if r not in changed:
+                continue
             rest, size = w.neg(b), w.abs(b)
             for c, x in enumerate(found):
                 if (r, c) in self._entries:
                     rest = w.fma(self._entries[r, c], x, rest)
                     size = w.fma(w.abs(self._entries[r, c]), w.abs(x), size)
             small = w.compare("ole", w.abs(rest), w.mul(allowed, size))
-            sound = w.both(sound, small) if sound else small
+            sound = w.both(sound, small)
         return sound
