@@ -13,6 +13,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+from daedalus.initialisation.freedom import row_reduced
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -23,6 +24,8 @@ from daedalus.optimisation.stage_form import stage_form
 LARGEST = 16
 # Singular values below this share of the largest belong to forms that are conserved.
 CONSERVED = 1e-10
+# Numbers this near to a whole one are it, but for the rounding of the singular vectors.
+PLAIN = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,21 +150,9 @@ def _forms(system: System, x: ca.SX, rates: ca.SX) -> list[ca.SX]:
 
 def _tidied(rows: np.ndarray) -> np.ndarray:
     """The same space in reduced echelon form, whose entries are plain numbers where there are such."""
-    rows = rows.copy()
-    done = 0
-    for k in range(rows.shape[1]):
-        if done == len(rows):
-            break
-        pivot = done + int(np.argmax(np.abs(rows[done:, k])))
-        if abs(rows[pivot, k]) < 1e-8:
-            continue
-        rows[[done, pivot]] = rows[[pivot, done]]
-        rows[done] /= rows[done, k]
-        others = np.arange(len(rows)) != done
-        rows[others] -= np.outer(rows[others, k], rows[done])
-        done += 1
-    rows[np.abs(rows - np.round(rows)) < 1e-7] = np.round(rows)[np.abs(rows - np.round(rows)) < 1e-7]
-    return rows
+    rows = row_reduced(rows)
+    whole = np.round(rows)
+    return np.where(np.abs(rows - whole) < PLAIN, whole, rows)
 
 
 def _written(row: np.ndarray, monomials: ca.SX) -> ca.SX:
