@@ -64,6 +64,34 @@ def test_a_cost_along_the_way_is_no_variable_of_shooting():
     assert plan.objective == pytest.approx(known.optimum, rel=1e-6)
 
 
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_integrals_in_the_cost_are_costs_along_the_way(way, tmp_path):
+    m = catalogue.load("van_der_pol").model
+    plans = []
+    for written in ("running", "final", "final of two", "with a condition"):
+        ocp = dd.OptimalControl(m, duration=5.0, intervals=20)
+        ocp.start()
+        x, u = m.freeze().symbol("x"), m.freeze().symbol("u")
+        cost = ca.sumsqr(x) + ca.sumsqr(u)
+        if written == "running":
+            ocp.minimise(running=3 * cost, final=x[0])
+        elif written == "final":
+            ocp.minimise(final=3 * ocp.integral(cost) + x[0])
+        else:
+            parts = ocp.integral(ca.vertcat(ca.sumsqr(x), ca.sumsqr(u)))
+            ocp.minimise(final=x[0] + 3 * parts[0] + 3 * parts[1])
+            if written == "with a condition":
+                ocp.subject_to(parts[1] <= 100.0, at="end")
+        plans.append(ocp.solve(**way))
+    assert all(plan.success for plan in plans)
+    costs = [plan.objective for plan in plans]
+    assert costs == pytest.approx([costs[0]] * 4, rel=1e-7)
+    assert len({plan.iterations for plan in plans[:3]}) == 1
+    assert [plan.transcription.stage.states.size - ("method" in way) for plan in plans] == [2, 2, 2, 4]
+    plans[1].save(tmp_path / "plan.nc")
+    assert str(dd.load(tmp_path / "plan.nc").explain()) == str(plans[1].explain())
+
+
 @pytest.mark.parametrize("name", ["pendulum_3d", "quadrotor"])
 def test_fatrop_on_mechanisms(name):
     known = catalogue.load(name)

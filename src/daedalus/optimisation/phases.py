@@ -25,12 +25,11 @@ from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.solve import reference_ends
-from daedalus.optimisation.transcription.collocated import Transcription, add_collocation
+from daedalus.optimisation.transcription.collocated import Transcription, add_collocation, collocation_stage
 from daedalus.optimisation.transcription.invariants import kept_quantities
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
-from daedalus.optimisation.transcription.problem_stage import stage_of
 from daedalus.optimisation.transcription.program_layout import RowGroup
 from daedalus.optimisation.transcription.shooting import (
     ShootingDraft,
@@ -119,7 +118,7 @@ def _written(description: Description, mesh: Mesh, settings: SolveSettings, draf
         shot = ShootingDraft(shooting_stage(description), nodes_only(mesh.shares), draft, ends, kept)
         add_shooting(shot, settings.step_method, settings.steps)
         return shot
-    made = ProblemDraft(stage_of(description), mesh, draft, ends, kept)
+    made = ProblemDraft(collocation_stage(description), mesh, draft, ends, kept)
     add_collocation(made)
     return made
 

@@ -26,11 +26,11 @@ from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.transcription.chain_positions import chain_positions
-from daedalus.optimisation.transcription.collocated import Transcription, transcribe
+from daedalus.optimisation.transcription.collocated import Transcription, collocation_stage, transcribe
 from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
-from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
+from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.shooting import shoot, shooting_stage
 
@@ -102,7 +102,7 @@ class Solving:
     def _stage(self, description: Description) -> ProblemStage:
         if self.settings.method == "shooting":
             return shooting_stage(description, not self.settings.preview)
-        return stage_of(description)
+        return collocation_stage(description)
 
     def fits(self, settings: SolveSettings) -> bool:
         """Whether the program is the one that these settings need."""

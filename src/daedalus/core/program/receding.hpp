@@ -27,9 +27,6 @@ struct RecedingTables {
     std::vector<int> next;       // for every variable that whose value it takes, itself where it stays
     std::vector<int> tail;       // the rows of the last step, in the order of
     std::vector<int> tail_nodes;  // the states of the last node
-    // States that only add up along the way and cost what they come to, such as an integral: (stages, count).
-    std::vector<int> sums;
-    std::size_t sum_count = 0;
 };
 
 class RecedingProgram {
@@ -42,8 +39,6 @@ public:
         none_.resize(program.rows), offset_.resize(tables_.measured.size());
         for (const QuadraticStage& stage : qp_.stages) {
             const auto width = std::size_t(stage.nu + stage.nx) + (steps_.empty() ? tables_.measured.size() : 0);
-            sums_.emplace_back(width * tables_.sum_count), sum_offsets_.emplace_back(tables_.sum_count);
-            sum_steps_.emplace_back(tables_.sum_count);
             steps_.emplace_back(stage.b.size() * width), curves_.emplace_back(width * width);
             rows_.emplace_back(std::size_t(stage.rows) * width), widths_.push_back(width);
         }
@@ -100,7 +95,6 @@ public:
         take_in();
         news.ending = qp_.solve(most_iterations, acceptable);
         news.iterations = qp_.iterations();
-        add_up();
         news.largest_step = largest_step();
         if (!std::isfinite(news.largest_step)) news.ending = QuadraticEnding::failed;
         if (news.ending != QuadraticEnding::failed) move();
@@ -125,16 +119,14 @@ private:
     std::vector<QuadraticStage> settled() {
         std::vector<QuadraticStage> found(stages_.nu.size());
         std::size_t at = 0;
-        place_.assign(program().variables, -1), step_at_.resize(found.size());
+        place_.assign(program().variables, -1);
         for (std::size_t k = 0; k < found.size(); ++k) {
-            int states = 0, sums = 0;
+            int states = 0;
             const auto nu = stages_.nu[k], nx = stages_.nx[k];
             for (int i = 0; i < nu + nx; ++i, ++at) {
                 const int v = stages_.order[at];
-                const bool sum = i >= nu && among(tables_.sums, v), kept = i >= nu && !sum && !(k == 0 && is_measured(v));
                 if (i < nu) place_[std::size_t(v)] = i;
-                if (i >= nu && k > 0) step_at_[k - 1].push_back(sum ? ~sums++ : states);
-                if (kept) place_[std::size_t(v)] = nu + states++;
+                if (i >= nu && !(k == 0 && is_measured(v))) place_[std::size_t(v)] = nu + states++;
             }
             if (k == 0)
                 for (std::size_t i = 0; i < tables_.measured.size(); ++i)
@@ -142,7 +134,7 @@ private:
             own_rows_.emplace_back();
             collect(stages_.equations, stages_.equation_start, k, nu, found[k]);
             collect(stages_.inequalities, stages_.inequality_start, k, nu, found[k]);
-            const int next = k + 1 < found.size() ? stages_.nx[k + 1] - int(tables_.sum_count) : 0;
+            const int next = k + 1 < found.size() ? stages_.nx[k + 1] : 0;
             found[k].settle(nu, states, int(own_rows_[k].size()), next);
             const auto room = [](std::vector<double>& values, const std::vector<int>& of) { values.assign(of.size(), 0.0); };
             room(found[k].lower_u, found[k].bounded_u), room(found[k].upper_u, found[k].bounded_u);
@@ -160,7 +152,7 @@ private:
             const int row = rows[std::size_t(i)];
             if (row >= 0) {
                 own_rows_[k].push_back(row);
-            } else if (!is_measured(-1 - row) && !among(tables_.sums, -1 - row)) {
+            } else if (!is_measured(-1 - row)) {
                 const int place = place_[std::size_t(-1 - row)];
                 (place < nu ? stage.bounded_u : stage.bounded_x).push_back(place < nu ? place : place - nu);
                 (place < nu ? bounded_u_ : bounded_x_).resize(stages_.nu.size());
@@ -173,7 +165,7 @@ private:
     void spread(const double* first) {
         for (std::size_t k = 0; k < widths_.size(); ++k) {
             std::fill(steps_[k].begin(), steps_[k].end(), 0.0), std::fill(curves_[k].begin(), curves_[k].end(), 0.0);
-            std::fill(rows_[k].begin(), rows_[k].end(), 0.0), std::fill(sums_[k].begin(), sums_[k].end(), 0.0);
+            std::fill(rows_[k].begin(), rows_[k].end(), 0.0);
         }
         const Program& own = program();
         const auto column = [&](std::size_t entry) {
@@ -181,11 +173,7 @@ private:
         };
         for (const StagePlaces::Target& t : places_.jacobian(StagePlaces::Kind::step)) {
             const auto k = std::size_t(t.stage);
-            const int to = step_at_[k][std::size_t(t.column)];
-            if (place_[std::size_t(own.jacobian_columns[t.entry])] < 0) continue;  // a sum, which goes on as it is
-            double& entry = to >= 0 ? steps_[k][column(t.entry) * qp_.stages[k].b.size() + std::size_t(to)]
-                                    : sums_[k][std::size_t(~to) * widths_[k] + column(t.entry)];
-            entry += t.sign * first[t.entry];
+            steps_[k][column(t.entry) * qp_.stages[k].b.size() + std::size_t(t.column)] += t.sign * first[t.entry];
         }
         for (const auto kind : {StagePlaces::Kind::equation, StagePlaces::Kind::inequality})
             for (const StagePlaces::Target& t : places_.jacobian(kind)) {
@@ -195,7 +183,6 @@ private:
         for (std::size_t e = 0; e < own.hessian_entries; ++e) {
             const auto row = std::size_t(own.hessian_rows[e]), other = std::size_t(own.hessian_columns[e]);
             const auto k = std::size_t(places_.stage(row)), width = widths_[k];
-            if (place_[row] < 0 || place_[other] < 0) continue;  // sums have no curvature
             const auto i = std::size_t(place_[row]), j = std::size_t(place_[other]);
             curves_[k][i * width + j] += hessian_[e];
             if (i != j) curves_[k][j * width + i] += hessian_[e];
@@ -221,10 +208,9 @@ private:
             std::copy_n(curves_[k].data() + (nu + j) * width + nu, nx, stage.Q.data() + j * nx);
         }
         if (k + 1 < qp_.stages.size())
-            for (std::size_t i = 0; i < step_at_[k].size(); ++i) {
+            for (std::size_t i = 0; i < next; ++i) {
                 const auto row = std::size_t(stages_.steps[std::size_t(stages_.step_start[k]) + i]);
-                const int to = step_at_[k][i];
-                (to >= 0 ? stage.b[std::size_t(to)] : sum_offsets_[k][std::size_t(~to)]) = bounds_.row_lower[row] - rows[row];
+                stage.b[i] = bounds_.row_lower[row] - rows[row];
             }
         for (std::size_t i = 0; i < count; ++i) {
             const auto row = std::size_t(own_rows_[k][i]);
@@ -235,11 +221,7 @@ private:
         for (std::size_t i = 0; i < std::size_t(stages_.nu[k] + stages_.nx[k]); ++i) {
             const auto v = std::size_t(stages_.order[begin + i]), place = std::size_t(place_[v]);
             if (place >= nu + nx) continue;
-            double& entry = place < nu ? stage.r[place] : stage.q[place - nu];
-            entry = gradient[v];
-            // What the stage adds to the sums costs what these do at the end.
-            for (std::size_t a = 0; a < tables_.sum_count; ++a)
-                entry += gradient[std::size_t(sum(qp_.stages.size() - 1, a))] * sums_[k][a * width + place];
+            (place < nu ? stage.r[place] : stage.q[place - nu]) = gradient[v];
         }
         write_bounds(k, bounded_u_, stage.lower_u, stage.upper_u), write_bounds(k, bounded_x_, stage.lower_x, stage.upper_x);
         if (k > 0) qp_.hand_over(k);
@@ -257,24 +239,6 @@ private:
         std::size_t begin = 0;
         for (std::size_t i = 0; i < k; ++i) begin += std::size_t(stages_.nu[i] + stages_.nx[i]);
         return begin;
-    }
-
-    int sum(std::size_t k, std::size_t a) const { return tables_.sums[k * tables_.sum_count + a]; }
-
-    // The steps of the sums, which begin at zero, from those of everything else.
-    void add_up() {
-        for (std::size_t a = 0; a < tables_.sum_count; ++a) sum_steps_[0][a] = -point_[std::size_t(sum(0, a))];
-        for (std::size_t k = 0; k + 1 < qp_.stages.size(); ++k) {
-            const QuadraticStage& stage = qp_.stages[k];
-            for (std::size_t a = 0; a < tables_.sum_count; ++a) {
-                const double* row = sums_[k].data() + a * widths_[k];
-                double step = sum_steps_[k][a] + sum_offsets_[k][a];
-                for (const double u : stage.step_u) step += *row++ * u;
-                for (const double x : stage.step_x) step += *row++ * x;
-                for (std::size_t m = 0; k == 0 && m < offset_.size(); ++m) step += *row++ * offset_[m];
-                sum_steps_[k + 1][a] = step;
-            }
-        }
     }
 
     // What the measured states change in the first stage: everything beside them moves by their known step.
@@ -307,8 +271,6 @@ private:
             }
         }
         for (std::size_t i = 0; i < offset_.size(); ++i) visit(std::size_t(tables_.measured[i]), offset_[i]);
-        for (std::size_t k = 0; k < sum_steps_.size(); ++k)
-            for (std::size_t a = 0; a < tables_.sum_count; ++a) visit(std::size_t(sum(k, a)), sum_steps_[k][a]);
     }
 
     double largest_step() const {
@@ -332,12 +294,11 @@ private:
     StagePlaces places_;
     std::vector<int> place_;                   // of a variable in its stage: inputs, states, measured states
     std::vector<std::vector<int>> own_rows_;   // of the stages
-    std::vector<std::vector<int>> step_at_;    // for each step of a stage the state it leads to, or ~sum
     std::vector<int> row_at_;
     std::vector<std::vector<int>> bounded_u_, bounded_x_;
     StageQp qp_;
     std::vector<double> point_, moved_, hessian_, none_, offset_;
-    std::vector<std::vector<double>> steps_, curves_, rows_, sums_, sum_offsets_, sum_steps_;
+    std::vector<std::vector<double>> steps_, curves_, rows_;
     std::vector<std::size_t> widths_;
     bool prepared_ = false;
 };

@@ -54,7 +54,6 @@ class Horizon:
         self.duration = float(self.description.duration)  # type: ignore[arg-type]
         self.width = self.duration / self.layout.intervals
         self.states = self.layout.nodes[0, : self.stage.model_states]
-        self.sums = self._sums()
         self.measured = self._measured()
         self.moves_in_time = bool(self.stage.given_positions) or self._sees_time()
         self._exact: Solving | None = None
@@ -63,23 +62,8 @@ class Horizon:
 
     def _measured(self) -> np.ndarray:
         """Variables of the first node that are known at a call: the model's states, and integrals, which begin at 0."""
-        first = self.stage.model_states + len(self.stage.linear)
-        others = [v for v in self.layout.nodes[0, first:] if v not in self.sums]
-        return np.concatenate([self.states, np.array(others, dtype=int)])
-
-    def _sums(self) -> np.ndarray:
-        """The variables of integrals that only the cost reads, and in proportion, (nodes, integrals)."""
-        program, nodes, stage = self.program, self.layout.nodes, self.stage
-        first = stage.model_states + len(stage.linear)
-        slopes = ca.jacobian(stage.expression(self.stage.description.final), stage.end.states)
-        steps = np.concatenate([part.ravel() for part in self.layout.steps])
-        read = set(program.jacobian_column[~np.isin(program.jacobian_row, steps)].tolist())
-        columns = [
-            j
-            for j in range(first, nodes.shape[1])
-            if slopes[:, j].is_constant() and not read & set(nodes[:, j].tolist())
-        ]
-        return nodes[:, columns]
+        integrals = self.stage.carried[self.stage.model_states + len(self.stage.linear) :]
+        return np.concatenate([self.states, self.layout.nodes[0, integrals]])
 
     @cached_property
     def applied(self) -> np.ndarray:
@@ -97,15 +81,15 @@ class Horizon:
     def tables(self) -> dict[str, np.ndarray]:
         """What is measured and applied, and what each variable becomes when the plan moves on by one interval."""
         layout, count = self.layout, self.program.shape[0]
-        following = np.arange(count)
-        following[layout.nodes[:-1]] = layout.nodes[1:]
+        following, nodes = np.arange(count), self.layout.nodes[:, self.stage.carried]
+        following[nodes[:-1]] = nodes[1:]
         following[layout.inputs[:-1]] = layout.inputs[1:]
         for node, variables in layout.node_unknowns.items():
             if node + 1 in layout.node_unknowns:
                 following[variables] = layout.node_unknowns[node + 1]
         tables = {
             "measured": self.measured, "applied": self.applied, "next": following,
-            "tail": layout.steps[0][-1], "tail_nodes": layout.nodes[-1], "sums": self.sums.ravel(),
+            "tail": layout.steps[0][-1], "tail_nodes": nodes[-1],
         }  # fmt: skip
         return {name: np.ascontiguousarray(table, dtype=np.int32) for name, table in tables.items()}
 
@@ -188,10 +172,8 @@ class Horizon:
             self._exact = Solving(self.ocp.model, self.description, replace(self.settings, hessian="exact"))
         program = self._exact.transcription.program
         lower, upper = program.lower.copy(), program.upper.copy()
-        known = np.concatenate([self.measured, self.sums[0]])
-        values = np.concatenate([measured, np.zeros(len(self.sums[0]))])
         at = begin.copy()
-        lower[known] = upper[known] = at[known] = values
+        lower[self.measured] = upper[self.measured] = at[self.measured] = measured
         return solve_with_ipopt(
             replace(program, lower=lower, upper=upper), at, tolerance=1e-8, parameters=parameters,
             most_iterations=500, time_limit=time_limit, listener=listener,

@@ -162,11 +162,11 @@ def _tightness(transcription: Transcription, outcome: ProgramOutcome) -> list[Sh
                 parts.append(
                     (name, group.shares, outcome.multipliers[rows], program.row_lower[rows], program.row_upper[rows])
                 )
-    held = ((stage.inputs, layout.inputs, layout.shares[:-1]), (stage.states, layout.nodes[1:-1], layout.shares[1:-1]))
-    for quantity, variables, shares in held:
-        for k, name in enumerate(quantity.labels):
-            own = variables[:, k]
-            parts.append((name, shares, outcome.bound_multipliers[own], program.lower[own], program.upper[own]))
+    held = [(stage.inputs.labels[k], layout.inputs[:, k], layout.shares[:-1]) for k in range(stage.inputs.size)]
+    carried = np.flatnonzero((layout.nodes >= 0).all(axis=0))
+    held += [(stage.states.labels[k], layout.nodes[1:-1, k], layout.shares[1:-1]) for k in carried]
+    for name, own, shares in held:
+        parts.append((name, shares, outcome.bound_multipliers[own], program.lower[own], program.upper[own]))
     highest = max((float(np.abs(price).max(initial=0.0)) for _, _, price, _, _ in parts), default=0.0)
     tight = []
     for name, shares, price, low, high in parts:

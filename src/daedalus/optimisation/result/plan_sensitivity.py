@@ -66,7 +66,7 @@ def plan_sensitivity(
     w = np.insert(outcome.w, place, value)
     dw, objective = _derivative(twin.program, w, outcome, place)
     layout, stage = transcription.layout, transcription.stage
-    rows = {label: dw[layout.nodes[:, i]] for i, label in enumerate(stage.states.labels)}
+    rows = {stage.states.labels[i]: dw[layout.nodes[:, i]] for i in stage.carried}
     inputs = np.concatenate([layout.inputs, layout.inputs[-1:]])
     rows |= {label: dw[inputs[:, i]] for i, label in enumerate(stage.inputs.labels)}
     length = layout.length[0]

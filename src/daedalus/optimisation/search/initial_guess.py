@@ -133,8 +133,6 @@ class _GuessedMotion:
         grown = np.cumsum(rates * (self.length * np.diff(shares))[:, None], axis=0)
         found = rows.copy()
         found[1:, first:] = np.where(np.isfinite(grown), grown, 0.0)
-        if self.stage.running_cost is not None:
-            found[:, self.stage.running_cost] = 0.0  # its sum is the objective, not a variable
         return found
 
     def settled(self, shares: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ def _known_positions(count: int, layout: ProgramLayout) -> np.ndarray:
         own = column[column >= 0]
         position[own] = 2 * np.arange(len(own)) if len(np.unique(own)) > 1 else COMMON
     for k, node in enumerate(layout.nodes):
-        position[node] = 2 * k
+        position[node[node >= 0]] = 2 * k
     return position
 
 

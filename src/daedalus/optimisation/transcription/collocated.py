@@ -18,14 +18,20 @@ from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.program.draft import OBJECTIVE, Draft
 from daedalus.optimisation.program.program import Program, assembled
 from daedalus.optimisation.transcription.conditions_at_points import PointConditions
+from daedalus.optimisation.transcription.cost_along_the_way import cost_along_the_way
 from daedalus.optimisation.transcription.ends import add_ends
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
-from daedalus.optimisation.transcription.problem_stage import ProblemStage
+from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
+
+
+def collocation_stage(description: Description) -> ProblemStage:
+    """The stage of a problem for collocation."""
+    return stage_of(cost_along_the_way(description))
 
 
 @dataclass(eq=False)

@@ -54,8 +54,7 @@ def _check_inside(made: ProblemDraft, where: str, given: dict[int, float]) -> No
 def _fix_integrals(made: ProblemDraft) -> None:
     """Integrals begin at zero."""
     stage = made.stage
-    first = stage.model_states + len(stage.linear)
-    for place in range(first, stage.states.size):
+    for place in stage.carried[stage.model_states + len(stage.linear) :]:
         fix_variable(made.draft, made.layout.nodes[0, place], 0.0)
 
 

@@ -71,9 +71,9 @@ class ProblemStage:
     moving: tuple[ca.SX, ca.SX]  # given inputs that are formulas of time
 
     @property
-    def running_cost(self) -> int | None:
-        """The state that is the running cost of an interval, where there is one: the last of the integrals."""
-        return None if self.description.integrated.is_zero() else self.states.size - 1
+    def carried(self) -> list[int]:
+        """The states that go on from one interval to the next: all but the running cost of shooting, the last one."""
+        return list(range(self.states.size - (not self.description.integrated.is_zero())))
 
     @property
     def length(self) -> ca.SX:

@@ -28,6 +28,7 @@ from daedalus.optimisation.program.draft import OBJECTIVE, Draft
 from daedalus.optimisation.program.program import assembled
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.collocation_points import CollocationPoints, collocation_points
+from daedalus.optimisation.transcription.cost_along_the_way import cost_along_the_way
 from daedalus.optimisation.transcription.ends import add_ends
 from daedalus.optimisation.transcription.flow_functions import flow_functions
 from daedalus.optimisation.transcription.inputs_at_points import given_values
@@ -99,11 +100,13 @@ class ShootingDraft(ProblemDraft):
     def _make_layout(self, mesh: Mesh) -> ProgramLayout:
         stage, draft, n = self.stage, self.draft, mesh.intervals
         length, parameters = self._globals(n)
-        x, u = stage.states, stage.inputs
-        nodes = np.zeros((n + 1, x.size), dtype=int)
+        x, u, own = stage.states, stage.inputs, stage.carried
+        # The running cost begins at zero on every interval, and is no variable.
+        nodes = np.full((n + 1, x.size), draft.add_parameters(0.0), dtype=int)
         inputs = np.zeros((n, u.size), dtype=int)
         for k in range(n + 1):
-            nodes[k] = draft.add_variables((x.size,), lower=x.lower, upper=x.upper, scale=x.nominal)
+            limits = {"lower": x.lower[own], "upper": x.upper[own], "scale": x.nominal[own]}
+            nodes[k, own] = draft.add_variables((len(own),), **limits)
             if k < n:
                 inputs[k] = draft.add_variables((u.size,), lower=u.lower, upper=u.upper, scale=u.nominal)
         none = np.zeros((0, x.size), dtype=int)
@@ -148,12 +151,9 @@ def _add_steps(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
     n, size = layout.intervals, stage.states.size
     stepped = flow(interval_system(stage), 1.0 / steps, method, steps, 0.0)
     middle = layout.shares[:-1] + 0.5 * layout.widths
-    begins = layout.nodes[:-1].copy()
-    if stage.running_cost is not None:
-        begins[:, stage.running_cost] = draft.add_parameters(0.0)
     sources = np.concatenate(
         [
-            begins,
+            layout.nodes[:-1],
             layout.inputs,
             layout.parameters[:-1],
             made.given_at(middle),
@@ -166,14 +166,14 @@ def _add_steps(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
     varied = bool((sources[:, stage.states.size + stage.inputs.size :] >= 0).any())
     cost = interval_curvature(stage) if draft.gauss_newton else None
     functions = flow_functions(stepped, varied, not draft.gauss_newton, cost)
-    rows = draft.add_rows((n, size))
+    own, nominal = stage.carried, stage.states.nominal[stage.carried]
+    rows = draft.add_rows((n, len(own)))
     layout.steps.append(rows)
-    layout.groups.append(RowGroup("dynamics", stage.states.labels, rows, layout.shares[1:]))
-    weights, results = np.tile(-1.0 / stage.states.nominal, (n, 1)), rows.copy()
-    if stage.running_cost is not None:
-        weights[:, stage.running_cost], results[:, stage.running_cost] = 1.0, OBJECTIVE
+    layout.groups.append(RowGroup("dynamics", tuple(stage.states.labels[k] for k in own), rows, layout.shares[1:]))
+    weights, results = np.ones((n, size)), np.full((n, size), OBJECTIVE)
+    weights[:, own], results[:, own] = -1.0 / nominal, rows
     draft.add_functions(functions, sources, results, weights)
-    draft.add_linear(rows, layout.nodes[1:], 1.0 / stage.states.nominal)
+    draft.add_linear(rows, layout.nodes[1:, own], 1.0 / nominal)
     add_carried(made)
 
 
@@ -227,4 +227,4 @@ def with_points(
 
 def shooting_stage(description: Description, formulas: bool = True) -> ProblemStage:
     """The stage of a problem for shooting; `formulas`: given inputs are formulas of time, else held on intervals."""
-    return stage_of(for_shooting(description), formulas)
+    return stage_of(for_shooting(cost_along_the_way(description)), formulas)

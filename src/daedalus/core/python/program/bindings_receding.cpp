@@ -24,9 +24,8 @@ void construct(PythonReceding* self, nb::object program, nb::dict addresses, nb:
                nb::dict stages, nb::dict tables, double accuracy) {
     const Program& core = nb::cast<PythonProgram&>(program).core;
     RecedingTables own{table_of(tables, "measured"), table_of(tables, "applied"), table_of(tables, "next"),
-                       table_of(tables, "tail"),     table_of(tables, "tail_nodes"), table_of(tables, "sums"), 0};
-    own.sum_count = own.sums.size() / table_of(stages, "nu").size();
-    for (const auto* numbers : {&own.measured, &own.applied, &own.next, &own.tail_nodes, &own.sums})
+                       table_of(tables, "tail"),     table_of(tables, "tail_nodes")};
+    for (const auto* numbers : {&own.measured, &own.applied, &own.next, &own.tail_nodes})
         check_range(*numbers, core.variables);
     check_range(own.tail, core.rows);
     if (own.next.size() != core.variables || own.tail.size() != own.tail_nodes.size())
