@@ -85,6 +85,17 @@ def chained():
     return m
 
 
+def carried_back():
+    """A guard that has gone down unnoticed in the step of a reset is carried up again by it."""
+    m = dd.Model("carried")
+    x, y, k, n = m.state("x", start=1.0), m.state("y", start=0.0), m.parameter("k", 1.0), m.discrete("n", start=0.0)
+    m.equation(m.der(x), -k)
+    m.equation(m.der(y), 1.0)
+    m.event("up", x, direction=1, reset={"n": n + 1})
+    m.event("kick", y - 1.47, reset={"x": 1.0})
+    return m
+
+
 def note(count, method, left=0):
     told = f"{count} cases on {lane_width()} lanes of this processor, by {method}"
     return (told + (f"; {left} of them left to the scalar core" if left else ""),)
@@ -174,6 +185,17 @@ def test_what_is_not_clear_is_left_to_the_core():
     compare(touching(), 10.0, "level", levels)
     assert compare(together(), 10.3, "k", np.array([0.5, 1.0, 1 + 1e-9])).notes == note(3, "dop853", left=3)
     assert compare(chained(), 5.0, "k", np.array([0.5, 1.5])).notes == note(2, "dop853", left=2)
+    for method in ("dop853", "tsit5", "bs3"):
+        en = compare(carried_back(), 3.0, "k", np.array([0.5, 0.8, 1.0, 1.2]), method=method)
+        assert en.notes == note(4, method, left=3)
+        assert en["n"].values[:, -1].tolist() == [0.0, 1.0, 1.0, 1.0]
+
+
+def test_a_discrete_variable_is_swept_by_its_start():
+    en = dd.sweep(chained(), 5.0, over={"n": [0.0, 5.0]}, save_at=[0.5, 5.0])
+    assert en["n"].dims == ("n_start", "time")
+    counted = dd.simulate(chained(), 5.0)["n"][-1]
+    assert en["n"].values.tolist() == [[0.0, counted], [5.0, 5.0 + counted]]
 
 
 def test_bits_do_not_depend_on_lanes_and_threads(monkeypatch):

@@ -172,8 +172,8 @@ def read_cases(system: System, over: object, combine: str) -> Cases:
     if not product and len(set(lengths.values())) > 1:
         raise InputError('combine="zip" needs lists of one length.', f"got {lengths}")
     # A swept start value x gets the dimension x_start, since x itself is a variable of the result.
-    states = {v.name for v in system.of_kind("state")}
-    names = tuple(f"{axis.name}_start" if axis.name in states else axis.name for axis in axes)
+    moving = {v.name for kind in ("state", "discrete") for v in system.of_kind(kind)}
+    names = tuple(f"{axis.name}_start" if axis.name in moving else axis.name for axis in axes)
     return Cases(axes, product, names)
 
 

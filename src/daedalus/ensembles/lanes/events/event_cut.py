@@ -135,10 +135,13 @@ class EventCut:
         rested = w.compare("oeq", reference, zero)
         left = w.both(rested, w.compare("ogt", w.abs(before), floor))
         trusted = w.choose(left, before, reference)
-        passed = crosses(frame, trusted, before)
+        direction, passed = self.events.directions[k], crosses(frame, trusted, before)
         if not self.events.is_mode(k):
             passed = w.either(passed, crosses(frame, trusted, after))
-        frame.leave_where(w.both(w.both(mask, passed), direction_fits(frame, self.events.directions[k], trusted)))
+            # One that went the other way before is carried back.
+            carried = w.both(crosses(frame, before, after), direction_fits(frame, direction, before))
+            frame.leave_where(w.both(mask, carried))
+        frame.leave_where(w.both(w.both(mask, passed), direction_fits(frame, direction, trusted)))
         rests = w.both(rested, w.compare("ole", w.abs(after), floor))
         cells.reference[k].set_where(mask, w.choose(rests, zero, after))
         cells.floor[k].set_where(w.both(mask, w.unless(rests)), zero)
