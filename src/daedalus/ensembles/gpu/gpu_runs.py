@@ -26,7 +26,7 @@ from daedalus.ensembles.lanes.lane_runs import LaneBlock, LaneRuns
 # results, and within so many cases.
 SHARE, PINNED, MOST = 0.4, 2**31, 2**21
 # Cases of a piece: a few times as many as a large GPU computes at once, so that it is never without work.
-PIECE = 2**18
+PIECE = 2**17
 # So many kernels are kept on the GPU, those used last.
 _KEPT = 32
 _lock = Lock()
