@@ -154,13 +154,69 @@ def test_jumps_inside_intervals_are_told():
     assert note.startswith("wind jumps 1 time inside intervals, whose ends move with the duration, first at 0.4: ")
 
 
+def test_a_jump_under_an_unknown_duration_is_closed_in_on_or_ended_on():
+    # Force 1 with a wind of ½ from 0.7 on, against which the force brakes with -1: at 0.7 x = 0.245 and v = 0.7, then
+    # 1.5 until v = w, and -½ to rest at 1: (w² - 0.49) / 3 + w² = 0.755.
+    top = np.sqrt((0.755 + 0.49 / 3) / (4.0 / 3.0))
+    shortest = 0.7 + (top - 0.7) / 1.5 + 2 * top
+
+    def part(duration, intervals, **ends):
+        m = _cart()
+        ocp = dd.OptimalControl(m, duration=duration, intervals=intervals)
+        ocp.given("wind", dd.signal([0.0, 0.7], [0.0, 0.5]))
+        ocp.bound("u", -1.0, 1.0)
+        if ends:
+            ocp.finish(ends)
+        ocp.minimise(final=ocp.duration)
+        return ocp
+
+    whole = part(dd.unknown(2.0, 0.1, 10.0), 20, x=1.0, v=0.0)
+    whole.start()
+    coarse, fine = whole.solve(), whole.solve(mesh_tolerance=1e-6)
+    assert abs(coarse.duration - shortest) > 1e-3
+    assert fine.duration == pytest.approx(shortest, abs=2e-5)
+    assert fine.mesh_error.max() <= 1e-6 or "the mesh tolerance is not met after 12 meshes" in fine.notes[-1]
+    first = part(0.7, 5)
+    first.start()
+    phases = dd.phases(first, part(dd.unknown(1.0, 0.1, 10.0), 10, x=1.0, v=0.0)).solve(mesh_tolerance=1e-6)
+    assert phases.duration == pytest.approx(shortest, abs=1e-6)
+    assert phases.notes == ()
+    assert (
+        str(phases).splitlines()[2] == "  cart: 0.7, 5 intervals, mesh error " + str(phases).splitlines()[2].split()[-1]
+    )
+
+
 def test_bent_signals_need_no_node():
     m = _cart()
     ocp = dd.OptimalControl(m, duration=1.0, intervals=5)
     ocp.start()
-    ocp.given("wind", ca.fabs(m.time - 0.33))
     ocp.minimise(running=m["u"] ** 2)
-    assert ocp.solve().transcription.layout.intervals == 5
+    for bent in (ca.fabs(m.time - 0.33), ca.if_else(m.time < 0.33, 2 * m.time, 0.66), lambda t: max(t, 0.33)):
+        ocp.given("wind", bent)
+        assert ocp.solve().transcription.layout.intervals == 5
+
+
+def test_costs_and_conditions_that_change_with_time_have_nodes():
+    m = dd.Model("follower")
+    x, u = m.state("x", start=0.0), m.input("u")
+    m.equation(m.der(x), u)
+    wanted, limit = ca.if_else(m.time < 0.37, 0.0, 1.0), 1.0 + 2.0 * ca.floor(m.time / 0.61)
+
+    def problem():
+        ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+        ocp.start()
+        ocp.minimise(running=(x - wanted) ** 2 + 1e-2 * u**2 + 1e-6 * ca.fabs(m.time - 0.77) * u**2)
+        ocp.subject_to(u <= limit, name="limit")
+        return ocp
+
+    plans = [problem().solve(**way) for way in WAYS.values()]
+    assert {len(plan.time) for plan in plans} == {13}
+    assert np.abs(plans[0].time[:, None] - [0.37, 0.61]).min(axis=0) == pytest.approx(0.0, abs=1e-12)
+    # Before 0.61 the limit is 1, behind it 3: the values at nodes are those of the intervals behind them.
+    for plan in plans:
+        assert plan["u"][:-1].max() > 1.1
+        assert plan["u"][plan.time < 0.61 - 1e-9].max() <= 1.0 + 1e-6
+        assert plan.objective == pytest.approx(plans[0].objective, rel=1e-6)
 
 
 def test_a_saved_plan_keeps_the_sides_of_a_jump(tmp_path):

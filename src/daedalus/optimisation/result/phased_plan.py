@@ -79,7 +79,8 @@ class PhasedPlan:
 
     def __str__(self) -> str:
         head = f"Plan of {counted(len(self.phases), 'phase')}: {self.status} ({counted(self.iterations, 'iteration')})"
-        total = f"  objective {number(self.objective, 8)}, duration {number(self.duration)}"
-        return "\n".join([head, total, *(f"  {plan.system.name}: {number(plan.duration)}" for plan in self.phases)])
+        rows = [f"  objective {number(self.objective, 8)}, duration {number(self.duration)}"]
+        rows += [f"  {plan.system.name}: {number(plan.duration)}, {plan.mesh}" for plan in self.phases]
+        return "\n".join([head, *rows, *(f"  {note}" for note in self.notes)])
 
     __repr__ = __str__

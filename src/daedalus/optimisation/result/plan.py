@@ -173,6 +173,11 @@ class Plan:
         return defects_of(self.transcription, self.outcome.w)
 
     @property
+    def mesh(self) -> str:
+        """The mesh in words: how many intervals, and how far the plan is at most from a motion of the model."""
+        return f"{counted(self.transcription.layout.intervals, 'interval')}, mesh error {number(self._mesh, 2)}"
+
+    @property
     def _mesh(self) -> float:
         return float(self.mesh_error.max(initial=0.0))
 
@@ -265,8 +270,7 @@ class Plan:
 
     def __str__(self) -> str:
         head = f"Plan for {self.system.name!r}: {self.status} ({self.solver}, {counted(self.iterations, 'iteration')})"
-        mesh = f"{counted(self.transcription.layout.intervals, 'interval')}, mesh error {number(self._mesh, 2)}"
-        rows = [f"  objective {number(self.objective, 8)}, duration {number(self.duration)}, {mesh}"]
+        rows = [f"  objective {number(self.objective, 8)}, duration {number(self.duration)}, {self.mesh}"]
         rows += [f"  {note}" for note in self.notes]
         return "\n".join([head, *rows])
 

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from daedalus.initialisation.wording import number
 from daedalus.model.names import counted
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
@@ -67,14 +68,19 @@ def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan],
         if all(mesh is None for mesh in finer):
             break
         meshes = [mesh or part.transcription.layout.mesh for mesh, part in zip(finer, plan.phases)]
-        left = settings
+        rest = settings
         if settings.time_limit is not None:
-            left = replace(settings, time_limit=max(settings.time_limit - time.perf_counter() + began, 1e-3))
-        found = search(meshes, plan, left)
+            rest = replace(settings, time_limit=max(settings.time_limit - time.perf_counter() + began, 1e-3))
+        found = search(meshes, plan, rest)
         if not found.success and found.ending is not ProgramEnding.STOPPED:
             count = counted(sum(mesh.intervals for mesh in meshes), "interval")
             why = f"the search with {count} ended: {found.ending.value}"
             plan.notes = (*plan.notes, f"the mesh tolerance is not met, {why}")
             break
         plan, cost = found, plan.objective
+    else:
+        worst = max(float(part.mesh_error.max(initial=0.0)) for part in plan.phases)
+        if tolerance is not None and worst > tolerance:
+            left = f"intervals are off by up to {number(worst, 2)}"
+            plan.notes = (*plan.notes, f"the mesh tolerance is not met after {MOST_MESHES} meshes: {left}")
     return plan

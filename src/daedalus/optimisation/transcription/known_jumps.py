@@ -1,8 +1,8 @@
 """Nodes at the jumps that are known before a search: those of tables and formulas of time, where the duration is fixed.
 
 A polynomial over a jump is off by a share of the jump however many points it has. So the mesh gets a node at every jump
-of a given input or of a condition on time in the equations. Where they are too many for that, or where the nodes move
-with an unknown duration, the plan says which jumps lie inside intervals.
+of a given input, and where a condition on time changes in equations, costs and conditions. Where they are too many for
+that, or where the nodes move with an unknown duration, the plan says which jumps lie inside intervals.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from daedalus.errors import SolverError
 from daedalus.initialisation.wording import number
+from daedalus.model.expressions import concatenate, elements, operation, symbol_key
 from daedalus.model.names import counted
 from daedalus.model.signals import Signal
 from daedalus.optimisation.description.description import Description
@@ -19,9 +20,10 @@ from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.transcription.inputs_at_points import written_formula
 from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.sides_of_jumps import EDGE
-from daedalus.reduction.switches import switches_of
-from daedalus.simulation.switching.solved_times import solved_times
+from daedalus.simulation.switching.solved_times import BRANCHING, JUMPING, solved_times
 
+# Operations whose values jump; those that only bend (the smaller, the larger, the size) need no node.
+CONDITIONS = frozenset(JUMPING) - frozenset(BRANCHING)
 # Shares of the duration that differ by less are one node.
 SAME = 1e-9
 # Both sides of a jump differ by more than this times what the signal changes as far away beside it: a signal that is
@@ -69,7 +71,7 @@ def jumps_off_nodes(description: Description, mesh: Mesh) -> list[str]:
 
 
 def known_jumps(description: Description) -> dict[str, np.ndarray]:
-    """Times during the plan at which given inputs jump, or conditions on time in the equations change, by their name.
+    """Times during the plan at which given inputs jump, or conditions on time in formulas change, by their name.
 
     Example
     -------
@@ -85,11 +87,35 @@ def known_jumps(description: Description) -> dict[str, np.ndarray]:
     labels, found = description.system.labels["u"], {}
     for positions, value in description.given_names:
         found[labels[positions[0]]] = _jumps_of(description, value)
-    system = description.system
-    switches = switches_of(system) if ca.depends_on(system.residual, system.symbol("t")) else None
-    if switches is not None and switches.clock is not None:
-        found["time in the equations"] = _solved(description, switches.clock)
+    for where, formula in _formulas(description):
+        found[f"a formula of time in {where}"] = _turning(description, formula)
     return {name: times for name, times in found.items() if len(times)}
+
+
+def _formulas(description: Description) -> list[tuple[str, ca.SX]]:
+    """Everything that holds all along and is written in terms of time, with the place where it stands."""
+    integrals = [s.expression for s in description.stand_ins if s.where == "integral"]
+    costs = concatenate([description.running, description.integrated, *integrals])
+    conditions = [(c.name, c.expression) for c in description.conditions if c.at in ("all", "nodes")]
+    found = [("the equations", description.system.residual), ("the cost", costs), *conditions]
+    return [(where, formula) for where, formula in found if ca.depends_on(formula, description.system.symbol("t"))]
+
+
+def _turning(description: Description, formula: ca.SX) -> np.ndarray:
+    """When conditions on time alone change in a formula of anything."""
+    own = [description.system.symbol("t"), description.system.symbol("p")]
+    known = {symbol_key(s) for group in own for s in elements(group)}
+    waiting, seen, found = elements(formula), set(), []
+    while waiting:
+        node = waiting.pop()
+        if node.is_constant() or node.is_symbolic() or node.element_hash() in seen:
+            continue
+        seen.add(node.element_hash())
+        if operation(node) in CONDITIONS and all(symbol_key(s) in known for s in ca.symvar(node)):
+            found.append(node)
+        else:
+            waiting += [node.dep(k) for k in range(node.n_dep())]
+    return _solved(description, ca.Function("conditions", own, [concatenate(found)])) if found else np.zeros(0)
 
 
 def _jumps_of(description: Description, value: object) -> np.ndarray:
