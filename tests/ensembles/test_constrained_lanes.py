@@ -115,3 +115,13 @@ def test_starts_at_rest_are_not_left(way):
     en = dd.sweep(m, 5.0, over={"r": [0.1, 1.0, 30.0]}, on="cpu", save_at="end", **way)
     assert en.notes == note(3, method=way["method"])
     np.testing.assert_allclose(en["x"].values[:, -1], 0.0, atol=1e-15)
+
+
+def test_pendulums_that_hang_still_stay_on_their_lanes():
+    """A coordinate is zero all along: how independent the constraints are does not divide by it."""
+    start = {"q": [0.0, -1.0], "q_dot": [0.0, 0.0]}
+    en = dd.sweep(
+        pendulum(), 5.0, over={"mass": [0.1, 1.0, 30.0]}, start=start, on="cpu", save_at="end", method="dop853"
+    )
+    assert en.notes == note(3)
+    np.testing.assert_array_equal(en["q"].values[:, -1], [[0.0, -1.0]] * 3)

@@ -49,3 +49,16 @@ def test_nothing_but_constants_is_a_constant():
     assert entries_of(ca.SX(2, 2)) == []
     x = ca.SX.sym("x")
     assert float(log_determinant(ca.blockcat([[x, 0 * x], [1.0, 0 * x]]))) == -np.inf
+
+
+def test_given_symbols_are_pivots_before_others():
+    """Masses over directions: up to log m², the determinant has a value where a coordinate is zero."""
+    q, m = ca.SX.sym("q", 2), ca.SX.sym("m")
+    matrix = ca.SX(3, 3)
+    matrix[1, 1] = matrix[2, 2] = m
+    matrix[1:, 0], matrix[0, 1:] = q, q.T
+    with_masses = ca.Function("f", [q, m], [log_determinant(matrix, m)])
+    assert float(with_masses([0.0, 2.0], 3.0)) == pytest.approx(np.log(4.0 / 3.0))
+    assert np.isnan(float(ca.Function("f", [q, m], [log_determinant(matrix)])([0.0, 2.0], 3.0)))
+    values = [float(with_masses(point, 3.0)) for point in ([0.3, 0.4], [3.0, 4.0])]
+    assert values[1] - values[0] == pytest.approx(2 * np.log(10.0))

@@ -119,7 +119,7 @@ class DerivedModel:
         if measure is None:
             return None
         t, x, _, u, p = self._arguments
-        return _read(self._function(measure.logarithm.function(t, x, u, p)))
+        return _read(self._function(measure.by_parameters(t, x, u, p)))
 
     def following(self, names: tuple[str, ...]) -> Compiled:
         """The derivatives of what follows from the states, all columns of a name after another, in machine code."""

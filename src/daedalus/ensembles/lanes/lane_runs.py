@@ -367,7 +367,7 @@ def _formulas(system: System) -> tuple[Instructions | None, ...] | NoLanes:
     measure = independence_of(plant)
     lists: list[Instructions | None] = []
     correction = None if projection is None else _correction(plant)
-    watched = None if measure is None else measure.logarithm.function
+    watched = None if measure is None else measure.by_parameters
     for function in (plant.rhs.function, correction, watched, _shorter_slopes(plant)):
         if function is None:
             lists.append(None)

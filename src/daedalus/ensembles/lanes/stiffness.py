@@ -34,8 +34,18 @@ class StiffnessWatch:
     ) -> Word:
         """The lanes that may go on, after a good step whose slope at the end is the last of `slopes`."""
         frame, w = self.frame, self.frame.w
-        to_come = self._to_come(t_new, h)
-        looked_at = w.both(good, w.compare("ogt", to_come, frame.settings["watch_stiffness"]))
+        rest, length = self._to_come(t_new), w.abs(h)
+        looked_at = w.both(good, w.compare("ogt", rest, w.mul(length, frame.settings["watch_stiffness"])))
+        leaves = w.cell(w.truth)
+        leaves.set(frame.no_lane())
+        with w.when(w.any(looked_at)):
+            self._judge(looked_at, h, x, x_new, slopes)
+            leaves.set(self._leaves(looked_at, w.compare("ogt", rest, w.mul(length, w.num(ENDLESS)))))
+        return w.both(good, w.unless(leaves.now))
+
+    def _judge(self, looked_at: Word, h: Word, x: list[Word], x_new: list[Word], slopes: list[list[Word]]) -> None:
+        """Lanes with much to come count their steps near the edge of stability."""
+        frame, w = self.frame, self.frame.w
         share, cosine = self._share(h, x, x_new, slopes)
         tight = w.compare("ole", frame.settings["rtol"], w.num(TIGHT))
         beyond = w.both(looked_at, w.compare("ogt", share, w.choose(tight, w.num(NEAR_EDGE), w.num(1.0))))
@@ -49,19 +59,17 @@ class StiffnessWatch:
         held = w.both(w.compare("ogt", share, w.num(FAR_FROM_EDGE)), w.compare("olt", cosine, w.num(DAMPED)))
         counted = w.choose(w.both(tight, held), w.add(self.damped.now, w.num(1.0)), w.num(0.0))
         self.damped.set_where(looked_at, counted)
-        return w.both(good, w.unless(self._leaves(looked_at, to_come)))
 
-    def _to_come(self, t_new: Word, h: Word) -> Word:
-        """Steps of this length up to the last stop, whatever lies between."""
+    def _to_come(self, t_new: Word) -> Word:
+        """How far the last stop is, whatever lies between."""
         w = self.frame.w
         last = w.spread(w.line("add i64 %stop_count, -1"), "i64")
-        return w.abs(w.div(w.sub(w.gather("%stops", last), t_new), h))
+        return w.abs(w.sub(w.gather("%stops", last), t_new))
 
-    def _leaves(self, looked_at: Word, to_come: Word) -> Word:
-        """Lanes whose steps stability limits are left to the core."""
+    def _leaves(self, looked_at: Word, endless: Word) -> Word:
+        """Lanes whose steps stability limits are left to the core; endless: those with very many to come."""
         frame, w = self.frame, self.frame.w
         stiff = w.compare("oge", self.stiff.now, w.num(STIFF_ENOUGH))
-        endless = w.compare("ogt", to_come, w.num(ENDLESS))
         damped = w.both(w.compare("oge", self.damped.now, w.num(STIFF_ENOUGH)), endless)
         leaves = w.both(looked_at, w.either(stiff, damped))
         frame.leave_where(leaves, STIFF)

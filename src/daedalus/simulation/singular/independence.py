@@ -48,6 +48,19 @@ class Independence:
     def _matrix(self) -> Compiled:
         return self._plant._compiled("matrix", _as_read(self._plant, ca.vec(ca.densify(self._block))))
 
+    @cached_property
+    def by_parameters(self) -> ca.Function:
+        """(t, x, u, p) -> log |det| up to a constant of a run, by pivots without states where there are some.
+
+        It is shorter, and has a value where a coordinate is zero, but none where such a parameter is.
+        """
+        system = self._plant.system
+        arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
+        logarithm = _as_read(self._plant, log_determinant(self._block, system.symbol("p")))
+        found = ca.Function("by_parameters", arguments, [logarithm], {"cse": True})
+        values = [np.linspace(0.6, 1.4, argument.numel()) for argument in arguments]
+        return found if np.isfinite(float(found(*values))) else self.logarithm.function
+
     def logarithms(self, samples: Samples) -> np.ndarray:
         """log |det| at the times of samples, up to a constant; not a number where it cannot be computed."""
         return np.asarray(self.logarithm.core.evaluate_many(*_arguments(samples))[0][:, 0])

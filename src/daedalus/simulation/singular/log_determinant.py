@@ -2,6 +2,7 @@
 
 Constants are taken as pivots first, then entries with little fill (H. M. Markowitz, Management Science 3, 1957). A
 pivot that vanishes somewhere does no harm to the product of all but at that very point, where it is not a number.
+Formulas of given symbols may stand for constants: a mass is a pivot before a coordinate, which may pass zero.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.model.expressions import nonzeros
+from daedalus.model.expressions import concatenate, nonzeros
 
 # So many pivots are multiplied before their logarithm is taken: products of more could overflow.
 TOGETHER = 8
@@ -17,8 +18,10 @@ TOGETHER = 8
 Rows = dict[int, dict[int, ca.SX]]
 
 
-def log_determinant(matrix: ca.SX) -> ca.SX:
+def log_determinant(matrix: ca.SX, given: ca.SX | None = None) -> ca.SX:
     """log |det A| up to a constant, for a square matrix; minus infinity where it is singular whatever the numbers.
+
+    given: symbols whose formulas are constants too, as pivots the next after numbers.
 
     Example
     -------
@@ -32,15 +35,17 @@ def log_determinant(matrix: ca.SX) -> ca.SX:
     rows: Rows = {i: {} for i in range(matrix.size1())}
     for i, j, entry in zip(pattern.row(), pattern.get_col(), entries_of(matrix), strict=True):
         rows[i][j] = entry
+    known = set() if given is None else {int(symbol.element_hash()) for symbol in ca.symvar(given)}
+    moving = concatenate(s for s in ca.symvar(matrix) if int(s.element_hash()) not in known)
     pivots = []
     while rows:
-        found = _pivot(rows)
+        found = _pivot(rows, moving)
         if found is None:
             return ca.SX(-np.inf)
         i, j = found
         pivot_row = rows.pop(i)
         pivot = pivot_row.pop(j)
-        if not pivot.is_constant():
+        if ca.depends_on(pivot, moving):
             pivots.append(pivot)
         for row in rows.values():
             if j in row:
@@ -56,20 +61,28 @@ def entries_of(matrix: ca.SX) -> list[ca.SX]:
     return list(ca.vertsplit(nonzeros(matrix))) if matrix.nnz() else []
 
 
-def _pivot(rows: Rows) -> tuple[int, int] | None:
-    """The next pivot: a constant that is not zero if there is one, and the one with the least fill."""
+def _pivot(rows: Rows, moving: ca.SX) -> tuple[int, int] | None:
+    """The next pivot: a constant that is not zero if there is one, and the one with the least fill.
+
+    Numbers are taken before formulas without `moving` symbols, and these before all others.
+    """
     lengths: dict[int, int] = {}
     for row in rows.values():
         for j in row:
             lengths[j] = lengths.get(j, 0) + 1
     candidates = (
-        (not entry.is_constant(), (len(row) - 1) * (lengths[j] - 1), i, j)
+        (_rank(entry, moving), (len(row) - 1) * (lengths[j] - 1), i, j)
         for i, row in rows.items()
         for j, entry in row.items()
         if not entry.is_zero()
     )
     best = min(candidates, default=None)
     return None if best is None else best[2:]
+
+
+def _rank(entry: ca.SX, moving: ca.SX) -> int:
+    """0 of a number, 1 of a formula without moving symbols, 2 of all others."""
+    return 0 if entry.is_constant() else 1 + ca.depends_on(entry, moving)
 
 
 def _product(factors: list[ca.SX]) -> ca.SX:
