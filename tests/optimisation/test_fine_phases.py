@@ -177,6 +177,52 @@ def test_a_tolerance_that_is_not_met_is_told(monkeypatch):
     assert note == told + "the largest number of iterations was reached"
 
 
+def _springs(names, free):
+    """Half a second on every spring, from 1 at rest to 0; with the right stiffness it needs no force."""
+    parts = []
+    for k, name in enumerate(names):
+        m = dd.Model(f"spring {k}")
+        x, v, u = m.state(name, start=1.0), m.state("v", start=0.0), m.input("u")
+        m.equation([m.der(x), m.der(v)], [v, u - m.parameter("stiffness", 1.0) * x])
+        part = dd.OptimalControl(m, duration=0.5, intervals=5)
+        if free:
+            part.free("stiffness", 2.0 + k, 0.1, 20.0)
+        part.minimise(running=u**2)
+        parts.append(part)
+    parts[0].start()
+    parts[-1].finish({names[-1]: 0.0})
+    return parts
+
+
+@pytest.mark.parametrize("method", ["collocation", "shooting"])
+def test_free_parameters_are_the_same_in_all_phases(method):
+    # cos(ω t) = 0 at 1.5: ω = π / 3.
+    plan = dd.phases(*_springs("xxx", True)).solve(method)
+    assert plan.duration == pytest.approx(1.5)
+    found = [phase.parameters["stiffness"] for phase in plan.phases]
+    assert found == pytest.approx([found[0]] * 3, rel=1e-8)
+    assert plan.objective == pytest.approx(0.0, abs=1e-8)
+    assert found[0] == pytest.approx((np.pi / 3) ** 2, rel=1e-4)
+    apart = dd.phases(*_springs("xx", True), link={"stiffness": None}).solve(method)
+    assert apart.phases[0].parameters["stiffness"] != pytest.approx(apart.phases[1].parameters["stiffness"], rel=1e-2)
+
+
+def test_links_count_where_their_names_are():
+    # x goes on as x, then as y: the link speaks of the second pair alone.
+    plan = dd.phases(*_springs("xxy", False), link={"x": "y"}).solve()
+    assert plan.success
+    assert plan.phases[1]["x"][0] == pytest.approx(plan.phases[0]["x"][-1], abs=1e-9)
+    assert plan.phases[2]["y"][0] == pytest.approx(plan.phases[1]["x"][-1], abs=1e-9)
+    with pytest.raises(dd.InputError) as told:
+        dd.phases(*_springs("xy", False), link={"x": "z"}).solve()
+    assert str(told.value) == (
+        "No two phases are linked by 'x': 'z'.\n"
+        "  'spring 0' has x, v; 'spring 1' has y, v\n"
+        "  Because a link leads from a name of one phase to a name of the next.\n"
+        '  Try: link={"name in the first": "name in the second"}'
+    )
+
+
 def test_settings_of_phases_are_checked_like_those_of_one():
     problem = _carts([1.0, 1.0], [0.25, 1.0])
     with pytest.raises(dd.InputError) as told:

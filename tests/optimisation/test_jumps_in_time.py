@@ -181,9 +181,7 @@ def test_a_jump_under_an_unknown_duration_is_closed_in_on_or_ended_on():
     phases = dd.phases(first, part(dd.unknown(1.0, 0.1, 10.0), 10, x=1.0, v=0.0)).solve(mesh_tolerance=1e-6)
     assert phases.duration == pytest.approx(shortest, abs=1e-6)
     assert phases.notes == ()
-    assert (
-        str(phases).splitlines()[2] == "  cart: 0.7, 5 intervals, mesh error " + str(phases).splitlines()[2].split()[-1]
-    )
+    assert str(phases).splitlines()[2].startswith("  cart: 0.7, 5 intervals, mesh error ")
 
 
 def test_bent_signals_need_no_node():

@@ -92,8 +92,7 @@ class Phases:
         """What is found on these meshes."""
         draft = Draft(gauss_newton=settings.hessian == "gauss_newton")
         made = [_written(description, mesh, settings, draft) for description, mesh in zip(described, meshes)]
-        for before, after in pairwise(made):
-            _join(draft, before, after, self.link)
+        _join_all(draft, made, self.link)
         program = assembled(draft)
         begin = np.zeros(program.shape[0])
         for part in made:
@@ -129,35 +128,60 @@ def _alone(*_: object) -> Transcription:
     )
 
 
-def _join(draft: Draft, before: ProblemDraft, after: ProblemDraft, link: Mapping[str, str | None]) -> None:
-    """Ask for equal states where one phase ends and the next begins."""
-    ending, beginning = before.stage.states.labels, after.stage.states.labels
-    stop, begin = before.stage.model_states, after.stage.model_states
-    names = {**{label: label for label in ending[:stop] if label in beginning[:begin]}, **_by_element(link, ending)}
-    pairs = [(ending.index(one), beginning.index(two)) for one, two in names.items() if two is not None]
-    if not pairs:
+def _join_all(draft: Draft, made: list[ProblemDraft], link: Mapping[str, str | None]) -> None:
+    """Ask for equal states, and equal free parameters, wherever one phase ends and the next begins."""
+    told: set[str] = set()
+    for before, after in pairwise(made):
+        ending, beginning = _joinable(before, -1), _joinable(after, 0)
+        chosen = _by_element(link, ending, beginning, told)
+        names = {**{label: label for label in ending if label in beginning}, **chosen}
+        pairs = [(one, two) for one, two in names.items() if two is not None]
+        _check_joined(before, after, pairs)
+        rows = draft.add_rows((1, len(pairs)))
+        draft.add_linear(rows[0], np.array([ending[one] for one, _ in pairs]), 1.0)
+        draft.add_linear(rows[0], np.array([beginning[two] for _, two in pairs]), -1.0)
+        before.layout.groups.append(RowGroup("link", tuple(f"link of {one}" for one, _ in pairs), rows, np.ones(1)))
+    for one, two in link.items():
+        if one not in told:
+            known = [f"{part.description.system.name!r} has {', '.join(_joinable(part, 0))}" for part in made]
+            raise InputError(
+                f"No two phases are linked by {one!r}: {two!r}.",
+                "; ".join(known),
+                because="a link leads from a name of one phase to a name of the next.",
+                remedy='link={"name in the first": "name in the second"}',
+            )
+
+
+def _joinable(made: ProblemDraft, node: int) -> dict[str, int]:
+    """The variables that may go on from phase to phase, by their names: states at a node, and free parameters."""
+    states = zip(made.stage.states.labels[: made.stage.model_states], made.layout.nodes[node])
+    labels, numbers = made.description.system.labels["p"], made.layout.parameters[node]
+    return {**dict(states), **{labels[k]: numbers[k] for k in made.description.free}}
+
+
+def _check_joined(before: ProblemDraft, after: ProblemDraft, pairs: list[tuple[str, str]]) -> None:
+    """Refuse phases that no state goes on through."""
+    ending, beginning = (made.stage.states.labels[: made.stage.model_states] for made in (before, after))
+    if not any(two in beginning for _, two in pairs):
         raise InputError(
             f"Nothing joins {before.description.system.name!r} to {after.description.system.name!r}.",
             f"states of the first: {', '.join(ending[:6])}; of the second: {', '.join(beginning[:6])}",
             because="phases are joined by states of the same name.",
             remedy='link={"name in the first": "name in the second"}',
         )
-    rows = draft.add_rows((1, len(pairs)))
-    draft.add_linear(rows[0], before.layout.nodes[-1, [one for one, _ in pairs]], 1.0)
-    draft.add_linear(rows[0], after.layout.nodes[0, [two for _, two in pairs]], -1.0)
-    labels = tuple(f"link of {ending[one]}" for one, _ in pairs)
-    before.layout.groups.append(RowGroup("link", labels, rows, np.ones(1)))
 
 
-def _by_element(link: Mapping[str, str | None], known: tuple[str, ...]) -> dict[str, str | None]:
-    """Links by element: a vector's name stands for all its elements."""
+def _by_element(
+    link: Mapping[str, str | None], ending: Mapping[str, int], beginning: Mapping[str, int], told: set[str]
+) -> dict[str, str | None]:
+    """The links between two phases by element, a vector's name for all its elements; names that are told are added."""
     found: dict[str, str | None] = {}
     for one, two in link.items():
-        own = [one] if one in known else [label for label in known if split_index(label)[0] == one]
-        if not own:
-            raise InputError(f"There is no state {one!r} to link.", f"states: {', '.join(known[:8])}")
-        for label in own:
-            found[label] = None if two is None else two + label[len(one) :]
+        own = [one] if one in ending else [label for label in ending if split_index(label)[0] == one]
+        led = {label: None if two is None else two + label[len(one) :] for label in own}
+        if led and all(name is None or name in beginning for name in led.values()):
+            found.update(led)
+            told.add(one)
     return found
 
 
@@ -167,8 +191,8 @@ def phases(*problems: OptimalControl, link: Mapping[str, str | None] | None = No
     Parameters
     ----------
     problems: in their order; those after the first leave their start free, or fix what does not come from before.
-    link: which state of a phase goes on as which of the next, by name; by default states of the same name do. `None`
-        breaks the link of one.
+    link: which state of a phase goes on as which of the next, by name; by default states of the same name do, and
+        parameters that are free in both stay the same. `None` breaks the link of one.
 
     Example
     -------
