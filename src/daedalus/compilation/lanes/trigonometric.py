@@ -78,7 +78,7 @@ def _turn(w: LaneText, x: Word) -> tuple[Word, Word, Word]:
     for cell, word in zip(cells, _near_turn(w, x)):
         cell.set(word)
     far = w.compare("oge", w.abs(x), w.num(_FAR))
-    with w.when(w.any(far)):
+    with w.when(w.any(far), rarely=True):
         for cell, word in zip(cells, _far(w, x)):
             cell.set_where(far, word)
     r, e, q = (cell.now for cell in cells)

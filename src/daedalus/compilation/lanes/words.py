@@ -18,6 +18,8 @@ FRACTION = 52
 # A function is put in where it is called, unless all its copies together would have more lines than this.
 MOST_COPIED = 4000
 KERNEL = "kernel"
+# What is done rarely is taken to happen once in so many times: a case has some hundreds of steps.
+SELDOM = 1000
 
 
 def bits_of(value: float) -> int:
@@ -103,7 +105,7 @@ class LaneModule:
             functions += [head.replace("#0", "#1") if self._is_put_in(name) else head, *lines]
         constants = [f"@{name} = internal constant {value}" for name, value in self.constants.items()]
         attributes = ["attributes #0 = { nounwind noinline }", "attributes #1 = { nounwind alwaysinline }"]
-        attributes.append("attributes #2 = { noinline }")
+        attributes += ["attributes #2 = { noinline }", f'!0 = !{{!"branch_weights", i32 1, i32 {SELDOM}}}']
         return "\n".join([*constants, *functions, *kernel, *sorted(self.declared), *attributes, ""])
 
 
@@ -177,10 +179,11 @@ class LaneText:
         self._lines.append(f"{name}:")
 
     @contextmanager
-    def when(self, condition: Word) -> Iterator[None]:
-        """What follows is done where a single condition holds."""
+    def when(self, condition: Word, rarely: bool = False) -> Iterator[None]:
+        """What follows is done where a single condition holds; rarely: so that registers are kept for the rest."""
         name = self._new("when")[1:]
-        self.raw(f"br i1 {condition}, label %{name}, label %{name}.end")
+        mark = ", !prof !0" if rarely else ""
+        self.raw(f"br i1 {condition}, label %{name}, label %{name}.end{mark}")
         self.label(name)
         yield
         self.raw(f"br label %{name}.end")

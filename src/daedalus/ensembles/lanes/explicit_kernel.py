@@ -62,7 +62,7 @@ class _ExplicitStep:
     def begin_fresh(self) -> None:
         """New cases: their first slope and step."""
         frame, w = self.frame, self.frame.w
-        with w.when(w.any(frame.fresh.now)):
+        with w.when(w.any(frame.fresh.now), rarely=True):
             frame.save_now(frame.fresh.now)
             fresh = w.both(frame.fresh.now, frame.running())
             if self.events is not None:
@@ -128,7 +128,8 @@ class _ExplicitStep:
     ) -> None:
         """Lanes of a good step move to its end, where events may have arrived, save there, and pass what lies there."""
         frame, w = self.frame, self.frame.w
-        x_new = frame.moved(t_new, x_new)
+        # Fixed steps are short for the most part.
+        x_new = frame.moved(t_new, x_new, near=self.grid is not None)
         if self.grid is None:
             good = self._move(good, t_new, x_new, slopes)
         else:
@@ -143,7 +144,7 @@ class _ExplicitStep:
             good = w.both(good, frame.running())
         frame.save_now(good)
         passed = w.both(good, w.compare("oeq", t_new, frame.end.now))
-        with w.when(w.any(passed)):
+        with w.when(w.any(passed), rarely=True):
             if self.grid is not None:
                 self.grid.count(passed)
             going = frame.pass_stop(passed)

@@ -96,10 +96,11 @@ class KernelFrame:
         """x' at a time in the present interval; rare: this place is seldom reached."""
         return self.model.slope(self.w, t, x, self.inputs(t), self.parameters(), rare)
 
-    def moved(self, t: Word, x: list[Word], rare: bool = False) -> list[Word]:
+    def moved(self, t: Word, x: list[Word], rare: bool = False, near: bool = False) -> list[Word]:
         """x moved onto what the model keeps; as it is where that is nothing.
 
         Two corrections as in `daedalus.simulation.plant.projection`; the second one only where it changes a digit.
+        near: that is seldom to be expected.
         """
         if self.model.kept is None:
             return x
@@ -109,7 +110,7 @@ class KernelFrame:
         for k, cell in cells.items():
             cell.set(once[k])
         far = w.compare("ogt", length, w.num(_ARRIVED))
-        with w.when(w.any(far)):
+        with w.when(w.any(far), rarely=near):
             twice, _ = self.model.corrected(w, t, once, u, p, rare=True)
             for k, cell in cells.items():
                 cell.set_where(far, twice[k])
@@ -164,7 +165,7 @@ class KernelFrame:
         w.raw("br label %top")
         w.label("top")
         self.fresh.set(self.no_lane())
-        with w.when(w.any(self.ended.now)):
+        with w.when(w.any(self.ended.now), rarely=True):
             self._write_ends()
             self._take_cases()
             w.raw(f"br i1 {w.any(self.active.now)}, label %go, label %exit")
@@ -320,7 +321,7 @@ class KernelFrame:
         """Lanes of a mask that are at a time to save do so."""
         w = self.w
         due = w.both(mask, w.compare("oeq", self.next_time.now, self.t.now))
-        with w.when(w.any(due)):
+        with w.when(w.any(due), rarely=True):
             self.save(due, self.now())
 
     def text(self) -> str:

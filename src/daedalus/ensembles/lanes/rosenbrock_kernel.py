@@ -63,7 +63,7 @@ class _RosenbrockStep:
     def begin_fresh(self) -> None:
         """New cases: their first row and step."""
         frame, w, n, m = self.frame, self.frame.w, self.model.differential, self.model.unknowns
-        with w.when(w.any(frame.fresh.now)):
+        with w.when(w.any(frame.fresh.now), rarely=True):
             fresh = w.both(frame.fresh.now, frame.running())
             self.rows.begin(fresh)
             frame.save_now(frame.fresh.now)
@@ -157,7 +157,7 @@ class _RosenbrockStep:
         allowed = w.smaller(w.mul(frame.settings["rtol"], w.num(SHARE_OF_TOLERANCE)), w.num(HALF_OF_DIGITS))
         sound = w.cell(w.truth)
         sound.set(self.factors.is_sound(right, found, allowed))
-        with w.when(w.any(w.unless(sound.now))):
+        with w.when(w.any(w.unless(sound.now)), rarely=True):
             sound.set(w.either(sound.now, w.unless(frame.finite(right))))
         return sound.now
 
@@ -212,7 +212,7 @@ class _RosenbrockStep:
         frame.steps.set_where(good, w.add(frame.steps.now, w.num(1.0)))
         passed = w.both(good, w.compare("oeq", end.t, frame.end.now))
         saves = w.both(good, w.compare("oeq", end.t, frame.next_time.now))
-        with w.when(w.any(w.either(passed, saves))):
+        with w.when(w.any(w.either(passed, saves)), rarely=True):
             for cell, word in zip(frame.x[m:], end.rate()):
                 cell.set(word)
             going = frame.pass_stop(passed)

@@ -38,7 +38,7 @@ class StiffnessWatch:
         looked_at = w.both(good, w.compare("ogt", rest, w.mul(length, frame.settings["watch_stiffness"])))
         leaves = w.cell(w.truth)
         leaves.set(frame.no_lane())
-        with w.when(w.any(looked_at)):
+        with w.when(w.any(looked_at), rarely=True):
             self._judge(looked_at, h, x, x_new, slopes)
             leaves.set(self._leaves(looked_at, w.compare("ogt", rest, w.mul(length, w.num(ENDLESS)))))
         return w.both(good, w.unless(leaves.now))
