@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property, partial
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,11 +133,9 @@ class CaseRuns:
         return {"x": first.row, "u": first.drive.constants, "p": first.parameters}
 
     def _numbers(self, block: range, shared: dict[str, np.ndarray]) -> list[Any]:
-        """Start, inputs and parameters of a block of cases, one row each."""
+        """Start, inputs and parameters of a block of cases, one row each; what all cases share again and again."""
         found: dict[str, Any] = {
-            letter: np.tile(row, (len(block), 1))
-            if letter in self.cases.letters
-            else np.broadcast_to(row, (len(block), len(row)))
+            letter: np.tile(row, (len(block), 1)) if letter in self.cases.letters else repeat(row)
             for letter, row in shared.items()
         }
         for k, axis in enumerate(self.cases.axes):
