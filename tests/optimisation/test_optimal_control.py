@@ -245,7 +245,7 @@ def test_index_three_as_it_is_written():
     assert plan.replay().largest < 1e-4
 
 
-def test_first_and_second_derivatives_agree_with_differences():
+def hung_crane(intervals: int) -> dd.OptimalControl:
     m = dd.Model("crane")
     p = m.coordinate("p", 2, start=[0.6, -0.8], rate=[0.0, 0.0])
     force, length = m.input("force", 2), m.parameter("length", 1.0)
@@ -253,14 +253,24 @@ def test_first_and_second_derivatives_agree_with_differences():
     m.potential_energy(9.81 * p[1])
     m.constraint("rod", 0.5 * (ca.sumsqr(p) - length**2))
     m.generalised_force(p, force)
-    ocp = dd.OptimalControl(m, duration=dd.unknown(1.0, 0.5, 2.0), intervals=3)
-    ocp.start()
-    ocp.finish({"p": [-0.6, -0.8], "p_dot": [0.0, 0.0]})
+    ocp = dd.OptimalControl(m, duration=dd.unknown(1.0, 0.5, 2.0), intervals=intervals)
     ocp.free("length", 1.0, 0.9, 1.1)
     ocp.subject_to(ca.sumsqr(force) * p[0] <= 50.0, soft=3.0)
-    ocp.minimise(running=ca.sumsqr(force) + m["rod"] ** 2, final=ocp.duration * p[0] ** 2)
-    ocp.solve(degree=2, most_iterations=1)
-    program = ocp._solving.transcription.program
+    bent = ocp.integral(ca.sumsqr(p)) ** 2 + 2 * ocp.integral(p[0])
+    ocp.minimise(running=ca.sumsqr(force) + m["rod"] ** 2, final=ocp.duration * p[0] ** 2 + bent)
+    return ocp
+
+
+@pytest.mark.parametrize(
+    "way", [{"degree": 2}, {"method": "shooting"}, {"method": "shooting", "step_method": "radau5"}]
+)
+@pytest.mark.parametrize("phases", [1, 2])
+def test_first_and_second_derivatives_agree_with_differences(phases, way):
+    parts = [hung_crane(3) for _ in range(phases)]
+    parts[0].start()
+    parts[-1].finish({"p": [-0.6, -0.8], "p_dot": [0.0, 0.0]})
+    problem = parts[0] if phases == 1 else dd.phases(*parts)
+    program = problem.solve(most_iterations=1, **way).phases[0].transcription.program
     random = np.random.default_rng(1)
     n, rows = program.shape
     w, direction, weight = random.uniform(0.5, 1.0, n), random.normal(size=n), random.normal(size=rows)
