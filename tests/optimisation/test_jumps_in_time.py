@@ -88,6 +88,24 @@ def test_signals_that_jump_anywhere(way, kind):
         assert plan.replay().largest < 1e-8
 
 
+@pytest.mark.parametrize("way", ["radau", "rk4"])
+@pytest.mark.parametrize("begin", [-3.7, 86400.0])
+def test_short_plans_at_times_far_from_zero(begin, way):
+    # A day after zero two numbers are 1.5e-11 apart, a plan of 20 ms has intervals of 4 ms.
+    times, values = np.array([0.0, 0.004, 0.012, 0.0147]), np.array([1.0, -2000.0, 3000.0, 500.0])
+    m = _cart()
+    ocp = dd.OptimalControl(m, duration=0.02, intervals=5, begin=begin)
+    ocp.start()
+    ocp.finish(x=1.0, v=0.0)
+    ocp.given("wind", dd.signal(begin + times, values))
+    ocp.input("u", "linear")
+    ocp.minimise(running=m["u"] ** 2)
+    plan = ocp.solve(**WAYS[way])
+    assert plan.objective == pytest.approx(_least_effort(times, values, 0.02), rel=1e-7)
+    assert plan.transcription.layout.intervals == 6
+    assert plan.replay().largest < 1e-7
+
+
 def test_a_jump_at_the_end_is_not_seen():
     ocp = _problem("table", np.array([0.0, 1.0]), np.array([0.5, 100.0]), 1.0, 5)
     plan = ocp.solve()

@@ -389,6 +389,16 @@ def test_wrong_inputs_are_named():
         assert str(caught.value).splitlines()[0] == headline
 
 
+def test_tables_that_end_before_zero_cover_their_run():
+    m = dd.Model("sum")
+    x, u = m.state("x", start=0.0), m.input("u")
+    m.equation(m.der(x), u)
+    ramp = dd.signal([-3.0, -1.0], [0.0, 2.0], "linear")
+    assert dd.simulate(m, (-3.0, -1.0), inputs={"u": ramp})["x"][-1] == pytest.approx(2.0)
+    with pytest.raises(dd.InputError, match="does not cover the run"):
+        dd.simulate(m, (-3.0, -0.999), inputs={"u": ramp})
+
+
 def test_signals_refuse_bad_tables():
     cases = [
         (([0, 0], [1, 2]), "The times of a signal do not increase."),

@@ -96,6 +96,12 @@ class Description:
         return self.duration.guess if isinstance(self.duration, Unknown) else float(self.duration)
 
     @property
+    def rounding(self) -> float:
+        """A few times the distance of two numbers at the times of the plan, as a share of the duration."""
+        length = self.expected_duration
+        return 8 * float(np.finfo(float).eps) * (abs(self.begin) + length) / length
+
+    @property
     def chosen(self) -> list[int]:
         """The inputs that are chosen, by position."""
         return [k for k in range(self.system.sizes["u"]) if k not in self.given]

@@ -70,7 +70,8 @@ class Interpolant:
     def instants(self, interval: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, ...]:
         """Everything at some places, with the unknowns solved for."""
         layout = self.layout
-        shares = layout.mesh.inside(interval, layout.shares[interval] + tau * layout.widths[interval])
+        shares = layout.shares[interval] + tau * layout.widths[interval]
+        shares = layout.mesh.inside(interval, shares, self.stage.description.rounding)
         x, u = self.states(interval, tau), self.inputs[interval]
         rest = self.rest(shares)
         z = np.zeros((len(tau), self.stage.unknowns.size))

@@ -135,9 +135,10 @@ def _table(plan: Any, positions: tuple[int, ...], value: object) -> Signal:
         return given_values(description, positions, description.begin + plan.duration * shares)
 
     # A jump takes as long as the two sides of its node are apart; smooth signals hardly change from one to the other.
-    before, behind = mesh.inside(every, mesh.shares[1:])[:-1], mesh.inside(every, mesh.shares[:-1])[1:]
+    before = mesh.inside(every, mesh.shares[1:], description.rounding)[:-1]
+    behind = mesh.inside(every, mesh.shares[:-1], description.rounding)[1:]
     jumps = (np.abs(at(behind) - at(before)) > JUMPING * np.ptp(at(mesh.shares), axis=0)).any(axis=1)
-    points = mesh.inside(mesh.point_interval, mesh.point_shares)
+    points = mesh.inside(mesh.point_interval, mesh.point_shares, description.rounding)
     points = points[np.concatenate([scheme.tau for scheme in mesh.schemes]) < 1.0 - JUMPING]
     nodes = mesh.shares[np.concatenate([[True], ~jumps, [True]])]
     shares = np.unique(np.concatenate([nodes, before[jumps], behind[jumps], points]))

@@ -25,7 +25,7 @@ MOST_UNKNOWNS = 8
 def over_interval(stage: ProblemStage, parts: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX, list[ca.SX]]:
     """Time on an interval of unit length, Δσ, the parameters of the interval, and expressions in terms of these."""
     width, begin, time = ca.SX.sym("width"), ca.SX.sym("begin"), ca.SX.sym("t")
-    share = seen_from_inside(begin, width, time)
+    share = seen_from_inside(begin, width, time, stage.description.rounding)
     found = [ca.substitute([part], [stage.share], [share])[0] for part in parts]
     return time, width, concatenate([stage.parameters, stage.given, stage.length, width, begin]), found
 

@@ -24,7 +24,7 @@ from daedalus.simulation.switching.solved_times import BRANCHING, JUMPING, solve
 
 # Operations whose values jump; those that only bend (the smaller, the larger, the size) need no node.
 CONDITIONS = frozenset(JUMPING) - frozenset(BRANCHING)
-# Shares of the duration that differ by less are one node.
+# Shares of the duration that differ by less, or by the rounding of times, are one node.
 SAME = 1e-9
 # Both sides of a jump differ by more than this times what the signal changes as far away beside it: a signal that is
 # smooth there changes about as much on all three stretches.
@@ -37,28 +37,28 @@ def mesh_shares(description: Description, at_jumps: bool = True) -> np.ndarray:
     At most as many nodes are added for jumps as there are intervals: a table of a thousand values is a signal, and
     the intervals are as long as the user said.
     """
-    shares = np.linspace(0.0, 1.0, description.intervals + 1)
+    shares, same = np.linspace(0.0, 1.0, description.intervals + 1), _same(description)
     wanted = np.array([float(c.at) for c in description.conditions if not isinstance(c.at, str)])
     if at_jumps and not isinstance(description.duration, Unknown):
         jumps = shares_of(np.concatenate([np.zeros(0), *known_jumps(description).values()]), description)
-        missing = jumps[_distance(jumps, shares) > SAME]
+        missing = jumps[_distance(jumps, shares) > same]
         if len(missing) <= description.intervals:
             wanted = np.concatenate([wanted, jumps])
     if not len(wanted):
         return shares
     # A node that lies on a jump but for rounding moves onto it.
     wanted = np.unique(wanted)
-    wanted = wanted[np.append(True, np.diff(wanted) > SAME)]
-    return np.unique(np.concatenate([shares[_distance(shares, wanted) > SAME], wanted]))
+    wanted = wanted[np.append(True, np.diff(wanted) > same)]
+    return np.unique(np.concatenate([shares[_distance(shares, wanted) > same], wanted]))
 
 
 def jumps_off_nodes(description: Description, mesh: Mesh) -> list[str]:
     """For every signal that jumps inside intervals, a sentence."""
-    notes = []
+    notes, same = [], _same(description)
     for name, times in known_jumps(description).items():
         shares = shares_of(times, description)
         moving = isinstance(description.duration, Unknown)
-        inside = shares if moving else shares[_distance(shares, mesh.shares) > SAME]
+        inside = shares if moving else shares[_distance(shares, mesh.shares) > same]
         if not len(inside):
             continue
         first = number(description.begin + description.expected_duration * inside[0])
@@ -147,12 +147,16 @@ def _jumping(function: ca.Function, p: np.ndarray, times: np.ndarray, length: fl
     """At which of the times the values of a function jump; at the others they are only bent."""
     if not len(times):
         return np.zeros(0, dtype=bool)
-    step = EDGE * length
+    step = EDGE * length + 8 * np.finfo(float).eps * np.abs(times).max()
     at = times[:, None] + step * np.array([-3.0, -1.0, 1.0, 3.0])
     values = np.array(function(at.reshape(1, -1), p).full()).reshape(-1, *at.shape)
     before, across, behind = np.abs(np.diff(values, axis=2)).transpose(2, 0, 1)
     rounding = 8 * np.finfo(float).eps * np.abs(values).max(axis=2)
     return np.asarray((across > STEEPER * (before + behind) + rounding).any(axis=0))
+
+
+def _same(description: Description) -> float:
+    return max(SAME, description.rounding)
 
 
 def shares_of(times: np.ndarray, description: Description) -> np.ndarray:
@@ -162,8 +166,8 @@ def shares_of(times: np.ndarray, description: Description) -> np.ndarray:
 
 def _within(description: Description, times: np.ndarray) -> np.ndarray:
     """The times that lie between the ends of the plan."""
-    shares = shares_of(times, description)
-    return np.asarray(times[(shares > SAME) & (shares < 1.0 - SAME)])
+    shares, same = shares_of(times, description), _same(description)
+    return np.asarray(times[(shares > same) & (shares < 1.0 - same)])
 
 
 def _distance(shares: np.ndarray, from_: np.ndarray) -> np.ndarray:

@@ -63,10 +63,10 @@ class Mesh:
         tau = np.concatenate([scheme.tau for scheme in self.schemes])
         return np.asarray(self.shares[self.point_interval] + self.widths[self.point_interval] * tau)
 
-    def inside(self, interval: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """Shares as their intervals see them: at both ends from within."""
+    def inside(self, interval: np.ndarray, shares: np.ndarray, rounding: float) -> np.ndarray:
+        """Shares as their intervals see them: at both ends from within; rounding: of times, as a share."""
         begin, width = self.shares[interval], self.widths[interval]
-        return np.asarray(seen_from_inside(begin, width, (shares - begin) / width))
+        return np.asarray(seen_from_inside(begin, width, (shares - begin) / width, rounding))
 
     @cached_property
     def point_weights(self) -> np.ndarray:

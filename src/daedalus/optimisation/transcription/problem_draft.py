@@ -44,7 +44,7 @@ class ProblemDraft:
     def common_bindings(self, shares: np.ndarray, intervals: np.ndarray) -> list[Binding]:
         """Symbols that are the same at points and nodes: given inputs, share, duration, parameters, and both ends."""
         layout, stage = self.layout, self.stage
-        seen = layout.mesh.inside(intervals, shares)
+        seen = layout.mesh.inside(intervals, shares, self.description.rounding)
         return [
             (stage.given, self.given_at(seen)),
             (stage.share, self.share_at(seen)[:, None]),
@@ -77,7 +77,7 @@ class ProblemDraft:
         layout, stage = self.layout, self.stage
         found: list[Binding] = []
         for copies, node, interval in ((stage.start, 0, 0), (stage.end, -1, layout.intervals - 1)):
-            share = layout.mesh.inside(np.array([interval]), layout.shares[[node]])
+            share = layout.mesh.inside(np.array([interval]), layout.shares[[node]], self.description.rounding)
             unknowns = layout.node_unknowns.get(node)
             found += [
                 (copies.states, layout.nodes[node][None]),

@@ -198,7 +198,7 @@ def with_points(
     points, unknowns = [], []
 
     def slope(tau: float, at: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        shares = seen_from_inside(layout.shares[:-1], layout.widths, tau)
+        shares = seen_from_inside(layout.shares[:-1], layout.widths, tau, description.rounding)
         given = given_values(description, stage.given_positions, description.begin + length * shares)
         rest = given, p, np.full((n, 1), length), shares[:, None]
         found = functions.solved_unknowns(at, guess, u, *rest)

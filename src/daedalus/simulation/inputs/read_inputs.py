@@ -270,7 +270,7 @@ def _check_table(place: Place, table: Signal, span: tuple[float, float]) -> None
             f"{place.name} is {shape_text(place.shape)}, the signal gives {shape_text(table.shape)}",
         )
     low, high = min(span), max(span)
-    late = not table.covers_later_times and high > table.times[-1] * (1 + 1e-12) + 1e-300
+    late = not table.covers_later_times and high > table.times[-1] + 1e-12 * abs(table.times[-1])
     if low < table.times[0] or late:
         raise InputError(
             f"The signal for input {place.name} does not cover the run.",
