@@ -62,7 +62,7 @@ class Phases:
         steps: int = 2,
         options: Mapping[str, Any] | None = None,
     ) -> PhasedPlan:
-        """Find the plan with IPOPT; arguments as those of `OptimalControl.solve`. Each phase has a mesh of its own.
+        """Find the plan, by IPOPT; other arguments are those of `OptimalControl.solve`. Each phase has its own mesh.
 
         Example
         -------
