@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import casadi as ca
 import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.simulation.run.stop_reason import stop_of
 
 G = 9.81
 METHODS = ("auto", "tsit5", "radau5", "bdf", "rodas5p")
@@ -33,6 +36,22 @@ def test_bounces_accumulate_at_the_closed_form_and_end_in_rest(method: str) -> N
     assert abs(tr["h"][-1]) < 1e-9
     assert abs(tr["h_dot"][-1]) < 1e-12
     assert tr["h"].min() > -1e-9
+
+
+def test_fixed_steps_shrink_for_a_flight_and_grow_again() -> None:
+    """By implicit Euler, whose steps show no flight that is shorter than two of them."""
+    errors = []
+    for step in (2e-3, 1e-3, 5e-4):
+        tr = dd.simulate(ball(), 3.0, method="implicit_euler", step=step)
+        assert tr.success
+        errors.append(abs(tr.events[-1].time - 3 * np.sqrt(2 / G)))
+        assert abs(tr["h"][-1]) < 1e-9
+        # At rest steps are whole again: the last one alone is what is left.
+        resting = np.diff(tr.time[tr.time > tr.events[-1].time])
+        assert np.allclose(resting[:-1], step)
+    assert errors[0] < 0.06
+    assert errors[0] / errors[1] == pytest.approx(2, abs=0.4)
+    assert errors[1] / errors[2] == pytest.approx(2, abs=0.4)
 
 
 def test_a_ball_that_loses_nothing_comes_back_as_high_as_it_was() -> None:
@@ -102,9 +121,15 @@ def test_two_balls_come_to_rest_on_each_other() -> None:
         assert abs(tr["ball"][-1] - G) < 1e-6
 
 
-@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "rodas5p"])
+# The dense output of some is a straight line in a step: it shows no flight.
+FIXED = ("implicit_euler", "gauss1", "trapezoidal", "rk4")
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "rodas5p", "bdf", *FIXED])
 def test_no_ball_of_a_pile_falls_through_what_it_lies_on(method: str) -> None:
     """Flights end that are lower than the rounding of the gap: one ball taps the other while both come to rest."""
+    # Between its ends a step of fixed length is known to g h² / 2 at least, the sag of a straight line.
+    kept, exact = ({"step": 0.002}, 0.5 * G * 0.002**2) if method in FIXED else ({"rtol": 1e-8}, 1e-7)
     for seed in range(4):
         rng = np.random.default_rng(seed)
         masses, bounce, high = rng.uniform(0.3, 3.0, 2), rng.uniform(0.1, 0.6, 2), rng.uniform(0.2, 0.8, 2)
@@ -114,11 +139,11 @@ def test_no_ball_of_a_pile_falls_through_what_it_lies_on(method: str) -> None:
         m.potential_energy(G * ca.dot(masses, h))
         m.unilateral("floor", h[0], bounce[0])
         m.unilateral("ball", h[1] - h[0] - 0.2, bounce[1])
-        tr = dd.simulate(m, 5.0, method=method, rtol=1e-8)
+        tr = dd.simulate(m, 5.0, method=method, **kept)
         assert tr.success, (seed, tr.stop_reason)
-        assert np.allclose(tr["h"][-1], [0.0, 0.2], atol=1e-7), seed
+        assert np.allclose(tr["h"][-1], [0.0, 0.2], atol=2 * exact), seed
         assert [tr["floor"][-1], tr["ball"][-1]] == pytest.approx([G * masses.sum(), G * masses[1]]), seed
-        assert min(tr["floor.gap"].min(), tr["ball.gap"].min()) > -1e-7
+        assert min(tr["floor.gap"].min(), tr["ball.gap"].min()) > -2 * exact
 
 
 def cable(start: list[float], rate: list[float]) -> dd.Model:
@@ -230,3 +255,16 @@ def test_a_platform_that_an_input_moves() -> None:
     assert abs(tr.events[0].time - away) < 1e-6
     assert tr.at(away / 2)["platform.mode"] == 1
     assert tr["platform.gap"].min() > -1e-8
+
+
+def test_contacts_that_end_a_run_are_named() -> None:
+    system = cable([1.0, 0.0], [0.0, 0.0]).freeze()
+    run = SimpleNamespace(
+        status="chattering", stop_time=0.5, culprit=-1, culprit_stage="", events=[(0, 0.5, None, None)], steps=7,
+        jacobians=0, newton_failures=0,
+    )  # fmt: skip
+    stop = stop_of(run, system, None, None)
+    assert str(stop) == (
+        "contacts open and close without progress at t = 0.5: cable; try a restitution of zero, another method, or a "
+        "smaller step where it is fixed"
+    )

@@ -151,7 +151,7 @@ inline bool handle_guards(Integration& s) noexcept {
     s.method->ensure_dense(s);
     find_roots(s);
     const double whole = s.t_new - s.t;
-    const long long cut = cut_at_first(s);
+    const long long cut = guards.overflow ? -1 : cut_at_first(s);
     guards.early_count = guards.root_count;
     if (cut < 0) return false;
     const double theta = guards.roots[cut].theta;

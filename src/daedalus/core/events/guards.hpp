@@ -292,8 +292,9 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         }
         if (left.value == 0) {
             if (std::fabs(right.value) > guards.floor[guard]) {
-                if (is_wrong_side(guards, guard, right.value) || leaves_start(guards, guard, right.value))
-                    locate_leaving(s, guard, left.theta, right);
+                const bool contrary = is_wrong_side(guards, guard, right.value);
+                guards.overflow |= contrary && skips_flight(s, guard);
+                if (contrary || leaves_start(guards, guard, right.value)) locate_leaving(s, guard, left.theta, right);
                 if (guards.heading[guard] != 0) leave(guards, guard, right);
                 left = right;
             } else {

@@ -97,11 +97,15 @@ bool leads_on(Integration& s, double length) noexcept {
     return !s.abort_called;
 }
 
-// The step could not be redone up to an event: a shorter one goes part of the way.
+// The step could not be redone up to an event, or more happens in it than can be told: a shorter one goes part of the way.
 Status before_event(Integration& s) noexcept {
+    const double half = 0.5 * (s.t_new - s.t);
+    if ((s.fixed_step > 0 && !s.taken) || std::fabs(half) < fewest_spacings * spacing(s.t)) return Status::newton_failed;
     s.taken = true;
-    s.h = 0.5 * (s.t_new - s.t);
-    if (s.fixed_step > 0 || std::fabs(s.h) < fewest_spacings * spacing(s.t)) return Status::newton_failed;
+    if (s.fixed_step > 0)
+        s.shorter_step = std::fabs(half);
+    else
+        s.h = half;
     ++s.rejected;
     return Status::going;
 }
@@ -138,7 +142,7 @@ bool look_for_events(Integration& s, bool& cut, Status& status) noexcept {
         status = Status::aborted;
     else if (s.guards.fallen >= 0)
         status = Status::chattering;
-    else if (!s.taken || (s.guards.overflow && s.fixed_step <= 0))
+    else if (!s.taken || s.guards.overflow)
         return status = before_event(s), false;
     else if (cut && first_not_finite(s.x_new, s.n, s.culprit.component))
         s.culprit.what = Culprit::What::state, status = Status::not_finite;
@@ -176,7 +180,10 @@ Status happen_behind_step(Integration& s, bool cut) noexcept {
         status = fire(s);
         note_jump(s, 0);
         restart(s);
+    } else if (s.shorter_step > 0) {
+        restart_grid(s);
     }
+    s.shorter_step = 0;
     if (status == Status::going && s.t == interval_end(s)) status = next_interval(s);
     save_at_present(s);
     return status;

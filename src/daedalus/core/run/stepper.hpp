@@ -115,7 +115,8 @@ inline Status complete(Integration& s) noexcept {
     ++s.grid_index;
 
     const bool samples = s.recorder.save_next < s.recorder.save_count;
-    return cut || samples || s.t == interval_end(s) ? happen_behind_step(s, cut) : Status::going;
+    const bool looked_at = cut || samples || s.shorter_step > 0 || s.t == interval_end(s);
+    return looked_at ? happen_behind_step(s, cut) : Status::going;
 }
 
 // Finds what of the attempted step is not finite: a slope, else the state.
@@ -232,6 +233,7 @@ inline Status attempt_fixed(Integration& s) noexcept {
     const bool last = s.grid_index + 1 >= s.grid_count;
     const double travelled = s.fixed_step * static_cast<double>(s.grid_index + 1);
     s.t_new = last ? interval_end(s) : s.grid_begin + s.direction * travelled;
+    if (s.shorter_step > 0) s.t_new = s.t + s.direction * s.shorter_step;
     if constexpr (M::is_explicit) ensure_slope<M>(s);
     take_step<M>(s);
     if (s.abort_called) return Status::aborted;

@@ -211,6 +211,7 @@ struct Integration {
     bool end_kept = false;  // x_new lies on the constraints already
     double grid_begin = 0;  // fixed steps count from here
     long long grid_index = 0, grid_count = 0;
+    double shorter_step = 0;  // of fixed ones: the next, where more happens in a whole one than can be told from it
     double log_error_before = 0;
     bool after_rejection = false, abort_called = false;
     double watch_stiffness = 0;  // as in a Request

@@ -39,14 +39,16 @@ def settled(
     rest = AT_REST * max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
     waiting = np.zeros(len(modes), dtype=bool) if waiting is None else waiting
     closed = ~waiting & ~laws.is_friction & ((modes == 1) | (motion.gap <= rest) | fired.astype(bool))
-    restitution = np.where(laws.is_friction, 0.0, motion.level)
+    restitution, landed = np.where(laws.is_friction, 0.0, motion.level), np.zeros(len(modes), dtype=bool)
+    # What fired in flight is behind zero, however it moves.
+    down = closed & fired.astype(bool) & (modes == 0)
     for _ in range(len(modes) + 1):
         moved, impacts = impulses(laws, response, motion.rate, closed, restitution, rest)
-        found = _behind(laws, place, motion, response, moved, closed, fired, rest, waiting)
-        short = _too_short(found[1], found[2], closed, moved, span)
+        found = _behind(laws, place, motion, response, moved, closed, fired, rest, waiting, landed)
+        short = _too_short(found[1], found[2], closed & ((moved > 0) | down), span)
         if not short.any():
             break
-        restitution = np.where(short, 0.0, restitution)
+        restitution, landed = np.where(short, 0.0, restitution), landed | short
     place, after, modes = found
     return Settled(place.x + _stopped(laws, after.rate, modes, response), modes, impacts)
 
@@ -69,8 +71,9 @@ def _behind(
     fired: np.ndarray,
     rest: float,
     waiting: np.ndarray,
+    landed: np.ndarray,
 ) -> tuple[ContactPlace, ContactMotion, np.ndarray]:
-    """Place, motion and modes behind impulses."""
+    """Place, motion and modes behind impulses; landed: contacts at rest for which a flight would be too short."""
     before = laws.modes_of(place)
     rates = motion.rate + response.rates @ moved
     if moved.any():
@@ -79,7 +82,7 @@ def _behind(
     # What fired has reached zero as well as a run tells, unless an impulse has moved it since.
     at_zero = np.where(before == 0, allowed * STUCK / AT_REST, allowed)
     at_zero = np.where(fired.astype(bool), np.maximum(at_zero, np.abs(motion.rate)), at_zero)
-    resting = ~waiting & np.where(laws.is_friction, np.abs(rates) <= at_zero, closed & (rates <= allowed))
+    resting = ~waiting & np.where(laws.is_friction, np.abs(rates) <= at_zero, closed & (landed | (rates <= allowed)))
     guess = np.where(laws.is_friction, np.where(resting, 0.0, np.sign(rates)), np.where(resting, 1.0, 0.0))
     guess = np.where(waiting, before, guess)
     slips = laws.is_friction & resting & fired.astype(bool) & (before == 0)
@@ -91,12 +94,10 @@ def _behind(
     return place, after, modes
 
 
-def _too_short(
-    motion: ContactMotion, modes: np.ndarray, closed: np.ndarray, moved: np.ndarray, span: float
-) -> np.ndarray:
+def _too_short(motion: ContactMotion, modes: np.ndarray, from_zero: np.ndarray, span: float) -> np.ndarray:
     """Contacts that fly off and are back almost at once."""
     falling = np.minimum(motion.change, 0.0)
-    flies = closed & (moved > 0) & (modes == 0) & (falling < 0) & (motion.rate > 0)
+    flies = from_zero & (modes == 0) & (falling < 0) & (motion.rate > 0)
     return flies & (2 * motion.rate < -falling * SHORTEST_FLIGHT * abs(span))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.initialisation.reset_refusals import RefusedReset
-from daedalus.model.names import times_text
+from daedalus.model.names import listed, times_text
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
 from daedalus.simulation.contacts.refused_contacts import RefusedContacts
@@ -18,6 +18,9 @@ from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, t
 FEWEST_SPACINGS = 10
 NOT_SOLVABLE = "the matrix that gives the derivatives and algebraic variables is singular at {t}"
 NOBODY = "a variable"
+# Of contacts that end a run as many events are looked at as name those that take part.
+MOST_CONTACTS = 20
+NOT_BOUNCING = "a restitution of zero, another method, or a smaller step where it is fixed"
 
 
 def stop_of(
@@ -45,12 +48,16 @@ def stop_of(
     }  # fmt: skip
     unsolvable = ending is Ending.SINGULAR and run.jacobians == 0
     what, *facts = (text.format(**places) for text in ((NOT_SOLVABLE,) if unsolvable else ending.sentence))
-    if ending is Ending.CHATTERING and event:
+    contacts = _last_contacts(run, system.events if events is None else events) if ending is Ending.CHATTERING else []
+    if contacts:
+        what = f"contacts open and close without progress at {places['t']}: {listed(contacts)}"
+    elif ending is Ending.CHATTERING and event:
         what += f", the last one {event!r}"
     if run.newton_failures and ending.is_fault:
         facts.append(f"Newton failed {times_text(run.newton_failures)}")
     return Stop(
-        ending, float(run.stop_time), what, tuple(facts), _remedy(run, ending, places["culprit"]),
+        ending, float(run.stop_time), what, tuple(facts),
+        NOT_BOUNCING if contacts else _remedy(run, ending, places["culprit"]),
         (variable,) if variable else (), (equation,) if equation else (), event,
     )  # fmt: skip
 
@@ -91,6 +98,14 @@ def _last_event(run: Any, known: Sequence[Event], ending: Ending) -> str:
     # Others may have happened at the same time as the one that ends the run.
     terminal = [event.name for event in events if event.terminal] if ending is Ending.EVENT else []
     return (terminal or [events[-1].name])[-1]
+
+
+def _last_contacts(run: Any, known: Sequence[Event]) -> list[str]:
+    """The contacts among the last events, where the very last one is that of a contact."""
+    last = [known[k].manner.contact for k, *_ in run.events[-MOST_CONTACTS:]]
+    if not last or last[-1] is None:
+        return []
+    return list(dict.fromkeys(contact.name for contact in last if contact is not None))
 
 
 def _remedy(run: Any, ending: Ending, name: str) -> str:

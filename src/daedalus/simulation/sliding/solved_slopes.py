@@ -76,5 +76,6 @@ def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     factors, pivots, failed = lapack.dgetrf(scaled)
     if failed or not lapack.dgecon(factors, size)[0] >= 1 / SINGULAR:
         raise Undetermined
-    found = lapack.dgetrs(factors, pivots, (right.T / rows).T)[0]
-    return np.asarray((found.T / columns).T.reshape(right.shape))
+    # One by one: several right sides at once are shared among threads, which takes milliseconds to begin.
+    found = [lapack.dgetrs(factors, pivots, one / rows)[0] / columns for one in right.reshape(len(matrix), -1).T]
+    return np.asarray(np.array(found).T.reshape(right.shape))
