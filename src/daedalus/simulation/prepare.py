@@ -192,7 +192,8 @@ class PreparedRun:
         settings, own = self._road.settings, self._p if p is None else np.array(p, dtype=float)
         drive = self._road.drive if u is None else self._road.drive._replace(constants=np.asarray(u, dtype=float))
         inputs = drive.at_time(self._span[0])
-        return agenda_of(settings.plant, settings.core_plant, own, self._span, self._first.fired, row, inputs)
+        happened = (self._first.fired, self._first.told)
+        return agenda_of(settings.plant, settings.core_plant, own, self._span, happened, row, inputs)
 
     def _row(self, x0: Numbers, u: Numbers, p: Numbers) -> np.ndarray:
         """The row that a call begins with: made consistent or refused as `dd.simulate` does."""

@@ -114,6 +114,32 @@ def test_a_bridge_of_diodes_switches_when_its_closed_form_says():
     np.testing.assert_allclose(times, diode_bridge.turns(end), rtol=0, atol=1e-9)
 
 
+# By rounding alone: an event that fired where steps began to cross switches was told again, and so was one beside two
+# switches that turn at its time, one after the other.
+@pytest.mark.parametrize("method", ["radau5", "radau9"])
+def test_turns_of_diodes_are_told_once_whatever_rounding_brings(method):
+    from benchmarks.measurements import diode_bridge
+
+    m, end, rng = diode_bridge.model(), 0.1, np.random.default_rng(11)
+    known = [0.688446730571e-3, 0.357795196709e-3, 0.0147063049654e-3, 0.3631269505505e-3, 0.5155226691063e-3]
+    for extra in [*known, *1e-3 * rng.random(10)]:
+        tr = dd.simulate(m, end, rtol=1e-8 * (1 + extra), atol=1e-9, method=method)
+        times = np.array([event.time for event in tr.events if event.time > 1e-6])
+        np.testing.assert_allclose(times, diode_bridge.turns(end), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["tsit5", "radau5", "bdf"])
+def test_what_counts_at_the_start_does_not_count_again_where_a_run_begins_to_slide(method):
+    m = dd.Model("relay")
+    x, n = m.state("x", start=1.0), m.discrete("n")
+    m.equation(m.der(x), -ca.sign(x))
+    m.when(x < 2, {"n": n + 1}, at_start=True, name="low")
+    tr = dd.simulate(m, 2.0, method=method)
+    assert tr.success, tr.stop_reason
+    assert [(event.name, event.time) for event in tr.events] == [("low", 0.0)]
+    assert tr["n"][-1] == 1
+
+
 def clocked():
     m = dd.Model("wrong")
     x, u = m.state("x", start=0.0), m.discrete("u")

@@ -305,7 +305,6 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         if (crosses(left.value, right.value)) {
             if (turns_back(s, guard, left.value, right)) continue;
             locate(s, guard, left, right);
-            guards.floor[guard] = 0;
         }
         left = right;
     }

@@ -153,6 +153,9 @@ bool look_for_events(Integration& s, bool& cut, Status& status) noexcept {
     }
     if (!cut) {
         copy(s.guards.next, s.guards.count, s.guards.reference);
+        // What is away from zero rests no more. In a step that is cut it may be so behind the cut only.
+        for (long long i = 0; i < s.guards.count; ++i)
+            if (s.guards.next[i] != 0) s.guards.floor[i] = 0;
         forget_returns(s.guards);
     }
     return true;

@@ -28,10 +28,10 @@ def begin(road: Road, t0: float, start: Start | None, may_turn: bool = True) -> 
     if settings.begins_anywhere and (start is None or type(start) is dict):
         plain = plain_start(system, start)
         if plain is not None:
-            return made(Piece, (settings, road.drive, p, t0, plain, road.why, fired))
+            return made(Piece, (settings, road.drive, p, t0, plain, road.why, fired, frozenset()))
     fired = getattr(start, "_fired", fired)
     row, drive = start_row(road, t0, p, start)
-    first = made(Piece, (settings, drive, p, t0, row, road.why, fired))
+    first = made(Piece, (settings, drive, p, t0, row, road.why, fired, frozenset()))
     if settings.plant.is_implicit:
         return with_choice(first) if system.choices else first
     lost = vanishing_divisor(request.model, settings.plant, drive, t0, row, p)

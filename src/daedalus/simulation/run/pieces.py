@@ -60,6 +60,7 @@ class Piece(NamedTuple):
     row: np.ndarray  # x, or (x, z, x') for an implicit method
     why: MethodChoice | None = None  # this method, where it was not asked for
     fired: frozenset[str] | None = None  # what happened at its beginning already; None in the midst of a run
+    told: frozenset[str] = frozenset()  # in the midst of a run: events that the piece before ended with
 
 
 Next = Piece | Trajectory | Stop | None
@@ -119,6 +120,7 @@ def go_on(
         if isinstance(following, Trajectory):
             done.append(following if save_at is None else sampled_piece(following, save_at, project=False))
         else:
+            following = following._replace(fired=None, told=_told_last(done[-1], following.begin))
             done.append(run_piece(following, t1, save_at, progress, cancel, _left(following.settings, done)))
     return joined(done)
 
@@ -141,7 +143,7 @@ def run_piece(
     limits: dict[str, Any] | None = None,
 ) -> Trajectory:
     """One core run; `limits` take the place of those in the settings."""
-    settings, drive, p, begin, row, _, fired = piece
+    settings, drive, p, begin, row, _, fired, told = piece
     plan = settings.plan
     if drive.callbacks or limits:
         rhs = rhs_with_callbacks(settings, drive) if drive.callbacks else settings.rhs
@@ -154,7 +156,9 @@ def run_piece(
         u, tables = settings.core_inputs(u, tables, p, (begin, t1))
     agenda = None
     if settings.plant.system.events:
-        agenda = agenda_of(settings.plant, settings.core_plant, p, (begin, t1), fired, row, drive.at_time(begin))
+        agenda = agenda_of(
+            settings.plant, settings.core_plant, p, (begin, t1), (fired, told), row, drive.at_time(begin)
+        )
     known, codes = (None, None) if agenda is None else agenda
     delays = None if drive.delayed is None else drive.delayed.core(settings.core_plant, settings.plant.system)
     seen = progress.of_piece(settings.plant, drive, p, begin, t1) if isinstance(progress, Onlooker) else None
@@ -169,7 +173,7 @@ def read_piece(
     piece: Piece, run: Any, t1: float, sampled: bool = False, codes: Mapping[str, Any] | None = None
 ) -> Trajectory:
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
-    settings, drive, p, begin, _, why, fired = piece
+    settings, drive, p, begin, _, why, fired, _ = piece
     plant = settings.plant
     if drive.delayed is not None:
         drive = drive._replace(delayed=drive.delayed.recorded(run))
@@ -185,9 +189,16 @@ def read_piece(
     )  # fmt: skip
 
 
+def _told_last(done: Trajectory, t: float) -> frozenset[str]:
+    """The events that a piece told where the next one begins, which does not tell them again."""
+    return done.fired_at(t) if done.system.events else frozenset()
+
+
 def _left(settings: Settings, done: list[Trajectory]) -> dict[str, Any]:
-    """What earlier pieces left of the limits of the run; its first step is taken already."""
+    """What earlier pieces left of the limits of the run; its start and its first step are done already."""
     limits: dict[str, Any] = {"first_step": None}
+    if "at_start" in settings.call:
+        limits["at_start"] = [0] * len(settings.call["at_start"])
     if settings.max_steps is not None:
         limits["max_steps"] = max(0, settings.max_steps - sum(piece.work.steps for piece in done))
     if settings.time_limit is not None:

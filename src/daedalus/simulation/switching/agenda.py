@@ -64,18 +64,20 @@ class Agenda(NamedTuple):
 
 
 def agenda_of(
-    plant: Plant, core_plant: Plant, p: np.ndarray, span: tuple[float, float], fired: frozenset[str] | None,
-    row: np.ndarray, u: np.ndarray,
+    plant: Plant, core_plant: Plant, p: np.ndarray, span: tuple[float, float],
+    happened: tuple[frozenset[str] | None, frozenset[str]], row: np.ndarray, u: np.ndarray,
 ) -> Agenda | None:  # fmt: skip
     """The agenda of a run over a span from a row under inputs; None where nothing is known of it beforehand.
 
-    fired: events and clocks that happened at the beginning already; None where it goes on in the midst of a run.
+    happened: events and clocks that happened at the beginning already; None where it goes on in the midst of a run, and
+    the events that were told there.
     """
     system = plant.system
     if not system.events:
         return None
-    if fired:
-        fired = still_there(plant, span[0], row, u, p, fired)
+    fired, told = happened
+    fired = fired and still_there(plant, span[0], row, u, p, fired)
+    told = still_there(plant, span[0], row, u, p, told)
     order = order_of(system)
     names = [system.events[k].name for k in order.all]
     done = set(names) if fired is None else set(fired)
@@ -100,7 +102,8 @@ def agenda_of(
     every = np.concatenate(times)
     place = np.argsort(every if span[1] >= span[0] else -every, kind="stable")
     numbers, ways = (np.concatenate(column)[place].tolist() for column in (what, rising))
-    known = [] if fired is None else [k for k in range(len(order.events)) if names[k] in done]
+    resting = told if fired is None else done
+    known = [k for k in range(len(order.events)) if names[k] in resting]
     if not scheduled and not order.clocks and not known:
         return None
     calls, codes = _codes(plant, core_plant, order)
