@@ -104,6 +104,30 @@ def test_one_that_passes_goes_on() -> None:
     assert float(dd.sensitivities(passing(0.5), 1.5, rtol=1e-8).M[0, 0]) == pytest.approx(wanted, rel=1e-5)
 
 
+def test_steps_that_pass_infinite_slopes_are_not_differentiated() -> None:
+    """p = 1 - k t, y' = root(p): y = 2/3 (1 - |1 - k t|^(3/2)) / k, by k at t = 2 and k = 1: -2."""
+    m = dd.Model("orifice")
+    p, y, k = m.state("p", start=1.0), m.state("y", start=0.0), m.parameter("k", 1.0)
+    m.equation(m.der(p), -k)
+    m.equation(m.der(y), root(p))
+    for method in ("auto", "radau5"):
+        with pytest.raises(dd.SolverError) as refused:
+            dd.gradient(m, 2.0, final=y, method=method, rtol=1e-6)
+        assert str(refused.value).startswith(
+            "The steps of 'orifice' have no derivatives that can be trusted.\n  at t = 1 they pass where p "
+        )
+        with pytest.raises(dd.SolverError, match="infinite slopes"):
+            dd.sensitivities(m, 2.0, by="discrete", method=method)
+    # What is told to try.
+    assert float(dd.sensitivities(m, 2.0, by="variational", rtol=1e-9).d("y", "k")) == pytest.approx(-2.0, rel=1e-5)
+    assert float(dd.gradient(m, 0.9, final=y, rtol=1e-9)["k"]) == pytest.approx(_by_k(0.9), rel=1e-6)
+
+
+def _by_k(t: float) -> float:
+    left = 1 - t
+    return -2 / 3 * (1 - left**1.5) + t * left**0.5
+
+
 def test_a_rest_that_ends_is_named() -> None:
     m = dd.Model("tap")
     x = m.state("x", start=0.1)

@@ -46,11 +46,12 @@ def beside_steep(case: Case, which: int, t: float, row: np.ndarray) -> NextPart:
     same = np.eye(n, n + case.system.sizes["u"] + len(case.p))
     far = _beside(case, which, across_faces(modes, (face,)), -side * BESIDE, t, row)
     if side * rate_of_guard(far, which, t, far.row0) * np.sign(case.t1 - t) < 0:
-        return NextPart(far, same, None)
+        return NextPart(far, same, None, jumps.texts[which])
     still = _resting(case, modes, face, t, row)
     if still is None:
         unseen = jumps.system(modes, face)
-        return NextPart(case.going_on(unseen, t, row[:n], None if case.has_formulas else row), same, None)
+        following = case.going_on(unseen, t, row[:n], None if case.has_formulas else row)
+        return NextPart(following, same, None, jumps.texts[which])
     moves = time_slopes(case, event_of(case, which), t, row)
     way = row[-n:] - still.row0[-n:]
     return NextPart(still, same + np.outer(way, moves), SlidesAlong(t, jumps.texts[min(face)], True))
@@ -111,6 +112,21 @@ def no_leaving(case: Case, t: float) -> SolverError:
         because="slopes are infinite there: how it leaves is not decided by derivatives at the rest.",
         remedy="a span that ends before it, or a law with finite slopes such as h / sqrt(h + 1e-6) for sqrt(h)",
     )
+
+
+def refuse_steps_past(part: NextPart, t: float) -> None:
+    """Raise where steps that are to be differentiated one by one pass infinite slopes.
+
+    ∂f/∂x grows like |t - τ|^-½ towards them. Its integral is finite, and steps with error control of the derivatives
+    follow it; steps that were taken for x alone leap over it, or hit it anywhere.
+    """
+    if part.steep:
+        raise SolverError(
+            f"The steps of {part.case.system.name!r} have no derivatives that can be trusted.",
+            f"at t = {t:.6g} they pass where {part.steep} changes, with infinite slopes",
+            because="they were chosen for the states alone, which are smooth there, and not for their derivatives.",
+            remedy='dd.sensitivities with by="variational", or a law with finite slopes such as p / sqrt(|p| + 1e-6)',
+        )
 
 
 def _face(case: Case, which: int, t: float, row: np.ndarray) -> Face:

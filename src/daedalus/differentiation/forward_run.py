@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus.differentiation.across_conditions import in_first_mode, landed
+from daedalus.differentiation.at_rest import refuse_steps_past
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.grazing import check_event_inputs, event_records
@@ -78,6 +79,8 @@ def _in_parts(case: Case, order: int, directions: Directions, by: str, corners: 
         if following is None:
             return ForwardRun(parts, begin, by, records)
         landing = None
+        if by == "discrete":
+            refuse_steps_past(following, float(recorded.t[-1]))
         S, W = _carried(parts[-1], following)
         parts[-1] = replace(parts[-1], joint=following.slopes)
         start = replace(start, S=S, W=W)

@@ -11,8 +11,12 @@ from daedalus.simulation.result.records import Record
 
 
 class NextPart(NamedTuple):
-    """How a run goes on: the case, ∂x⁺/∂(x, u, p) from before it, and what is told of it."""
+    """How a run goes on: the case, ∂x⁺/∂(x, u, p) from before it, and what is told of it.
+
+    steep: the condition that it passes where slopes are infinite; empty elsewhere.
+    """
 
     case: Case
     slopes: np.ndarray
     record: Record | None
+    steep: str = ""

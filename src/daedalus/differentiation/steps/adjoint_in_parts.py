@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus.differentiation.across_conditions import landed
+from daedalus.differentiation.at_rest import refuse_steps_past
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.parts import check_progress, end_of_part, next_part
 from daedalus.differentiation.steps.adjoint import Segment, backward, forward
@@ -42,6 +43,7 @@ def forward_in_parts(case: Case) -> tuple[list[ForwardPart], np.ndarray] | None:
         if end is None or (t == case.t1 and end.instant is None):
             return [*parts, ForwardPart(case, segments)], last
         following = next_part(case, end, t, last)
+        refuse_steps_past(following, t)
         parts.append(ForwardPart(case, segments, following.slopes))
         case = following.case
         ends.append(t)
