@@ -250,7 +250,7 @@ def test_derivatives_stop_where_the_run_does():
     m.equation(m.der(x), -ca.sign(x) + 2 * ca.sign(y))
     m.equation(m.der(y), -2 * ca.sign(x) - ca.sign(y))
     stop = dd.simulate(m, 1.0, on_stop="return").stop_reason
-    assert stop.endswith("at t = 0.4")
+    assert stop.startswith("the equations were changed 3 times without a step at t = 0.4; ")
     for ask in (lambda: dd.sensitivities(m, 1.0), lambda: dd.gradient(m, 1.0, final="x", wrt="start")):
         with pytest.raises(dd.SolverError) as refused:
             ask()

@@ -248,3 +248,16 @@ def test_two_surfaces_of_unknowns_without_a_formula(method):
     tr = by(m, 2.0, method)
     assert len(records_of(tr, SlidesAlong)) == 2
     assert np.allclose([tr.end["x"], tr.end["y"]], 0.0, atol=1e-9)
+
+
+def test_a_spiral_between_two_conditions_is_told_by_their_names():
+    """Filippov's example turns around the origin in ever shorter time and gets there: no motion leads away."""
+    m = dd.Model("spiral")
+    x, y = m.state("x", start=0.3), m.state("y", start=0.5)
+    m.equation(m.der(x), -ca.sign(x) + 2 * ca.sign(y))
+    m.equation(m.der(y), -2 * ca.sign(x) - ca.sign(y))
+    tr = dd.simulate(m, 1.0, on_stop="return")
+    assert not tr.success
+    assert tr.outcome.stop.facts == ("it switches to and fro at x < 0 and y < 0, and no motion leads away",)
+    assert tr.outcome.stop.advice == "a smooth law such as tanh(v/0.001) for sign(v)"
+    assert [float(tr.end[name]) for name in ("x", "y")] == pytest.approx([0.0, 0.0], abs=1e-6)

@@ -18,12 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from daedalus import _core
 from daedalus.model.system.system import System
+from daedalus.reduction.switches import switches_of
 from daedalus.simulation.contacts.contact_run import has_contacts
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -109,7 +111,7 @@ def go_on(
         if following is None:
             break
         if len(done) >= MOST_STILL and not any(piece.work.steps for piece in done[-MOST_STILL:]):
-            following = _standstill(float(done[-1].end.time))
+            following = _standstill(done)
         if isinstance(following, Stop):
             done[-1] = _stuck(done[-1], following)
             break
@@ -214,9 +216,24 @@ def _stuck(piece: Trajectory, stop: Stop) -> Trajectory:
     return Trajectory(piece._plant, piece._drive, *arrays, stop.ending, outcome, piece._source)
 
 
-def _standstill(t: float) -> Stop:
+def _standstill(done: list[Trajectory]) -> Stop:
+    """The end of pieces that lead nowhere: conditions between which they switch to and fro are named."""
+    t = float(done[-1].end.time)
     what = f"the equations were changed {MOST_STILL} times without a step at {time_text(t)}"
-    return Stop(Ending.STUCK, t, what, obstacle=Obstacle.STANDSTILL)
+    last = takewhile(lambda piece: piece.status is Ending.CHATTERING, reversed(done))
+    found = sorted({text for piece in last for text in _turned_last(piece)})
+    if not found:
+        return Stop(Ending.STUCK, t, what, obstacle=Obstacle.STANDSTILL)
+    return Stop(
+        Ending.STUCK, t, what, (f"it switches to and fro at {' and '.join(found)}, and no motion leads away",),
+        "a smooth law such as tanh(v/0.001) for sign(v)", condition=found[0], obstacle=Obstacle.STANDSTILL,
+    )  # fmt: skip
+
+
+def _turned_last(piece: Trajectory) -> list[str]:
+    """The condition that turned last in a piece that ended by switching to and fro."""
+    found, last = switches_of(piece.system), getattr(piece._source, "last_turned", -1)
+    return [] if found is None or last < 0 else [found.conditions[last]]
 
 
 def _refused(run: Any, settings: Settings, drive: Drive, p: np.ndarray) -> Stop | None:
