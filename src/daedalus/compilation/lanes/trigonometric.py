@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 
 from daedalus.compilation.lanes.elementary import Pair, double_product
-from daedalus.compilation.lanes.function_numbers import ARCTANGENT, COSINE, HALF_PI, SINE, TWO_OVER_PI
+from daedalus.compilation.lanes.function_numbers import ARCTANGENT, COSINE, HALF_PI, SINE, two_over_pi
 from daedalus.compilation.lanes.words import FRACTION, LaneText, Word, hexadecimal
 
 _FAR = 2.0**30
 _TINY = 2.0**-27
-_GROUP = 4  # bits of the exponent that a row of TWO_OVER_PI serves
+_GROUP = 4  # bits of the exponent that a row of `two_over_pi` serves
 
 
 def _near_turn(w: LaneText, x: Word) -> tuple[Word, Word, Word]:
@@ -29,9 +29,8 @@ def _near_turn(w: LaneText, x: Word) -> tuple[Word, Word, Word]:
 
 def _far_turn(w: LaneText, x: Word) -> tuple[Word, Word, Word]:
     """The same for |x| ≥ 2^30."""
-    w.module.constants["two.over.pi"] = (
-        f"[{len(TWO_OVER_PI)} x double] [{', '.join(f'double {hexadecimal(v)}' for v in TWO_OVER_PI)}]"
-    )
+    table = [f"double {hexadecimal(digits)}" for digits in two_over_pi()]
+    w.module.constants["two.over.pi"] = f"[{len(table)} x double] [{', '.join(table)}]"
     bits = w.as_int(w.abs(x))
     exponent = w.integer("sub", w.integer("ashr", bits, w.whole_num(FRACTION)), w.whole_num(1023))
     group = w.integer("ashr", exponent, w.whole_num(_GROUP))
