@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from daedalus.compilation.lanes.function_numbers import EXPONENTIAL, LN2, LOGARITHM, LOGARITHM_TAIL
-from daedalus.compilation.lanes.words import FRACTION, ROUNDER, LaneText, Word, bits_of
+from daedalus.compilation.lanes.words import FRACTION, ROUNDER, LaneText, Word, bits_of, called
 
 # ln 2 in a part whose products with exponents are exact, and the rest.
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -48,9 +48,10 @@ def written_exp(w: LaneText, x: Word, tail: Word | None = None) -> Word:
     return scaled(w, w.add(one, w.fma(w.mul(s, s), w.polynomial(s, EXPONENTIAL), lost)), k)
 
 
+@called("lane.exp")
 def exp(w: LaneText, x: Word) -> Word:
     """eˣ."""
-    return w.call("lane.exp", [x], 1, lambda body, a: [written_exp(body, a[0])])[0]
+    return written_exp(w, x)
 
 
 def mantissa(w: LaneText, x: Word) -> Pair:
@@ -63,7 +64,9 @@ def mantissa(w: LaneText, x: Word) -> Pair:
     return w.choose(tiny, w.sub(kf, w.num(UP)), kf), m
 
 
-def _written_log(w: LaneText, x: Word) -> Word:
+@called("lane.log")
+def log(w: LaneText, x: Word) -> Word:
+    """ln x."""
     k, m = mantissa(w, x)
     f = w.sub(m, w.num(1.0))
     s = w.div(f, w.add(f, w.num(2.0)))
@@ -76,11 +79,6 @@ def _written_log(w: LaneText, x: Word) -> Word:
     y = w.choose(w.compare("oeq", x, w.num(0.0)), w.num(-math.inf), y)
     y = w.choose(w.compare("olt", x, w.num(0.0)), w.num(math.nan), y)
     return w.choose(w.compare("olt", x, w.num(math.inf)), y, x)
-
-
-def log(w: LaneText, x: Word) -> Word:
-    """ln x."""
-    return w.call("lane.log", [x], 1, lambda body, a: [_written_log(body, a[0])])[0]
 
 
 def double_product(w: LaneText, a: Pair, b: Pair) -> Pair:
@@ -110,7 +108,9 @@ def _double_log(w: LaneText, a: Word) -> Pair:
     return high, low
 
 
-def _written_pow(w: LaneText, x: Word, y: Word) -> Word:
+@called("lane.pow")
+def power(w: LaneText, x: Word, y: Word) -> Word:
+    """xʸ, as C's pow."""
     zero, one, infinite = w.num(0.0), w.num(1.0), w.num(math.inf)
     a = w.abs(x)
     high, low = _double_log(w, a)
@@ -134,11 +134,6 @@ def _written_pow(w: LaneText, x: Word, y: Word) -> Word:
     result = w.choose(w.both(broken, w.compare("une", w.abs(y), infinite)), w.num(math.nan), result)
     result = w.choose(w.compare("uno", x, y), w.num(math.nan), result)
     return w.choose(w.either(w.compare("oeq", y, zero), w.compare("oeq", x, one)), one, result)
-
-
-def power(w: LaneText, x: Word, y: Word) -> Word:
-    """xʸ, as C's pow."""
-    return w.call("lane.pow", [x, y], 1, lambda body, a: [_written_pow(body, a[0], a[1])])[0]
 
 
 def rough_inverse(w: LaneText, x: Word) -> Word:

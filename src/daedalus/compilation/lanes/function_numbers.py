@@ -11,7 +11,6 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
-
 EXPONENTIAL = (
     0.5000000000000001,
     0.16666666666666669,
@@ -121,9 +120,10 @@ _BITS = 1400
 
 @cache
 def two_over_pi() -> tuple[float, ...]:
-    """Row k, four numbers that add up: 2/π less all that gives whole turns when it is multiplied by a double of exponent
-    16 (k + 1) and above, times 2 to that exponent (M. Payne and R. Hanek, Radian reduction for trigonometric functions,
-    SIGNUM Newsletter 18, 1983).
+    """2/π for doubles of exponent 16 (k + 1) and above, in rows of four numbers that add up.
+
+    Row k is 2/π less all that gives whole turns when it is multiplied by such a double, times 2 to that exponent (M.
+    Payne and R. Hanek, Radian reduction for trigonometric functions, SIGNUM Newsletter 18, 1983).
     """
     one = 1 << (_BITS + 64)
     pi = 16 * _arctangent_of_inverse(5, one) - 4 * _arctangent_of_inverse(239, one)  # Machin

@@ -9,7 +9,7 @@ import math
 
 from daedalus.compilation.lanes.elementary import exp, log, reduced_exponent, scaled
 from daedalus.compilation.lanes.function_numbers import ERROR_FUNCTION, ERROR_FUNCTION_FAR, EXPONENTIAL
-from daedalus.compilation.lanes.words import FRACTION, LaneText, Word
+from daedalus.compilation.lanes.words import FRACTION, LaneText, Word, called
 
 # From here on eˣ − 1 is eˣ, and e⁻ˣ nothing beside it.
 _STEEP = 40.0
@@ -18,7 +18,9 @@ _LARGE = 2.0**28
 _LN2 = 0.6931471805599453
 
 
-def _written_expm1(w: LaneText, x: Word) -> Word:
+@called("lane.expm1")
+def expm1(w: LaneText, x: Word) -> Word:
+    """eˣ − 1."""
     inner = w.larger(w.num(-_STEEP), w.smaller(x, w.num(_STEEP)))
     inner = w.choose(w.compare("uno", x, x), x, inner)
     s, lost, k = reduced_exponent(w, inner)
@@ -30,12 +32,9 @@ def _written_expm1(w: LaneText, x: Word) -> Word:
     return w.choose(w.compare("ole", x, w.num(-_STEEP)), w.num(-1.0), found)
 
 
-def expm1(w: LaneText, x: Word) -> Word:
-    """eˣ − 1."""
-    return w.call("lane.expm1", [x], 1, lambda body, a: [_written_expm1(body, a[0])])[0]
-
-
-def _written_log1p(w: LaneText, x: Word) -> Word:
+@called("lane.log1p")
+def log1p(w: LaneText, x: Word) -> Word:
+    """ln(1 + x)."""
     u = w.add(w.num(1.0), x)
     # Of x > 1 the one is what was rounded.
     lost = w.choose(w.compare("ogt", x, w.num(1.0)), w.sub(w.num(1.0), w.sub(u, x)), w.sub(x, w.sub(u, w.num(1.0))))
@@ -43,11 +42,6 @@ def _written_log1p(w: LaneText, x: Word) -> Word:
     found = w.choose(w.compare("olt", w.abs(x), w.num(2.0**-54)), x, found)
     edge = w.either(w.compare("oeq", u, w.num(0.0)), w.compare("oeq", x, w.num(math.inf)))
     return w.choose(edge, log(w, u), found)
-
-
-def log1p(w: LaneText, x: Word) -> Word:
-    """ln(1 + x)."""
-    return w.call("lane.log1p", [x], 1, lambda body, a: [_written_log1p(body, a[0])])[0]
 
 
 def _half_exp(w: LaneText, a: Word) -> Word:
@@ -112,12 +106,9 @@ def atanh(w: LaneText, x: Word) -> Word:
     return w.copysign(w.mul(w.num(0.5), log1p(w, share)), x)
 
 
+@called("lane.erf")
 def erf(w: LaneText, x: Word) -> Word:
     """The error function."""
-    return w.call("lane.erf", [x], 1, lambda body, a: [_written_erf(body, a[0])])[0]
-
-
-def _written_erf(w: LaneText, x: Word) -> Word:
     a = w.smaller(w.abs(x), w.num(6.0))
     near = w.mul(a, w.polynomial(w.mul(a, a), ERROR_FUNCTION))
     outer = w.larger(a, w.num(1.0))
@@ -152,7 +143,8 @@ def _step_down(w: LaneText, a: Word, d: Word) -> Word:
     return w.fma(w.neg(q), d, a)
 
 
-def _written_fmod(w: LaneText, x: Word, y: Word) -> Word:
+@called("lane.fmod")
+def _modulo(w: LaneText, x: Word, y: Word) -> Word:
     """|x| modulo |y|, with divisors |y| · 2^k first where the quotient is large."""
     a, d = w.abs(x), w.abs(y)
     sound = w.both(
@@ -178,10 +170,6 @@ def _written_fmod(w: LaneText, x: Word, y: Word) -> Word:
     found = _step_down(w, left.now, divisor)
     found = w.choose(w.compare("oeq", d, w.num(math.inf)), a, found)
     return w.choose(sound, found, w.num(math.nan))
-
-
-def _modulo(w: LaneText, x: Word, y: Word) -> Word:
-    return w.call("lane.fmod", [x, y], 1, lambda body, a: [_written_fmod(body, a[0], a[1])])[0]
 
 
 def fmod(w: LaneText, x: Word, y: Word) -> Word:

@@ -10,7 +10,8 @@ import math
 
 from daedalus.compilation.lanes.elementary import Pair, double_product
 from daedalus.compilation.lanes.function_numbers import ARCTANGENT, COSINE, HALF_PI, SINE, two_over_pi
-from daedalus.compilation.lanes.words import FRACTION, LaneText, Word, hexadecimal
+from daedalus.compilation.lanes.words import FRACTION, LaneText, Word, called
+from daedalus.compilation.operations import literal
 
 _FAR = 2.0**30
 _TINY = 2.0**-27
@@ -29,7 +30,7 @@ def _near_turn(w: LaneText, x: Word) -> tuple[Word, Word, Word]:
 
 def _far_turn(w: LaneText, x: Word) -> tuple[Word, Word, Word]:
     """The same for |x| ≥ 2^30."""
-    table = [f"double {hexadecimal(digits)}" for digits in two_over_pi()]
+    table = [f"double {literal(digits)}" for digits in two_over_pi()]
     w.module.constants["two.over.pi"] = f"[{len(table)} x double] [{', '.join(table)}]"
     bits = w.as_int(w.abs(x))
     exponent = w.integer("sub", w.integer("ashr", bits, w.whole_num(FRACTION)), w.whole_num(1023))
@@ -146,7 +147,9 @@ def _arctangent(w: LaneText, a: Word) -> Pair:
     return s, w.add(e, w.add(rest, low))
 
 
-def _written_atan2(w: LaneText, y: Word, x: Word) -> Word:
+@called("lane.atan2")
+def atan2(w: LaneText, y: Word, x: Word) -> Word:
+    """The angle of the point (x, y), as C's atan2."""
     b, a = w.abs(y), w.abs(x)
     steep = w.compare("ogt", b, a)
     small, large = w.choose(steep, a, b), w.choose(steep, b, a)
@@ -163,11 +166,6 @@ def _written_atan2(w: LaneText, y: Word, x: Word) -> Word:
         high, low = w.choose(mask, s, high), w.choose(mask, w.add(e, w.sub(w.num(rest), low)), low)
     found = w.copysign(w.add(high, low), y)
     return w.choose(w.compare("uno", x, y), w.add(x, y), found)
-
-
-def atan2(w: LaneText, y: Word, x: Word) -> Word:
-    """The angle of the point (x, y), as C's atan2."""
-    return w.call("lane.atan2", [y, x], 1, lambda body, a: [_written_atan2(body, a[0], a[1])])[0]
 
 
 def atan(w: LaneText, x: Word) -> Word:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
+
+from daedalus.compilation.operations import literal
 
 Word = str
 
@@ -25,11 +28,6 @@ SELDOM = 1000
 def bits_of(value: float) -> int:
     """The bits of a double as a whole number."""
     return int(struct.unpack("<q", struct.pack("<d", value))[0])
-
-
-def hexadecimal(value: float) -> str:
-    """A double exactly, the way LLVM reads it."""
-    return f"0x{bits_of(value) & 0xFFFFFFFFFFFFFFFF:016X}"
 
 
 class LaneModule:
@@ -205,7 +203,7 @@ class LaneText:
 
     def num(self, value: float) -> Word:
         """A real constant in all lanes."""
-        word = hexadecimal(value)
+        word = literal(value)
         return word if self.module.lanes == 1 else f"splat (double {word})"
 
     def whole_num(self, value: int) -> Word:
@@ -409,3 +407,16 @@ class LaneText:
         kind, mark = self.module.struct(results), " #2" if rare else ""
         whole = self.put(f"call {kind} @{known}({', '.join(f'{self.real} {a}' for a in operands)}){mark}")
         return [whole] if results == 1 else [self.put(f"extractvalue {kind} {whole}, {k}") for k in range(results)]
+
+
+def called(name: str) -> Callable[[Callable[..., Word]], Callable[..., Word]]:
+    """Lets what writes a word be a function of the module, under a name: its text stands there once."""
+
+    def of_module(write: Callable[..., Word]) -> Callable[..., Word]:
+        @wraps(write)
+        def call(w: LaneText, *operands: Word) -> Word:
+            return w.call(name, operands, 1, lambda body, given: [write(body, *given)])[0]
+
+        return call
+
+    return of_module
