@@ -15,12 +15,16 @@ import logging
 import os
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from daedalus.compilation import own_files
+from daedalus.compilation.counting import count
 
 logger = logging.getLogger(__name__)
+
+Code = TypeVar("Code")
 
 FOLDER_VARIABLE = "DAEDALUS_CACHE"
 SIZE_LIMIT = 512 * 2**20
@@ -70,6 +74,25 @@ def why_not_used() -> str:
 @functools.cache
 def _warn_once(reason: str) -> None:
     logger.warning("%s", reason)
+
+
+def code_of(
+    key: str, link: Callable[[Sequence[bytes]], Code], make: Callable[[], Sequence[bytes]]
+) -> tuple[Code, bool]:
+    """The code that `link` makes of the objects under a key, and whether they were stored; else `make` gives them."""
+    stored = load(key)
+    if stored is not None:
+        try:
+            code = link(stored)
+            count("loaded_from_disk")
+            return code, True
+        except (OSError, AttributeError, RuntimeError) as error:
+            logger.debug("an entry of the code cache could not be linked: %s", error)
+    objects = make()
+    code = link(objects)
+    count("compiled")
+    store(key, objects)
+    return code, False
 
 
 def load(key: str) -> list[bytes] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import sys
 import time
 from collections.abc import Callable
@@ -15,8 +14,6 @@ from daedalus.compilation import c_compiler, disk_cache, interpreter, machine_co
 from daedalus.compilation.counting import count
 from daedalus.compilation.llvm_code import Style, modules
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
-
-logger = logging.getLogger(__name__)
 
 # Up to this many instructions a function is compiled at once, as one piece (about 45 µs an instruction).
 AT_ONCE = 3000
@@ -129,27 +126,21 @@ def _with_llvm(
         return None
     try:
         key = _key("llvm", rows, strict, level, host, ca.CasadiMeta.version())
-        stored = disk_cache.load(key)
-        if stored is not None:
-            try:
-                code = machine_code.link(stored, strict)
-                count("loaded_from_disk")
-                return TranslationOutcome("disk cache", code=code)
-            except RuntimeError as error:
-                logger.debug("an entry of the code cache could not be linked: %s", error)
         chunk = wish.at_once if whole else CHUNK
         style = Style(strict, host.has_fused_multiply_add, chunk, chunks_per_module=1)
-        objects = []
-        for text in modules(rows, style):
-            check()
-            objects.append(machine_code.object_code(text, level))
-        code = machine_code.link(objects, strict)
+
+        def compiled() -> list[bytes]:
+            objects = []
+            for text in modules(rows, style):
+                check()
+                objects.append(machine_code.object_code(text, level))
+            return objects
+
+        code, stored = disk_cache.code_of(key, lambda objects: machine_code.link(objects, strict), compiled)
     except RuntimeError as error:
         reasons.append(f"LLVM gave up ({(str(error) or 'no reason given').splitlines()[0]})")
         return None
-    count("compiled")
-    disk_cache.store(key, objects)
-    return TranslationOutcome(f"llvm O{level}", code=code)
+    return TranslationOutcome("disk cache" if stored else f"llvm O{level}", code=code)
 
 
 def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: list[str]) -> TranslationOutcome | None:
@@ -163,22 +154,15 @@ def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: 
         return None
     try:
         key = _key("c", rows, strict, c_compiler.identity(compiler), ca.CasadiMeta.version())
-        stored = disk_cache.load(key)
-        if stored is not None:
-            try:
-                code = c_compiler.load_library(stored[0])
-                count("loaded_from_disk")
-                return TranslationOutcome("disk cache", code=code)
-            except (OSError, AttributeError) as error:
-                logger.debug("an entry of the code cache could not be loaded: %s", error)
-        library = c_compiler.shared_library(f, compiler, strict)
-        code = c_compiler.load_library(library)
+        code, stored = disk_cache.code_of(
+            key,
+            lambda objects: c_compiler.load_library(objects[0]),
+            lambda: [c_compiler.shared_library(f, compiler, strict)],
+        )
     except (OSError, AttributeError, c_compiler.CompilerFailedError) as error:
         reasons.append(f"the C compiler failed ({error})")
         return None
-    count("compiled")
-    disk_cache.store(key, [library])
-    return TranslationOutcome("C compiler", code=code)
+    return TranslationOutcome("disk cache" if stored else "C compiler", code=code)
 
 
 def _key(way: str, rows: Instructions, *details: object) -> str:

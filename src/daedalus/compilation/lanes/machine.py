@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import logging
 from collections.abc import Callable
 from typing import Any
 
 from daedalus.compilation import disk_cache, machine_code
-from daedalus.compilation.counting import count
-
-logger = logging.getLogger(__name__)
 
 # To be raised whenever the generated code changes, so that older entries of the disk cache are not used.
 CODE_VERSION = 1
@@ -48,20 +44,12 @@ def kernel_code(text: str) -> machine_code.MachineCode:
     """
     host = machine_code.host()
     key = hashlib.sha256(repr((CODE_VERSION, "lanes", host, text)).encode()).hexdigest()
-    stored = disk_cache.load(key)
-    if stored is not None:
-        try:
-            code = machine_code.link(stored, strict=False)
-            count("loaded_from_disk")
-            return code
-        except RuntimeError as error:
-            logger.debug("an entry of the code cache could not be linked: %s", error)
     machine = machine_code.target_machine(2)
-    objects = [optimised(text, machine, lambda module: bytes(machine.emit_object(module)))]
-    code = machine_code.link(objects, strict=False)
-    count("compiled")
-    disk_cache.store(key, objects)
-    return code
+    return disk_cache.code_of(
+        key,
+        lambda objects: machine_code.link(objects, strict=False),
+        lambda: [optimised(text, machine, lambda module: bytes(machine.emit_object(module)))],
+    )[0]
 
 
 def optimised(text: str, machine: Any, emit: Callable[[Any], bytes]) -> bytes:

@@ -7,7 +7,6 @@ import hashlib
 from typing import Any
 
 from daedalus.compilation import disk_cache, machine_code
-from daedalus.compilation.counting import count
 from daedalus.compilation.lanes.machine import CODE_VERSION, optimised
 
 # The lowest that has all that kernels use: drivers from 2018 on take it, and compile it for every later GPU.
@@ -28,12 +27,9 @@ def ptx_of(text: str) -> bytes:
     """The PTX of a module of LLVM text, from the disk cache where it is there."""
     details = (CODE_VERSION, "ptx", machine_code.host().llvm_version, CHIP, VERSION, text)
     key = hashlib.sha256(repr(details).encode()).hexdigest()
-    stored = disk_cache.load(key)
-    if stored is not None:
-        count("loaded_from_disk")
-        return stored[0]
-    machine = _machine()
-    found = optimised(text, machine, lambda module: str(machine.emit_assembly(module)).encode())
-    count("compiled")
-    disk_cache.store(key, [found])
-    return found
+
+    def compiled() -> list[bytes]:
+        machine = _machine()
+        return [optimised(text, machine, lambda module: str(machine.emit_assembly(module)).encode())]
+
+    return disk_cache.code_of(key, lambda stored: stored[0], compiled)[0]
