@@ -67,19 +67,27 @@ def viewer_scripts() -> str:
     )
 
 
-def page(title: str, data: Mapping[str, Any]) -> str:
-    """A whole page with one viewer over the whole window."""
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(title)}</title><meta name="generator" content="Daedalus">
-<style>html, body {{ margin: 0; height: 100%; }} #viewer {{ height: 100%; }}
-{read_text("viewer.css")}</style></head>
-<body><main id="viewer"></main>
-{viewer_scripts()}
+def started_viewer(data: Mapping[str, Any], more: str = "", then: str = "") -> str:
+    """The scripts that fill the element `viewer`: `more` of them before it is made, `then` when all of it is there."""
+    return f"""{viewer_scripts()}{more}
 <script type="application/json" id="data">{json_text(data)}</script>
 <script>(() => {{
   const data = JSON.parse(document.getElementById("data").textContent);
   const viewer = new DaedalusViewer(document.getElementById("viewer"), data, ready);
-  viewer.whole.then(() => {{ window.daedalus = viewer; }});
-}})();</script></body></html>
+  viewer.whole.then(() => {{ window.daedalus = viewer; {then} }});
+}})();</script>"""
+
+
+def whole_page(title: str, head: str, body: str) -> str:
+    """A page that may hold viewers: what else belongs into its head, and what it shows."""
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title><meta name="generator" content="Daedalus">
+<style>{read_text("viewer.css")}</style>{head}</head><body>{body}</body></html>
 """
+
+
+def page(title: str, data: Mapping[str, Any]) -> str:
+    """A whole page with one viewer over the whole window."""
+    style = "<style>html, body { margin: 0; height: 100%; } #viewer { height: 100%; }</style>"
+    return whole_page(title, style, f'<main id="viewer"></main>\n{started_viewer(data)}')

@@ -17,7 +17,7 @@ from daedalus.display.cards.card import STYLE, paragraph
 from daedalus.display.cards.model_card import model_card
 from daedalus.display.cards.result_cards import report_card, start_card, trajectory_card
 from daedalus.display.motion.animation import Animation, animate
-from daedalus.display.motion.page import json_text, read_text, viewer_scripts
+from daedalus.display.motion.page import started_viewer, whole_page
 from daedalus.errors import DaedalusError, InputError
 from daedalus.initialisation.initialise import initialise
 from daedalus.model.model import Model
@@ -84,7 +84,9 @@ def report(
     if plan is not None:
         sections.append(("Plan", lambda: _plan(plan)))
     body = "".join(_section(name, make) for name, make in sections)
-    file.write_text(_page(heading, body, film if isinstance(film, Animation) else None), encoding="utf-8")
+    scripts = started_viewer(film.data) if isinstance(film, Animation) else ""
+    shown = f"<h1>{html.escape(heading)}</h1>{body}{scripts}"
+    file.write_text(whole_page(heading, STYLE + _LOOK, shown), encoding="utf-8")
     return file
 
 
@@ -163,27 +165,13 @@ def _plan(plan: Any) -> str:
     return words + _picture(plan.plot())
 
 
-def _page(title: str, body: str, film: Animation | None) -> str:
-    scripts = ""
-    if film is not None:
-        scripts = f"""{viewer_scripts()}
-<script type="application/json" id="data">{json_text(film.data)}</script>
-<script>(() => {{
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const viewer = new DaedalusViewer(document.getElementById("viewer"), data, ready);
-  viewer.whole.then(() => {{ window.daedalus = viewer; }});
-}})();</script>"""
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(title)}</title><meta name="generator" content="Daedalus">
-{STYLE}<style>{read_text("viewer.css")}
-body {{ max-width: 980px; margin: 0 auto; padding: 24px; font: 15px/1.5 system-ui, sans-serif; background: var(--paper);
-  color: var(--ink); }}
-h1 {{ font-size: 26px; }} h2 {{ margin-top: 34px; border-bottom: 1px solid var(--line); font-size: 19px; }}
-section > .dd-card > h4 {{ display: none; }} img {{ max-width: 100%; background: #fff; border-radius: 6px; }}
-#viewer {{ height: 460px; border: 1px solid var(--line); }} #viewer .dd-title {{ display: none; }}
-.why {{ white-space: pre-wrap; color: var(--soft); }} .on-paper {{ display: none; }}
-@media print {{ body {{ max-width: none; padding: 0; }} #viewer {{ display: none; }} .on-paper {{ display: block; }}
-  section {{ break-inside: auto; }} h2 {{ break-after: avoid; }} img, table, .dd-formula {{ break-inside: avoid; }} }}
-</style></head><body><h1>{html.escape(title)}</h1>{body}{scripts}</body></html>
-"""
+_LOOK = """<style>
+body { max-width: 980px; margin: 0 auto; padding: 24px; font: 15px/1.5 system-ui, sans-serif; background: var(--paper);
+  color: var(--ink); }
+h1 { font-size: 26px; } h2 { margin-top: 34px; border-bottom: 1px solid var(--line); font-size: 19px; }
+section > .dd-card > h4 { display: none; } img { max-width: 100%; background: #fff; border-radius: 6px; }
+#viewer { height: 460px; border: 1px solid var(--line); } #viewer .dd-title { display: none; }
+.why { white-space: pre-wrap; color: var(--soft); } .on-paper { display: none; }
+@media print { body { max-width: none; padding: 0; } #viewer { display: none; } .on-paper { display: block; }
+  section { break-inside: auto; } h2 { break-after: avoid; } img, table, .dd-formula { break-inside: avoid; } }
+</style>"""

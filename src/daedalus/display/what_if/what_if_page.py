@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.display.motion.animation import animate
-from daedalus.display.motion.page import HERE, json_text, packed, read_text, viewer_scripts
+from daedalus.display.motion.page import packed, started_viewer, whole_page
 from daedalus.display.motion.recorded_scene import Columns, drawn_book, moving_shapes
 from daedalus.display.motion.viewer_data import panels_of
 from daedalus.display.what_if.prediction import Prediction, inputs_of, parameter_values, system_before
@@ -53,7 +53,10 @@ def what_if(
     _add_curve_slopes(shown, prediction)
     if data["runs"]:
         _add_shape_slopes(data, tr, times, prediction, reach)
-    trusted = [_trusted(system, span, options, wanted, values, reach, k, shown, times) for k in range(len(wanted))]
+    options["start"] = {name: options["start"][name] for name, place in system.places.items() if place.letter == "x"}
+    rerun = partial(simulate, system, span, **options)
+    labels = [series["label"] for series in shown]
+    trusted = [_trusted(rerun, prediction, values, change, labels, times) for change in np.diag(reach)]
     data["what_if"] = {
         "names": wanted, "values": values.tolist(), "reach": reach.tolist(), "trusted": trusted, "error": TRUSTED,
         "call": f"dd.simulate(m, ({span[0]:g}, {span[1]:g})",
@@ -86,10 +89,7 @@ def _add_curve_slopes(shown: list[dict[str, Any]], prediction: Prediction) -> No
     for series in shown:
         stem, index = split_index(series["label"])
         name = series["label"] if index is not None else stem
-        value, first, second = prediction.parts(name)
-        series["_base"], series["_first"] = value.ravel(), [slope.ravel() for slope in first]
-        own = [slope.ravel() for (i, j), slope in second.items() if i == j]
-        series["_second"] = own
+        _, first, second = prediction.parts(name)
         series["first"] = [packed(slope.ravel()) for slope in first]
         series["second"] = [packed(slope.ravel()) for slope in second.values()]
 
@@ -132,71 +132,49 @@ def _add_shape_slopes(
 
 
 def _trusted(
-    system: Any, span: tuple[float, float], options: dict[str, Any], names: list[str], values: np.ndarray,
-    reach: np.ndarray, k: int, shown: list[dict[str, Any]], times: np.ndarray,
+    rerun: Callable[..., Trajectory], prediction: Prediction, values: np.ndarray, reach: np.ndarray,
+    labels: list[str], times: np.ndarray,
 ) -> list[float]:  # fmt: skip
-    """How far below and above its value a parameter may go while curves agree with re-runs."""
+    """How far below and above its value a parameter may go while curves agree with re-runs; reach is that of one."""
+    (k,) = np.flatnonzero(reach)
     ends = []
     for sign in (-1.0, 1.0):
-        good = 0.0
+        good = values[k]
         for share in SHARES:
-            change = sign * share * reach[k]
-            if _error(system, span, options, names[k], values[k], change, k, shown, times) > TRUSTED:
+            change = sign * share * reach
+            moved = float(values[k] + change[k])
+            again = partial(rerun, parameters={prediction.names[k]: moved})
+            if _error(again, prediction, change, labels, times) > TRUSTED:
                 break
-            good = change
-        ends.append(float(values[k] + good))
+            good = moved
+        ends.append(float(good))
     return ends
 
 
 def _error(
-    system: Any, span: tuple[float, float], options: dict[str, Any], name: str, value: float, change: float, k: int,
-    shown: list[dict[str, Any]], times: np.ndarray,
-) -> float:  # fmt: skip
+    again: Callable[[], Trajectory], prediction: Prediction, change: np.ndarray, labels: list[str], times: np.ndarray
+) -> float:
     """The largest difference between prediction and a re-run, as a share of the range of each curve."""
-    moved = {**options, "start": _start(options["start"], system)}
     try:
-        again = simulate(system, span, parameters={name: value + change}, **moved)
+        run = again()
     except DaedalusError:
         return np.inf
-    if not again.success:
+    if not run.success:
         return np.inf
-    worst = 0.0
-    samples = again.at(times)
-    for series in shown:
-        base, first, second = (series[f"_{part}"] for part in ("base", "first", "second"))
-        predicted = base + change * first[k] + 0.5 * change**2 * second[k]
-        truth = np.asarray(samples[series["label"]], dtype=float).ravel()
+    worst, samples, predicted = 0.0, run.at(times), prediction.at(change)
+    for label in labels:
+        base, truth = prediction.parts(label)[0], np.asarray(samples[label], dtype=float)
         # What hardly changes over time is judged by its size.
         size = max(np.ptp(truth), np.ptp(base), 0.05 * float(np.abs(base).max()), 1e-12)
-        worst = max(worst, float(np.abs(predicted - truth).max()) / size)
+        worst = max(worst, float(np.abs(predicted[label] - truth).max()) / size)
     return worst
 
 
-def _start(moment: Any, system: Any) -> dict[str, Any]:
-    return {name: moment[name] for name, place in system.places.items() if place.letter == "x"}
-
-
 def _page(title: str, data: dict[str, Any]) -> str:
-    for panel in data["panels"]:
-        for series in panel["series"]:
-            for key in [key for key in series if key.startswith("_")]:
-                del series[key]
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(title)}</title><meta name="generator" content="Daedalus">
-<style>html, body {{ margin: 0; height: 100%; }} body {{ display: flex; flex-direction: column; }}
+    style, script = ((Path(__file__).parent / f"sliders.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
+    style = f"""<style>html, body {{ margin: 0; height: 100%; }} body {{ display: flex; flex-direction: column; }}
 #viewer {{ flex: 1; min-height: 0; }}
-{read_text("viewer.css")}{(HERE.parent / "what_if" / "sliders.css").read_text(encoding="utf-8")}</style></head>
-<body><form id="sliders"></form><main id="viewer"></main>
-{viewer_scripts()}
-<script>{(HERE.parent / "what_if" / "sliders.js").read_text(encoding="utf-8")}</script>
-<script type="application/json" id="data">{json_text(data)}</script>
-<script>(() => {{
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const viewer = new DaedalusViewer(document.getElementById("viewer"), data, ready);
-  viewer.whole.then(() => {{
-    window.daedalus = viewer;
-    window.whatIf = new DaedalusSliders(document.getElementById("sliders"), viewer, data.what_if);
-  }});
-}})();</script></body></html>
-"""
+{style}</style>"""
+    sliders = 'window.whatIf = new DaedalusSliders(document.getElementById("sliders"), viewer, data.what_if);'
+    scripts = started_viewer(data, f"\n<script>{script}</script>", sliders)
+    return whole_page(title, style, f'<form id="sliders"></form><main id="viewer"></main>\n{scripts}')
