@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, labelled, legend, look
+from daedalus.display.look import COLOURS, labelled, legend, look, panel_column
 from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
-from daedalus.model.names import element_label, split_index
-from daedalus.simulation.result.labelled_samples import recorded_names, unit_of
+from daedalus.model.names import split_index
+from daedalus.simulation.result.labelled_samples import element_columns, recorded_names, unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -47,24 +47,15 @@ def compare(
     >>> [line.get_label() for line in figure.axes[0].lines]
     ['k = 1', 'k = 3']
     """
-    import matplotlib.pyplot as plt
-
     _check(runs, labels)
-    titles = list(labels) if labels is not None else _titles(runs)
+    titles = list(labels) if labels is not None else run_names(runs)
     wanted = _common(runs) if names is None else [names] if isinstance(names, str) else list(names)
     samples = [fine_samples(run) for run in runs]
     entries = [entry for name in wanted for entry in _entries(samples, name)]
     if names is None:
         entries = entries[:MOST_PANELS]
     with look():
-        if ax is None:
-            height = 1.0 + 1.9 * len(entries)
-            figure, grid = plt.subplots(
-                len(entries), 1, sharex=True, squeeze=False, figsize=(8, height), layout="constrained"
-            )
-            panels = list(grid[:, 0])
-        else:
-            figure, panels = ax.figure, [ax] * len(entries)
+        figure, panels = panel_column(ax, len(entries), 1.0 + 1.9 * len(entries))
         for place, (panel, (label, columns)) in enumerate(zip(panels, entries)):
             for k, (sample, column) in enumerate(zip(samples, columns)):
                 text = titles[k] if ax is None or len(entries) == 1 else f"{label}, {titles[k]}"
@@ -91,7 +82,8 @@ def _check(runs: Sequence[object], labels: Sequence[str] | None) -> None:
         )
 
 
-def _titles(runs: Sequence[Trajectory]) -> list[str]:
+def run_names(runs: Sequence[Trajectory]) -> list[str]:
+    """What runs are called where nobody says it: as their models, or by number where two of these are the same."""
     names = [run.system.name for run in runs]
     return names if len(set(names)) == len(names) else [f"run {k + 1}" for k in range(len(runs))]
 
@@ -112,8 +104,7 @@ def _common(runs: Sequence[Trajectory]) -> list[str]:
 def _entries(samples: Sequence[Any], name: str) -> list[tuple[str, list[np.ndarray]]]:
     """(label, one column a run) of every element of a name."""
     values = [np.asarray(sample[name]) for sample in samples]
-    shape = values[0].shape[1:]
-    if any(v.shape[1:] != shape for v in values):
+    if len({v.shape[1:] for v in values}) > 1:
         raise InputError(f"{name} has different shapes in the runs.", remedy=f'names=["{name}[0]"]')
-    flat = [v.reshape(len(v), -1) if len(shape) < 2 else v.transpose(0, 2, 1).reshape(len(v), -1) for v in values]
-    return [(element_label(name, shape, k), [f[:, k] for f in flat]) for k in range(flat[0].shape[1])]
+    every = [element_columns(name, v) for v in values]
+    return [(label, [columns[label] for columns in every]) for label in every[0]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.look import look
+from daedalus.display.look import look, panel_of
 from daedalus.studies.measured_order import Convergence
 
 if TYPE_CHECKING:
@@ -21,12 +21,7 @@ BELOW = 0.4
 @look()
 def plot_convergence(measured: Convergence, ax: Axes | None) -> Any:
     """Draw all errors, those left out of the fits hollow, and return the figure."""
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        figure, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
-    else:
-        figure = ax.figure
+    figure, ax = panel_of(ax, (6.4, 4.8))
     steps = measured.steps
     for name in list(measured.errors)[:MOST_VARIABLES]:
         order = measured.orders[name]

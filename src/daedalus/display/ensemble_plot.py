@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, labelled, look
+from daedalus.display.look import COLOURS, labelled, look, panel_of
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean, split_index
@@ -21,15 +21,10 @@ BANDS = ((5, 95), (25, 75))
 
 def plot_ensemble(en: Ensemble, name: str | None, ax: Axes | None, bands: bool | None) -> Any:
     """Draw one scalar over time, a line a case or percentile bands over all of them, and return the figure."""
-    import matplotlib.pyplot as plt
-
     name, values = _chosen(en, name)
     rows = values.values.reshape(-1, values.shape[-1])
     with look():
-        if ax is None:
-            figure, ax = plt.subplots(figsize=(8, 4.2), layout="constrained")
-        else:
-            figure = ax.figure
+        figure, ax = panel_of(ax, (8, 4.2))
         if en.is_summary:
             _draw_summary(ax, en, rows)
         elif len(rows) >= MANY_CASES if bands is None else bands:

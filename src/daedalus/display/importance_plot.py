@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.display.look import panel_of
 from daedalus.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,15 +17,12 @@ if TYPE_CHECKING:
 
 def plot_importance(imp: Importance, name: str | None, ax: Axes | None) -> Any:
     """The indices of one variable, the first one by default, at its last time; the largest at the top."""
-    import matplotlib.pyplot as plt
-
     name = str(next(iter(imp.first.data_vars))) if name is None else name
     shares = imp[name].isel(time=-1)
     if shares.ndim != 2:
         raise InputError(f"{name} is not a scalar.", remedy=f'outputs=["{name}[0]"]')
     spread = imp.spread[name].isel(time=-1)
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6.0, 0.6 + 0.45 * shares.sizes["name"]), layout="constrained")
+    figure, ax = panel_of(ax, (6.0, 0.6 + 0.45 * shares.sizes["name"]))
     order = np.argsort(np.nan_to_num(shares.sel(index="total").values))
     labels = [str(shares["name"].values[k]) for k in order]
     for offset, index, colour in ((0.2, "total", "C0"), (-0.2, "first", "C1")):
@@ -33,4 +31,4 @@ def plot_importance(imp: Importance, name: str | None, ax: Axes | None) -> Any:
     ax.set_yticks(range(len(order)), labels)
     ax.set(xlabel=f"share of the variance of {name}", xlim=(min(0.0, ax.get_xlim()[0]), None))
     ax.legend(loc="lower right")
-    return ax.figure
+    return figure

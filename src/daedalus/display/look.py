@@ -42,6 +42,32 @@ def labelled(name: str, unit: str) -> str:
     return f"{name} [{unit}]" if unit else name
 
 
+def panel_of(ax: Axes | None, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:
+    """The figure and the panel to draw into: those of given axes, or new ones of a size in inches."""
+    if ax is not None:
+        return ax.figure, ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, **{"layout": "constrained", **options})
+
+
+def panel_column(ax: Axes | None, count: int, height: float, **options: Any) -> tuple[Any, list[Any]]:
+    """The figure and panels below each other over one time; given axes serve for all of them."""
+    if ax is not None:
+        return ax.figure, [ax] * count
+    import matplotlib.pyplot as plt
+
+    size = (8, height)
+    figure, grid = plt.subplots(count, 1, sharex=True, squeeze=False, figsize=size, layout="constrained", **options)
+    return figure, list(grid[:, 0])
+
+
+def draw_axes(panel: Axes, **style: Any) -> None:
+    """Lines through zero, both ways."""
+    panel.axhline(0.0, **style)
+    panel.axvline(0.0, **style)
+
+
 def legend(panel: Axes, beside: bool) -> None:
     """A legend while it stays readable: beside a panel of our own, inside one that was given."""
     count = len(panel.get_legend_handles_labels()[1])

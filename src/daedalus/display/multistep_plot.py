@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.stability_plot import REGION, checked_window
+from daedalus.display.stability_plot import REGION, checked_window, complex_plane
 
 if TYPE_CHECKING:
     from daedalus.integrators.multistep.multistep import Multistep
@@ -34,21 +34,12 @@ def plot_multistep(method: Multistep, ax: Any = None, window: Any = None) -> Any
     >>> plot_multistep(dd.adams_bashforth(2)).get_xlabel()
     'Re z'
     """
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=(5, 5), layout="constrained")
-    left, right, bottom, top = _window(method) if window is None else checked_window(window)
-    x, y = np.linspace(left, right, POINTS), np.linspace(bottom, top, POINTS)
+    ax, x, y = complex_plane(ax, _window(method) if window is None else checked_window(window), POINTS)
     growth = method.stability(x[None, :] + 1j * y[:, None])
-    ax.axhline(0, color="0.6", linewidth=0.8, zorder=0.5)
-    ax.axvline(0, color="0.6", linewidth=0.8, zorder=0.5)
     ax.contourf(x, y, np.minimum(growth, 10.0), levels=[-1.0, 1.0 + 1e-9], colors=[REGION])
     rim = method.boundary()
     ax.plot(rim.real, rim.imag, color="#08519c", linewidth=1.2)
-    ax.set(xlabel="Re z", ylabel="Im z", xlim=(left, right), ylim=(bottom, top))
     ax.set_title(_title(method), fontsize="medium")
-    ax.set_aspect("equal")
     return ax
 
 

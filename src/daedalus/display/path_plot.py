@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS, labelled, look
+from daedalus.display.look import COLOURS, draw_axes, labelled, look, panel_of
 from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
 from daedalus.simulation.result.labelled_samples import unit_of
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 def plot_path(tr: Trajectory, name: str, ax: Axes | None) -> Any:
     """A position of two or three components as a path with equal scales; round mark: start, square: end."""
-    import matplotlib.pyplot as plt
-
     samples = fine_samples(tr)
     values = np.asarray(samples[name])
     size = values.shape[1] if values.ndim == 2 else 1
@@ -32,13 +30,10 @@ def plot_path(tr: Trajectory, name: str, ax: Axes | None) -> Any:
         )
     unit = unit_of(tr.system, name)
     with look():
+        figure, panel = panel_of(ax, (6.4, 5.6), subplot_kw={"projection": "3d"} if size == 3 else {})
+        _check_panel(panel, name, size)
         if ax is None:
-            kind = {"projection": "3d"} if size == 3 else {}
-            figure, panel = plt.subplots(figsize=(6.4, 5.6), subplot_kw=kind, layout="constrained")
             figure.suptitle(f"{tr.system.name}: {name}")
-        else:
-            figure, panel = ax.figure, ax
-            _check_panel(panel, name, size)
         (line,) = panel.plot(*values.T, label=name)
         for place, marker in ((values[0], "o"), (values[-1], "s")):
             panel.plot(*([c] for c in place), marker, color=line.get_color(), markersize=5)
@@ -71,8 +66,6 @@ def _equal_scales(panel: Any, values: np.ndarray) -> None:
 
 def plot_phase(tr: Trajectory, horizontal: str, vertical: str, ax: Axes | None) -> Any:
     """One scalar over another along the run."""
-    import matplotlib.pyplot as plt
-
     samples = fine_samples(tr)
     columns = []
     for name in (horizontal, vertical):
@@ -81,7 +74,7 @@ def plot_phase(tr: Trajectory, horizontal: str, vertical: str, ax: Axes | None) 
             raise InputError(f"{name} is no scalar.", f"its shape is {values.shape[1:]}", remedy=f'"{name}[0]"')
         columns.append(values)
     with look():
-        figure, panel = (ax.figure, ax) if ax is not None else plt.subplots(figsize=(6, 5), layout="constrained")
+        figure, panel = panel_of(ax, (6, 5))
         # A gap at every event, where values may jump.
         breaks = np.searchsorted(samples.time, [t for _, t, *_ in tr.outcome.events])
         x, y = (np.insert(c.astype(float), breaks, np.nan) for c in columns)
@@ -95,14 +88,11 @@ def plot_phase(tr: Trajectory, horizontal: str, vertical: str, ax: Axes | None) 
 
 def plot_poles(system: Any, ax: Axes | None) -> Any:
     """Poles (crosses) and, where they are known, zeros (circles) of a linear system in the complex plane."""
-    import matplotlib.pyplot as plt
-
     poles = np.asarray(system.poles())
     zeros = np.asarray(system.zeros()) if hasattr(system, "zeros") and len(system.inputs) else np.zeros(0)
     with look():
-        figure, panel = (ax.figure, ax) if ax is not None else plt.subplots(figsize=(5.6, 5), layout="constrained")
-        panel.axvline(0.0, color="0.5", linewidth=0.9)
-        panel.axhline(0.0, color="0.5", linewidth=0.9)
+        figure, panel = panel_of(ax, (5.6, 5))
+        draw_axes(panel, color="0.5", linewidth=0.9)
         panel.plot(poles.real, poles.imag, "x", color=COLOURS[0], markersize=8, markeredgewidth=1.8, label="poles")
         if len(zeros):
             panel.plot(zeros.real, zeros.imag, "o", color=COLOURS[1], markersize=7, fillstyle="none", label="zeros")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.display.look import labelled, panel_of
 from daedalus.display.planar_equilibria import PlanarEquilibrium, find_equilibria
 from daedalus.display.planar_field import PlanarField, planar_field
 from daedalus.errors import InputError
@@ -113,8 +114,6 @@ def phase_portrait(
       angle = 0, angle_dot = 0: stable focus (eigenvalues -0.1 ± 0.995i)
       angle = 3.14159, angle_dot = 0: saddle, unstable (eigenvalues 0.905 and -1.105)
     """
-    import matplotlib.pyplot as plt
-
     bounds = _read_box(box, (x, y))
     if field not in ("streamlines", "arrows", None):
         raise InputError(
@@ -127,10 +126,7 @@ def phase_portrait(
     starts = _read_starts(trajectories, plane)
     length = 2.0 * CROSSINGS / usual if duration is None else _number(duration, "duration", positive=True)
     equilibria, curve = find_equilibria(plane)
-    if ax is None:
-        figure, ax = plt.subplots(figsize=(6.8, 5.2), layout="constrained")
-    else:
-        figure = ax.figure
+    figure, ax = panel_of(ax, (6.8, 5.2))
     _draw_field(ax, plane, field)
     if nullclines:
         _draw_nullclines(ax, plane)
@@ -268,8 +264,7 @@ def _draw_equilibria(ax: Axes, equilibria: Sequence[PlanarEquilibrium], curve: n
 
 
 def _finish(ax: Axes, plane: PlanarField, bounds: np.ndarray) -> None:
-    units = [unit_of(plane.system, name) for name in plane.names]
-    labels = [f"{name} [{unit}]" if unit else name for name, unit in zip(plane.names, units)]
+    labels = [labelled(name, unit_of(plane.system, name)) for name in plane.names]
     ax.set(xlim=bounds[0], ylim=bounds[1], xlabel=labels[0], ylabel=labels[1])
     ax.set_title("; ".join([plane.system.name, *plane.notes]), fontsize="medium", wrap=True)
     if ax.get_legend_handles_labels()[0]:

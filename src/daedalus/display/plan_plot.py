@@ -7,30 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import labelled, legend, look
-from daedalus.model.names import element_label
+from daedalus.display.look import labelled, legend, look, panel_column
 from daedalus.optimisation.result.plan import Plan
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.simulation.result.labelled_samples import element_columns, unit_of
 
 POINTS_PER_INTERVAL = 12
 
 
 def plot_plan(plan: Plan, names: str | Sequence[str] | None, ax: Any) -> Any:
     """Draw variables of a plan and return the figure; with `ax` everything goes into that panel."""
-    import matplotlib.pyplot as plt
-
     system = plan.system
     states = [name for name, place in system.places.items() if place.letter == "x"]
     inputs = [v.name for v in system.of_kind("input")]
     wanted = [names] if isinstance(names, str) else [*states, *inputs] if names is None else list(names)
     with look():
+        figure, axes = panel_column(ax, len(wanted), 1.2 + 1.7 * len(wanted))
         if ax is None:
-            size = (8, 1.2 + 1.7 * len(wanted))
-            figure, grid = plt.subplots(len(wanted), 1, sharex=True, squeeze=False, figsize=size, layout="constrained")
-            axes = list(grid[:, 0])
             figure.suptitle(f"{system.name}: {plan.status}, cost {plan.objective:.6g}")
-        else:
-            figure, axes = ax.figure, [ax] * len(wanted)
         for panel, name in zip(axes, wanted):
             _draw(panel, plan, name)
             legend(panel, beside=ax is None)
@@ -43,12 +36,8 @@ def _draw(panel: Any, plan: Plan, name: str) -> None:
     held = name in plan.inputs and getattr(plan.inputs[name], "kind", "") == "hold"
     times = plan.time if held else np.linspace(begin, end, POINTS_PER_INTERVAL * (len(plan.time) - 1) + 1)
     values = plan[name] if held else plan.at(times)[name]
-    shape = values.shape[1:]
-    flat = values.reshape(len(values), -1) if len(shape) < 2 else values.transpose(0, 2, 1).reshape(len(values), -1)
-    for k in range(flat.shape[1]):
-        label = element_label(name, shape, k)
-        style = {"drawstyle": "steps-post"} if held else {}
-        (line,) = panel.plot(times, flat[:, k], label=label, **style)
+    for label, column in element_columns(name, values).items():
+        (line,) = panel.plot(times, column, label=label, drawstyle="steps-post" if held else "default")
         _draw_bounds(panel, plan, label, line.get_color())
     panel.set_ylabel(labelled(name, unit_of(plan.system, name)))
 

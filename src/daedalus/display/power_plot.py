@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.display.look import panel_of
+
 if TYPE_CHECKING:
     import xarray
 
@@ -18,10 +20,7 @@ SMALLEST = 1e-4
 
 def plot_areas(power: xarray.Dataset, ax: Any = None) -> Any:
     """Powers over time: supplied above zero, stored and lost below; one shade a part."""
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        _, ax = plt.subplots(figsize=(8, 4.5))
+    _, ax = panel_of(ax, (8, 4.5), layout=None)
     time = power["time"].values
     # Each kind is stacked on its side; a store that gives energy back counts on the other side.
     tops = {1: np.zeros(len(time)), -1: np.zeros(len(time))}
@@ -51,10 +50,7 @@ def plot_areas(power: xarray.Dataset, ax: Any = None) -> Any:
 
 def plot_flow(balance: EnergyBalance, ax: Any = None) -> Any:
     """Energies of a run as bands from what gave them to what took them (Sankey), widths in proportion."""
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        _, ax = plt.subplots(figsize=(8, 4.5))
+    _, ax = panel_of(ax, (8, 4.5), layout=None)
     given, taken = _shares(balance)
     whole = sum(value for _, _, value in given) or 1.0
     gap = 0.06

@@ -9,31 +9,25 @@ import numpy as np
 
 from daedalus.analysis.linear.frequency_response import FrequencyResponse
 from daedalus.analysis.linear.responses.response import Response
-from daedalus.display.look import look
+from daedalus.display.look import legend, look, panel_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MOST_LEGEND_ENTRIES = 12
 
 
 @look()
 def plot_response(response: Response, names: str | Sequence[str] | None, ax: Axes | None) -> Any:
     """Draw columns of a response over time and return the figure; without names all outputs."""
-    import matplotlib.pyplot as plt
-
     wanted = list(response.output_names) if names is None else [names] if isinstance(names, str) else list(names)
-    figure, panel = (ax.figure, ax) if ax is not None else plt.subplots(figsize=(8, 3.6), layout="constrained")
-    count = 0
+    figure, panel = panel_of(ax, (8, 3.6))
     for name in wanted:
         values = response[name]
         for k, column in enumerate(np.atleast_2d(values.T)):
             label = name if values.ndim == 1 else f"{name}[{k}]"
             panel.plot(response.time, column, label=label, linewidth=1.4)
-            count += 1
     panel.set_xlabel("time")
     panel.grid(alpha=0.3)
-    _legend(panel, count)
+    legend(panel, beside=True)
     return figure
 
 
@@ -60,10 +54,5 @@ def plot_frequency_response(response: FrequencyResponse, ax: tuple[Axes, Axes] |
     lower.set_xlabel("frequency [rad / time]")
     for panel in (upper, lower):
         panel.grid(alpha=0.3, which="both")
-    _legend(upper, len(response.outputs) * len(response.inputs))
+    legend(upper, beside=True)
     return figure
-
-
-def _legend(panel: Axes, count: int) -> None:
-    if 1 <= count <= MOST_LEGEND_ENTRIES:
-        panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="small", frameon=False)

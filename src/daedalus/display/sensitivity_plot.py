@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
-from daedalus.display.look import look
+from daedalus.display.look import look, mark_events
 from daedalus.model.names import element_label
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def plot_sensitivities(
         left.plot(samples.time, values, linewidth=1.4)
         left.set_ylabel(label)
         left.grid(alpha=0.3)
-        _events(left, sens)
+        mark_events(left, [event.time for event in sens.events])
         _curves(right, sens, samples.time, row, columns, sizes)
         _finish(right, beside=True)
     grid[0, 0].set_title(f"course, and its band for changes of {CHANGE:.0%}", fontsize="medium")
@@ -98,13 +98,8 @@ def _curves(
     label, _, slopes = row
     for k in columns:
         panel.plot(time, slopes[:, k] * sizes[k], linewidth=1.3, label=f"∂{label}/∂{sens.labels[k]}")
-    _events(panel, sens)
+    mark_events(panel, [event.time for event in sens.events])
     panel.axhline(0.0, color="0.6", linewidth=0.7, zorder=0)
-
-
-def _events(panel: Axes, sens: Sensitivities) -> None:
-    for event in sens.events[:200]:
-        panel.axvline(event.time, color="0.8", linewidth=0.7, zorder=0)
 
 
 def _finish(panel: Axes, beside: bool) -> None:

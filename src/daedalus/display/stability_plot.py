@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.display.look import draw_axes, panel_of
 from daedalus.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,25 +44,28 @@ def plot_stability(
     >>> plot_stability(dd.tableau("rk4")).get_title()
     'rk4: order 4, stable on [-2.785, 0] and ±2.828i'
     """
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=(5, 5), layout="constrained")
-    left, right, bottom, top = _window(tableau, order_star) if window is None else checked_window(window)
-    x, y = np.linspace(left, right, POINTS), np.linspace(bottom, top, POINTS)
+    ax, x, y = complex_plane(ax, _window(tableau, order_star) if window is None else checked_window(window), POINTS)
     z = x[None, :] + 1j * y[:, None]
     with np.errstate(divide="ignore"):
         growth = np.clip(np.log(np.abs(tableau.stability(z))), -50.0, 50.0)
-    ax.axhline(0, color="0.6", linewidth=0.8, zorder=0.5)
-    ax.axvline(0, color="0.6", linewidth=0.8, zorder=0.5)
     ax.contourf(x, y, growth, levels=[-51.0, 0.0], colors=[REGION])
     ax.contour(x, y, growth, levels=[0.0], colors=["#08519c"], linewidths=1.2)
     if order_star:
         _draw_star(tableau, ax, z, growth - z.real)
-    ax.set(xlabel="Re z", ylabel="Im z", xlim=(left, right), ylim=(bottom, top))
     ax.set_title(_title(tableau), fontsize="medium")
-    ax.set_aspect("equal")
     return ax
+
+
+def complex_plane(
+    ax: Any, window: tuple[float, float, float, float], points: int
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A panel that shows a window of the complex plane, and coordinates over it, (points,) each."""
+    left, right, bottom, top = window
+    _, ax = panel_of(ax, (5, 5))
+    draw_axes(ax, color="0.6", linewidth=0.8, zorder=0.5)
+    ax.set(xlabel="Re z", ylabel="Im z", xlim=(left, right), ylim=(bottom, top))
+    ax.set_aspect("equal")
+    return ax, np.linspace(left, right, points), np.linspace(bottom, top, points)
 
 
 def _draw_star(tableau: Tableau, ax: Any, z: np.ndarray, excess: np.ndarray) -> None:

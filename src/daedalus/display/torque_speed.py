@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.display.look import draw_axes, panel_of
 from daedalus.display.operating_points import Curve, TorqueSpeedPoint, find_operating_points, read_curve
 from daedalus.errors import InputError
 
@@ -94,16 +95,11 @@ def torque_speed(
       speed 67.5414, torque 25: unstable (k = 0.218)
       speed 145.979, torque 25: stable (k = -1.77)
     """
-    import matplotlib.pyplot as plt
-
     grid = _read_speeds(speeds)
     curves = read_curve(motor, "motor", grid), read_curve(load, "load", grid)
     _check_symbols(*curves)
     points, notes = find_operating_points(*curves, grid)
-    if ax is None:
-        figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-    else:
-        figure = ax.figure
+    figure, ax = panel_of(ax, (6.4, 4.4))
     for curve, label, colour in zip(curves, ("motor", "load"), ("#1f77b4", "#7f3b08")):
         values = curve.values(grid)
         ax.plot(grid, np.where(np.isfinite(values), values, np.nan), color=colour, linewidth=1.8, label=label)
@@ -111,8 +107,7 @@ def torque_speed(
         chosen = [(p.speed, p.torque) for p in points if p.stable is stable]
         if chosen:
             ax.plot(*zip(*chosen), "o", color="black", markerfacecolor=face, markersize=8, label=label, zorder=5)
-    ax.axhline(0.0, color="0.6", linewidth=0.8, zorder=0.5)
-    ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0.5)
+    draw_axes(ax, color="0.6", linewidth=0.8, zorder=0.5)
     ax.set(xlabel="speed", ylabel="torque", xlim=(grid[0], grid[-1]))
     ax.grid(alpha=0.3)
     if quadrants:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedalus.display.look import labelled, legend, look, mark_events, readable_limits
+from daedalus.display.look import labelled, legend, look, mark_events, panel_column, readable_limits
 from daedalus.display.mode_bands import draw_bands, is_mode
-from daedalus.model.names import element_label
 from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.model.system.system import System
+from daedalus.simulation.result.labelled_samples import element_columns, unit_of
 from daedalus.simulation.result.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -26,23 +26,16 @@ LARGE_DRIFT = 1e-6
 
 def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes | None) -> Any:
     """Draw variables over time and return the figure; with `ax` everything goes into that panel."""
-    import matplotlib.pyplot as plt
-
     wanted = _default_names(tr) if names is None else [names] if isinstance(names, str) else list(names)
     modes = [] if ax is not None else [name for name in wanted if is_mode(tr, name)]
     shown = [name for name in wanted if name not in modes]
-    panels = [wanted] if ax is not None else by_unit(tr, shown)
+    panels = [wanted] if ax is not None else by_unit(tr.system, shown)
     samples = fine_samples(tr)
     with look():
-        if ax is not None:
-            figure, axes = ax.figure, [ax]
-        else:
-            heights = [1.9] * len(panels) + [0.4] * len(modes)
-            figure, grid = plt.subplots(
-                len(heights), 1, sharex=True, squeeze=False, figsize=(8, 1.2 + sum(heights)), layout="constrained",
-                gridspec_kw={"height_ratios": heights},
-            )  # fmt: skip
-            axes = list(grid[:, 0])
+        heights = [1.9] * len(panels) + [0.4] * len(modes)
+        ratios = {"height_ratios": heights}
+        figure, axes = panel_column(ax, len(heights), 1.2 + sum(heights), gridspec_kw=ratios)
+        if ax is None:
             figure.suptitle(tr.system.name if tr.success else f"{tr.system.name}: {tr.stop_reason}", wrap=True)
             _tell_drift(axes[0], tr)
         for panel, group in zip(axes, panels):
@@ -77,12 +70,11 @@ def _default_names(tr: Trajectory) -> list[str]:
     return [name for name in names if name in known]
 
 
-def by_unit(tr: Trajectory, names: list[str]) -> list[list[str]]:
+def by_unit(system: System, names: list[str]) -> list[list[str]]:
     """Names with a common unit share a panel; names without one get a panel of their own."""
     panels: dict[str, list[str]] = {}
     for name in names:
-        unit = unit_of(tr.system, name)
-        panels.setdefault(unit or f"name:{name}", []).append(name)
+        panels.setdefault(unit_of(system, name) or f"name:{name}", []).append(name)
     return list(panels.values())
 
 
@@ -116,12 +108,9 @@ def _draw(panel: Axes, tr: Trajectory, samples: Any, names: list[str]) -> None:
     forward = len(samples.time) < 2 or samples.time[-1] >= samples.time[0]
     step = "steps-post" if forward else "steps-pre"
     for name in names:
-        values = samples[name]
         drawn = step if name in discrete else "default"
-        shape = values.shape[1:]
-        flat = values.reshape(len(values), -1) if len(shape) < 2 else values.transpose(0, 2, 1).reshape(len(values), -1)
-        for k in range(flat.shape[1]):
-            panel.plot(samples.time, flat[:, k], label=element_label(name, shape, k), drawstyle=drawn)
+        for label, column in element_columns(name, samples[name]).items():
+            panel.plot(samples.time, column, label=label, drawstyle=drawn)
     count = len(panel.lines)
     mark_events(panel, [t for _, t, *_ in tr.outcome.events])
     units = {unit_of(tr.system, name) for name in names} - {""}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.display.comparison_plot import run_names
 from daedalus.display.motion.film import save_film
 from daedalus.display.motion.page import page
 from daedalus.display.motion.recorded_scene import recorded_scene
@@ -110,8 +111,7 @@ def animate(
 
 def _labels(runs: Sequence[Trajectory], labels: Sequence[str] | None) -> list[str]:
     if labels is None:
-        names = [run.system.name for run in runs]
-        return names if len(set(names)) == len(names) else [f"run {k + 1}" for k in range(len(runs))]
+        return run_names(runs)
     if len(labels) != len(runs):
         raise InputError(
             "Every run needs one label.", f"{len(runs)} runs, {len(labels)} labels", remedy='labels=["first", "second"]'

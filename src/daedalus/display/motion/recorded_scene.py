@@ -18,6 +18,7 @@ from daedalus.model.names import derivative_name
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.system import System
 from daedalus.reduction.reduction_record import Reduction
+from daedalus.simulation.result.labelled_samples import element_columns
 from daedalus.simulation.result.samples import Samples
 
 _SIZES = ("size", "radius", "length", "scale", "axis")
@@ -69,7 +70,7 @@ class Columns:
     def __init__(self, system: System, samples: Any, times: np.ndarray, book: Model | None) -> None:
         self._samples = samples
         self._known = book._known if book is not None else _known_states(system)
-        self._values: dict[str, np.ndarray] = {"t": times[:, None]}
+        self._values = {"t": [times]}  # by name, an array an element
 
     def of(self, expression: ca.SX) -> np.ndarray | None:
         """(frames, entries) of an expression; None where the run does not hold what it depends on."""
@@ -89,11 +90,8 @@ class Columns:
         name, k, order = self._known[symbol_key(symbol)]
         whole = derivative_name(name, order)
         if whole not in self._values:
-            values = np.asarray(self._samples[whole])
-            shape = values.shape[1:]
-            flat = values if len(shape) < 2 else values.transpose(0, 2, 1)
-            self._values[whole] = flat.reshape(len(values), -1)
-        return self._values[whole][:, k]
+            self._values[whole] = list(element_columns(whole, np.asarray(self._samples[whole])).values())
+        return self._values[whole][k]
 
 
 def _known_states(system: System) -> dict[int, tuple[str, int, int]]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.look import COLOURS
+from daedalus.display.look import COLOURS, labelled
 from daedalus.display.motion.page import packed
 from daedalus.display.motion.scene import MovingShape, Scene
-from daedalus.model.names import element_label
-from daedalus.simulation.result.labelled_samples import unit_of
+from daedalus.display.trajectory_plot import by_unit
+from daedalus.simulation.result.labelled_samples import element_columns, unit_of
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 
@@ -138,35 +138,22 @@ def _shape(shape: MovingShape, painted: dict[str, str]) -> dict[str, Any]:
 def panels_of(samples: Sequence[Samples], labels: Sequence[str], curves: Sequence[str] | None) -> list[dict[str, Any]]:
     """Curves by unit; several runs share a panel, each drawn in its own colour where there is one element."""
     names = _default_curves(samples[0]) if curves is None else list(curves)
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        unit = unit_of(samples[0].system, name)
-        groups.setdefault(unit or f"name:{name}", []).append(name)
-    panels = []
-    for key, group in list(groups.items())[: None if curves is not None else MOST_PANELS]:
+    system, panels = samples[0].system, []
+    for group in by_unit(system, names)[: None if curves is not None else MOST_PANELS]:
         series: list[dict[str, Any]] = []
         alone = len(group) == 1 and np.asarray(samples[0][group[0]]).ndim == 1
         for k, (sample, label) in enumerate(zip(samples, labels)):
             for name in group:
                 if k and name not in sample:
                     continue
-                values = np.asarray(sample[name])
-                shape = values.shape[1:]
-                flat = (
-                    values.reshape(len(values), -1)
-                    if len(shape) < 2
-                    else values.transpose(0, 2, 1).reshape(len(values), -1)
-                )
-                for j in range(flat.shape[1]):
-                    text = element_label(name, shape, j)
+                for j, (text, column) in enumerate(element_columns(name, np.asarray(sample[name])).items()):
                     series.append({
                         "label": text if len(samples) == 1 else f"{text}, {label}",
-                        "values": packed(np.where(np.isfinite(flat[:, j]), flat[:, j], np.nan)),
+                        "values": packed(np.where(np.isfinite(column), column, np.nan)),
                         "colour": COLOURS[(len(series) if len(samples) == 1 else k if alone else j) % len(COLOURS)],
                         "dash": [[], [6, 3], [2, 3], [8, 3, 2, 3]][k % 4],
                     })  # fmt: skip
-        unit = "" if key.startswith("name:") else f" [{key}]"
-        panels.append({"label": f"{', '.join(group)}{unit}", "series": series})
+        panels.append({"label": labelled(", ".join(group), unit_of(system, group[0])), "series": series})
     return panels
 
 

@@ -61,8 +61,12 @@ def to_dataframe(tr: RecordedRun) -> pandas.DataFrame:
 
     columns: dict[str, np.ndarray] = {}
     for name in recorded_names(tr):
-        values = tr[name]
-        shape = values.shape[1:]
-        flat = (values if len(shape) < 2 else values.transpose(0, 2, 1)).reshape(len(values), math.prod(shape))
-        columns.update({element_label(name, shape, k): flat[:, k] for k in range(flat.shape[1])})
+        columns.update(element_columns(name, tr[name]))
     return pandas.DataFrame(columns, index=pandas.Index(tr.time, name="time"))
+
+
+def element_columns(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+    """The elements of a name, (times,) each, by their labels; values are (times, ...) in its shape."""
+    shape = values.shape[1:]
+    flat = (values if len(shape) < 2 else values.transpose(0, 2, 1)).reshape(len(values), math.prod(shape))
+    return {element_label(name, shape, k): flat[:, k] for k in range(flat.shape[1])}
