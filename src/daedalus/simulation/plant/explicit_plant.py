@@ -30,25 +30,8 @@ class ExplicitPlant(Plant):
         """x' = f(t, x, u, p)."""
         return self._compiled("rhs", self.form.xdot)
 
-    @cached_property
-    def guards(self) -> Compiled:
-        """The guards of the events."""
-        return self._compiled("guards", self.form.applied(self.system, self.located_guards))
-
-    @cached_property
-    def resets(self) -> Compiled:
-        """The states after each event, one event after the other."""
-        after = self.form.applied(self.system, self.resets_in_order)
-        return self._compiled("resets", ca.vec(after.T))
-
     def _in_rows(self, expression: ca.SX) -> ca.SX:
         return self.form.applied(self.system, expression)
-
-    @cached_property
-    def readout(self) -> Compiled:
-        """Algebraic variables, then the outputs below each other."""
-        outputs = concatenate(self.system.outputs.values())
-        return self._compiled("readout", ca.vertcat(self.form.z, self.form.applied(self.system, outputs)))
 
     @cached_property
     def projection(self) -> Any:
@@ -67,21 +50,3 @@ class ExplicitPlant(Plant):
             kept = self.form.applied(self.system, concatenate(self.system.invariants.values()))
             return invariant_projection(self.system, kept)
         return None if projected is None else self._compiled("projection", projected)
-
-    @cached_property
-    def invariants(self) -> Compiled:
-        """What solutions keep at zero, below each other."""
-        kept = concatenate(self.system.invariants.values())
-        return self._compiled("invariants", self.form.applied(self.system, kept))
-
-    @cached_property
-    def watched(self) -> Compiled:
-        """What solutions keep at zero without being held to it, below each other."""
-        kept = concatenate(self.system.watched.values())
-        return self._compiled("watched", self.form.applied(self.system, kept))
-
-    @cached_property
-    def constraints(self) -> Compiled:
-        """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
-        rows = self.constraint_rows
-        return self._compiled("constraints", self.form.applied(self.system, self.system.residual[rows]))

@@ -19,7 +19,7 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import VariableIndex, variable_index
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import SolverError
-from daedalus.model.expressions import concatenate, nonzeros
+from daedalus.model.expressions import nonzeros
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.held_levels import held_levels
 from daedalus.simulation.plant.invariant_projection import invariant_projection
@@ -140,22 +140,12 @@ class ImplicitPlant(Plant):
         return SimpleNamespace(core=self.model)
 
     @cached_property
-    def guards(self) -> Compiled:
-        """The guards of the events."""
-        return self._compiled("guards", self.located_guards)
-
-    @cached_property
     def resets(self) -> Compiled:
         """The rows after each event, one event after the other; z and x' are solved for by the core."""
         count, order = len(self.reset_order), self.reset_order
         rest = ca.horzcat(self.system.symbol("z").T, self.system.symbol("xdot").T)
         parts = (self.system.resets[order, :], ca.repmat(rest, count, 1), self.system.assigned[order, :])
         return self._compiled("resets", ca.vec(ca.horzcat(*parts).T))
-
-    @cached_property
-    def readout(self) -> Compiled:
-        """Algebraic variables, then the outputs below each other."""
-        return self._compiled("readout", ca.vertcat(self.system.symbol("z"), concatenate(self.system.outputs.values())))
 
     @cached_property
     def projection(self) -> Compiled | None:
@@ -194,18 +184,3 @@ class ImplicitPlant(Plant):
         with suppress(SolverError):  # too many for a formula
             return invariant_projection(self.system, residual[rows])
         return None
-
-    @cached_property
-    def invariants(self) -> Compiled:
-        """What solutions keep at zero, below each other."""
-        return self._compiled("invariants", concatenate(self.system.invariants.values()))
-
-    @cached_property
-    def watched(self) -> Compiled:
-        """What solutions keep at zero without being held to it, below each other."""
-        return self._compiled("watched", concatenate(self.system.watched.values()))
-
-    @cached_property
-    def constraints(self) -> Compiled:
-        """The equations without a derivative."""
-        return self._compiled("constraints", self.system.residual[self.constraint_rows])

@@ -53,35 +53,19 @@ class LinearPlant(Plant):
         self.model = linear_model(system)
         self.notes += (SolvedEachTime(self.model.unknowns),)
 
-    def _after(self, name: str, expression: ca.SX) -> Compiled:
+    def _called(self, name: str, expression: ca.SX) -> Compiled:
         """A function of (t, x, u, p), or of (t, x, u, p, (x'; z)) where it needs the solution."""
         w = ca.vertcat(self.system.symbol("xdot"), self.system.symbol("z"))
         return self._compiled(name, expression, *([w] if ca.depends_on(ca.densify(expression), w) else []))
 
-    def _at_points(self, name: str, expression: ca.SX) -> Compiled | AfterSolve:
-        function = self._after(name, expression)
+    def _read(self, name: str, expression: ca.SX) -> Compiled | AfterSolve:
+        function = self._called(name, expression)
         return AfterSolve(self.model, function) if function.function.n_in() == 5 else function
 
     @cached_property
     def rhs(self) -> Any:
         """The linear model itself: the core solves it."""
         return SimpleNamespace(core=self.model)
-
-    @cached_property
-    def guards(self) -> Any:
-        """The guards of the events."""
-        return self._after("guards", self.located_guards)
-
-    @cached_property
-    def resets(self) -> Any:
-        """The states after each event, one event after the other."""
-        return self._after("resets", ca.vec(self.resets_in_order.T))
-
-    @cached_property
-    def readout(self) -> Any:
-        """Algebraic variables, then the outputs below each other."""
-        outputs = concatenate(self.system.outputs.values())
-        return self._at_points("readout", ca.vertcat(self.system.symbol("z"), outputs))
 
     @cached_property
     def projection(self) -> Any:
@@ -100,18 +84,3 @@ class LinearPlant(Plant):
         except SolverError as error:
             self.notes += (InvariantsNotKept(tuple(error.facts)),)
             return None
-
-    @cached_property
-    def invariants(self) -> Any:
-        """What solutions keep at zero, below each other."""
-        return self._at_points("invariants", concatenate(self.system.invariants.values()))
-
-    @cached_property
-    def watched(self) -> Any:
-        """What solutions keep at zero without being held to it, below each other."""
-        return self._at_points("watched", concatenate(self.system.watched.values()))
-
-    @cached_property
-    def constraints(self) -> Any:
-        """The equations without a derivative, with x' and z from the solve."""
-        return self._at_points("constraints", self.system.residual[self.constraint_rows])

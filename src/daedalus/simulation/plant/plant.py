@@ -13,6 +13,7 @@ import numpy as np
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError
+from daedalus.model.expressions import concatenate
 from daedalus.model.names import element_label, flat_index, split_index
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
@@ -89,38 +90,46 @@ class Plant(ABC):
 
     @cached_property
     @abstractmethod
-    def guards(self) -> Any:
-        """The guards of the events."""
-
-    @cached_property
-    @abstractmethod
-    def resets(self) -> Any:
-        """The states after each event, one event after the other."""
-
-    @cached_property
-    @abstractmethod
-    def readout(self) -> Any:
-        """Algebraic variables, then the outputs below each other."""
-
-    @cached_property
-    @abstractmethod
     def projection(self) -> Any:
         """The state moved onto the invariants; None where there are none, or none that can be kept so."""
 
+    def _called(self, name: str, expression: ca.SX) -> Compiled:
+        """An expression as a function that the core calls."""
+        return self.compiled_values(name, expression)
+
+    def _read(self, name: str, expression: ca.SX) -> Any:
+        """An expression as a function that is evaluated at rows of a run."""
+        return self.compiled_values(name, expression)
+
     @cached_property
-    @abstractmethod
+    def guards(self) -> Compiled:
+        """The guards of the events."""
+        return self._called("guards", self.located_guards)
+
+    @cached_property
+    def resets(self) -> Compiled:
+        """The states after each event, one event after the other."""
+        return self._called("resets", ca.vec(self.resets_in_order.T))
+
+    @cached_property
+    def readout(self) -> Any:
+        """Algebraic variables, then the outputs below each other."""
+        return self._read("readout", concatenate([self.system.symbol("z"), *self.system.outputs.values()]))
+
+    @cached_property
     def invariants(self) -> Any:
         """What solutions keep at zero, below each other."""
+        return self._read("invariants", concatenate(self.system.invariants.values()))
 
     @cached_property
-    @abstractmethod
     def watched(self) -> Any:
         """What solutions keep at zero without being held to it, below each other."""
+        return self._read("watched", concatenate(self.system.watched.values()))
 
     @cached_property
-    @abstractmethod
     def constraints(self) -> Any:
-        """The equations without a derivative, as left by x and z = g(t, x, u, p)."""
+        """The equations without a derivative, with x' and z as a row of the run gives them."""
+        return self._read("constraints", self.system.residual[self.constraint_rows])
 
     @cached_property
     def has_constraints(self) -> bool:

@@ -42,11 +42,11 @@ class Independence:
     ) -> None:  # fmt: skip
         self.labels, self.constrains, self.moving = tuple(labels), constrains, moving
         self._plant, self._block = plant, block
-        self.logarithm = plant._compiled("logarithm", _as_read(plant, logarithm))
+        self.logarithm = plant.compiled_values("logarithm", logarithm)
 
     @cached_property
     def _matrix(self) -> Compiled:
-        return self._plant._compiled("matrix", _as_read(self._plant, ca.vec(ca.densify(self._block))))
+        return self._plant.compiled_values("matrix", ca.vec(ca.densify(self._block)))
 
     @cached_property
     def by_parameters(self) -> ca.Function:
@@ -56,7 +56,7 @@ class Independence:
         """
         system = self._plant.system
         arguments = [system.symbol(letter) for letter in ("t", "x", "u", "p")]
-        logarithm = _as_read(self._plant, log_determinant(self._block, system.symbol("p")))
+        logarithm = self._plant._in_rows(log_determinant(self._block, system.symbol("p")))
         found = ca.Function("by_parameters", arguments, [logarithm], {"cse": True})
         values = [np.linspace(0.6, 1.4, argument.numel()) for argument in arguments]
         return found if np.isfinite(float(found(*values))) else self.logarithm.function
@@ -121,11 +121,6 @@ def _is_followed(plant: Plant, block: ca.SX, logarithm: ca.SX) -> bool:
         return False
     readable = plant.is_implicit or isinstance(plant, ExplicitPlant)
     return readable or not ca.depends_on(block, ca.vertcat(symbols[1], symbols[3]))
-
-
-def _as_read(plant: Plant, expression: ca.SX) -> ca.SX:
-    """The expression with x' and z as formulas of the rest, where a row of the run does not hold them."""
-    return plant.form.applied(plant.system, expression) if isinstance(plant, ExplicitPlant) else expression
 
 
 def scales(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
