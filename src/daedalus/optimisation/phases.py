@@ -25,19 +25,13 @@ from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.solve import reference_ends
-from daedalus.optimisation.transcription.collocated import Transcription, add_collocation, collocation_stage
+from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.invariants import kept_quantities
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 from daedalus.optimisation.transcription.program_layout import RowGroup
-from daedalus.optimisation.transcription.shooting import (
-    ShootingDraft,
-    add_shooting,
-    nodes_only,
-    shooting_stage,
-    with_points,
-)
+from daedalus.optimisation.transcription.transcribe import drafted, stage_for, transcribed
 
 
 class Phases:
@@ -91,35 +85,24 @@ class Phases:
     def _search(self, described: list[Description], meshes: list[Mesh], settings: SolveSettings) -> PhasedPlan:
         """What is found on these meshes."""
         draft = Draft(gauss_newton=settings.hessian == "gauss_newton")
-        made = [_written(description, mesh, settings, draft) for description, mesh in zip(described, meshes)]
+        made = []
+        for description, mesh in zip(described, meshes):
+            kept = kept_quantities(description)
+            ends = reference_ends(description, kept)
+            made.append(drafted(stage_for(description, settings), mesh, ends, kept, settings, draft))
         _join_all(draft, made, self.link)
         program = assembled(draft)
         begin = np.zeros(program.shape[0])
         for part in made:
             begin += initial_guess(part.stage, part.layout, part.ends, part.kept, program.shape[0])
         outcome = searched(program, begin, settings, "phases")
-        between = with_points if settings.method == "shooting" else None
-        all_phases = [Transcription(part.stage, part.layout, program, draft, part.notes, between) for part in made]
+        all_phases = [transcribed(part, program) for part in made]
         return PhasedPlan(
             [
                 Plan(problem.model, own, outcome, program.parameters, begin, _alone, all_phases)
                 for problem, own in zip(self.problems, all_phases)
-            ],
-            begin,
+            ]
         )
-
-
-def _written(description: Description, mesh: Mesh, settings: SolveSettings, draft: Draft) -> ProblemDraft:
-    """A phase on a mesh, added to the draft of all."""
-    kept = kept_quantities(description)
-    ends = reference_ends(description, kept)
-    if settings.method == "shooting":
-        shot = ShootingDraft(shooting_stage(description), nodes_only(mesh.shares), draft, ends, kept)
-        add_shooting(shot, settings.step_method, settings.steps)
-        return shot
-    made = ProblemDraft(collocation_stage(description), mesh, draft, ends, kept)
-    add_collocation(made)
-    return made
 
 
 def _alone(*_: object) -> Transcription:

@@ -15,9 +15,11 @@ from daedalus.model.model import Model
 from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.program.draft import Draft
 from daedalus.optimisation.program.fatrop import solve_with_fatrop
 from daedalus.optimisation.program.newton import solve_with_newton
 from daedalus.optimisation.program.optimality import optimality_error
+from daedalus.optimisation.program.program import assembled
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
 from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
@@ -26,13 +28,13 @@ from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_finer_meshes
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.transcription.chain_positions import chain_positions
-from daedalus.optimisation.transcription.collocated import Transcription, collocation_stage, transcribe
+from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.reference_ends import ReferenceEnds, first_guess, fixed_states
-from daedalus.optimisation.transcription.shooting import shoot, shooting_stage
+from daedalus.optimisation.transcription.transcribe import drafted, stage_for, transcribed
 
 # After so many iterations IPOPT takes over, whose filter is harder to lose.
 MOST_BY_STAGES = 100
@@ -45,9 +47,7 @@ class Solving:
         self, model: Model | System, description: Description, settings: SolveSettings, mesh: Mesh | None = None
     ) -> None:
         self.model, self.description, self.structure = model, description, settings.structure
-        self.settings, self.stagewise = settings, _goes_by_stages(settings)
-        self.gauss_newton = settings.hessian == "gauss_newton"
-        self.stage = self._stage(description)
+        self.settings, self.stage = settings, stage_for(description, settings)
         self.kept = kept_quantities(description)
         self.ends = reference_ends(description, self.kept)
         self.mesh = mesh or mesh_of(mesh_shares(description, not settings.preview), settings.points, settings.degree)
@@ -88,21 +88,13 @@ class Solving:
 
     def transcribed(self, stage: ProblemStage) -> Transcription:
         """A stage on the mesh of this problem."""
-        if self.settings.method == "shooting":
-            method, steps = self.settings.step_method, self.settings.steps
-            return shoot(
-                stage, method, steps, self.mesh.shares, self.ends, self.kept, self.stagewise, self.gauss_newton
-            )
-        return transcribe(stage, self.mesh, self.ends, self.kept, self.stagewise, self.gauss_newton)
+        draft = Draft(gauss_newton=self.settings.hessian == "gauss_newton")
+        made = drafted(stage, self.mesh, self.ends, self.kept, self.settings, draft)
+        return transcribed(made, assembled(draft))
 
     def again(self, description: Description) -> Transcription:
         """A changed problem on the same mesh."""
-        return self.transcribed(self._stage(description))
-
-    def _stage(self, description: Description) -> ProblemStage:
-        if self.settings.method == "shooting":
-            return shooting_stage(description, not self.settings.preview)
-        return collocation_stage(description)
+        return self.transcribed(stage_for(description, self.settings))
 
     def fits(self, settings: SolveSettings) -> bool:
         """Whether the program is the one that these settings need."""
@@ -169,7 +161,7 @@ class Solving:
         if outcome is None and self.last is not None and settings.solver != "fatrop":
             found = self._with_ipopt(settings, self.last)
             outcome = found if found.success or found.ending is ProgramEnding.STOPPED else None
-        if outcome is None and self.stagewise:
+        if outcome is None and self.settings.by_stages:
             outcome, reason = self._by_stages(settings)
             if outcome is None and settings.solver == "fatrop":
                 notes.append(f"ipopt took over from fatrop: {reason}")
@@ -179,11 +171,6 @@ class Solving:
         if outcome.success:
             self.last = outcome
         return Plan(self.model, self.transcription, outcome, program.parameters, self.begin, self.again)
-
-
-def _goes_by_stages(settings: SolveSettings) -> bool:
-    """Whether fatrop is tried: where it is asked for, and for shooting, whose stages are small."""
-    return settings.solver == "fatrop" or (settings.solver == "auto" and settings.method == "shooting")
 
 
 def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceEnds:

@@ -106,6 +106,12 @@ class Description:
         """The inputs that are chosen, by position."""
         return [k for k in range(self.system.sizes["u"]) if k not in self.given]
 
+    def input_name(self, positions: tuple[int, ...]) -> str:
+        """The name of an input, or of its element, by the positions that it has."""
+        places = self.system.places.items()
+        found = (name for name, place in places if place.letter == "u" and tuple(place.positions) == positions)
+        return next(found, self.system.labels["u"][positions[0]])
+
     def near(self, trajectory: object) -> Description:
         """The same problem with another trajectory to begin from."""
         return replace(self, trajectory=trajectory)

@@ -52,8 +52,12 @@ class SolveSettings:
     @property
     def structure(self) -> tuple[object, ...]:
         """What the program depends on; the rest only changes how it is searched."""
-        by_stages = self.solver == "fatrop" or (self.solver == "auto" and self.method == "shooting")
-        return self.method, self.degree, self.points, self.hessian, self.step_method, self.steps, by_stages
+        return self.method, self.degree, self.points, self.hessian, self.step_method, self.steps, self.by_stages
+
+    @property
+    def by_stages(self) -> bool:
+        """Whether fatrop is tried: where it is asked for, and for shooting, whose stages are small."""
+        return self.solver == "fatrop" or (self.solver == "auto" and self.method == "shooting")
 
     @property
     def accuracy(self) -> float:

@@ -37,41 +37,26 @@ class Draft:
 
     lower: list[np.ndarray] = field(default_factory=list)
     upper: list[np.ndarray] = field(default_factory=list)
-    guess: list[np.ndarray] = field(default_factory=list)
     scale: list[np.ndarray] = field(default_factory=list)
-    stage: list[np.ndarray] = field(default_factory=list)
     row_lower: list[np.ndarray] = field(default_factory=list)
     row_upper: list[np.ndarray] = field(default_factory=list)
-    row_stage: list[np.ndarray] = field(default_factory=list)
     parameters: list[np.ndarray] = field(default_factory=list)
     blocks: list[PlacedBlock] = field(default_factory=list)
     linear: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
     gauss_newton: bool = False  # leave out the curvature of conditions
-    _variables: int = 0
-    _rows: int = 0
+    variables: int = 0  # how many there are
+    rows: int = 0  # beside the objective
     _parameters: int = 0
 
-    @property
-    def variable_count(self) -> int:
-        """How many variables there are."""
-        return self._variables
-
-    @property
-    def row_count(self) -> int:
-        """How many rows there are beside the objective."""
-        return self._rows
-
     def add_variables(
-        self, shape: tuple[int, ...], *, lower: object = -np.inf, upper: object = np.inf, guess: object = 0.0,
-        scale: object = 1.0, stage: object = 0,
-    ) -> np.ndarray:  # fmt: skip
+        self, shape: tuple[int, ...], *, lower: object = -np.inf, upper: object = np.inf, scale: object = 1.0
+    ) -> np.ndarray:
         """New variables: their numbers in an array of this shape; the rest is spread over it."""
-        count = int(np.prod(shape, dtype=int))
-        for store, value in ((self.lower, lower), (self.upper, upper), (self.guess, guess), (self.scale, scale)):
+        first = self.variables
+        for store, value in ((self.lower, lower), (self.upper, upper), (self.scale, scale)):
             store.append(np.broadcast_to(np.asarray(value, dtype=float), shape).ravel().copy())
-        self.stage.append(np.broadcast_to(np.asarray(stage, dtype=int), shape).ravel().copy())
-        self._variables += count
-        return np.arange(self._variables - count, self._variables).reshape(shape)
+        self.variables += self.lower[-1].size
+        return np.arange(first, self.variables).reshape(shape)
 
     def add_parameters(self, values: object) -> np.ndarray:
         """New parameters with these values: their (negative) numbers in an array of the same shape."""
@@ -80,16 +65,13 @@ class Draft:
         self._parameters += array.size
         return -1 - np.arange(self._parameters - array.size, self._parameters).reshape(array.shape)
 
-    def add_rows(
-        self, shape: tuple[int, ...], *, lower: object = 0.0, upper: object = 0.0, stage: object = 0
-    ) -> np.ndarray:
+    def add_rows(self, shape: tuple[int, ...], *, lower: object = 0.0, upper: object = 0.0) -> np.ndarray:
         """New rows of g with these bounds: their numbers in an array of this shape."""
-        count = int(np.prod(shape, dtype=int))
+        first = self.rows
         for store, value in ((self.row_lower, lower), (self.row_upper, upper)):
             store.append(np.broadcast_to(np.asarray(value, dtype=float), shape).ravel().copy())
-        self.row_stage.append(np.broadcast_to(np.asarray(stage, dtype=int), shape).ravel().copy())
-        self._rows += count
-        return np.arange(self._rows - count, self._rows).reshape(shape)
+        self.rows += self.row_lower[-1].size
+        return np.arange(first, self.rows).reshape(shape)
 
     def add_linear(self, rows: object, columns: object, values: object) -> None:
         """Add value · variable to rows; the three are spread over each other."""

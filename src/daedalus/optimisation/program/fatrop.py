@@ -25,12 +25,11 @@ def solve_with_fatrop(
     n, m = program.shape
     scale = program.scale
     options: dict[str, object] = {"tolerance": float(tolerance), "max_iter": int(most_iterations), "print_level": 0}
-    bounds = (program.lower / scale, program.upper / scale, program.row_lower, program.row_upper)
     inside = np.clip(begin, program.lower, program.upper)
     p = program.parameters if parameters is None else parameters
     started = time.perf_counter()
     found = program.core.fatrop(
-        {**solver_addresses("fatrop"), **solver_addresses("blasfeo")}, p, bounds,
+        {**solver_addresses("fatrop"), **solver_addresses("blasfeo")}, p, program.scaled_bounds,
         (inside / scale, np.zeros(m), np.zeros(n), np.zeros(n)), stages.tables(), options,
     )  # fmt: skip
     seconds = time.perf_counter() - started

@@ -61,22 +61,20 @@ def solve_with_ipopt(
         # little, as a least time does, full steps of multipliers throw the search far off.
         "alpha_for_y": "min-dual-infeas",
     }
-    duals = [np.zeros(m), np.zeros(n), np.zeros(n)]
+    duals = np.zeros(m), np.zeros(n), np.zeros(n)
     if warm is not None:
         chosen.update(
             warm_start_init_point="yes", mu_init=1e-5, warm_start_bound_push=1e-8, warm_start_mult_bound_push=1e-8
         )
-        pressing = warm.bound_multipliers * scale
-        duals = [warm.multipliers, np.maximum(-pressing, 0.0), np.maximum(pressing, 0.0)]
+        duals = warm.duals(scale)
     if time_limit is not None:
         chosen["max_wall_time"] = float(time_limit)
     if not exact:
         chosen["hessian_approximation"] = "limited-memory"
     chosen.update(options or {})
-    bounds = (program.lower / scale, program.upper / scale, program.row_lower, program.row_upper)
     started = time.perf_counter()
     found = program.core.ipopt(
-        solver_addresses("ipopt"), program.parameters if parameters is None else parameters, bounds,
+        solver_addresses("ipopt"), program.parameters if parameters is None else parameters, program.scaled_bounds,
         (begin / scale, *duals), chosen, listener, 1e-6,
     )  # fmt: skip
     seconds = time.perf_counter() - started

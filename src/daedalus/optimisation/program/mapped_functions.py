@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
 
+from daedalus import _core
 from daedalus.compilation import compile_function
-
-
-class CallableFunction(Protocol):
-    """Something with a core function: compiled formulas, or a part of a flow."""
-
-    @property
-    def core(self) -> Any:
-        """The function that the core calls."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -27,7 +18,7 @@ class RunningCost:
     row, column: where the nonzeros of C are among v = (x, u), both halves; states, inputs: the sizes of x and u.
     """
 
-    curvature: CallableFunction
+    curvature: _core.Function
     row: np.ndarray
     column: np.ndarray
     states: int
@@ -44,9 +35,9 @@ class MappedFunctions:
     then makes the whole lower half by (x, u).
     """
 
-    value: CallableFunction
-    first: CallableFunction
-    second: CallableFunction | None
+    value: _core.Function
+    first: _core.Function
+    second: _core.Function | None
     first_row: np.ndarray
     first_column: np.ndarray
     second_row: np.ndarray
@@ -98,6 +89,6 @@ def mapped_functions(
     )
 
 
-def _code(function: ca.Function) -> CallableFunction:
+def _code(function: ca.Function) -> _core.Function:
     """A search calls its functions some hundred times at some hundred places: less than it takes to compile well."""
-    return compile_function(function, quick=True)
+    return compile_function(function, quick=True).core

@@ -22,11 +22,9 @@ def solve_with_newton(
     A step is taken where the Lagrangian has a minimum on the conditions that hold, so that no saddle is found.
     """
     scale = program.scale
-    pressing = last.bound_multipliers * scale
-    bounds = (program.lower / scale, program.upper / scale, program.row_lower, program.row_upper)
-    duals = last.multipliers, np.maximum(-pressing, 0.0), np.maximum(pressing, 0.0)
+    begin = last.w / scale, *last.duals(scale)
     started = time.perf_counter()
-    found = newton.solve(program.parameters, bounds, (last.w / scale, *duals), float(tolerance), MOST_STEPS)
+    found = newton.solve(program.parameters, program.scaled_bounds, begin, float(tolerance), MOST_STEPS)
     seconds = time.perf_counter() - started
     if found["status"] != 0:
         return None

@@ -19,14 +19,13 @@ def joined(parts: Sequence[np.ndarray], kind: type = float) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Bounds, guess and parameters of a program, and its functions; all in the user's units.
+    """Bounds and parameters of a program, and its functions; all in the user's units.
 
     `values`, `first` and `second` are what a solver sees, but for the scaling of variables by `scale`.
     """
 
     lower: np.ndarray
     upper: np.ndarray
-    guess: np.ndarray
     scale: np.ndarray
     row_lower: np.ndarray
     row_upper: np.ndarray
@@ -35,14 +34,17 @@ class Program:
     jacobian_column: np.ndarray
     hessian_row: np.ndarray
     hessian_column: np.ndarray
-    stage: np.ndarray
-    row_stage: np.ndarray
     core: _core.Program = field(repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of variables and rows."""
         return len(self.lower), len(self.row_lower)
+
+    @property
+    def scaled_bounds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The bounds of variables and rows as solvers see them."""
+        return self.lower / self.scale, self.upper / self.scale, self.row_lower, self.row_upper
 
     def values(self, w: np.ndarray, parameters: np.ndarray | None = None) -> tuple[float, np.ndarray]:
         """The objective and the rows at w."""
@@ -88,7 +90,7 @@ class _Pattern:
 
 def assembled(draft: Draft) -> Program:
     """The program of a draft."""
-    n, m = draft.variable_count, draft.row_count
+    n, m = draft.variables, draft.rows
     scale = joined(draft.scale)
     wide = max(n, 1)
     jacobian, hessian = _Pattern(wide), _Pattern(wide)
@@ -108,9 +110,8 @@ def assembled(draft: Draft) -> Program:
     rows, columns, entries_at = (_table(part) for part in tables)
     core.set_linear(rows, columns, entries_at, linear[2] * scale[columns] if len(columns) else np.zeros(0))
     return Program(
-        joined(draft.lower), joined(draft.upper), joined(draft.guess), scale, joined(draft.row_lower),
-        joined(draft.row_upper), joined(draft.parameters), *jacobian_triplet, *hessian_triplet,
-        joined(draft.stage, int), joined(draft.row_stage, int), core,
+        joined(draft.lower), joined(draft.upper), scale, joined(draft.row_lower), joined(draft.row_upper),
+        joined(draft.parameters), *jacobian_triplet, *hessian_triplet, core,
     )  # fmt: skip
 
 
@@ -142,9 +143,9 @@ def _core_block(
     # Two arguments of one place may be the same variable: both halves of their mixed derivative then count.
     twice = np.where((one == two) & (f.second_row != f.second_column), 2.0 * twice, twice)
     return {
-        "value": f.value.core,
-        "first": f.first.core,
-        "second": None if f.second is None else f.second.core,
+        "value": f.value,
+        "first": f.first,
+        "second": f.second,
         "first_wanted": _table(np.array(f.first_wanted)),
         "second_wanted": _table(np.array(f.second_wanted)),
         "multiplier_input": f.multiplier_input,
@@ -162,7 +163,7 @@ def _core_block(
 
 
 def _running(cost: RunningCost) -> tuple[object, ...]:
-    return cost.curvature.core, _table(cost.row), _table(cost.column), cost.states, cost.inputs
+    return cost.curvature, _table(cost.row), _table(cost.column), cost.states, cost.inputs
 
 
 def _scales(scale: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -44,3 +44,8 @@ class ProgramOutcome:
     def success(self) -> bool:
         """Whether the point is a solution."""
         return self.ending in (ProgramEnding.SOLVED, ProgramEnding.ACCEPTABLE)
+
+    def duals(self, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The multipliers of rows, lower and upper bounds for scaled variables, as solvers begin with them."""
+        pressing = self.bound_multipliers * scale
+        return self.multipliers, np.maximum(-pressing, 0.0), np.maximum(pressing, 0.0)

@@ -95,18 +95,12 @@ class Horizon:
 
     def receding(self, structure: StageStructure) -> _core.RecedingProgram:
         """The program in the core, with all its memory."""
-        program, scale = self.program, self.program.scale
-        bounds = (program.lower / scale, program.upper / scale, program.row_lower, program.row_upper)
+        program = self.program
         solver_addresses("blasfeo")
         return _core.RecedingProgram(
-            program.core,
-            solver_addresses("hpipm"),
-            program.parameters,
-            bounds,
-            structure.tables(),
-            self.tables(),
-            ACCURACY,
-        )
+            program.core, solver_addresses("hpipm"), program.parameters, program.scaled_bounds, structure.tables(),
+            self.tables(), ACCURACY,
+        )  # fmt: skip
 
     # -- numbers of a call -------------------------------------------------------------------------------------
 
@@ -130,7 +124,7 @@ class Horizon:
         found = copy(self.description)
         if not given:
             return found
-        names = {self._name_of(positions): positions for positions, _ in found.given_names}
+        names = {found.input_name(positions): positions for positions, _ in found.given_names}
         for name in check_mapping(given, "given"):
             if name not in names:
                 raise InputError(
@@ -139,16 +133,9 @@ class Horizon:
                     because="every other input is chosen by the controller.",
                     remedy=f"ocp.given({name!r}, 0.0) before the controller is made",
                 )
-        own = {self._name_of(positions): value for positions, value in found.given_names}
-        found.given_names = [(names[name], given.get(name, value)) for name, value in own.items()]
+        own = found.given_names
+        found.given_names = [(at, given.get(found.input_name(at), value)) for at, value in own]
         return found
-
-    def _name_of(self, positions: tuple[int, ...]) -> str:
-        places = self.system.places
-        for name, place in places.items():
-            if place.letter == "u" and tuple(int(k) for k in place.positions) == tuple(positions):
-                return str(name)
-        return str(self.system.labels["u"][positions[0]])
 
     def _sees_time(self) -> bool:
         stage, description = self.stage, self.description
@@ -187,15 +174,12 @@ class Horizon:
 
     def within_bounds(self, inputs: np.ndarray) -> np.ndarray:
         """Inputs moved into their bounds."""
-        return np.minimum(np.maximum(inputs, self._lowest), self._highest)
+        low, high = self._limits
+        return np.minimum(np.maximum(inputs, low), high)
 
     @cached_property
-    def _lowest(self) -> np.ndarray:
-        return self.program.lower[self.applied]
-
-    @cached_property
-    def _highest(self) -> np.ndarray:
-        return self.program.upper[self.applied]
+    def _limits(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.program.lower[self.applied], self.program.upper[self.applied]
 
 
 def _with_whole_start(described: Description) -> Description:

@@ -11,6 +11,7 @@ from daedalus.optimisation.program.draft import OBJECTIVE, Draft, PlacedBlock
 from daedalus.optimisation.program.ipopt import solve_with_ipopt
 from daedalus.optimisation.program.program import assembled, joined
 from daedalus.optimisation.transcription.collocated import Transcription
+from daedalus.optimisation.transcription.program_layout import values_of
 
 RELAXED = ("condition", "end", "periodic", "rate")
 
@@ -45,8 +46,7 @@ def least_relaxation(
     outcome = solve_with_ipopt(program, guess, tolerance=1e-7, most_iterations=500, time_limit=time_limit)
     points = []
     for transcription, own in zip(transcriptions, relaxed):
-        length = transcription.layout.length[0]
-        duration = outcome.w[length] if length >= 0 else program.parameters[-1 - length]
+        (duration,) = values_of(transcription.layout.length[:1], outcome.w, program.parameters)
         points.append(ElasticPoint(outcome.success, [(part, outcome.w[part.slack]) for part in own], float(duration)))
     return points
 
@@ -56,9 +56,8 @@ def _relaxed_draft(transcriptions: Sequence[Transcription]) -> tuple[Draft, list
     source = transcriptions[0].draft
     draft = replace(
         source,
-        lower=[joined(source.lower)], upper=[joined(source.upper)], guess=list(source.guess), scale=list(source.scale),
-        stage=list(source.stage), row_lower=list(source.row_lower), row_upper=list(source.row_upper),
-        row_stage=list(source.row_stage), parameters=list(source.parameters),
+        lower=[joined(source.lower)], upper=[joined(source.upper)], scale=list(source.scale),
+        row_lower=list(source.row_lower), row_upper=list(source.row_upper), parameters=list(source.parameters),
         blocks=[_without_cost(block) for block in source.blocks],
         linear=[_rows_only(part) for part in source.linear],
     )  # fmt: skip

@@ -13,6 +13,7 @@ from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system.system import System
 from daedalus.optimisation.result.elastic import Relaxed, least_relaxation
 from daedalus.optimisation.transcription.collocated import Transcription
+from daedalus.optimisation.transcription.program_layout import values_of
 
 if TYPE_CHECKING:
     from daedalus.optimisation.program.program_outcome import ProgramOutcome
@@ -96,11 +97,7 @@ def explained(transcriptions: Sequence[Transcription], outcome: ProgramOutcome, 
 
 
 def _durations(transcriptions: Sequence[Transcription], outcome: ProgramOutcome) -> list[float]:
-    found = []
-    for made in transcriptions:
-        length = made.layout.length[0]
-        found.append(float(outcome.w[length] if length >= 0 else made.program.parameters[-1 - length]))
-    return found
+    return [float(values_of(m.layout.length[:1], outcome.w, m.program.parameters)[0]) for m in transcriptions]
 
 
 def _by_phase(

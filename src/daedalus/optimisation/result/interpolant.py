@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from daedalus.optimisation.transcription.collocation_points import CollocationPoints, basis, basis_slopes
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
-from daedalus.optimisation.transcription.program_layout import ProgramLayout
+from daedalus.optimisation.transcription.program_layout import ProgramLayout, values_of
 from daedalus.optimisation.transcription.stage_functions import StageFunctions
 
 
@@ -18,12 +19,7 @@ class Interpolant:
 
     def __init__(self, stage: ProblemStage, layout: ProgramLayout, w: np.ndarray, parameters: np.ndarray) -> None:
         self.stage, self.layout, self.w = stage, layout, w
-        self.functions = StageFunctions(stage)
-        both = np.concatenate([w, parameters])
-
-        def values(numbers: np.ndarray) -> np.ndarray:
-            return both[np.where(numbers >= 0, numbers, len(w) - 1 - numbers)]
-
+        self.functions, values = StageFunctions(stage), partial(values_of, w=w, parameters=parameters)
         self.nodes, self.points = values(layout.nodes), values(layout.points)
         self.unknowns, self.inputs = values(layout.unknowns), values(layout.inputs)
         self.length, self.parameters = float(values(layout.length[:1])[0]), values(layout.parameters[0])
@@ -61,19 +57,13 @@ class Interpolant:
             at = np.flatnonzero(np.isin(interval, own))
             yield scheme, at, mesh.firsts[interval[at]][:, None] + np.arange(scheme.degree)
 
-    def rest(self, shares: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Given inputs, parameters, duration and shares, as the functions of a stage take them."""
-        description, count = self.stage.description, len(shares)
-        given = given_values(description, self.stage.given_positions, description.begin + self.length * shares)
-        return given, np.tile(self.parameters, (count, 1)), np.full((count, 1), self.length), shares[:, None]
-
     def instants(self, interval: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, ...]:
         """Everything at some places, with the unknowns solved for."""
         layout = self.layout
         shares = layout.shares[interval] + tau * layout.widths[interval]
         shares = layout.mesh.inside(interval, shares, self.stage.description.rounding)
         x, u = self.states(interval, tau), self.inputs[interval]
-        rest = self.rest(shares)
+        rest = self.functions.surroundings(self.length, self.parameters, shares)
         z = np.zeros((len(tau), self.stage.unknowns.size))
         for scheme, at, points in self._alike(interval):
             z[at] = np.einsum("kc,kcn->kn", basis(scheme.tau, tau[at]).T, self.unknowns[points])

@@ -54,14 +54,6 @@ class _PlanOfFile(Plan):
         return super().explain() if self.success else _not_again()
 
 
-class _PhasesOfFile(PhasedPlan):
-    """Phases whose problems are not known any more."""
-
-    def explain(self) -> Explanation:
-        """Which bounds hold a solution."""
-        return super().explain() if self.success else _not_again()
-
-
 def plan_of(record: PlainRecord, arrays: Arrays) -> Plan:
     """The plan that a record describes."""
     record.only(ENTRIES)
@@ -95,7 +87,7 @@ def phases_of(record: PlainRecord, arrays: Arrays) -> PhasedPlan:
         prefix = f"phase_{k}/"
         own = {name[len(prefix) :]: values for name, values in arrays.items() if name.startswith(prefix)}
         plans.append(plan_of(part, {**common, **own}))
-    return _PhasesOfFile(plans, plans[0].outcome.w)
+    return PhasedPlan(plans)
 
 
 def _description(record: PlainRecord, arrays: Arrays, system: System) -> Description:
@@ -141,9 +133,9 @@ def _layout(record: PlainRecord, arrays: Arrays) -> ProgramLayout:
 
 def _program(arrays: Arrays) -> Program:
     own = {name: arrays[f"program/{name}"] for name in OF_PROGRAM}
-    patterns = ("jacobian_row", "jacobian_column", "hessian_row", "hessian_column", "stage", "row_stage")
+    patterns = ("jacobian_row", "jacobian_column", "hessian_row", "hessian_column")
     empty = dict.fromkeys(patterns, np.zeros(0, dtype=int))
-    return Program(guess=arrays["outcome/w"], core=None, **own, **empty)  # type: ignore[arg-type]
+    return Program(core=None, **own, **empty)  # type: ignore[arg-type]
 
 
 def _not_again(*_: object) -> NoReturn:

@@ -35,8 +35,8 @@ class PhasedPlan:
     (True, 2.0, True)
     """
 
-    def __init__(self, phases: list[Plan], begin: np.ndarray) -> None:
-        self.phases, self._begin = tuple(phases), begin
+    def __init__(self, phases: list[Plan]) -> None:
+        self.phases = tuple(phases)
         self.notes = tuple(dict.fromkeys(note for plan in phases for note in plan.notes))
         self.outcome = phases[0].outcome
         self.success, self.ending, self.status = phases[0].success, phases[0].ending, phases[0].status
@@ -67,7 +67,9 @@ class PhasedPlan:
 
     def explain(self) -> Explanation:
         """What cannot hold together in all phases, or which bounds hold the plan; times count from the first start."""
-        return explained([plan.transcription for plan in self.phases], self.outcome, self._begin)
+        if not self.success:
+            return self.phases[0].explain()
+        return explained([plan.transcription for plan in self.phases], self.outcome, self.outcome.w)
 
     def replay(self, **options: Any) -> tuple[Replay, ...]:
         """Every phase run from where it begins in the plan; `options` go to `dd.simulate`."""

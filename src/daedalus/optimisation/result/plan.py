@@ -134,8 +134,7 @@ class Plan:
                     kind = "linear" if is_linear else "hold"
                     found[self.system.labels["u"][k]] = Signal(self.time[rows], u[rows, [k]][:, None], kind, ())
         for own, value in description.given_names:
-            name = next(n for n, p in self.system.places.items() if p.letter == "u" and tuple(p.positions) == own)
-            found[name] = value
+            found[description.input_name(own)] = value
         return found
 
     @cached_property

@@ -30,23 +30,22 @@ def consistent_states(
     if not kept.held.numel():
         return x
     free = np.array([k for k in range(len(x)) if k not in given], dtype=int)
-    value, slopes = _functions(description, kept.held)
+    both = _Held(description, kept.held)
     size = np.maximum(description.system.nominal["x"], 1e-12)
     best, best_left = x, np.inf
     for _ in range(ITERATIONS):
-        left = value(x)
+        (left,), (slopes,) = both(x[None])
         if np.abs(left).max() < best_left:
             best, best_left = x.copy(), float(np.abs(left).max())
         if best_left <= TOLERANCE or not len(free):
             break
-        matrix = slopes(x)[:, free] * size[free]
-        step = np.linalg.lstsq(matrix, -left, rcond=1e-10)[0] * size[free]
+        step = np.linalg.lstsq(slopes[:, free] * size[free], -left, rcond=1e-10)[0] * size[free]
         if not np.isfinite(step).all():
             break
         x = x.copy()
         x[free] += step
     if best_left > 1e-6:
-        raise _off(description, kept, given, value(best), where)
+        raise _off(description, kept, given, both(best[None])[0][0], where)
     return best
 
 
@@ -98,16 +97,6 @@ class _Held:
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, flat = self._both(rows, np.tile(self._rest, (len(rows), 1)))
         return value, flat.reshape(len(rows), rows.shape[1], value.shape[1]).transpose(0, 2, 1)
-
-
-def _functions(description: Description, held: ca.SX) -> tuple:  # type: ignore[type-arg]
-    system = description.system
-    x = system.symbol("x")
-    arguments = [system.symbol("t"), x, system.symbol("p")]
-    value = ca.Function("held", arguments, [held])
-    slopes = ca.Function("slopes", arguments, [ca.jacobian(held, x)])
-    t, p = description.begin, description.parameters
-    return (lambda x: value(t, x, p).full().ravel()), (lambda x: slopes(t, x, p).full())
 
 
 def _off(

@@ -13,7 +13,6 @@ from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.search.consistent_states import projected
 from daedalus.optimisation.search.smooth_path import smooth_path
-from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 from daedalus.optimisation.transcription.program_layout import ProgramLayout
@@ -142,12 +141,10 @@ class _GuessedMotion:
         return found
 
     def _rest(self, shares: np.ndarray) -> tuple[np.ndarray, ...]:
-        description, count = self.description, len(shares)
-        given = given_values(description, self.stage.given_positions, description.begin + self.length * shares)
-        parameters = description.parameters.copy()
-        for k, wanted in description.free.items():
+        parameters = self.description.parameters.copy()
+        for k, wanted in self.description.free.items():
             parameters[k] = wanted.guess
-        return given, np.tile(parameters, (count, 1)), np.full((count, 1), self.length), shares[:, None]
+        return self.functions.surroundings(self.length, parameters, shares)
 
     def _overwrite(self, rows: np.ndarray, labels: tuple[str, ...], shares: np.ndarray) -> None:
         """Put in what the user gave: values by name, or those of a trajectory."""

@@ -3,58 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from daedalus.initialisation.wording import number
 from daedalus.model.names import counted
 from daedalus.optimisation.description.solve_settings import SolveSettings
-from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.program.program_outcome import ProgramEnding
+from daedalus.optimisation.result.phased_plan import PhasedPlan
+from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.refinement import refined_mesh
-from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.mesh import Mesh
 
 # Meshes are refined at most so often.
 MOST_MESHES = 12
 
-
-class FoundPart(Protocol):
-    """What is looked at of a plan, or of the plan of one phase."""
-
-    transcription: Transcription
-    outcome: ProgramOutcome
-
-    @property
-    def mesh_error(self) -> np.ndarray:
-        """Per interval."""
-        ...
-
-
-class Found(Protocol):
-    """What a search on one mesh, or on one mesh a phase, returns."""
-
-    success: bool
-    objective: float
-    ending: ProgramEnding
-    notes: tuple[str, ...]
-
-    @property
-    def phases(self) -> Sequence[FoundPart]:
-        """The plans of all phases; of a plan of one, itself."""
-        ...
-
-
-FoundPlan = TypeVar("FoundPlan", bound=Found)
+FoundPlan = TypeVar("FoundPlan", Plan, PhasedPlan)
 # Meshes, what was found on the last ones, and settings -> what is found on these.
 SearchOn = Callable[[list[Mesh], FoundPlan, SolveSettings], FoundPlan]
 
 
 def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan], settings: SolveSettings) -> FoundPlan:
     """What a first search finds, or further ones on meshes that are refined where the mesh tolerance is not met."""
-    began, plan, tolerance, cost = time.perf_counter(), first(), settings.mesh_tolerance, np.inf
+    began, tolerance, cost = time.perf_counter(), settings.mesh_tolerance, np.inf
+    plan: FoundPlan = first()
     for _ in range(MOST_MESHES):
         if tolerance is None or not plan.success:
             break

@@ -15,6 +15,7 @@ import numpy as np
 
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
+from daedalus.optimisation.transcription.program_layout import values_of
 
 # An input that changes by more than this share of its range from one interval to the next jumps.
 JUMP = 0.3
@@ -109,8 +110,7 @@ def bent_inputs(transcription: Transcription, w: np.ndarray) -> np.ndarray:
         own = w[layout.nodes[:, n : n + count]]
         span = _range(own, stage.states.nominal[n : n + count])
         kinks = np.abs(np.diff(slopes, axis=0)) / span
-        length = w[layout.length[0]] if layout.length[0] >= 0 else transcription.description.expected_duration
-        width = length * layout.widths[:, None]
+        width = values_of(layout.length[:1], w, transcription.program.parameters) * layout.widths[:, None]
         bent[:-1] = (width[:-1] * kinks / 8).max(axis=1)
         bent[1:] = np.maximum(bent[1:], (width[1:] * kinks / 8).max(axis=1))
     return bent

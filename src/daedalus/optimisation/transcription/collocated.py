@@ -16,17 +16,14 @@ import numpy as np
 
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.program.draft import OBJECTIVE, Draft
-from daedalus.optimisation.program.program import Program, assembled
+from daedalus.optimisation.program.program import Program
 from daedalus.optimisation.transcription.conditions_at_points import PointConditions
 from daedalus.optimisation.transcription.cost_along_the_way import cost_along_the_way
 from daedalus.optimisation.transcription.ends import add_ends
-from daedalus.optimisation.transcription.invariants import KeptQuantities
-from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
-from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
 
 
 def collocation_stage(description: Description) -> ProblemStage:
@@ -50,22 +47,6 @@ class Transcription:
     def description(self) -> Description:
         """The problem."""
         return self.stage.description
-
-
-def transcribe(
-    stage: ProblemStage,
-    mesh: Mesh,
-    ends: ReferenceEnds,
-    kept: KeptQuantities,
-    stagewise: bool = False,
-    gauss_newton: bool = False,
-) -> Transcription:
-    """The program of a problem by collocation."""
-    draft = Draft(gauss_newton=gauss_newton)
-    made = ProblemDraft(stage, mesh, draft, ends, kept, stagewise)
-    add_collocation(made)
-    program = assembled(draft)
-    return Transcription(stage, made.layout, program, draft, made.notes)
 
 
 def add_collocation(made: ProblemDraft) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,24 +15,18 @@ from daedalus.optimisation.program.mapped_functions import MappedFunctions, Runn
 LETTERS = ("x", "u", "p")
 
 
-@dataclass(frozen=True)
-class FlowPart:
-    """One function of a flow behind its exported symbol."""
-
-    core: Any
-
-
 @functools.cache
 def _exported() -> Any:
     return ctypes.CDLL(_core.__file__)
 
 
-def _part(flow: Flow, prefix: str, sizes_in: list[int], sizes_out: list[int]) -> FlowPart:
+def _part(flow: Flow, prefix: str, sizes_in: list[int], sizes_out: list[int]) -> _core.Function:
+    """One function of a flow behind its exported symbol."""
     name = prefix + flow.name()
     address = ctypes.cast(getattr(_exported(), name), ctypes.c_void_p).value or 0
     core = _core.Function(name, sizes_in, sizes_out, len(sizes_in), len(sizes_out), 0, 0)
     core.set_machine_code(address, flow)
-    return FlowPart(core)
+    return core
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

@@ -43,7 +43,7 @@ def interval_curvature(stage: ProblemStage) -> RunningCost | None:
         return None
     rows, columns = (np.array(part, dtype=np.int32) for part in matrix.sparsity().get_triplet())
     function = compile_function(ca.Function("running_curvature", [x, u, p, time], [matrix]))
-    return RunningCost(function, rows, columns, x.numel(), u.numel())
+    return RunningCost(function.core, rows, columns, x.numel(), u.numel())
 
 
 def curvature_of_cost(cost: ca.SX, v: ca.SX, numbers: tuple[ca.SX, np.ndarray]) -> ca.SX:

@@ -32,6 +32,11 @@ class SoftGroup:
     shares: np.ndarray
 
 
+def values_of(numbers: np.ndarray, w: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+    """What variables are, and parameters, whose numbers are negative."""
+    return np.asarray(np.concatenate([w, parameters])[np.where(numbers >= 0, numbers, len(w) - 1 - numbers)])
+
+
 @dataclass(eq=False)
 class ProgramLayout:
     """Numbers of variables (or, negative, of parameters): N intervals with Q points, n states.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -24,22 +25,17 @@ from daedalus.model.system.system import System
 from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import Variable
 from daedalus.optimisation.description.description import Description, StandIn
-from daedalus.optimisation.program.draft import OBJECTIVE, Draft
-from daedalus.optimisation.program.program import assembled
-from daedalus.optimisation.transcription.collocated import Transcription
+from daedalus.optimisation.program.draft import OBJECTIVE
 from daedalus.optimisation.transcription.collocation_points import CollocationPoints, collocation_points
 from daedalus.optimisation.transcription.cost_along_the_way import cost_along_the_way
 from daedalus.optimisation.transcription.ends import add_ends
 from daedalus.optimisation.transcription.flow_functions import flow_functions
-from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.interval_curvature import interval_curvature, over_interval
-from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.mesh import Mesh
 from daedalus.optimisation.transcription.node_conditions import add_node_conditions
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
-from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup
-from daedalus.optimisation.transcription.reference_ends import ReferenceEnds
+from daedalus.optimisation.transcription.program_layout import ProgramLayout, RowGroup, values_of
 from daedalus.optimisation.transcription.sides_of_jumps import seen_from_inside
 from daedalus.optimisation.transcription.stage_functions import StageFunctions
 
@@ -114,24 +110,6 @@ class ShootingDraft(ProblemDraft):
         return ProgramLayout(mesh, nodes, none, unknowns, inputs, length, parameters)
 
 
-def shoot(
-    stage: ProblemStage,
-    method: str | Tableau,
-    steps: int,
-    shares: np.ndarray,
-    ends: ReferenceEnds,
-    kept: KeptQuantities,
-    stagewise: bool = False,
-    gauss_newton: bool = False,
-) -> Transcription:
-    """The program of a problem by multiple shooting."""
-    draft = Draft(gauss_newton=gauss_newton)
-    made = ShootingDraft(stage, nodes_only(shares), draft, ends, kept, stagewise)
-    add_shooting(made, method, steps)
-    program = assembled(draft)
-    return Transcription(stage, made.layout, program, draft, made.notes, with_points)
-
-
 def add_shooting(made: ShootingDraft, method: str | Tableau, steps: int) -> None:
     """Add everything a problem says to a draft."""
     add_node_conditions(made)
@@ -184,23 +162,16 @@ def with_points(
 
     Points are numbered behind the variables of the program.
     """
-    functions = StageFunctions(stage)
-    both = np.concatenate([w, parameters])
-
-    def values(numbers: np.ndarray) -> np.ndarray:
-        return both[np.where(numbers >= 0, numbers, len(w) - 1 - numbers)]
-
+    functions, values = StageFunctions(stage), partial(values_of, w=w, parameters=parameters)
     scheme = collocation_points("radau", DEGREE_BETWEEN)
     x, u, n = values(layout.nodes)[:-1], values(layout.inputs), layout.intervals
-    length, p = values(layout.length[:1])[0], np.tile(values(layout.parameters[0]), (n, 1))
+    length, p = values(layout.length[:1])[0], values(layout.parameters[0])
     z = np.zeros((n, stage.unknowns.size))
-    description = stage.description
     points, unknowns = [], []
 
     def slope(tau: float, at: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        shares = seen_from_inside(layout.shares[:-1], layout.widths, tau, description.rounding)
-        given = given_values(description, stage.given_positions, description.begin + length * shares)
-        rest = given, p, np.full((n, 1), length), shares[:, None]
+        shares = seen_from_inside(layout.shares[:-1], layout.widths, tau, stage.description.rounding)
+        rest = functions.surroundings(length, p, shares)
         found = functions.solved_unknowns(at, guess, u, *rest)
         return functions.rates(at, found, u, *rest) * (length * layout.widths)[:, None], found
 

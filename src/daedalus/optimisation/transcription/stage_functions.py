@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.model.expressions import concatenate, elements
 from daedalus.optimisation.transcription.along_rows import AlongRows
+from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 
 NEWTON_STEPS = 8
@@ -54,6 +55,12 @@ class StageFunctions:
     def rates(self, *instants: np.ndarray) -> np.ndarray:
         """f at instants."""
         return self._rates(*instants)[0]
+
+    def surroundings(self, length: float, parameters: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Given inputs, parameters, duration and shares of the instants at some shares of a duration."""
+        description, count = self.stage.description, len(shares)
+        given = given_values(description, self.stage.given_positions, description.begin + length * shares)
+        return given, np.tile(parameters, (count, 1)), np.full((count, 1), length), shares[:, None]
 
     def solved_unknowns(self, *instants: np.ndarray) -> np.ndarray:
         """The unknowns for which g = 0, from the given ones by Newton's method; rows that fail stay as they are."""
