@@ -185,9 +185,7 @@ def _before(piece: Trajectory, later: Trajectory) -> Samples:
     keep = len(times) - int(np.sum(times == stop))
     if any(t == stop for _, t, *_ in piece.outcome.events[: _own_events(piece)]):
         keep += 1
-    held = piece._discrete_rows()
-    base = (piece._plant, piece._drive, piece._parameters, times[:keep], piece._x[:keep])
-    return Samples(*base, held=None if held is None else held[:keep])
+    return piece._some(slice(keep))
 
 
 def _sum(one: Work, other: Work) -> Work:

@@ -128,6 +128,12 @@ class Samples:
         """The discrete variables at each time; None where they are those of the parameters."""
         return self._held
 
+    def _some(self, rows: np.ndarray | slice) -> Samples:
+        """Some rows, each exactly as it is here."""
+        held = self._discrete_rows()
+        base = (self._plant, self._drive, self._parameters, self._times[rows], np.ascontiguousarray(self._x[rows]))
+        return Samples(*base, held=None if held is None else held[rows])
+
     @cached_property
     def _inputs(self) -> np.ndarray:
         return self._drive.at(self._times)

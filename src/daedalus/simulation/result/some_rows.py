@@ -35,7 +35,7 @@ def picked(parts: Sequence[Samples], counts: Sequence[int], chosen: np.ndarray) 
     """Rows `chosen` (in order) of parts that follow each other, of which the first `counts` rows count."""
     ends = np.cumsum(counts)
     owner = np.searchsorted(ends, chosen, side="right")
-    found = [_rows_of(parts[k], chosen[owner == k] - (ends[k] - counts[k])) for k in np.unique(owner)]
+    found = [parts[k]._some(chosen[owner == k] - (ends[k] - counts[k])) for k in np.unique(owner)]
     return in_a_row(found)
 
 
@@ -45,9 +45,3 @@ def in_a_row(parts: Sequence[Samples]) -> Samples:
         return parts[0]
     times = np.concatenate([part._times for part in parts])
     return JoinedSamples(parts, np.arange(len(times)), times)
-
-
-def _rows_of(part: Samples, rows: np.ndarray) -> Samples:
-    held = part._discrete_rows()
-    base = (part._plant, part._drive, part._parameters, part._times[rows], np.ascontiguousarray(part._x[rows]))
-    return Samples(*base, held=None if held is None else held[rows])

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from daedalus.simulation.result.ending import Obstacle
+from daedalus.simulation.result.ending import Obstacle, Stop
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Dense, Outcome
 from daedalus.simulation.result.records import Record
@@ -64,16 +64,21 @@ def _with_record(piece: Trajectory, record: Record) -> Outcome:
 
 def _ended(piece: Trajectory, labels: Sequence[str], place: Passed, has_steps: bool) -> Trajectory:
     """The piece up to where it left its branch."""
-    t, dense = place.time, piece.dense
-    forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
     weak = weak_constraints(labels, place.shares)
-    stop = came_near(t, weak, ("the run has a kink there",), Obstacle.LEFT_BRANCH)
-    events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) > 0)
-    outcome = replace(piece.outcome, stop=stop, events=events)
+    stop = came_near(place.time, weak, ("the run has a kink there",), Obstacle.LEFT_BRANCH)
+    return cut_at(piece, stop, has_steps)
+
+
+def cut_at(piece: Trajectory, stop: Stop, has_steps: bool, project: bool = False) -> Trajectory:
+    """A piece up to an end inside it, its last sample there where these are all steps."""
+    t, dense = stop.time, piece.dense
+    forward = float(np.sign(dense.ends[-1] - dense.starts[0]))
     before = forward * (t - piece._times) > 0
     times, rows = piece._times[before], piece._x[before]
     if has_steps:
-        times, rows = np.append(times, t), np.vstack([rows, piece.at([t])._x])
+        times, rows = np.append(times, t), np.vstack([rows, piece.at([t], project=project)._x])
+    events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) > 0)
+    outcome = replace(piece.outcome, stop=stop, events=events)
     arrays = (piece._parameters, times, rows)
     return Trajectory(piece._plant, piece._drive, *arrays, stop.ending, outcome, dense_until(dense, t))
 

@@ -9,7 +9,6 @@ no polynomial follows has no smooth way over the place, and the run ends before 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from daedalus.simulation.result.recorded_run import Dense, Outcome, Work
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.singular.branches import dense_until
+from daedalus.simulation.singular.branches import cut_at, dense_until
 from daedalus.simulation.singular.gauss_step import STAGES, GaussStep, gauss_nodes, gauss_step
 from daedalus.simulation.singular.independence import Independence, independence_of, scales
 from daedalus.simulation.singular.singular_places import singular_places
@@ -192,16 +191,7 @@ def _piece(piece: Trajectory, t: float, length: float, middle: float, t1: float,
 
 def until(piece: Trajectory, t: float, has_steps: bool) -> Trajectory:
     """A piece up to a time inside; what follows is another piece."""
-    dense, forward = piece.dense, float(np.sign(np.diff(_reach(piece))[0]))
-    before = forward * (t - piece._times) > 0
-    times, rows = piece._times[before], piece._x[before]
-    if has_steps:
-        times, rows = np.append(times, t), np.vstack([rows, piece.at([t], project=True)._x])
-    events = tuple(event for event in piece.outcome.events if forward * (t - event[1]) > 0)
-    stop = Stop(Ending.PASSED, t, str(DeadCentresPassed()))
-    outcome = replace(piece.outcome, stop=stop, events=events)
-    arrays = (piece._parameters, times, rows)
-    return Trajectory(piece._plant, piece._drive, *arrays, stop.ending, outcome, dense_until(dense, t))
+    return cut_at(piece, Stop(Ending.PASSED, t, str(DeadCentresPassed())), has_steps, project=True)
 
 
 def behind(over: Trajectory, rtol: float) -> np.ndarray | None:
